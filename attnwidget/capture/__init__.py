@@ -56,13 +56,18 @@ left out with a note (`capture/maps/readable_stacks.py`). `capture/maps/patch_pr
 model which patch of a picture each token has read. A probe stops before the first layer and costs
 about as much as the embeddings of 20 pictures.
 
+`capture/maps/text_probe.py` asks the model which tokens of a longer sequence are words. Words
+beside a page or regions therefore keep their names.
+
+Edges and patches count tokens of the text. `capture/tapping/text_positions.py` tells from the cache
+which tokens of the text the queries and keys of a pass are.
+
 Places of tokens (`Tokens.places`) have two witnesses. `capture/hub_model/picture_places.py` sends
 ramps of brightness through the user's processor, and fits where each pixel of the model comes from.
 `capture/maps/patch_probe.py` asks the model for the patches of each token. Without agreement there
-are no boxes, and the note of the attention has the reason. `capture/maps/sound_probe.py` sends
-noise with silent pieces through extractor and model, and fits a line of tokens and seconds. A
-figure draws a row of a map on the media: `mode="places"` is a third way to draw the same
-`MapSource`, beside lines and matrix.
+are no boxes, and the note of the attention has the reason. The times of a sound follow from strides
+that configurations state (`capture/hub_model/sound_strides.py`). A figure draws a row of a map on
+the media: `mode="places"` is a third way to draw the same `MapSource`, beside lines and matrix.
 
 The number of tokens of a picture or a sound is known only when a layer reads them. A pass that
 makes whole maps stops there if the input is long (`capture/maps/input_length.py`), and the input is
@@ -79,8 +84,9 @@ tokens stay in the input, and are left out of maps and losses.
 
 `capture/tapping/output_check.py` compares the outputs of the first tapped pass with the outputs of
 a plain pass. A model may branch on the name of its attention function and compute something else
-under the tap. The comparison then raises an error. `make sweep` (`tests/sweep`) compares outputs
-and maps for every architecture of transformers.
+under the tap. The comparison then raises an error. A pass that has drawn random numbers is compared
+with a further pass. `make sweep` (`tests/sweep`) compares outputs and maps for every architecture
+of transformers, also with the inputs that its tokenizer writes.
 
 Every copy from a GPU waits for all work there. Numbers of a batch therefore stay on their device
 until its last layer (`corpus/waiting_numbers.py`), thumbnails of all layers are copied together,

@@ -51,7 +51,7 @@ from attnwidget.capture.maps.lower_layers import LowerLayers, UpperPass, same_ou
 from attnwidget.capture.maps.patch_probe import PatchProbe
 from attnwidget.capture.maps.python_call import Call, call
 from attnwidget.capture.maps.readable_stacks import refuse_several_texts
-from attnwidget.capture.maps.sound_probe import SoundProbe
+from attnwidget.capture.maps.text_probe import TextProbe
 from attnwidget.capture.model_inputs import Inputs, ModelInputs
 from attnwidget.capture.model_lock import ModelLock
 from attnwidget.capture.predict import predictions_of, question_of
@@ -66,6 +66,7 @@ from attnwidget.capture.tapping.projection import Projections
 from attnwidget.capture.tapping.replay import CANNOT_START_ABOVE
 from attnwidget.capture.tapping.stack_names import default_stack, is_cross
 from attnwidget.capture.tapping.tap import open_edits
+from attnwidget.capture.tapping.text_positions import growing_text
 from attnwidget.kernels.plain_torch import in_plain_torch, plain_torch
 from attnwidget.text.counted import counted
 from attnwidget.text.places import Media
@@ -170,7 +171,7 @@ class AttentionModel:
         self._projections = Projections(hf_model)
         self._block_probe = BlockProbe(hf_model)
         self._patch_probe = PatchProbe(hf_model)
-        self._sound_probe = SoundProbe(hf_model)
+        self._text_probe = TextProbe(hf_model)
         self._lower: WeakKeyDictionary[Reading[Attention], LowerLayers] = WeakKeyDictionary()
         self._starts_above: bool | None = None  # until two passes were compared
         self._ends_with_layers = False
@@ -589,7 +590,8 @@ class AttentionModel:
         }
         shown = {"images": images, "audio": audio, **options}
         made_by = self._chat_call("generate", arguments, shown)
-        with self.lock:
+        # Edits may name tokens that the model has not written yet, or never writes.
+        with self.lock, growing_text():
             self.check_open()
             if encoded is None:
                 inputs, tokens = self.inputs.of(text)
@@ -734,7 +736,8 @@ class AttentionModel:
                 query may see, all weights 1/L (Kovaleva et al. 2019, section 4.3). "zero": zeros
                 (Michel et al. 2019). "first": the value of the first token that the query may see.
                 "mean": the mean of the head's output over all tokens of `reference`. "patch": the
-                head's outputs on `reference`, token by token. None: "mean" with a `reference`;
+                head's outputs on `reference`, token by token; tokens that `generate` writes keep
+                their own. None: "mean" with a `reference`;
                 otherwise `default_method`, which is "zero" in causal models and
                 encoder-decoders, and "uniform" in other models.
             layers: Layers whose heads are all switched off as well.
@@ -743,8 +746,10 @@ class AttentionModel:
                 same number of tokens. An input is a text, a list of words or ids, a chat, an
                 `Attention` of this model, a `Segment` or a dict of inputs. The intact model reads
                 it.
-            edges: Weights to remove in place of whole heads: [(query, key), ...], tokens counted
-                from 0. The rest of each row is scaled to its former sum.
+            edges: Weights to remove in place of whole heads: [(query, key), ...], positions in the
+                text, counted from 0. The score of an edge becomes minus infinity. The other keys
+                of the query get its weight, and so does an attention sink. Edges stay removed
+                while `generate` writes, also the edges of new tokens.
             kv_group: Whether to include all heads that share keys and values with the named heads.
 
         Raises:
@@ -909,9 +914,11 @@ class AttentionModel:
             collected = self._whole_maps(inputs, options, upper, may_be_long=may_be_long)
         if collected is None:
             self.output_check.check_beginning(self.hf_model, inputs, options)
+            self.output_check.start(self.hf_model)
             items, no_norms, not_shown = collect_long(
                 self.hf_model, inputs, options, self._current_projections(), self._block_probe
             )
+            self.output_check.refuse_random(self.hf_model, inputs, options)
             numbers = self.hybrid_layers
         else:
             self.output_check.check(self.hf_model, inputs, options, collected.output)
@@ -942,7 +949,7 @@ class AttentionModel:
                 tokens_of_item,
                 target,
                 self._patch_probe,
-                self._sound_probe,
+                self._text_probe,
                 media,
                 self.inputs.processor,
             )

@@ -25,6 +25,7 @@ from attnwidget.capture.hub_model.processor import MadeInputs, Processor, reads_
 from attnwidget.capture.hub_model.text_encoder import Encoded, Encoder, Text
 from attnwidget.capture.hub_model.weight_placement import device_of
 from attnwidget.capture.maps.attention import Attention
+from attnwidget.capture.tapping.text_positions import growing_text
 from attnwidget.text.places import Media
 from attnwidget.text.segments import Segment
 from attnwidget.text.tokens import Tokens
@@ -150,9 +151,13 @@ class ModelInputs:
         tokens = None
         ids = unpadded(inputs, "input_ids", "attention_mask")
         if ids is not None:
-            types = unpadded(inputs, "token_type_ids", "attention_mask")
-            if not all(map(is_of_text, inputs)):
-                types = None  # beside pictures, the types tell pictures from text
+            given = inputs.get("token_type_ids")
+            if given is not None and given.ndim == 3:
+                given = given[..., 0]  # of a table: the question or the table
+            types = None
+            # Beside pictures, the types tell pictures from text.
+            if given is not None and all(map(is_of_text, inputs)):
+                types = unpadded({**inputs, "types": given}, "types", "attention_mask")
             segments = None if types is None else [min(kind, 1) for kind in types]
             tokens = self.encoder.axis(ids, segments=segments)
             chat = text.chat if isinstance(text, MadeInputs) else None
@@ -223,7 +228,8 @@ class ModelInputs:
         if target is None:
             limit = self.encoder.limit
             n_new = _GENERATED if limit is None else max(1, min(_GENERATED, limit - 1))
-            written, _ = translation(self._hf_model, inputs, n_new)
+            with growing_text():
+                written, _ = translation(self._hf_model, inputs, n_new)
             return {**inputs, "decoder_input_ids": written}
         ids, _ = self.target_ids(target, truncate)
         return {**inputs, "decoder_input_ids": self._row(ids)}
@@ -274,6 +280,12 @@ class ModelInputs:
 
     def _of_attention(self, attention: Attention) -> tuple[dict[str, Tensor], str]:
         """Return inputs and name of an attention of this model."""
+        reading = attention.reading
+        if reading is not None and reading.model.hf_model is self._hf_model:
+            # With all inputs beside the ids, such as boxes, types and pictures.
+            text = reading.tokens
+            name = " ".join(text.to_words().text) if text else attention.model_name
+            return dict(reading.inputs), _shortened(name)
         axes_read = attention.stacks.get("encoder" if self.encodes_apart else "self")
         decoder = attention.stacks.get("decoder")
         if (

@@ -44,16 +44,19 @@ def first_key_weights(weights: Tensor, visible: Tensor | None = None) -> Tensor:
     return torch.zeros_like(weights).scatter(-1, first, 1.0)
 
 
-def weights_without_edges(weights: Tensor, edges: Sequence[tuple[int, int]]) -> Tensor:
-    """Set the weights of (query, key) edges to 0 and rescale each row to its former sum.
+def weights_without_edges(
+    weights: Tensor, edges: Sequence[tuple[int, int]], sink: Tensor | None = None
+) -> Tensor:
+    """Set the weights of (query, key) edges to 0, as a score of minus infinity before the softmax.
 
-    The result is the same as with a score of minus infinity before the softmax. In a model with
-    attention sinks, the sum of a row is less than 1 and stays so. A row that loses all of its
-    weight is 0.
+    The weight of an edge goes to the other keys of its query, in proportion to their weights. An
+    attention sink gets its share too, so that the sum of the row becomes smaller. A row that loses
+    all of its weight is 0.
 
     Args:
         weights: Attention weights [..., Q, K].
         edges: Pairs (query, key), both counted from 0.
+        sink: Weight of each query on the attention sink, [..., Q, 1]; None = the model has no sink.
 
     Raises:
         ValueError: An edge is not among the Q queries and K keys.
@@ -63,6 +66,9 @@ def weights_without_edges(weights: Tensor, edges: Sequence[tuple[int, int]]) -> 
         >>> from attnwidget.kernels.ablation import weights_without_edges
         >>> weights_without_edges(torch.tensor([[0.5, 0.25, 0.25]]), [(0, 0)]).tolist()
         [[0.0, 0.5, 0.5]]
+        >>> beside_sink = torch.tensor([[0.5, 0.25]])
+        >>> weights_without_edges(beside_sink, [(0, 0)], torch.tensor([[0.25]])).tolist()
+        [[0.0, 0.5]]
     """
     n_query, n_key = weights.shape[-2:]
     cut = torch.zeros(n_query, n_key, dtype=torch.bool, device=weights.device)
@@ -75,7 +81,10 @@ def weights_without_edges(weights: Tensor, edges: Sequence[tuple[int, int]]) -> 
         cut[query, key] = True
     rest = weights.masked_fill(cut, 0)
     left = rest.sum(-1, keepdim=True)
-    scaled = rest * (weights.sum(-1, keepdim=True) / left.where(left > 0, 1))
+    total = weights.sum(-1, keepdim=True)
+    if sink is not None:
+        left, total = left + sink, total + sink
+    scaled = (rest * (total / left.where(left > 0, 1))).to(weights.dtype)
     # Scaling rounds, so copy rows without an edge unchanged.
     return torch.where(cut.any(-1, keepdim=True), scaled, weights)
 

@@ -124,21 +124,57 @@ class TestSparseAttention:
             model.attend({"input_ids": ids()}, long=True)
 
 
+def passing_a_new_argument(attention_class: type[nn.Module], patch: pytest.MonkeyPatch) -> None:
+    """Let attention modules of a class hand an unknown argument to their attention function."""
+    forward = attention_class.forward
+
+    @wraps(forward)
+    def with_new_argument(self: nn.Module, *args: Any, **kwargs: Any) -> Any:
+        return forward(self, *args, **kwargs, tree_mask=torch.ones(1))
+
+    patch.setattr(attention_class, "forward", with_new_argument)
+
+
 class TestUnknownArguments:
     def test_an_unknown_argument_of_the_attention_function_is_refused_by_name(
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         hf_model = zoo.build("llama")
-        attention_class = type(hf_model.model.layers[0].self_attn)
-        forward = attention_class.forward
-
-        @wraps(forward)
-        def with_new_argument(self: nn.Module, *args: Any, **kwargs: Any) -> Any:
-            return forward(self, *args, **kwargs, tree_mask=torch.ones(1))
-
-        monkeypatch.setattr(attention_class, "forward", with_new_argument)
+        passing_a_new_argument(type(hf_model.model.layers[0].self_attn), monkeypatch)
         with pytest.raises(ValueError, match="LlamaAttention passes 'tree_mask'"):
             load_model(hf_model).attend({"input_ids": ids()})
+
+    @needs_transformers_5
+    @pytest.mark.parametrize("name", ["LlavaOnevision", "GotOcr2"])
+    def test_arguments_of_the_forward_may_reach_the_attention_function(self, name: str) -> None:
+        language = "qwen2"
+        sizes = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4}
+        picture = {**sizes, "image_size": 32, "patch_size": 16}
+        text = {**CONFIG, "num_hidden_layers": 2, "model_type": language}
+        given: dict[str, Any] = {"image_token_id": 59}
+        pixels = torch.zeros(1, 3, 32, 32)
+        inputs: dict[str, Tensor] = {"pixel_values": pixels}
+        count = 10
+        if name == "LlavaOnevision":
+            picture |= {"model_type": "siglip_vision_model", "intermediate_size": 32}
+            given |= {"image_grid_pinpoints": [[32, 32], [32, 64]], "vision_feature_layer": -1}
+            sizes_of_pictures = torch.tensor([[32, 32]])
+            inputs = {"pixel_values": torch.zeros(1, 2, 3, 32, 32)}
+            inputs["image_sizes"] = sizes_of_pictures
+        else:
+            picture |= {"mlp_dim": 32, "output_channels": 8, "window_size": 2, "image_size": 128}
+            inputs = {"pixel_values": torch.zeros(1, 3, 128, 128)}
+            count = 4
+        config_class = getattr(transformers, f"{name}Config")
+        config = config_class(vision_config=picture, text_config=text, **given)
+        hf_model = getattr(transformers, f"{name}ForConditionalGeneration")(config).eval()
+        inputs["input_ids"] = torch.tensor([[1, *[59] * count, 5, 6, 7]])
+        attention = load_model(hf_model).attend(inputs)
+        hf_model.set_attn_implementation("eager")
+        with torch.no_grad():
+            expected = hf_model(**inputs, output_attentions=True).attentions
+        for layer, maps in enumerate(expected):
+            assert np.abs(attention.weights(layer) - maps[0].numpy()).max() <= 1e-5
 
 
 def branching_on_the_name(hf_model: Any, part: nn.Module) -> Any:
@@ -400,8 +436,12 @@ def test_padding_on_the_left_computes_what_sdpa_computes() -> None:
     torch.testing.assert_close(tapped[real], untapped[real], atol=1e-5, rtol=0)
 
 
-def test_a_refused_model_is_not_told_that_a_picture_is_missing() -> None:
+def test_a_refused_model_is_not_told_that_a_picture_is_missing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     model = load_model(build("got_ocr2", "GotOcr2ForConditionalGeneration"))
+    layer = model.hf_model.model.language_model.layers[0]
+    passing_a_new_argument(type(layer.self_attn), monkeypatch)
     with pytest.raises(ValueError, match="does not know this argument") as refused:
         model.attend({"input_ids": torch.tensor([[5, 6, 7]])})
     assert "pass both" not in str(refused.value)

@@ -12,6 +12,7 @@ from typing import Any
 import transformers
 from transformers.models.auto import modeling_auto
 
+from sweep.small_models import DOCUMENTS
 from sweep.tower_models import TOWER_CLASSES
 
 #: Auto mappings of transformers whose models read text, in the order in which classes are tried.
@@ -60,9 +61,9 @@ def architectures() -> dict[str, tuple[str, ...]]:
     """Names of the classes to try, by configuration type; types in alphabetical order.
 
     A type belongs to the sweep if a task of text registers it, if its base model reads token ids
-    and nothing else, or if it is in `BESIDE_TEXT` or `TOWER_CLASSES`. Two classes at most are tried
-    of the other types: that of the first task, and the base model, where layers have no head that
-    predicts on top.
+    and nothing else, or if it is in `BESIDE_TEXT`, `TOWER_CLASSES` or `DOCUMENTS`. Two classes at
+    most are tried of the other types: that of the first task, and the base model, where layers have
+    no head that predicts on top.
     """
     names = {task: _names(mapping) for task, mapping in TASKS.items()}
     classes: dict[str, tuple[str, ...]] = {}
@@ -73,7 +74,7 @@ def architectures() -> dict[str, tuple[str, ...]]:
             classes[model_type] = tuple(dict.fromkeys([of_tasks[0], of_tasks[-1]]))
     for model_type in BESIDE_TEXT:
         classes[model_type] = (names["base"][model_type],)
-    classes |= TOWER_CLASSES
+    classes |= TOWER_CLASSES | DOCUMENTS
     return dict(sorted(classes.items()))
 
 

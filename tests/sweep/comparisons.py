@@ -31,6 +31,7 @@ from sweep.plain_references import (
 from sweep.small_models import N_PADDED, Side, build, inputs_of
 from sweep.tower_models import READ_THE_TEXT
 from sweep.window_maps import in_token_order
+from sweep.written_inputs import NotWritten, tokenizer_of, vocabulary_of, written_inputs
 
 Outcome = Literal["equal", "refused", "not built", "different", "error"]
 #: The outcomes that fail the sweep.
@@ -164,6 +165,34 @@ def _maps(subject: _Subject) -> tuple[float, float, str]:
     again = _ask(lambda: load_model(subject.eager, tokenizer=None).attend(subject.inputs))
     differences.append(_furthest(again, expected))
     return max(differences), MAPS, note
+
+
+def _written(subject: _Subject) -> tuple[float, float, str]:
+    """Compare maps and names on all tensors that the tokenizer or the processor writes."""
+    try:
+        tokenizer = tokenizer_of(subject.model_type)
+        names = subject.model_type, subject.class_name
+        model = _own(lambda: build(*names, vocabulary=vocabulary_of(tokenizer)))
+        inputs = written_inputs(model, tokenizer)
+    except NotWritten as reason:
+        raise NotComparedError(str(reason)) from reason
+    _own(lambda: output_of(model, inputs))
+    attention = _ask(lambda: load_model(model, tokenizer).attend(inputs, long=False))
+    expected, _ = _own(lambda: _expected(model, inputs, _sizes(attention)))
+    entries = tuple(map(str, tokenizer.convert_ids_to_tokens(inputs["input_ids"][0].tolist())))
+    unnamed = []
+    for name, stack in attention.stacks.items():
+        if name not in ("self", "encoder"):
+            continue
+        shown = stack.query.raw
+        runs = (shown[i : i + len(entries)] for i in range(len(shown) - len(entries) + 1))
+        if not any(run == entries for run in runs):
+            if len(shown) == len(entries):
+                raise AssertionError(f"tokens of {name!r} are named {shown}, not {entries}")
+            unnamed.append(f"tokens of {name!r} have no names")
+    beside = sorted(set(inputs) - {"input_ids", "attention_mask", "decoder_input_ids"})
+    said = f"with {', '.join(beside)}" if beside else ""
+    return _furthest(attention, expected), MAPS, "; ".join(filter(None, [said, *unnamed]))
 
 
 def _outputs(subject: _Subject) -> tuple[float, float, str]:
@@ -360,6 +389,7 @@ def _norms(subject: _Subject) -> tuple[float, float, str]:
 
 _COMPARISONS: dict[str, Callable[[_Subject], tuple[float, float, str]]] = {
     "maps": _maps,
+    "written inputs": _written,
     "outputs": _outputs,
     "padding on the right": _padding("right"),
     "padding on the left": _padding("left"),

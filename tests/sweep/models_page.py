@@ -20,7 +20,13 @@ if TYPE_CHECKING:
     from sweep.run import TypeResult
 
 #: Comparisons of float32 weights, whose largest difference the table states.
-_OF_WEIGHTS = ("maps", "padding on the right", "padding on the left", "long inputs")
+_OF_WEIGHTS = (
+    "maps",
+    "written inputs",
+    "padding on the right",
+    "padding on the left",
+    "long inputs",
+)
 # What stands for the same thing in every model: names of modules and their places.
 _PROJECTION = re.compile(r"\w+'s output projection '[^']*'")
 _MODULE = re.compile(r"\b[A-Z]\w*Attention\w*\b")
@@ -81,6 +87,8 @@ def _head(total: int, counts: Counter[str]) -> list[str]:
         f"attention, to {MAPS:g};",
         "- weights of inputs that are padded on the right and on the left, and weights that are "
         "read as a long input, likewise;",
+        "- weights of all tensors that the tokenizer or processor of the type writes (types of "
+        f"tables, boxes, pixels), to {MAPS:g}, and the names of the tokens of the text;",
         "- outputs of the model while its attention is read with its outputs otherwise, to "
         f"{OUTPUTS:g} of the largest;",
         f"- weights in bfloat16 with the model's own, to {BFLOAT16:g} of the largest of the row;",

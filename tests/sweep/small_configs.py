@@ -113,6 +113,7 @@ _SIZES: dict[str, Any] = {
     "num_conv_pos_embeddings": 4,
     "num_conv_pos_embedding_groups": 2,
 }
+_VOCABULARIES = {name for name, size in _SIZES.items() if size == VOCABULARY}
 _TOKENS = {"pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2, "decoder_start_token_id": 1}
 
 #: Fields of single types that the values above do not suit.
@@ -178,6 +179,9 @@ BY_TYPE: dict[str, dict[str, Any]] = {
     "hunyuan_v1_moe": _HEAD_SIZE,
     "hunyuan_vl_text": {"head_dim": 8, "rope_parameters": {**_ROPE, "mrope_section": [1] * 4}},
     "jamba": {"attn_layer_period": 2, "attn_layer_offset": 1, "use_mamba_kernels": False},
+    "layoutlmv3": {"coordinate_size": 4, "shape_size": 8, "input_size": 16},
+    "lilt": {"hidden_size": 48, "channel_shrink_ratio": 2},
+    "bros": {"hidden_size": 128},
     "kimi_linear": {"num_experts_per_tok": 2},
     "kosmos_2_5_text_model": {"embed_dim": 32, "layers": 3, "attention_heads": 4},
     "lfm2_moe": {"layer_types": ["conv", "full_attention"] * 2},
@@ -233,20 +237,27 @@ for _name in ("dots3_note_text", "esmc", "glm5_next_text"):
     BY_TYPE[_name] = BY_TYPE.get(_name, {}) | _ALL_HEADS
 
 
-def small_config(model_type: str, model_class: type) -> PretrainedConfig:
+def small_config(
+    model_type: str, model_class: type, vocabulary: int = VOCABULARY
+) -> PretrainedConfig:
     """The configuration of a small model of this type, or the part of it that the class takes.
+
+    Args:
+        model_type: The type of the configuration.
+        model_class: The class of the model.
+        vocabulary: Number of entries of the vocabulary.
 
     Raises:
         Exception: whatever the type raises of values that do not suit it.
     """
-    config = _shrunk(CONFIG_MAPPING[model_type])
+    config = _shrunk(CONFIG_MAPPING[model_type], vocabulary)
     if isinstance(config, model_class.config_class):
         return config
     parts = [part for part in vars(config).values() if isinstance(part, model_class.config_class)]
     return parts[0] if parts else config
 
 
-def _shrunk(config_class: type[PretrainedConfig]) -> PretrainedConfig:
+def _shrunk(config_class: type[PretrainedConfig], vocabulary: int) -> PretrainedConfig:
     own = BY_TYPE.get(config_class.model_type, {})
     try:
         default = config_class()
@@ -259,9 +270,9 @@ def _shrunk(config_class: type[PretrainedConfig]) -> PretrainedConfig:
         if name.startswith("_") or name in config_class.attribute_map:
             continue
         if isinstance(value, PretrainedConfig):
-            fields[name] = _shrunk(type(value))
+            fields[name] = _shrunk(type(value), vocabulary)
         elif name in _SIZES and value is not None:
-            fields[name] = _SIZES[name]
+            fields[name] = vocabulary if name in _VOCABULARIES else _SIZES[name]
         elif name in _TOKENS:
             fields[name] = _TOKENS[name]
         elif name.endswith(("_token_id", "_token_index")) and value is not None:

@@ -18,6 +18,15 @@ N_TOKENS = 21
 #: Longer still, so that the maps of cross-attention determine the values that they multiply.
 N_TARGET = 23
 N_PADDED = 4
+#: Models of documents by configuration type: words with boxes, beside a page or not.
+DOCUMENTS: dict[str, tuple[str, ...]] = {
+    "bros": ("BrosModel",),
+    "layoutlmv3": ("LayoutLMv3Model",),
+    "lilt": ("LiltModel",),
+    "udop": ("UdopForConditionalGeneration",),
+}
+#: Models whose boxes are shares of the page, not thousandths.
+_SHARES = ("bros", "udop")
 
 
 def build(
@@ -25,6 +34,7 @@ def build(
     class_name: str,
     implementation: str = "eager",
     dtype: torch.dtype = torch.float32,
+    vocabulary: int = VOCABULARY,
 ) -> Any:
     """The small model of this type in eval mode, loaded with an attention implementation.
 
@@ -32,7 +42,7 @@ def build(
         Exception: whatever the class raises of its configuration.
     """
     model_class = getattr(transformers, class_name)
-    config = small_config(model_type, model_class)
+    config = small_config(model_type, model_class, vocabulary)
     if dtype == torch.float64:
         config._experts_implementation = "eager"  # the grouped product of experts has no float64
     torch.manual_seed(0)
@@ -75,6 +85,8 @@ def inputs_of(model: Any, batch: int = 1, padded: Side | None = None) -> dict[st
     else:
         sound = torch.randn(batch, 8, 40, generator=random)
         inputs["input_features"] = sound.to(dtype)
+    if config.model_type in DOCUMENTS:
+        inputs["bbox"] = boxes_of(model, batch, N_TOKENS)
     if getattr(config, "is_encoder_decoder", False):
         inputs["decoder_input_ids"] = _words(batch, N_TARGET, random)
     if padded is not None and {"input_ids", "attention_mask"} <= parameters.keys():
@@ -84,6 +96,13 @@ def inputs_of(model: Any, batch: int = 1, padded: Side | None = None) -> dict[st
         inputs["input_ids"] = inputs["input_ids"] * mask
         inputs["attention_mask"] = mask
     return inputs
+
+
+def boxes_of(model: Any, batch: int, n_tokens: int) -> Tensor:
+    """Boxes of the tokens of a text, [batch, tokens, 4], in the units of the model."""
+    left = torch.arange(n_tokens, dtype=torch.long)[:, None]
+    boxes = torch.cat([left, left, left + 9, left + 5], dim=1).repeat(batch, 1, 1)
+    return (boxes / 100).to(model.dtype) if model.config.model_type in _SHARES else boxes
 
 
 def options_of(model: Any) -> dict[str, Any]:

@@ -145,14 +145,25 @@ def given_inputs(raw_inputs: Mapping[str, Any], hf_model: Any) -> dict[str, Tens
         inputs[name] = tensor.to(device_of(hf_model), dtype)
     if all(value.ndim == 0 for value in inputs.values()):
         raise ValueError("the dict of inputs is empty: pass input_ids, pixel_values...")
+    _check_types(inputs, hf_model)
+    return _without_padding(_without_padding(inputs, ""), "decoder_")
+
+
+def _check_types(inputs: Mapping[str, Tensor], hf_model: Any) -> None:
+    """Raise ValueError unless there are as many types as the model has for each token."""
     types = inputs.get("token_type_ids")
     ids = inputs.get("input_ids")
-    if types is not None and ids is not None and types.shape != ids.shape:
+    if types is None or ids is None:
+        return
+    # A model of tables has a type for segment, column, row and others.
+    kinds = getattr(hf_model.config, "type_vocab_sizes", None)
+    expected = [*ids.shape, len(kinds)] if isinstance(kinds, (list, tuple)) else [*ids.shape]
+    if list(types.shape) != expected:
         raise ValueError(
             f"token_type_ids has the shape {list(types.shape)} for input_ids of the shape "
-            f"{list(ids.shape)}: pass a type for each token, or leave the types out"
+            f"{list(ids.shape)}, and must have the shape {expected}: pass what the tokenizer of "
+            "the model writes"
         )
-    return _without_padding(_without_padding(inputs, ""), "decoder_")
 
 
 def _check_input(name: str, tensor: Tensor, beside_text: bool) -> None:

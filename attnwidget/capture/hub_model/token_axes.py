@@ -205,6 +205,40 @@ def with_parts(tokens: Tokens, parts: Mapping[int, tuple[str | None, str]]) -> T
     )
 
 
+def with_text(axis: Tokens, tokens: Tokens, positions: Sequence[int]) -> Tokens:
+    """Return an axis on which some positions are the tokens of a text.
+
+    Args:
+        axis: The axis of all tokens, such as words and patches.
+        tokens: The tokens of the text.
+        positions: For each token of the text, its index on the axis.
+
+    Example:
+        >>> page = patch_axis([None, (0, 0, 0), (0, 0, 1)], ["[0]", "", ""], [""])
+        >>> with_text(page, plain_axis(["cat"]), [0]).text
+        ('cat', 'r0c0', 'r0c1')
+    """
+    of_text = dict(zip(positions, range(len(tokens)), strict=True))
+
+    def joined(theirs: Sequence[Any], own: Sequence[Any]) -> tuple[Any, ...]:
+        return tuple(own[of_text[i]] if i in of_text else value for i, value in enumerate(theirs))
+
+    words = joined([None if word is None else -1 - word for word in axis.words], tokens.words)
+    segments = joined(axis.segments, tokens.segments)
+    return replace(
+        axis,
+        text=joined(axis.text, tokens.text),
+        raw=joined(axis.raw, tokens.raw),
+        special=joined(axis.special, tokens.special),
+        segments=segments,
+        words=_numbered(words, segments),
+        pieces=joined(axis.added, tokens.added),
+        is_line=False,
+        words_known=tokens.words_known,
+        remark=", ".join(filter(None, [tokens.remark, axis.remark])),
+    )
+
+
 def patch_name(patch: tuple[int, int, int], frames: Sequence[str]) -> str:
     """Return the name of a patch: the beginning for its frame, its row and its column.
 
@@ -221,6 +255,21 @@ def _kind_of(name: str) -> str:
     if name == "[CLS]":
         return "cls"
     return "register" if name.startswith(("[REG", "[DIST", "[DET")) else "other"
+
+
+def region_axis(length: int, kind: str) -> Tokens:
+    """Return the axis of tokens that the caller made of parts of an input, such as regions.
+
+    Args:
+        length: Number of tokens.
+        kind: The kind of the parts.
+
+    Example:
+        >>> region_axis(2, "region").text
+        ('region 0', 'region 1')
+    """
+    names = tuple(f"{kind} {i}" for i in range(length))
+    return replace(position_axis(length, is_line=False), text=names, raw=names)
 
 
 def position_axis(length: int, *, is_line: bool = True) -> Tokens:

@@ -11,17 +11,25 @@ from torch import Tensor
 
 from attnwidget.capture.hub_model.model_tensors import input_names, is_of_text
 from attnwidget.capture.hub_model.processor import Processor
-from attnwidget.capture.hub_model.token_axes import position_axis, with_padding
+from attnwidget.capture.hub_model.token_axes import (
+    position_axis,
+    region_axis,
+    with_padding,
+    with_text,
+)
 from attnwidget.capture.maps.kept_layer import KeptLayer
 from attnwidget.capture.maps.layer_blocks import LayerBlocks
 from attnwidget.capture.maps.patch_probe import PIXELS, PatchProbe
 from attnwidget.capture.maps.picture_axes import PictureAxes
 from attnwidget.capture.maps.sound_axes import SoundAxes
-from attnwidget.capture.maps.sound_probe import SoundProbe
+from attnwidget.capture.maps.text_probe import TextProbe
 from attnwidget.capture.tapping.attention_sites import Site
 from attnwidget.capture.tapping.stack_names import is_cross, is_tower
 from attnwidget.text.places import Media
 from attnwidget.text.tokens import Tokens
+
+# Inputs with a row for each part that a caller has cut out, and the names of these parts.
+_PARTS = {"visual_embeds": "region", "visual_feats": "region", "entity_ids": "entity"}
 
 
 @dataclass(frozen=True)
@@ -36,7 +44,7 @@ class InputAxes:
         tokens: The tokens of the text, if known.
         target: The tokens that the decoder of an encoder-decoder reads; None without them.
         patch_probe: Finder of the patches of a picture.
-        sound_probe: Finder of the times of a sound.
+        text_probe: Finder of the words beside patches, regions or entities.
         media: The pictures and sounds that the inputs were made of; None if they are unknown.
         processor: The processor that made the inputs, or None.
     """
@@ -48,7 +56,7 @@ class InputAxes:
     tokens: Tokens | None
     target: Tokens | None
     patch_probe: PatchProbe
-    sound_probe: SoundProbe
+    text_probe: TextProbe
     media: Media | None = None
     processor: Processor | None = None
 
@@ -69,9 +77,9 @@ class InputAxes:
         """The maker of the tokens of sounds."""
         extractor = None if self.processor is None else self.processor.sounds
         return SoundAxes(
-            self.sound_probe,
+            self.hf_model,
+            self.sites,
             self.inputs,
-            self.options,
             self.media or Media(),
             extractor,
             self._placeholder("audio_token_id", "audio_token_index"),
@@ -143,8 +151,39 @@ class InputAxes:
             if site is None:
                 return tokens
             return self.sound_axes.in_text(stack, self.picture_axes.in_text(stack, tokens))
+        text = self.tokens
+        beside = 0 if text is None else length - len(text)
+        reads_text = site is not None and stack != "decoder" and site.reads in ("text", "")
+        if text is not None and beside > 0 and reads_text:
+            places = self.text_probe(stack, length, len(text), self.inputs, self.options)
+            if places:
+                return with_text(self._with_parts(site, stack, length, places), text, places)
+        return self._without_text(site, stack, length)
+
+    def _with_parts(
+        self, site: Site | None, stack: str, length: int, of_text: Sequence[int]
+    ) -> Tokens:
+        """Return an axis on which tokens that are no words have names."""
+        rest = [i for i in range(length) if i not in set(of_text)]
+        parts = self._parts(len(rest))
+        if parts is not None:
+            return with_text(position_axis(length, is_line=False), parts, rest)
+        return self._without_text(site, stack, length)
+
+    def _parts(self, length: int) -> Tokens | None:
+        """Return the regions or entities that the caller has cut out, if there are as many."""
+        kinds = (
+            kind
+            for name, kind in _PARTS.items()
+            if name in self.inputs and self.inputs[name].shape[1:2] == (length,)
+        )
+        kind = next(kinds, None)
+        return None if kind is None else region_axis(length, kind)
+
+    def _without_text(self, site: Site | None, stack: str, length: int) -> Tokens:
+        """Return patches of a picture, times of a sound, regions, or positions."""
         if site is not None and site.reads in ("picture", ""):
-            patches = self.picture_axes.patches(stack, length)
+            patches = self.picture_axes.patches(stack, length) or self._parts(length)
             if patches is not None:
                 return patches
         if self.media and self.media.sounds and site is not None and site.reads in ("sound", ""):

@@ -11,7 +11,12 @@ import numpy as np
 from torch import Tensor
 
 from attnwidget.capture.hub_model.picture_places import NoPlaces, PictureFrames
-from attnwidget.capture.hub_model.token_axes import patch_axis, patch_name, with_parts
+from attnwidget.capture.hub_model.token_axes import (
+    patch_axis,
+    patch_name,
+    with_padding,
+    with_parts,
+)
 from attnwidget.capture.maps.patch_layout import Patch
 from attnwidget.capture.maps.patch_probe import PIXELS, PatchProbe, PatchTokens
 from attnwidget.text.places import Box, Media, Place
@@ -64,6 +69,8 @@ class PictureAxes:
             length: Number of tokens.
             in_blocks: Whether the layers of the stack compute attention in blocks.
         """
+        if (cut := self.inputs.get("flattened_patches")) is not None:
+            return _of_cut_patches(cut, length)
         if not any(name in self.inputs for name in PIXELS):
             return None
         frames = self._frames_for(stack)
@@ -130,6 +137,23 @@ class PictureAxes:
     def _refuse(self, stack: str, reason: str) -> None:
         if self.media.pictures:
             self.reasons.setdefault(stack, reason)
+
+
+def _of_cut_patches(cut: Tensor, length: int) -> Tokens | None:
+    """Return the names of patches that a processor has cut out, as Pix2Struct reads them.
+
+    Args:
+        cut: Row and column of each patch, from 1, and its pixels, [1, n, 2 + pixels]. Padding has
+            the row 0.
+        length: Number of tokens.
+    """
+    if cut.ndim != 3 or len(cut) != 1:
+        return None
+    places = [(int(row), int(column)) for row, column in cut[0, :, :2].tolist() if row]
+    if len(places) > length or (len(places) < length and cut.shape[1] != length):
+        return None
+    patches = [(0, row - 1, column - 1) for row, column in places]
+    return with_padding(patch_axis(patches, [""] * len(patches), [""]), length - len(patches))
 
 
 def _placed(tokens: Tokens, found: PatchTokens, frames: PictureFrames) -> Tokens:

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from torch import Tensor
 
 from attnwidget.capture.hub_model.picture_places import NoPlaces
+from attnwidget.capture.hub_model.sound_strides import (
+    SoundTokens,
+    text_tokens_of_sound,
+    tokens_of_sound,
+)
 from attnwidget.capture.hub_model.token_axes import position_axis, with_parts
-from attnwidget.capture.maps.sound_probe import SoundProbe, SoundTokens
+from attnwidget.capture.tapping.attention_sites import Site
+from attnwidget.capture.tapping.stack_names import is_cross
 from attnwidget.text.places import Media, Place, Sound, Span
 from attnwidget.text.tokens import Tokens
 
@@ -20,9 +26,9 @@ class SoundAxes:
     """Maker of the tokens of the sound of one input.
 
     Attributes:
-        probe: What finds the time of each token.
+        hf_model: The model.
+        sites: Its attention modules.
         inputs: The inputs of the model.
-        options: Further arguments of the pass.
         media: The user's sounds; none if the caller gave tensors.
         extractor: The feature extractor that made inputs of the sounds, or None.
         sound_token: The vocabulary id of the tokens of a text that stand for parts of a sound, or
@@ -30,9 +36,9 @@ class SoundAxes:
         reasons: For each stack without spans, the reason.
     """
 
-    probe: SoundProbe
+    hf_model: Any
+    sites: Sequence[Site]
     inputs: Mapping[str, Tensor]
-    options: Mapping[str, Any]
     media: Media = field(default_factory=Media)
     extractor: Any = None
     sound_token: int | None = None
@@ -48,34 +54,37 @@ class SoundAxes:
 
     def frames(self, stack: str, length: int) -> Tokens | None:
         """Return the tokens of a stack that reads a sound; None if their times are not known."""
-        sound = self._only_sound(stack)
-        if sound is None:
-            return None
-        try:
-            found = self.probe(
-                stack, length, self.inputs, self.options, self.extractor, sound.seconds
-            )
-        except NoPlaces as reason:
-            self.reasons[stack] = str(reason)
-            return None
-        return _placed(found, sound, length)
+        first = next(site for site in self.sites if site.stack == stack)
+        return self._placed(stack, tokens_of_sound, first, length)
 
     def in_text(self, stack: str, tokens: Tokens) -> Tokens:
         """Return the tokens of a text, with the times of those that stand for parts of a sound."""
         is_part = [i == self.sound_token for i in tokens.ids]
         if self.sound_token is None or not any(is_part):
             return tokens
+        towers = (s for s in self.sites if s.reads == "sound" and not is_cross(s.stack))
+        parts = self._placed(stack, text_tokens_of_sound, next(towers, None), sum(is_part))
+        return tokens if parts is None else _placed_in(tokens, is_part, parts)
+
+    def _placed(
+        self,
+        stack: str,
+        times: Callable[[Any, Any, Mapping[str, Tensor], int], SoundTokens],
+        encoder: Site | None,
+        length: int,
+    ) -> Tokens | None:
+        """Return the tokens of a sound with the times that the encoder states, or None."""
         sound = self._only_sound(stack)
         if sound is None:
-            return tokens
+            return None
+        module = None if encoder is None else encoder.module
+        config = getattr(module, "config", None) or self.hf_model.config
         try:
-            found = self.probe.in_text(
-                stack, is_part, self.inputs, self.options, self.extractor, sound.seconds
-            )
+            found = times(config, self.extractor, self.inputs, length)
         except NoPlaces as reason:
             self.reasons[stack] = str(reason)
-            return tokens
-        return _placed_in(tokens, is_part, _placed(found, sound, sum(is_part)))
+            return None
+        return _placed(found, sound, length)
 
     def _only_sound(self, stack: str) -> Sound | None:
         """Return the sound if there is only one. Several sounds are a reason for missing times."""
@@ -113,7 +122,7 @@ def _placed(found: SoundTokens, sound: Sound, length: int) -> Tokens:
         special=tuple(special),
         words=tuple(None if kind else token for token, kind in enumerate(special)),
         places=tuple(places),
-        remark=found.remark,
+        remark=found.remark(sound.seconds),
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from typing import Any
 
@@ -47,19 +47,48 @@ _WITHOUT_EFFECT = frozenset(
 _KNOWN = frozenset({"s_aux", "softcap", "position_bias", "indices", "block_indices"})
 
 
+def forward_options(parts: Iterable[nn.Module]) -> frozenset[str]:
+    """Return the names of the arguments that the forwards of a model and its inner models take.
+
+    A forward may hand any of them down to the attention of its layers, such as `logits_to_keep`.
+    The eager attention function gets these arguments too and ignores them.
+
+    Args:
+        parts: The model, and the models inside it.
+
+    Example:
+        >>> from attnwidget import load_model
+        >>> from attnwidget.capture.tapping.attention_arguments import forward_options
+        >>> "input_ids" in forward_options([load_model(device="cpu").hf_model])
+        True
+    """
+    return frozenset().union(*(_parameters(type(part).forward) for part in parts))
+
+
 def check_arguments(
-    module: nn.Module, eager: Callable[..., Any] | None, arguments: Mapping[str, Any]
+    module: nn.Module,
+    eager: Callable[..., Any] | None,
+    arguments: Mapping[str, Any],
+    options: frozenset[str] = frozenset(),
 ) -> None:
     """Refuse an argument that may change the attention weights in an unknown way.
 
     Models test the name of their attention implementation. Under the name of the tap, a model may
     pass as an argument what it adds to the mask under the name "eager".
 
+    Args:
+        module: The attention module.
+        eager: Its eager attention function, or None.
+        arguments: The further arguments that the module passes.
+        options: The names that `forward_options` returns for the model.
+
     Raises:
         ValueError: if an argument is not None, is unknown here, and is no argument of the model's
-            eager attention function.
+            forward or of its eager attention function.
     """
-    known = _WITHOUT_EFFECT | _KNOWN | (_parameters(eager) if eager is not None else frozenset())
+    known = _WITHOUT_EFFECT | _KNOWN | options
+    if eager is not None:
+        known |= _parameters(eager)
     unknown = [name for name, value in arguments.items() if value is not None and name not in known]
     if unknown:
         listed = ", ".join(map(repr, unknown))

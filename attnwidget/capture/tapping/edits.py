@@ -11,6 +11,8 @@ import torch
 from torch import Tensor, nn
 
 from attnwidget.capture.tapping.head import Head
+from attnwidget.capture.tapping.stack_names import is_cross
+from attnwidget.capture.tapping.text_positions import TextPositions
 from attnwidget.kernels.ablation import (
     first_key_weights,
     uniform_weights,
@@ -32,7 +34,7 @@ class Change:
     Attributes:
         method: one of METHODS, or "edges".
         said: the method as captions say it: "uniform", "mean over 24 tokens".
-        edges: (query, key) of single weights that are taken out.
+        edges: (query, key) of single weights that are taken out, positions in the text.
         output: [Dv] in the place of every query's output ("mean"), or [Q, Dv] ("patch").
         queries: The queries whose output "patch" replaces; () = all.
     """
@@ -51,7 +53,7 @@ class Change:
 
 
 def edge_change(edges: tuple[tuple[int, int], ...]) -> Change:
-    """Single weights taken out, the rest of each row scaled to its sum."""
+    """Single weights taken out, as by a score of minus infinity."""
     listed = ", ".join(f"{query}→{key}" for query, key in edges[:_LISTED])
     more = f" and {len(edges) - _LISTED} more" if len(edges) > _LISTED else ""
     return Change("edges", f"edges {listed}{more}", edges=edges)
@@ -65,18 +67,29 @@ class LayerChanges:
         heads: The change of each head.
         n_inputs: Number of inputs of the pass. The batch of a layer in blocks is larger: windows,
             tiles or pictures of these inputs. None = unknown.
+        is_cross: Whether the keys belong to another sequence than the queries.
+        positions: Positions in the text of the tokens of the pass.
     """
 
     heads: Mapping[int, Change]
     n_inputs: int | None = None
+    is_cross: bool = False
+    positions: TextPositions = field(default_factory=TextPositions)
 
     @property
     def replaces_outputs(self) -> bool:
         """Whether some head's replacement cannot come from attention weights."""
         return any(change.output is not None for change in self.heads.values())
 
-    def weights(self, weights: Tensor, visible: Tensor | None) -> Tensor:
-        """Weights [B, H, Q, K] as edited; `visible` is broadcastable to them, None = all.
+    def weights(
+        self, weights: Tensor, visible: Tensor | None, sink: Tensor | None = None
+    ) -> Tensor:
+        """Return edited weights [B, H, Q, K].
+
+        Args:
+            weights: The weights of the model.
+            visible: Keys that each query may see, broadcastable to `weights`; None = all.
+            sink: Weight of the attention sink [B, H, Q, 1]; None = the model has no sink.
 
         Raises:
             ValueError: no such head or edge, or a change that a layer in blocks does not allow.
@@ -94,7 +107,12 @@ class LayerChanges:
             elif change.method == "first":
                 rows[head] = first_key_weights(rows[head], seen)
             elif change.method == "edges":
-                rows[head] = weights_without_edges(rows[head], change.edges)
+                edges = self.positions.in_pass(
+                    change.edges, *rows[head].shape[-2:], is_cross=self.is_cross
+                )
+                rows[head] = weights_without_edges(
+                    rows[head], edges, None if sink is None else sink[:, head]
+                )
         return torch.stack(rows, 1)
 
     def _refuse_in_blocks(self) -> None:
@@ -102,8 +120,9 @@ class LayerChanges:
         for change in self.heads.values():
             if change.method in _OF_TOKENS:
                 raise ValueError(
-                    f"{change.method!r} names tokens, and this layer attends within windows or "
-                    "tiles, which have an order of their own: use 'uniform', 'zero' or 'mean'"
+                    f"{change.method!r} names tokens, and this layer attends within windows, "
+                    "tiles or streams, which have an order of their own: use 'uniform', 'zero' or "
+                    "'mean'"
                 )
 
     def outputs(self, outputs: Tensor) -> Tensor:
@@ -119,23 +138,28 @@ class LayerChanges:
             if change.output is None:
                 continue
             replacement = change.output.to(outputs)
-            batch, n_query = rows[head].shape[:2]
-            if change.method == "patch" and (batch != 1 or len(replacement) != n_query):
-                raise ValueError(
-                    f"patch inserts the outputs of one input of {len(replacement)} tokens, "
-                    f"but the batch has {counted(batch, 'input')} of {n_query}: "
-                    f"read single inputs of {len(replacement)} tokens"
-                )
-            replaced = replacement.expand(rows[head].shape)
-            if change.queries:
-                chosen = list(change.queries)
-                replaced = rows[head].index_copy(
-                    1,
-                    torch.tensor(chosen, dtype=torch.long, device=replaced.device),
-                    replaced[:, chosen],
-                )
-            rows[head] = replaced
+            if change.method == "patch":
+                rows[head] = self._patched(rows[head], replacement, change.queries)
+            else:
+                rows[head] = replacement.expand(rows[head].shape)
         return torch.stack(rows, 1)
+
+    def _patched(self, rows: Tensor, replacement: Tensor, queries: tuple[int, ...]) -> Tensor:
+        """Replace the head outputs [B, Q, Dv] of the tokens that `replacement` [n, Dv] covers."""
+        first = self.positions.first_query()
+        batch, n_query = rows.shape[:2]
+        n_tokens = first + n_query
+        count = len(replacement)
+        fits = n_tokens >= count if self.positions.grows else n_tokens == count
+        if batch != 1 or not fits:
+            raise ValueError(
+                f"patch inserts the outputs of one input of {count} tokens, "
+                f"but the batch has {counted(batch, 'input')} of {n_tokens}: "
+                f"read single inputs of {count} tokens"
+            )
+        chosen = [query for query in queries or range(count) if first <= query < n_tokens]
+        places = torch.tensor(chosen, dtype=torch.long, device=rows.device)
+        return rows.index_copy(1, places - first, replacement[None, places])
 
 
 @dataclass(frozen=True, eq=False)
@@ -170,7 +194,7 @@ class Edits:
             for head, change in self.changes.items()
             if (head.layer, head.stack) == (layer, stack)
         }
-        return LayerChanges(changes) if changes else None
+        return LayerChanges(changes, is_cross=is_cross(stack or "")) if changes else None
 
     @property
     def digest(self) -> str:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from math import inf
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from attnwidget.capture.hub_model.model_tensors import is_of_text
+from attnwidget.capture.hub_model.model_tensors import input_names, is_of_text
 from attnwidget.capture.hub_model.plain_forward import plain_forward, uncompiled
 from attnwidget.capture.hub_model.weights_seen import WeightsSeen
+from attnwidget.capture.tapping.attention_sites import find_sites
+from attnwidget.capture.tapping.hooked import hooked
 from attnwidget.capture.tapping.tap import implemented_as, open_edits, tap
 
 # Differences between eager and fused attention that rounding explains, as a share of the outputs'
@@ -28,15 +30,20 @@ class OutputCheck:
     A model may branch on the name of its attention implementation, and compute something else under
     the name of the tap. The maps would then belong to another computation.
 
-    The first input costs one more forward pass. Later outputs are checked for NaN alone.
+    The first input costs one more forward pass. Later outputs are checked for NaN alone, and for
+    random numbers if the pass has drawn any.
     """
 
     def __init__(self) -> None:
         self._passed = False
         self._weights: WeightsSeen | None = None
+        self._random_state: Tensor | None = None
+        # Names of inputs for which the random numbers of the model change no state.
+        self._unaffected: set[frozenset[str]] = set()
 
     def start(self, model: nn.Module) -> None:
-        """Note the weights before a tapped pass, to tell later if another thread trained them."""
+        """Note the state before a tapped pass: of random numbers, and of weights in training."""
+        self._random_state = _random_state(model)
         if not self._passed:
             self._weights = WeightsSeen(model)
 
@@ -56,9 +63,11 @@ class OutputCheck:
             output: Output of the model inside the tap.
 
         Raises:
-            ValueError: The outputs are NaN, or differ by more than rounding explains.
+            ValueError: The outputs are NaN, differ by more than rounding explains, or depend on
+                random numbers.
         """
         refuse_nan(model, inputs, output)
+        self.refuse_random(model, inputs, options)
         if self._passed or open_edits(model):
             return
         if _difference(output, _plain_pass(model, inputs, options), inputs) > 1:
@@ -66,6 +75,36 @@ class OutputCheck:
                 return  # the next read is compared
             _judge_difference(model, inputs, options, output)
         self._passed = True
+
+    def refuse_random(
+        self, model: nn.Module, inputs: Mapping[str, Any], options: Mapping[str, Any]
+    ) -> None:
+        """Refuse a model that has drawn random numbers since `start`, if states depend on them.
+
+        Raises:
+            ValueError: Two passes over the same inputs have other states.
+        """
+        before, self._random_state = self._random_state, None
+        names = frozenset(inputs)
+        if before is None or names in self._unaffected:
+            return
+        if torch.equal(before, _random_state(model)):
+            return
+        with torch.random.fork_rng(_gpus(model)):
+            first, second = (_states(model, inputs, options) for _ in range(2))
+        same = len(first) == len(second) and all(
+            _relative(one, other, None) <= 1 for one, other in zip(first, second, strict=True)
+        )
+        if not same:
+            step = "seed every pass, hf_model.register_forward_pre_hook(lambda *_: "
+            step += "torch.manual_seed(0) and None)"
+            if "noise" in input_names(model):
+                step = 'pass these numbers as the input "noise", attend({..., "noise": noise})'
+            raise ValueError(
+                f"{type(uncompiled(model)).__name__} draws random numbers in every pass, so every "
+                f"pass has other maps: {step}"
+            )
+        self._unaffected.add(names)
 
     def check_beginning(
         self, model: nn.Module, inputs: Mapping[str, Tensor], options: Mapping[str, Any]
@@ -175,6 +214,36 @@ def _judge_difference(
 def _plain_pass(model: nn.Module, inputs: Mapping[str, Any], options: Mapping[str, Any]) -> Any:
     with torch.no_grad(), plain_forward(model):
         return uncompiled(model)(**inputs, **options)
+
+
+def _gpus(model: nn.Module) -> list[int]:
+    """Return the indices of the GPUs of a model."""
+    if not torch.cuda.is_available():
+        return []
+    devices = {parameter.device for parameter in model.parameters()}
+    return [device.index or 0 for device in devices if device.type == "cuda"]
+
+
+def _random_state(model: nn.Module) -> Tensor:
+    """Return the state of the random numbers that a model may draw."""
+    states = [torch.cuda.get_rng_state(index) for index in _gpus(model)]
+    return torch.cat([torch.get_rng_state(), *states])
+
+
+def _states(
+    model: nn.Module, inputs: Mapping[str, Any], options: Mapping[str, Any]
+) -> list[Tensor]:
+    """Return the states that every attention module of a model reads, and the outputs."""
+    read: list[Tensor] = []
+
+    def note(_: nn.Module, args: Sequence[Any], named: Mapping[str, Any]) -> None:
+        values = (value for value in (*args, *named.values()) if isinstance(value, Tensor))
+        read.extend(value.detach() for value in values if value.is_floating_point())
+
+    modules = [site.module for site in find_sites(uncompiled(model))]
+    with hooked(dict.fromkeys(modules), before=note):
+        output = _plain_pass(model, inputs, options)
+    return [*read, *float_tensors(output).values()]
 
 
 def _holds_places_of_media(inputs: Mapping[str, Tensor]) -> bool:

@@ -22,6 +22,7 @@ from attnwidget.capture.tapping.edits import Change, Edits, LayerChanges
 from attnwidget.capture.tapping.head import Head
 from attnwidget.capture.tapping.hooked import hooked
 from attnwidget.capture.tapping.projection import projection_of
+from attnwidget.capture.tapping.stack_names import is_cross
 from attnwidget.capture.tapping.tap import pass_layer_by, tap
 from attnwidget.capture.tapping.thread_forwards import replaced_forwards
 
@@ -80,14 +81,19 @@ class _Parts(LayerChanges):
     def replaces_outputs(self) -> bool:
         return any(part.replaces_outputs for part in self.parts)
 
-    def weights(self, weights: Tensor, visible: Tensor | None) -> Tensor:
+    def weights(
+        self, weights: Tensor, visible: Tensor | None, sink: Tensor | None = None
+    ) -> Tensor:
         count = len(self.parts)
         if self.spreading is not None:
             weights = weights.expand(count, *weights.shape[1:])
         shared = visible is None or visible.ndim < 4 or len(visible) == 1
         seen = [visible] * count if shared else visible.chunk(count)  # type: ignore[union-attr]
-        chunks = zip(self.parts, weights.chunk(count), seen, strict=True)
-        return torch.cat([part.weights(rows, mask) for part, rows, mask in chunks])
+        sinks: Sequence[Tensor | None] = [None] * count
+        if sink is not None:
+            sinks = sink.expand(len(weights), *sink.shape[1:]).chunk(count)
+        chunks = zip(self.parts, weights.chunk(count), seen, sinks, strict=True)
+        return torch.cat([part.weights(rows, mask, alone) for part, rows, mask, alone in chunks])
 
     def outputs(self, outputs: Tensor) -> Tensor:
         chunks = zip(self.parts, outputs.chunk(len(self.parts)), strict=True)
@@ -111,7 +117,9 @@ class _Switched(Edits):
         stack = self.stacks.get(module)
         outputs = [
             LayerChanges(
-                outer | {h.head: c for h, c in part.items() if (h.layer, h.stack) == (layer, stack)}
+                outer
+                | {h.head: c for h, c in part.items() if (h.layer, h.stack) == (layer, stack)},
+                is_cross=is_cross(stack or ""),
             )
             for part in now.units
         ]

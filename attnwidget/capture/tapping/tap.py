@@ -20,7 +20,11 @@ from attnwidget.capture.hub_model.held_attributes import Hold, held, unheld
 from attnwidget.capture.hub_model.model_tensors import count_inputs, is_of_text
 from attnwidget.capture.hub_model.plain_forward import plain_forward, uncompiled
 from attnwidget.capture.model_lock import stop_if_wanted
-from attnwidget.capture.tapping.attention_arguments import check_arguments, with_selected_keys
+from attnwidget.capture.tapping.attention_arguments import (
+    check_arguments,
+    forward_options,
+    with_selected_keys,
+)
 from attnwidget.capture.tapping.attention_sites import Site, find_sites
 from attnwidget.capture.tapping.edits import Edits, LayerChanges
 from attnwidget.capture.tapping.hooked import hooked
@@ -31,8 +35,10 @@ from attnwidget.capture.tapping.of_latest import OfLatest
 from attnwidget.capture.tapping.rows_without_keys import rows_without_keys
 from attnwidget.capture.tapping.stack_names import is_cross
 from attnwidget.capture.tapping.streamed_layer import StreamedItem, stream_layer, unknown_weights
+from attnwidget.capture.tapping.text_positions import TextPositions
 from attnwidget.capture.tapping.torch_functions import FunctionWatch, Seen, additive, summed_values
 from attnwidget.kernels.row_sums import RowQuestions
+from attnwidget.kernels.weights import attention_weights
 
 # transformers tests names by substring: none of "sdpa", "flash", "flex", "paged|", "/" may occur.
 _NAME = "attnwidget_tap"
@@ -125,6 +131,8 @@ class _Tap:
     questions: Sequence[RowQuestions] = ()
     on_again: OnAgain | None = None
     config_keys: frozenset[int] = frozenset()
+    # Names of the arguments that the model and its inner models take.
+    options: frozenset[str] = frozenset()
     # Layer numbers of stacks in which some layers have no attention.
     numbers: Mapping[str, LayerNumbers] = field(default_factory=dict)
     # Number of attention layers of each stack that this pass has reached, and their layer numbers.
@@ -135,21 +143,25 @@ class _Tap:
     edited: dict[nn.Module, set[str]] = field(default_factory=dict)
     watch: FunctionWatch | None = None
     masks: OfLatest[_Masks] = field(default_factory=OfLatest)
+    # Positions of the tokens of this pass in the text, by stack.
+    positions: dict[str, TextPositions] = field(default_factory=dict)
     # Number of inputs of a pass that reads pictures or sounds; None for texts.
     n_inputs: int | None = None
     # Answers on a GPU that wait to be read: whether the weights of a long layer are known.
     unconfirmed: list[tuple[nn.Module, Tensor]] = field(default_factory=list)
 
     def start_pass(
-        self, stacks: Set[str], part: nn.Module, _: object, named: Mapping[str, Any]
+        self, stacks: Set[str], part: nn.Module, args: Sequence[Any], named: Mapping[str, Any]
     ) -> None:
         if self in _open_taps.get():
             if part is self.root:
                 tensors = _tensors(named)
                 of_text = all(map(is_of_text, tensors))
                 self.n_inputs = None if of_text else count_inputs(tensors)
+            positions = TextPositions.of_pass(args, named)
             for stack in stacks:
                 self.next_layer.pop(stack, None)
+                self.positions[stack] = positions
 
     def enter_module(self, module: nn.Module, *_: object) -> None:
         site = self.sites.get(module)
@@ -192,11 +204,13 @@ class _Tap:
         if edits is None or layer is None:
             return None
         changes = edits.of_layer(module, layer)
-        if type(changes) is LayerChanges and self.n_inputs is not None:
-            # In a further call of the attention function, every entry is of a further block.
-            n_inputs = 0 if module in self.handed else self.n_inputs
-            changes = replace(changes, n_inputs=n_inputs)
-        return changes
+        if type(changes) is not LayerChanges:
+            return changes
+        n_inputs = self.n_inputs
+        if n_inputs is not None and module in self.handed:
+            n_inputs = 0  # In a further call, every entry of the batch is of a further block.
+        positions = self.positions.get(self.sites[module].stack, TextPositions())
+        return replace(changes, n_inputs=n_inputs, positions=positions)
 
     def done(self, module: nn.Module, what: str) -> None:
         self.edited.setdefault(module, set()).add(what)
@@ -361,7 +375,9 @@ def tap(
             configs = _configs(model)
             new.config_keys = frozenset(map(id, configs))
             undo.enter_context(_named(configs, _NAME))
-        for part, stacks in _whole_stacks(model, sites):
+        parts = list(_whole_stacks(model, sites))
+        new.options = forward_options(part for part, _ in parts)
+        for part, stacks in parts:
             undo.enter_context(hooked([part], before=partial(new.start_pass, stacks)))
         undo.enter_context(
             hooked(new.sites, before=new.enter_module, after=new.leave_module, always=True)
@@ -456,7 +472,7 @@ def _attention(
 
         function = ALL_ATTENTION_FUNCTIONS.get(implementation, eager)
         return function(module, query, key, value, attention_mask, *args, **kwargs)
-    check_arguments(module, eager, kwargs)
+    check_arguments(module, eager, kwargs, taps[-1].options)
     mask = with_selected_keys(module, query, key, attention_mask, kwargs)
     if taps[-1].on_long is not None:
         return _streamed(
@@ -558,10 +574,28 @@ def _edited(
             "the sum of their values by their attention weights"
         )
     # Weights no longer follow from queries and keys.
-    weights = changes.weights(seen.weights, seen.visible())
+    weights = changes.weights(seen.weights, seen.visible(), _sink_weights(module, seen))
     edited = Seen(weights, value=seen.value, mask=seen.mask, kwargs=seen.kwargs)
     outputs = changes.outputs(summed_values(edited))
     return edited, outputs.transpose(1, 2).contiguous()
+
+
+def _sink_weights(module: nn.Module, seen: Seen) -> Tensor | None:
+    """Return the weight of each query on the attention sink, float32 [B, H, Q, 1]; None = none."""
+    sinks: Any = seen.kwargs.get("s_aux", getattr(module, "sinks", None))
+    if not isinstance(sinks, Tensor):
+        return None
+    assert seen.query is not None and seen.key is not None and seen.scaling is not None
+    exact = attention_weights(
+        seen.query.float(),
+        seen.key.float(),
+        scaling=seen.scaling,
+        mask=seen.mask,
+        softcap=seen.kwargs.get("softcap"),
+        position_bias=seen.kwargs.get("position_bias"),
+        sinks=sinks,
+    )
+    return (1 - exact.sum(-1, keepdim=True)).clamp(min=0)
 
 
 def _mask(*args: Any, **kwargs: Any) -> Any:

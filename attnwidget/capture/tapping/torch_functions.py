@@ -176,7 +176,7 @@ class FunctionWatch(RunningModules):
         visible = scores > scores.amax(-1, keepdim=True) - _MASKED_BELOW
         changes = self._editing.changes(module)
         if changes is not None:
-            weights = changes.weights(weights, visible)
+            weights = changes.weights(weights, visible, sinks if sinks.shape[-1] else None)
             result = torch.cat([weights, sinks], -1).reshape(result.shape)
             self._editing.done(module, "weights")
         self._waiting = module, Seen(weights, mask=None if bool(visible.all()) else visible)

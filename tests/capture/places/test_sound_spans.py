@@ -63,8 +63,8 @@ def test_tokens_of_whisper_are_centred_at_multiples_of_20_ms(whisper):
     attention = whisper.attend(audio=(noise(2.0), RATE), target=[5, 6])
     tokens = attention.stacks["encoder"].key
     spans = [place for place in tokens.places if place is not None]
-    assert len(spans) in (100, 101)
-    assert np.abs(centres(tokens)[1:-1] - 0.02 * np.arange(1, len(spans) - 1)).max() < 0.004
+    assert len(spans) == 101
+    assert np.allclose(centres(tokens)[1:-1], 0.02 * np.arange(1, 100), atol=1e-9)
     assert spans[0].start == 0
     assert spans[-1].end <= 2.0
     assert tokens.special[120] == "padding"
@@ -79,7 +79,7 @@ def test_tokens_of_raw_samples_have_the_stride_of_the_convolutions(wav2vec2, hub
         attention = model.attend(audio=(noise(4.0), RATE))
         tokens = attention.stacks["self"].key
         claimed = (320 * np.arange(len(tokens)) + 200) / RATE
-        assert np.abs(centres(tokens) - claimed).max() < 0.01
+        assert np.allclose(centres(tokens), claimed, atol=1e-9)
         assert "mixes tokens up to 1.28 s apart" in attention.note
 
 
@@ -95,9 +95,8 @@ def test_patches_of_a_spectrogram_have_times_and_frequencies(ast):
     assert low.high < high.low
     assert np.isclose(high.high, 7510, atol=60)
     # A patch of 16 frames of 10 ms begins with the first frame of 25 ms.
-    step = 2 + 10
-    middle = (tokens.places[step].start + tokens.places[step].end) / 2
-    assert abs(middle - (10 * 0.1 + 0.0925)) < 0.02
+    middles = centres(tokens)[: steps // 2][:20]
+    assert np.allclose(middles, 0.0875 + 0.1 * np.arange(20), atol=1e-9)
     assert tokens.special[2 + 40] == "padding"
 
 
@@ -138,10 +137,10 @@ def test_a_sound_that_is_cut_is_told(whisper):
     assert "the model reads the first 5.0 s of 7.0 s" in attention.note
 
 
-def test_a_sound_that_is_too_short_has_no_times(wav2vec2):
+def test_a_short_sound_has_the_same_times(wav2vec2):
     attention = wav2vec2.attend(audio=(noise(0.06), RATE))
-    assert attention.stacks["self"].key.places == ()
-    assert "have no times in the sound: the sound of 0.06 s is too short" in attention.note
+    middles = centres(attention.stacks["self"].key)
+    assert np.allclose(middles, [0.0125, 0.0325], atol=1e-9)
 
 
 def test_tensors_without_a_sound_have_no_times(wav2vec2):
@@ -149,21 +148,60 @@ def test_tensors_without_a_sound_have_no_times(wav2vec2):
     assert wav2vec2.attend(dict(inputs)).stacks["self"].key.places == ()
 
 
-def test_sounds_of_other_lengths_are_not_measured_again(wav2vec2, whisper):
-    for model, target in ((wav2vec2, {}), (whisper, {"target": [5, 6]})):
-        model.attend(audio=(noise(3.5), RATE), **target)
-        calls = []
-        extractor = model.inputs.processor.sounds
-        original = type(extractor).__call__
+def test_no_further_pass_of_the_extractor_finds_the_times(wav2vec2):
+    calls = []
+    extractor = wav2vec2.inputs.processor.sounds
+    original = type(extractor).__call__
 
-        def counted(self, *given, original=original, calls=calls, **options):
-            calls.append(1)
-            return original(self, *given, **options)
+    def counted(self, *given, **options):
+        calls.append(1)
+        return original(self, *given, **options)
 
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(type(extractor), "__call__", counted)
-            attention = model.attend(audio=(noise(4.25), RATE), **target)
-        assert len(calls) == 1
-        stack = next(iter(attention.stacks.values()))
-        ends = [place.end for place in stack.key.places if place is not None]
-        assert 4.2 < ends[-1] <= 4.25
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(type(extractor), "__call__", counted)
+        attention = wav2vec2.attend(audio=(noise(4.25), RATE))
+    assert len(calls) == 1
+    assert 4.2 < attention.stacks["self"].key.places[-1].end <= 4.25
+
+
+def test_squeezed_tokens_are_centred_between_the_frames_that_they_are_made_of():
+    config = transformers.SEWConfig(
+        **SIZES, conv_dim=(16,) * 13, num_conv_pos_embedding_groups=4, squeeze_factor=2
+    )
+    model = made(transformers.SEWModel, config, transformers.Wav2Vec2FeatureExtractor())
+    attention = model.attend(audio=(noise(2.0), RATE))
+    tokens = attention.stacks["self"].key
+    assert np.allclose(centres(tokens), 0.0225 + 0.04 * np.arange(len(tokens)), atol=1e-9)
+
+
+def test_data2vec_states_the_number_of_its_convolutions_of_positions():
+    config = transformers.Data2VecAudioConfig(**SIZES, **CONV)
+    model = made(transformers.Data2VecAudioModel, config, transformers.Wav2Vec2FeatureExtractor())
+    note = model.attend(audio=(noise(2.0), RATE)).note
+    assert "mixes tokens up to 0.90 s apart" in note
+
+
+def test_a_model_without_stated_strides_has_no_times_and_says_so():
+    config = transformers.MoonshineConfig(
+        hidden_size=32,
+        intermediate_size=32,
+        encoder_num_hidden_layers=1,
+        decoder_num_hidden_layers=1,
+        encoder_num_attention_heads=4,
+        decoder_num_attention_heads=4,
+        vocab_size=60,
+    )
+    extractor = transformers.Wav2Vec2FeatureExtractor()
+    model = made(transformers.MoonshineForConditionalGeneration, config, extractor)
+    attention = model.attend(audio=(noise(2.0), RATE), target=[5, 6])
+    assert attention.stacks["encoder"].key.places == ()
+    assert "have no times in the sound: its configuration states no strides" in attention.note
+
+
+def test_strides_that_do_not_give_the_tokens_of_the_model_give_no_times(ast):
+    config = ast.hf_model.config
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(config, "time_stride", 11)
+        attention = ast.attend(audio=(noise(3.0), RATE))
+    assert attention.stacks["self"].key.places == ()
+    assert "its strides give" in attention.note

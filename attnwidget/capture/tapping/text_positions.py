@@ -1,0 +1,135 @@
+"""Positions in the text of the tokens that a pass reads, also after tokens in a cache."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import Any
+
+from torch import Tensor
+
+# Arguments with keys of earlier tokens, in models that have no cache object.
+_EARLIER_KEYS = ("past_key_values", "mems")
+
+_grows = ContextVar("attnwidget_text_grows", default=False)
+
+
+@contextmanager
+def growing_text() -> Iterator[None]:
+    """State that passes of this thread in the block read a text that becomes longer."""
+    token = _grows.set(True)
+    try:
+        yield
+    finally:
+        _grows.reset(token)
+
+
+@dataclass(frozen=True)
+class TextPositions:
+    """Positions in the text of the queries and keys of one pass.
+
+    A pass over a whole text has the queries 0, 1, ... A step of a generation has the queries after
+    the tokens in the cache. A cache with a sliding window has only the last keys of the text, and a
+    cache of fixed size has keys that no token has filled yet.
+
+    Attributes:
+        past: Number of tokens in the cache before the pass; None if the pass gets keys of earlier
+            tokens in an unknown form.
+        grows: Whether later passes may read further tokens of the text.
+        has_fixed_size: Whether the cache has a fixed size.
+
+    Example:
+        >>> from attnwidget.capture.tapping.text_positions import TextPositions
+        >>> step = TextPositions(past=7, grows=True)
+        >>> step.in_pass([(5, 0), (7, 0), (7, 6)], n_query=1, n_key=4)
+        [(0, 2)]
+    """
+
+    past: int | None = 0
+    grows: bool = False
+    has_fixed_size: bool = False
+
+    @classmethod
+    def of_pass(cls, args: Sequence[Any], named: Mapping[str, Any]) -> TextPositions:
+        """Return the positions of a pass, before the pass adds keys to the cache.
+
+        Args:
+            args: The arguments of the forward of the model or decoder.
+            named: The named arguments.
+        """
+        values = (*args, *named.values())
+        cache = next((value for value in values if hasattr(value, "get_seq_length")), None)
+        if cache is not None:
+            is_fixed = bool(getattr(cache, "is_compileable", False))
+            return cls(int(cache.get_seq_length()), True, is_fixed)
+        is_unknown = any(named.get(name) is not None for name in _EARLIER_KEYS)
+        # Some models keep keys in their modules, and get the positions of the new tokens alone.
+        positions = named.get("cache_position")
+        if isinstance(positions, Tensor) and positions.numel():
+            is_unknown |= bool(positions[0] > 0)
+        return cls(None if is_unknown else 0, _grows.get())
+
+    def in_pass(
+        self, edges: Iterable[tuple[int, int]], n_query: int, n_key: int, *, is_cross: bool = False
+    ) -> list[tuple[int, int]]:
+        """Return the edges of the text whose query and key are in a pass, as indices of its map.
+
+        Args:
+            edges: Pairs (query, key) of positions in the text.
+            n_query: Number of queries of the map.
+            n_key: Number of keys of the map.
+            is_cross: Whether the keys are of another sequence, which a pass reads as a whole.
+
+        Raises:
+            ValueError: An edge is outside of a text that does not grow, or the tokens of the keys
+                are not known.
+        """
+        first_query = self.first_query()
+        first_key, n_tokens = self._keys(n_query, n_key, is_cross)
+        n_queries = first_query + n_query
+        within = []
+        for query, key in edges:
+            is_outside = not self.grows and (query >= n_queries or key >= n_tokens)
+            if is_outside or (is_cross and key >= n_key):
+                raise ValueError(
+                    f"edge ({query}, {key}) is not among the {n_queries} queries and {n_tokens} "
+                    "keys of this input: an edge is (query, key), both counted from 0. Edges of "
+                    "tokens that are not written yet need model.generate"
+                )
+            row, column = query - first_query, key - first_key
+            if 0 <= row < n_query and 0 <= column < n_key:
+                within.append((row, column))
+        return within
+
+    def first_query(self) -> int:
+        """Return the position of the first query.
+
+        Raises:
+            ValueError: The position is not known.
+        """
+        if self.past is None:
+            raise _unknown()
+        return self.past
+
+    def _keys(self, n_query: int, n_key: int, is_cross: bool) -> tuple[int, int]:
+        """Return the position of the first key, and the number of tokens that keys may be of."""
+        n_tokens = self.first_query() + n_query
+        if is_cross:
+            return 0, n_key
+        if self.past and n_key <= n_tokens:
+            return n_tokens - n_key, n_tokens
+        if n_key > n_tokens and self.has_fixed_size:
+            return 0, n_tokens
+        if n_key > n_tokens and self.grows:
+            raise _unknown()
+        # Without earlier tokens, a layer counts its own keys, which may be fewer or more.
+        return 0, n_key
+
+
+def _unknown() -> ValueError:
+    return ValueError(
+        "edges and patches name tokens of the text, and the model keeps earlier tokens in a way "
+        "that does not tell their positions: generate with use_cache=False"
+    )
