@@ -129,7 +129,7 @@ class LinkedText(AttentionWidget):
         if not 0 <= number < len(links):
             raise IndexError(f"the text has links 0 to {len(links) - 1}, got {number}")
         link = links[number]
-        with self.together():
+        with self._lock, self.together():
             if link["head"]:
                 self.selected = [Head(*link["head"])]
             if tokens := link["tokens"][self.unit]:

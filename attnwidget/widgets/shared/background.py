@@ -11,8 +11,11 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
 from attnwidget.capture.model_lock import PassInterrupted, background_work
+from attnwidget.text.thread_lock import ThreadLock
 from attnwidget.widgets.shared.page_session import PageSession, current_session
 
+#: Seconds between two looks at jobs that somebody waits for.
+_LOOK = 0.01
 #: Seconds that the last step has when the interpreter ends.
 _LAST_STEP = 20.0
 _running: set[Background] = set()
@@ -82,7 +85,9 @@ class Background:
         self._jobs: dict[str, Job] = {}
         self._due: dict[str, float] = {}
         self._errors: dict[str, Exception] = {}
-        self._changed = threading.Condition()
+        # A block enters the lock, because Ctrl-C may leave a condition taken that it enters.
+        self._lock = ThreadLock()
+        self._changed = threading.Condition(self._lock)
         self._started = self._closed = False
         self._session: PageSession | None = current_session()
         self._calls: deque[_Call] = deque()
@@ -96,7 +101,7 @@ class Background:
         """
         if name not in self._order:
             raise ValueError(f"a job is one of {', '.join(self._order)}, got {name!r}")
-        with self._changed:
+        with self._lock:
             self._errors.pop(name, None)
             self._jobs[name] = job
             self._due[name] = time.monotonic() + delay
@@ -104,7 +109,7 @@ class Background:
 
     def remove(self, name: str) -> None:
         """Drop an unfinished job of that name, and the exception of the last one."""
-        with self._changed:
+        with self._lock:
             self._errors.pop(name, None)
             if name in self._jobs:
                 # An empty job, so that `wait` returns after the step that runs.
@@ -114,15 +119,19 @@ class Background:
         """Begin, if that has not happened yet."""
         # A widget may be made before its host has a session for the page.
         self._session = current_session() or self._session
-        with self._changed:
+        with self._lock:
             if self._started or self._closed:
                 return
+            _running.add(self)
+            # Ctrl-C may have interrupted an earlier start.
+            if self._thread.ident is None:
+                self._thread.start()
             self._started = True
-        _running.add(self)
-        self._thread.start()
 
     def wait(self, timeout: float | None = None) -> bool:
         """Begin, and return when all is done; False where `timeout` seconds were not enough.
+
+        The jobs stay undone in a forked process, so the result is False there.
 
         Raises:
             Exception: what a job has raised.
@@ -133,15 +142,17 @@ class Background:
             # The thread of the session waits here, so it makes the waiting calls.
             if self._session is not None and self._session.is_here:
                 self._make_calls()
-            with self._changed:
+            with self._lock:
                 if not self._jobs or self._closed:
                     for error in self._errors.values():
                         raise error
                     return True
-                if limit is not None and time.monotonic() > limit:
-                    return False
-                # A wait without limit cannot be interrupted by Ctrl-C on every system.
-                self._changed.wait(0.1)
+            # A forked process has the jobs, but not the thread that does them.
+            is_over = limit is not None and time.monotonic() > limit
+            if is_over or not self._thread.is_alive():
+                return False
+            # Ctrl-C ends a sleep on every system, and leaves no lock in another state.
+            time.sleep(_LOOK)
 
     @property
     def started(self) -> bool:
@@ -155,7 +166,7 @@ class Background:
 
     def close(self) -> None:
         """Stop after the step that runs; what is not done is dropped."""
-        with self._changed:
+        with self._lock:
             self._closed = True
             self._jobs.clear()
             self._changed.notify_all()
@@ -179,7 +190,7 @@ class Background:
                 pass
             except Exception as raised:
                 error = raised
-            with self._changed:
+            with self._lock:
                 # Ignore errors of jobs that have been replaced.
                 is_news = error is not None and self._jobs.get(name) is job and not self._closed
             if error is not None and is_news:
@@ -187,7 +198,7 @@ class Background:
                     self._call(partial(self._failed, name, error))
                 except Exception as second:
                     error = second
-            with self._changed:
+            with self._lock:
                 if self._jobs.get(name) is job:
                     del self._jobs[name]
                     if error is not None:
@@ -216,11 +227,11 @@ class Background:
             function()
             return
         call = _Call(function)
-        with self._changed:
+        with self._lock:
             self._calls.append(call)
             self._changed.notify_all()
         session.soon(self._make_calls)
-        with self._changed:
+        with self._lock:
             # A session that has ended makes no call; then the widget is closed.
             self._changed.wait_for(lambda: call.done or self._closed)
         if call.error is not None:
@@ -233,11 +244,11 @@ class Background:
             call = self._calls.popleft()
             with session.entered():
                 call.run()
-            with self._changed:
+            with self._lock:
                 self._changed.notify_all()
 
     def _next(self) -> tuple[str, Job] | None:
-        with self._changed:
+        with self._lock:
             while not self._closed:
                 now = time.monotonic()
                 ready = [name for name in self._jobs if self._due[name] <= now]
