@@ -57,7 +57,10 @@ After a change, the page asks whether the kernel received it. If the kernel fini
 without an answer, it does not know the figure. A busy kernel answers later.
 
 Jupyter runs callbacks of widgets beside the running cell, so one lock guards the model and its
-caches.
+caches, and each figure has a lock of its own. Code that changes a figure from another thread enters
+both blocks: `with figure._lock, figure.together():`. Ctrl-C may come between any two lines. Locks
+are therefore locks of C, which no context manager of this package holds (`text/thread_lock.py`),
+and a flag counts only while the function that raised it runs (`text/thread_flag.py`).
 
 Slow jobs compute in a thread of the widget (`widgets/shared/background.py`), and yield the
 functions that open or change widgets. Jupyter runs these functions in the thread. Shiny and Panel
