@@ -6,7 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
-from typing import TypeVar
+from typing import Any, TypeVar, cast
 
 from attnwidget.text.thread_flag import ThreadFlag
 from attnwidget.text.thread_lock import ThreadLock
@@ -96,7 +96,7 @@ class ModelLock(ThreadLock):
 
 
 class _BackgroundHold:
-    """The lock of a model for background work, which takes it when no user wants it."""
+    """A block in which background work holds the lock of a model, after all users."""
 
     def __init__(self, lock: ModelLock) -> None:
         self._lock = lock
@@ -156,7 +156,7 @@ def give_way() -> None:
             while lock.is_wanted:
                 latest = lock._latest
                 # A condition releases a lock that is held several times.
-                threading.Condition(lock).wait(_PAUSE)
+                threading.Condition(cast("Any", lock)).wait(_PAUSE)
                 lock._passed = latest
 
 

@@ -7,8 +7,9 @@ import stat
 import zlib
 from collections.abc import Iterator
 from functools import partial
-from io import BufferedIOBase
+from io import BufferedIOBase, BufferedReader
 from pathlib import Path
+from typing import cast
 
 # Limit of the bytes of a line: longer lines, often packed zeros, are not text.
 _LONGEST = 2**26
@@ -81,7 +82,7 @@ def _refuse_bomb(path: Path, file: gzip.GzipFile, unpacked: int) -> None:
 
     A few megabytes can unpack to gigabytes, which would be read for minutes.
     """
-    packed = file.fileobj.tell()
+    packed = cast("BufferedReader", file.fileobj).tell()
     if unpacked > _UNPACKED + _UNPACKED_FOR_EACH * packed:
         raise ValueError(
             f"{path}: {unpacked >> 20} MB come from the first {packed / 1000:,.0f} kB of this .gz "

@@ -1,10 +1,10 @@
 """Locks that neither Ctrl-C nor a fork leaves taken.
 
-Ctrl-C can raise KeyboardInterrupt between any two lines of Python, also between the line that takes
-a lock and the line that releases it. Only a lock written in C, in a `with` statement, is taken and
-released without such a gap. No context manager of this package holds a lock during the block of its
-caller: `contextlib` is Python, and after Ctrl-C in it a notebook keeps the exception with all its
-frames, and thus the generator that holds the lock.
+Ctrl-C can raise KeyboardInterrupt between any two lines of Python, for example after the line that
+takes a lock and before the block that releases the lock. A `with` statement that enters a C lock
+has no such gap. No context manager of this package holds a lock during the block of its caller,
+because `contextlib` is Python. A notebook keeps the exception and all frames, so a generator in one
+of the frames would keep the lock.
 
 A forked process has the thread that forked, and the locks of all threads. The locks of the other
 threads are renewed in the new process, because no thread would ever release them.
@@ -21,7 +21,17 @@ from typing import TYPE_CHECKING, TypeVar
 Value = TypeVar("Value")
 
 if TYPE_CHECKING:
-    from threading import _RLock as RLock
+
+    class RLock:
+        """The type of `threading.RLock()`, which type checkers take for a final class."""
+
+        def acquire(self, blocking: bool = True, timeout: float = -1) -> bool: ...
+        def release(self) -> None: ...
+        def __enter__(self) -> bool: ...
+        def __exit__(self, *_: object) -> None: ...
+        def _is_owned(self) -> bool: ...
+        def _at_fork_reinit(self) -> None: ...
+
 else:
     RLock = type(threading.RLock())
 
@@ -48,14 +58,13 @@ class ThreadLock(RLock):
     @property
     def is_mine(self) -> bool:
         """Whether this thread holds the lock."""
-        owned: bool = self._is_owned()  # type: ignore[attr-defined]
-        return owned
+        return self._is_owned()
 
     def hold(self, run: Callable[[], Value]) -> Value:
         """Return the result of a function that runs while this thread holds the lock.
 
-        The statement and its block stand in one line, so that tests can interrupt every line: a
-        `with` line is traced a second time at the end of its block, before the release.
+        The `with` statement and its block stand in one line, because tests interrupt every line.
+        A `with` line of its own is traced a second time before the release.
 
         Args:
             run: Function without arguments.
@@ -65,7 +74,7 @@ class ThreadLock(RLock):
     def renew(self) -> None:
         """Release the lock in a forked process, unless the thread that forked holds it."""
         if not self.is_mine:
-            self._at_fork_reinit()  # type: ignore[attr-defined]
+            self._at_fork_reinit()
 
 
 class _Thread(threading.local):

@@ -10,8 +10,8 @@ from contextlib import contextmanager
 def undone(undo: Callable[[], object]) -> Iterator[None]:
     """Call a function at the end of the block.
 
-    `undo` runs twice, because Ctrl-C may come before or in its first run. It must therefore do
-    nothing the second time, and nothing for steps that the block has not reached.
+    `undo` runs twice, because Ctrl-C may come before or in its first run. The second run must
+    change nothing. The block may end early, so `undo` must accept that steps were not done.
 
     Args:
         undo: Function without arguments that undoes what the block has done.

@@ -56,11 +56,11 @@ No style sheet hides a control.
 After a change, the page asks whether the kernel received it. If the kernel finishes the request
 without an answer, it does not know the figure. A busy kernel answers later.
 
-Jupyter runs callbacks of widgets beside the running cell, so one lock guards the model and its
-caches, and each figure has a lock of its own. Code that changes a figure from another thread enters
-both blocks: `with figure._lock, figure.together():`. Ctrl-C may come between any two lines. Locks
-are therefore locks of C, which no context manager of this package holds (`text/thread_lock.py`),
-and a flag counts only while the function that raised it runs (`text/thread_flag.py`).
+Jupyter runs callbacks of widgets while a cell runs. A lock therefore guards each model with its
+caches, and a lock guards each figure. To change a figure from another thread, enter both blocks:
+`with figure._lock, figure.together():`. Ctrl-C may come between any two lines. Locks are therefore
+written in C, and no context manager of this package holds one (`text/thread_lock.py`). A flag
+counts only while the function that raised the flag runs (`text/thread_flag.py`).
 
 Slow jobs compute in a thread of the widget (`widgets/shared/background.py`), and yield the
 functions that open or change widgets. Jupyter runs these functions in the thread. Shiny and Panel

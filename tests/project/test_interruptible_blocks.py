@@ -9,7 +9,7 @@ from pathlib import Path
 
 PACKAGE = Path(__file__).parents[2] / "attnwidget"
 #: Locks, and conditions, which are entered in Python.
-LOCK = re.compile(r"lock$|\.in_turn\(\)$|_changed$")
+LOCK = re.compile(r"(^|[._])lock$|\.in_turn\(\)$|_changed$")
 
 
 def held_over_yields(source: str) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""Memory that the limits of a process leave free: those of its containers, and its own.
+"""Memory that the limits of a process and the limits of its containers leave free.
 
 A system ends a process that exceeds the limit of a container (a control group of Linux), without an
 error in Python. Containers can be nested, and the smallest limit counts.
@@ -49,7 +49,7 @@ def free_under_limits() -> list[int]:
 
 
 def _free_in_groups() -> Iterator[int]:
-    """Yield what is free in each control group of this process, the innermost first."""
+    """Yield the free bytes of each control group of this process, the innermost first."""
     for folder, mount, files in _groups():
         for group in (folder, *folder.parents):
             with suppress(OSError, ValueError):
@@ -88,8 +88,8 @@ def _groups() -> Iterator[tuple[Path, Path, _Files]]:
         is_of_memory = kind == "cgroup2" or (kind == "cgroup" and "memory" in options.split(","))
         if is_of_memory and files in paths:
             # A container sees its own group as the root of the mount.
-            path = PurePosixPath(paths[files])
-            inside = path.relative_to(root) if path.is_relative_to(root) else PurePosixPath()
+            group = PurePosixPath(paths[files])
+            inside = group.relative_to(root) if group.is_relative_to(root) else PurePosixPath()
             has_parents = ".." in inside.parts
             yield Path(mount) if has_parents else Path(mount, *inside.parts), Path(mount), files
 
@@ -102,7 +102,7 @@ def _unescaped(name: str) -> str:
 
 
 def _free_of_process() -> Iterator[int]:
-    """Yield what the limits of this process, such as `ulimit -v`, leave free."""
+    """Yield the free bytes under each limit of this process, such as `ulimit -v`."""
     if sys.platform == "win32":
         return
     import resource

@@ -9,6 +9,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from typing import Any, cast
 
 from attnwidget.capture.model_lock import PassInterrupted, background_work
 from attnwidget.text.thread_lock import ThreadLock
@@ -87,7 +88,7 @@ class Background:
         self._errors: dict[str, Exception] = {}
         # A block enters the lock, because Ctrl-C may leave a condition taken that it enters.
         self._lock = ThreadLock()
-        self._changed = threading.Condition(self._lock)
+        self._changed = threading.Condition(cast("Any", self._lock))
         self._started = self._closed = False
         self._session: PageSession | None = current_session()
         self._calls: deque[_Call] = deque()

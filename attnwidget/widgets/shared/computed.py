@@ -234,7 +234,7 @@ class ComputedTraits(ThreadMessages):
     def together(self) -> Iterator[None]:
         """Make several changes that are answered once.
 
-        Hold the lock too, so that no other thread interrupts them:
+        Other threads can change the figure during the block, unless the caller holds the lock:
         `with figure._lock, figure.together():`.
         """
         batch = self._batch

@@ -295,7 +295,7 @@ class HeadWidget(Exporting, ComputedTraits):
     def _answering(self) -> Iterator[None]:
         """Handle a change with a single message; the widget shows an error instead.
 
-        Hold the lock too, so that changes are handled one at a time.
+        Callers hold the lock, so that the widget handles one change after another.
         """
         with self.hold_sync():
             try:
