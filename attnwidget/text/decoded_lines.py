@@ -43,13 +43,13 @@ def decoded_lines(path: Path) -> Iterator[str]:
     try:
         with _opened(path) as file:
             for number, raw in enumerate(iter(partial(file.readline, _LONGEST + 1), b""), 1):
-                unpacked += len(raw)
-                if unpacked > _UNPACKED and isinstance(file, gzip.GzipFile):
-                    _refuse_bomb(path, file, unpacked)
                 if len(raw) > _LONGEST:
                     raise ValueError(
                         f"{path}:{number}: a line of more than {_LONGEST >> 20} MB: this is no text"
                     )
+                unpacked += len(raw)
+                if unpacked > _UNPACKED and isinstance(file, gzip.GzipFile):
+                    _refuse_bomb(path, file, unpacked)
                 line = raw.rstrip(b"\r\n")
                 if number == 1 and b"\r" in line:
                     raise ValueError(
