@@ -15,7 +15,7 @@ from typing import cast
 _LONGEST = 2**26
 # Limits of what a .gz file unpacks to: these bytes, and these for each byte of the file. Treebanks
 # and other texts have 3 to 15 bytes for each.
-_UNPACKED = 2**24
+_UNPACKED = 2**22
 _UNPACKED_FOR_EACH = 100
 # The first bytes of a .gz file, and of packed files that are not read.
 _GZIP = b"\x1f\x8b"
