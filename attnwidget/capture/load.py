@@ -21,7 +21,7 @@ from attnwidget.capture.hub_model.found_tokenizer import (
     load_tokenizer,
     tokenizer_beside,
 )
-from attnwidget.capture.hub_model.loading import one_thread_loads, random_parts, refuse_meta
+from attnwidget.capture.hub_model.loading import loading_lock, random_parts, refuse_meta
 from attnwidget.capture.hub_model.model_folder import ModelFolderError, is_adapter, model_folder
 from attnwidget.capture.hub_model.packed_weights import PACKED, unpack_weights, updated_weights
 from attnwidget.capture.hub_model.plain_defaults import plain_defaults
@@ -37,6 +37,7 @@ from attnwidget.capture.model import AttentionModel
 from attnwidget.capture.tapping.attention_sites import find_sites
 from attnwidget.kernels.plain_torch import in_plain_torch
 from attnwidget.text.counted import counted
+from attnwidget.text.undo import undone
 
 # The models that come with the package: name for `load_model`, folder in `attnwidget/demo`, and
 # name in figures. The first model is the default of `load_model`.
@@ -123,7 +124,7 @@ def load_model(
         raise TypeError(f"name is a text for figures, such as 'BERT', got {name!r}")
     dtype = _dtype_of(dtype)
     arguments = {"model": model, "tokenizer": tokenizer}
-    with one_thread_loads():
+    with loading_lock:
         found = find_model(
             model,
             tokenizer,
@@ -337,8 +338,8 @@ def load_embedded(name: str = "embedded", revision: str | None = None) -> tuple[
                 kept = {key: weight for key, weight in whole.items() if key.startswith(encoder)}
                 state = updated_weights(kept, state)
         shown = logging.is_progress_bar_enabled()
-        logging.disable_progress_bar()
-        try:
+        with undone(logging.enable_progress_bar if shown else logging.disable_progress_bar):
+            logging.disable_progress_bar()
             # Maps are read from eager attention, so that layers below a map round alike with and
             # without the tap. The eager BERT of transformers 4 shows no queries and keys.
             eager = int(transformers.__version__.split(".")[0]) >= 5
@@ -357,9 +358,6 @@ def load_embedded(name: str = "embedded", revision: str | None = None) -> tuple[
                 local_files_only=True,
                 output_loading_info=True,
             )
-        finally:
-            if shown:
-                logging.enable_progress_bar()
     refuse_meta(model, name)
     if loading["missing_keys"]:
         raise RuntimeError(

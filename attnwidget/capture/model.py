@@ -238,7 +238,7 @@ class AttentionModel:
         "zero" in causal models and encoder-decoders, "uniform" in other models. See `disabled`.
         """
         if self._default_method is None:
-            with self.lock:
+            with self.lock.in_turn():
                 self._default_method = default_method(self.hf_model)
         return self._default_method
 
@@ -328,7 +328,7 @@ class AttentionModel:
         """
         read, media = self._with_media(text, images, audio, tools, add_generation_prompt)
         inputs, tokens = self.inputs.of(read, pair, target=target, truncate=truncate)
-        with self.lock:
+        with self.lock.in_turn():
             self.check_open()
             inputs = self.inputs.with_decoder(inputs, target, truncate)
             attention = self._attentions(
@@ -423,7 +423,7 @@ class AttentionModel:
         for index, encoded_text in enumerate(encoded):
             of_length.setdefault(len(encoded_text.ids), []).append(index)
         by_index: dict[int, Attention] = {}
-        with self.lock:
+        with self.lock.in_turn():
             at_once = 1 if reads_single_texts(self.hf_model) else len(encoded)
             batches = [
                 alike[start : start + at_once]
@@ -513,7 +513,7 @@ class AttentionModel:
         at: Iterable[int] | None,
         top: int,
     ) -> Predictions:
-        with self.lock:
+        with self.lock.in_turn():
             self.check_open()
             predictions = predictions_of(
                 self.hf_model,
@@ -591,7 +591,7 @@ class AttentionModel:
         shown = {"images": images, "audio": audio, **options}
         made_by = self._chat_call("generate", arguments, shown)
         # Edits may name tokens that the model has not written yet, or never writes.
-        with self.lock, growing_text():
+        with self.lock.in_turn(), growing_text():
             self.check_open()
             if encoded is None:
                 inputs, tokens = self.inputs.of(text)
@@ -696,7 +696,7 @@ class AttentionModel:
         written = torch.tensor([whole.ids], dtype=torch.long, device=self.device)
         if self.inputs.encodes_apart:
             inputs["decoder_input_ids"] = written
-        with self.lock:
+        with self.lock.in_turn():
             self.check_open()
             if log_probabilities is not None:
                 names = whole.tokens.text[len(prompt) :]
@@ -767,7 +767,7 @@ class AttentionModel:
             >>> attention.model_name
             'small BERT (in the package), without L5 H8, L2 H3 (uniform)'
         """
-        with self.lock, plain_torch():
+        with self.lock.in_turn(), plain_torch():
             self.check_open()
             block = disabled(
                 self.hf_model,

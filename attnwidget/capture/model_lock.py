@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import threading
-from collections import deque
+import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from typing import TypeVar
+from contextlib import AbstractContextManager, contextmanager
+from typing import Any, TypeVar, cast
+
+from attnwidget.text.thread_flag import ThreadFlag
+from attnwidget.text.thread_lock import ThreadLock
 
 Value = TypeVar("Value")
+
+#: Seconds in which a user who waits takes a lock that background work has released.
+_PAUSE = 0.001
 
 
 class PassInterrupted(BaseException):
@@ -19,17 +25,15 @@ class PassInterrupted(BaseException):
 
 
 class _Thread(threading.local):
-    """What a thread does.
+    """Background work of a thread.
 
     Attributes:
         is_background: Whether the thread does background work.
         is_dropped: Function that says whether the background work is no longer needed.
-        can_be_interrupted: Whether the pass that runs can end early and run again.
-        held: The locks that the thread holds.
+        held: The locks that the background work holds.
     """
 
     is_background = False
-    can_be_interrupted = False
 
     def __init__(self) -> None:
         self.is_dropped: Callable[[], bool] = lambda: False
@@ -37,96 +41,84 @@ class _Thread(threading.local):
 
 
 _thread = _Thread()
+# Whether the pass that runs can end early and run again.
+_interruptible = ThreadFlag()
 
 
-class ModelLock:
-    """A reentrant lock that users get in the order of their requests, and background work last.
+class ModelLock(ThreadLock):
+    """A reentrant lock that users get before background work.
 
     Background work is what a thread does in a block of `background_work`; all other threads work
-    for users.
+    for users. The lock itself is written in C, so Ctrl-C never leaves it taken. Priority is a wish
+    beside the lock: users stand in a line while they wait, and background work looks at the line.
 
     Example:
         >>> from attnwidget.capture.model_lock import ModelLock
         >>> lock = ModelLock()
-        >>> with lock, lock:
-        ...     lock.is_wanted
-        False
+        >>> with lock.in_turn(), lock.in_turn():
+        ...     lock.is_mine
+        True
     """
 
     def __init__(self) -> None:
-        self._changed = threading.Condition(threading.Lock())
-        self._owner: int | None = None
-        self._depth = 0
-        # The requests of users that wait, in their order.
-        self._users: deque[object] = deque()
+        super().__init__()
+        # Held by the user who gets the lock next.
+        self._line = threading.Lock()
+        # The latest request of a user, and the latest that background work let pass.
+        self._latest: object = None
+        self._passed: object = None
+
+    def renew(self) -> None:
+        """Release the lock in a forked process, unless the thread that forked holds it."""
+        super().renew()
+        self._line = threading.Lock()
 
     @property
     def is_wanted(self) -> bool:
-        """Whether a user waits for the lock."""
-        return bool(self._users)
+        """Whether a user waits for this lock, which background work of this thread holds."""
+        return self._line.locked() or self._latest is not self._passed
 
-    def acquire(self, blocking: bool = True, timeout: float = -1) -> bool:
-        """Take the lock, as `threading.RLock.acquire`."""
-        me = threading.get_ident()
-        if self._owner == me:
-            self._depth += 1
-            return True
-        request = object()
+    def in_turn(self) -> AbstractContextManager[bool]:
+        """Return the lock for a `with` statement, after the requests before this one.
 
-        def is_free() -> bool:
-            return self._owner is None and (not self._users or self._users[0] is request)
-
-        with self._changed:
-            if not is_free():
-                if not blocking:
-                    return False
-                if not _thread.is_background:
-                    self._users.append(request)
-                try:
-                    is_mine = self._changed.wait_for(is_free, None if timeout < 0 else timeout)
-                finally:
-                    if request in self._users:
-                        self._users.remove(request)
-                        # The next request may take the lock if this request was given up.
-                        self._changed.notify_all()
-                if not is_mine:
-                    return False
-            self._owner = me
-            self._depth = 1
-        _thread.held.append(self)
-        return True
-
-    def release(self) -> None:
-        """Return the lock, as `threading.RLock.release`.
-
-        Raises:
-            RuntimeError: This thread does not hold the lock.
+        Background work waits until no user does.
         """
-        if self._owner != threading.get_ident():
-            raise RuntimeError("cannot release a lock of a model that this thread does not hold")
-        self._depth -= 1
-        if not self._depth:
-            self._let_go()
+        if not self.is_mine:
+            if _thread.is_background:
+                return _BackgroundHold(self)
+            self._wait_in_line()
+            # A user is no longer in the line, but may not have the lock yet.
+            self._latest = object()
+        return self
+
+    def _wait_in_line(self) -> None:
+        with self._line, self: pass  # fmt: skip # noqa: E701
+
+
+class _BackgroundHold:
+    """A block in which background work holds the lock of a model, after all users."""
+
+    def __init__(self, lock: ModelLock) -> None:
+        self._lock = lock
 
     def __enter__(self) -> bool:
-        return self.acquire()
+        lock = self._lock
+        while True:
+            latest = lock._latest
+            if latest is not lock._passed:
+                time.sleep(_PAUSE)
+            lock.acquire()
+            lock._passed = latest
+            if not lock.is_wanted:
+                break
+            lock.release()
+            time.sleep(_PAUSE)
+        _thread.held.append(lock)
+        return True
 
     def __exit__(self, *_: object) -> None:
-        self.release()
-
-    def _let_go(self) -> None:
-        _thread.held.remove(self)
-        with self._changed:
-            self._owner = None
-            self._changed.notify_all()
-
-    def _give_way(self) -> None:
-        """Return the lock to users who wait, and take it again after them."""
-        depth = self._depth
-        self._depth = 0
-        self._let_go()
-        self.acquire()
-        self._depth = depth
+        _thread.held.remove(self._lock)
+        self._lock.release()
 
 
 @contextmanager
@@ -146,8 +138,8 @@ def background_work(is_dropped: Callable[[], bool] = lambda: False) -> Iterator[
         ...     give_way()
     """
     before = _thread.is_background, _thread.is_dropped
-    _thread.is_background, _thread.is_dropped = True, is_dropped
     try:
+        _thread.is_background, _thread.is_dropped = True, is_dropped
         yield
     finally:
         _thread.is_background, _thread.is_dropped = before
@@ -161,8 +153,11 @@ def give_way() -> None:
     """
     if _thread.is_background:
         for lock in tuple(_thread.held):
-            if lock.is_wanted:
-                lock._give_way()
+            while lock.is_wanted:
+                latest = lock._latest
+                # A condition releases a lock that is held several times.
+                threading.Condition(cast("Any", lock)).wait(_PAUSE)
+                lock._passed = latest
 
 
 def stop_if_wanted() -> None:
@@ -171,7 +166,7 @@ def stop_if_wanted() -> None:
     Raises:
         PassInterrupted: So it is, and the pass runs in `uninterrupted`.
     """
-    if _thread.can_be_interrupted and _thread.is_background:
+    if _thread.is_background and _interruptible.is_up:
         is_wanted = any(lock.is_wanted for lock in _thread.held)
         if is_wanted or _thread.is_dropped():
             raise PassInterrupted
@@ -193,12 +188,9 @@ def uninterrupted(run: Callable[[], Value]) -> Value:
     """
     while True:
         give_way()
-        before = _thread.can_be_interrupted
-        _thread.can_be_interrupted = True
         try:
-            return run()
+            with _interruptible.raised():
+                return run()
         except PassInterrupted:
             if _thread.is_dropped():
                 raise
-        finally:
-            _thread.can_be_interrupted = before

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterable, Sequence
 from copy import deepcopy
 from functools import partial
@@ -35,6 +34,7 @@ from attnwidget.corpus.study_inputs import reader_of
 from attnwidget.kernels.plain_torch import in_plain_torch
 from attnwidget.metrics.measure_heads import accumulators_of, read_all
 from attnwidget.text.segments import Segment
+from attnwidget.text.thread_lock import ThreadLock
 from attnwidget.text.treebank import Sentence
 from attnwidget.text.whole_number import whole_number
 
@@ -45,7 +45,7 @@ ChosenMetrics = Sequence[str | Accumulator[Any]]
 Texts = Iterable[Segment] | Iterable[Sentence | Sequence[str]] | Iterable[Any]
 
 # A comparison locks several models, and two comparisons at once could block each other.
-_comparing = threading.Lock()
+_comparing = ThreadLock()
 _MAPS_MB = 2000
 
 

@@ -40,7 +40,7 @@ class HeadProjections:
         ids = torch.tensor(
             [model.tokenizer("a b c").input_ids], dtype=torch.long, device=model.device
         )
-        with model.lock, torch.no_grad():
+        with model.lock.in_turn(), torch.no_grad():
             self._projections.check(backbone, {"input_ids": ids})
         self.refused: str = self._projections.refused
 

@@ -42,7 +42,7 @@ class ReadInputs:
 
     def __call__(self, batches: Sequence[Any]) -> list[Float64Array]:
         """Return the numbers of each batch."""
-        with self._model.reading() as model:
+        with self._model.lock.in_turn(), self._model.reading() as model:
             return [self._read(model, batch) for batch in batches]
 
     def results(self, batches: Sequence[Sequence[Any]], executor: Executor | None) -> Results:

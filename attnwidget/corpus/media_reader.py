@@ -44,7 +44,7 @@ class MediaReader(StudyReader):
         Raises:
             ValueError: As `measure`.
         """
-        with self.worker_model.reading():
+        with self.worker_model.lock.in_turn(), self.worker_model.reading():
             attention = self._attention(segment)
         # The input need not be read again for its numbers.
         self._first = segment, attention
@@ -52,7 +52,7 @@ class MediaReader(StudyReader):
         return subject_of(chosen, self.model.name, None)
 
     def add(self, segments: Sequence[Segment]) -> None:
-        with self.worker_model.reading():
+        with self.worker_model.lock.in_turn(), self.worker_model.reading():
             for segment in segments:
                 attention = self._attention(segment)
                 chosen = measured_stack(attention, self._accumulators, self._stack)

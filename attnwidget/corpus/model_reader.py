@@ -31,6 +31,7 @@ from attnwidget.corpus.batches import BatchMaker, TokenTypes
 from attnwidget.corpus.long_rows import LongRows
 from attnwidget.corpus.study_reader import StudyReader
 from attnwidget.text.segments import Segment
+from attnwidget.text.undo import undone
 
 # Number of cells of long segments' maps in memory at a time.
 _CELLS = 2 * 1024 * 1024
@@ -120,7 +121,7 @@ class ModelReader(StudyReader):
 
     def add(self, segments: Sequence[Segment]) -> None:
         """Read one batch and add it to every accumulator."""
-        with self.worker_model.reading():
+        with self.worker_model.lock.in_turn(), self.worker_model.reading():
             batch = self._maker(segments)
             if self._is_long(batch):
                 rows = LongRows(self._accumulators, batch)
@@ -163,7 +164,7 @@ class ModelReader(StudyReader):
             with one_thread():
                 on_layer(LayerBatch(batch, self._place(seen), seen.weights.float(), seen))
 
-        with self.model.lock:
+        with self.model.lock.in_turn():
             self.model.output_check.start(self._backbone)
             output = self._read(batch, hand_on, asked)
             options = {**self._options, **asked}
@@ -203,7 +204,7 @@ class ModelReader(StudyReader):
                     on_layer(LayerBatch(batch, place, weights, None, blocks[0][0]))
 
         questions = rows.questions if rows is not None else []
-        with self.model.lock:
+        with self.model.lock.in_turn():
             self._check_model()
             self.model.output_check.check_beginning(self._backbone, batch.inputs, self._options)
             reading = tap(self._backbone, lambda _: None, on_long=hand_on, questions=questions)
@@ -234,7 +235,7 @@ class ModelReader(StudyReader):
             if not is_cross(seen.stack):
                 on_layer(seen)
 
-        with self.model.lock:
+        with self.model.lock.in_turn():
             self._check_model()
             with torch.no_grad(), tap(self._backbone, of_own_tokens):
                 return self._backbone(**batch.inputs, **self._options, **options)
@@ -270,8 +271,6 @@ def _backbone(hf_model: Any) -> nn.Module:
 def one_thread() -> Iterator[None]:
     """Run small operations in one thread: waiting for a second thread costs more than it saves."""
     threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
+    with undone(lambda: torch.set_num_threads(threads)):
+        torch.set_num_threads(1)
         yield
-    finally:
-        torch.set_num_threads(threads)

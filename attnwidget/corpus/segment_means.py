@@ -24,6 +24,7 @@ from attnwidget.corpus.results import HeadMetrics, HeadResult, heads_frame
 from attnwidget.corpus.segment_indices import segment_indices
 from attnwidget.corpus.waiting_numbers import WaitingNumbers
 from attnwidget.text.counted import counted
+from attnwidget.text.undo import undone
 
 if TYPE_CHECKING:
     import altair as alt
@@ -177,13 +178,11 @@ class SegmentMeans(Accumulator[R]):
         whole = self.sums
         results = []
         names = [*self.of_heads, *self.of_segments]
-        try:
+        with undone(lambda: setattr(self, "sums", whole)):
             for place in np.argsort(self.rows["index"]):
                 self.sums = {name: self.rows[f"each {name}"][place] for name in names}
                 self.sums["segments"] = np.ones((), np.int64)
                 results.append(self.compute())
-        finally:
-            self.sums = whole
         return results
 
     def mean(self, name: str, over: str = "segments") -> NDArray[np.float64]:

@@ -13,6 +13,7 @@ from attnwidget.corpus.accumulator import Accumulator, Subject
 from attnwidget.corpus.resume_file import States
 from attnwidget.corpus.worker_model import WorkerModel
 from attnwidget.text.segments import Segment
+from attnwidget.text.undo import undone
 
 if TYPE_CHECKING:
     from attnwidget.capture.model import AttentionModel
@@ -82,16 +83,18 @@ class StudyReader(ABC):
     def without_segments(self) -> Iterator[None]:
         """Keep the accumulators without their numbers of single segments during the block."""
         kept = [dict(vars(accumulator)) for accumulator in self._accumulators]
-        try:
+
+        def restore() -> None:
+            for accumulator, attributes in zip(self._accumulators, kept, strict=True):
+                vars(accumulator).clear()
+                vars(accumulator).update(attributes)
+
+        with undone(restore):
             for accumulator in self._accumulators:
                 made = accumulator.as_made() | accumulator.of_segments_alone([])
                 vars(accumulator).clear()
                 vars(accumulator).update(made)
             yield
-        finally:
-            for accumulator, attributes in zip(self._accumulators, kept, strict=True):
-                vars(accumulator).clear()
-                vars(accumulator).update(attributes)
 
     def know(self, of_segments: Sequence[Mapping[str, Any]]) -> None:
         """Give every accumulator the result of `of_segments_alone` of the sending process."""

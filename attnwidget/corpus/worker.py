@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pickle
 import platform
-import threading
 from dataclasses import dataclass
 from hashlib import blake2b
 from importlib import import_module
@@ -12,8 +11,10 @@ from typing import Any
 
 import torch
 
+from attnwidget.text.thread_lock import ThreadLock
+
 # Two shards in one process would wait for the same model and share its memory.
-_one_at_a_time = threading.Lock()
+_one_at_a_time = ThreadLock()
 # The last work of this process, by its digest. The model is kept for the next shard.
 _work: tuple[bytes, Any] = (b"", None)
 

@@ -7,6 +7,7 @@ from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 from attnwidget.capture.disabled import changed
+from attnwidget.capture.model_lock import ModelLock
 from attnwidget.capture.tapping.edits import Change
 from attnwidget.capture.tapping.head import Head
 
@@ -30,6 +31,11 @@ class WorkerModel:
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.model, dict(self.model.edits.changes))
 
+    @property
+    def lock(self) -> ModelLock:
+        """The lock of the model, which a block of `reading` needs."""
+        return self.model.lock
+
     @contextmanager
     def reading(self) -> Iterator[AttentionModel]:
         """Return a block that reads the model, with the edits of the sending process.
@@ -38,7 +44,6 @@ class WorkerModel:
             RuntimeError: The model was closed.
         """
         hf_model = self.model.hf_model
-        edits = changed(hf_model, self._changes) if self._changes else nullcontext()
-        with self.model.lock, edits:
+        with changed(hf_model, self._changes) if self._changes else nullcontext():
             self.model.check_open()
             yield self.model

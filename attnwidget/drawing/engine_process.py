@@ -8,15 +8,15 @@ import os
 import signal
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from io import RawIOBase
-from multiprocessing.connection import wait
 from typing import Any, NoReturn, cast
 
 from attnwidget.drawing.engine_messages import read_message, write_message
+from attnwidget.drawing.patient_pipe import PatientPipe
+from attnwidget.text.thread_lock import ThreadLock
 
 #: Seconds after which a child that should have ended itself is ended.
 _GRACE = 5.0
@@ -50,8 +50,10 @@ class EngineProcess:
     def __init__(self, bundle: bytes, patience: float = 60.0) -> None:
         self.patience = patience
         self._bundle = bundle
-        self._lock = threading.Lock()
+        self._lock = ThreadLock()
         self._child: subprocess.Popen[bytes] | None = None
+        # Whether the child has not answered its latest request, or not yet got the drawing code.
+        self._owes_answer = False
         atexit.register(self.close)
         if hasattr(os, "register_at_fork"):
             os.register_at_fork(after_in_child=self._forget)
@@ -90,9 +92,8 @@ class EngineProcess:
             _end(child)
 
     def _forget(self) -> None:
-        """Start anew after a fork: the child belongs to the parent, and the lock may be held."""
+        """Start anew after a fork: the child belongs to the parent."""
         child, self._child = self._child, None
-        self._lock = threading.Lock()
         if child is not None:
             for pipe in (child.stdin, child.stdout):
                 with suppress(OSError):
@@ -101,9 +102,11 @@ class EngineProcess:
             child.returncode = 0
 
     def _running(self) -> subprocess.Popen[bytes]:
-        if self._child is not None and self._child.poll() is not None:
+        # After Ctrl-C, the answer to an earlier request would be read as the answer to the next.
+        if self._child is not None and (self._owes_answer or self._child.poll() is not None):
             self.close()
         if self._child is None:
+            self._owes_answer = True
             self._child = _start()
             self._exchange(self._child, {"task": "load"}, [self._bundle], "the drawing code")
         return self._child
@@ -117,12 +120,14 @@ class EngineProcess:
     ) -> tuple[dict[str, Any], list[bytes]]:
         patience = self.patience
         began = time.monotonic()
+        self._owes_answer = True
         try:
-            write_message(_pipe(child.stdin), {**header, "seconds": patience}, blocks)
-            # A stopped child cannot end itself. Windows has no such signal.
-            if os.name == "posix" and not wait([_pipe(child.stdout).fileno()], patience + _GRACE):
-                raise TimeoutError
-            answer, parts = read_message(_pipe(child.stdout))
+            # A stopped child neither reads nor ends itself.
+            requests = PatientPipe(_pipe(child.stdin), patience)
+            write_message(requests, {**header, "seconds": patience}, blocks)
+            answers = PatientPipe(_pipe(child.stdout), patience + _GRACE)
+            answer, parts = read_message(answers)
+            self._owes_answer = False
         except (OSError, EOFError) as error:
             # A process that has closed its pipes needs a moment to leave its exit code.
             with suppress(subprocess.TimeoutExpired):
@@ -132,7 +137,6 @@ class EngineProcess:
                 raise TimeoutError(f"{what} was not drawn within {patience:.3g} s") from error
             raise RuntimeError(_ended(child, what)) from error
         except BaseException:
-            # An interrupted request: its answer would be read as the answer to the next request.
             self.close()
             raise
         if "error" in answer:

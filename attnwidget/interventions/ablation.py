@@ -117,7 +117,7 @@ def ablate(
         model, examples, answered=not callable(score), words=scored_words(score), stack=stack
     )
     check_score(score, inputs)
-    with model.lock:
+    with model.lock.in_turn():
         units, shape = units_of(model, heads, stack=stack)
         off = sorted({head for unit in units for head in unit.heads})
         with model.disabled(off, method=method, reference=reference):

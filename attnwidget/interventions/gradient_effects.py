@@ -148,7 +148,7 @@ def gradient_effects(
     def difference(output: Any) -> Tensor:
         return question_scores("difference of logits", batch.logits(output)[0], batch)
 
-    with model.lock:
+    with model.lock.in_turn():
         numbers, values = head_gradients(hf_model, batch.inputs, difference, output_times_gradient)
         totals = total_effects(hf_model, batch) if total else None
     return GradientEffects(

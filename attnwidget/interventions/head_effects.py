@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any
 
@@ -15,7 +15,7 @@ from attnwidget.capture.disabled import intact_edits
 from attnwidget.capture.hub_model.example import ExampleBatch
 from attnwidget.capture.maps.attention import Attention
 from attnwidget.capture.maps.input_reading import Reading
-from attnwidget.capture.model_lock import uninterrupted
+from attnwidget.capture.model_lock import ModelLock, uninterrupted
 from attnwidget.capture.tapping.edit_methods import EditMethod
 from attnwidget.capture.tapping.edits import Change, LayerChanges
 from attnwidget.capture.tapping.head import Head
@@ -121,7 +121,7 @@ def effects_on_answers(
     method = method or model.default_method
     off = model.disabled(heads, method=method) if heads else nullcontext()
     with off:
-        with model.lock:
+        with model.lock.in_turn():
             batch = _asked_batch(reading, answers, position)
         return exact_effects(
             model.hf_model, batch, method, stack=stack, lock=model.lock, only=only, stopped=stopped
@@ -194,7 +194,7 @@ def exact_effects(
     method: EditMethod,
     *,
     stack: str,
-    lock: AbstractContextManager[Any],
+    lock: ModelLock,
     only: Sequence[Head] | None = None,
     stopped: Callable[[], bool] = lambda: False,
 ) -> Float64Array | None:
@@ -271,14 +271,14 @@ def total_effects(hf_model: Any, batch: ExampleBatch) -> Float64Array:
 
 
 def _one_at_a_time(
-    passes: Iterator[Tensor], lock: AbstractContextManager[Any], stopped: Callable[[], bool]
+    passes: Iterator[Tensor], lock: ModelLock, stopped: Callable[[], bool]
 ) -> Iterator[Tensor]:
     """Yield the scores of passes, with the lock held during each pass and free in between.
 
     The scores end early if `stopped` returns True before a pass.
     """
     while True:
-        with lock:
+        with lock.in_turn():
             scores = None if stopped() else next(passes, None)
         if scores is None:
             return

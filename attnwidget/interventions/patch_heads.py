@@ -105,7 +105,7 @@ def patch_heads(
             f"heads are patched token by token in inputs of one length, and these have {shortest} "
             f"to {longest} tokens: choose pairs of one length, or positions=False"
         )
-    with model.lock:
+    with model.lock.in_turn():
         model.check_open()
         of_tokens = longest if positions else None
         units, shape = units_of(model, heads, positions=of_tokens, stack=stack)

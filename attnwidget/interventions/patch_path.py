@@ -185,7 +185,7 @@ def patch_path(
     )
     if first.layer >= last.layer:
         raise ValueError(f"{last} does not read {first}: the receiver is in a later layer")
-    with model.lock:
+    with model.lock.in_turn():
         model.check_open()
         numbers = np.stack(
             [_path_numbers(model, pair, first, last, score, into) for pair in pairs], 1

@@ -111,7 +111,7 @@ class ReplayedBatches:
 
         `settled` is the `note` and `narrows` of the replay that read the first batch.
         """
-        with self._model.reading() as model:
+        with self._model.lock.in_turn(), self._model.reading() as model:
             hf_model = model.hf_model
             with replaying(hf_model, model.edits, intact_edits(hf_model)) as replay:
                 replay.settle(*settled)

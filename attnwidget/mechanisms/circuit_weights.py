@@ -127,7 +127,7 @@ class CircuitWeights:
         self.norms = norms_of(self.hf_model)
         self.blocks = [_block(self.hf_model, site) for site in self._sites]
         self._projections = Projections(self.hf_model)
-        with model.lock, torch.no_grad():
+        with model.lock.in_turn(), torch.no_grad():
             self.calls = self._look()
         stream = self.calls[self.blocks[0]].input
         if stream is None:
@@ -191,7 +191,7 @@ class CircuitWeights:
         written = None if projection is None else first_tensor(self.calls[projection].output)
         after = norm_with_input(self.calls, self.norms, written)
         norm = None if before is None else gain_of(before, self.size)
-        with self.model.lock, torch.no_grad():
+        with self.model.lock.in_turn(), torch.no_grad():
             parts = self._of_unit_vectors(module, call)
         value = self._matrix([part.value for part in parts], norm)
         if value is None:

@@ -216,7 +216,7 @@ def direct_effects(
     place = predicted_position(reading, model, position)
     batch, names = rival_answers(model, reading.inputs, place, answer, versus)
     (question,) = batch.questions
-    with model.lock:
+    with model.lock.in_turn():
         path = direct_path(
             model.hf_model, batch.inputs, *question.places, *question.targets, *question.rivals
         )

@@ -183,7 +183,7 @@ def head_writes(
     reading = whole_reading_of(attention, "what a head writes")
     n_query = len(axes.query)
     place = n_query - 1 if position is None else index_among("position", position, n_query)
-    with reading.model.lock:
+    with reading.model.lock.in_turn():
         at = heads_at_token(reading, place, chosen.layer, axes.name)
     with torch.no_grad():
         vectors = at.of_source(chosen.head).cpu().numpy()

@@ -195,7 +195,7 @@ def logit_lens(attention: Attention, *, at: Iterable[int] | None = None, top: in
         places = whole_numbers("at", at)
     if not places:
         raise ValueError("at is empty: name the tokens to predict, such as at=[3]")
-    with model.lock:
+    with model.lock.in_turn():
         questions = [model.question(reading.inputs, place, reading.tokens) for place in places]
         rows = [place for question in questions for place in question.places]
         if prediction_task(model.hf_model) == "next":

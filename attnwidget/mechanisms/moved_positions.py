@@ -75,7 +75,7 @@ def keys_at_positions(
     inputs = {n: v.expand(count, *v.shape[1:]) for n, v in reading.inputs.items()}
     options = without_cache(hf_model)
     with (
-        reading.model.lock,
+        reading.model.lock.in_turn(),
         hooked([table for table in tables if isinstance(table, nn.Embedding)], after=move),
         suppress(ReachedError),
         torch.no_grad(),

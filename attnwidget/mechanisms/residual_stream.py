@@ -398,7 +398,7 @@ def stream_of(attention: Attention) -> ResidualStream:
     """
     reading = reading_of(attention, "the residual stream")
     reading.refuse_changed()
-    with reading.model.lock:
+    with reading.model.lock.in_turn():
         if reading not in _streams:
             _streams[reading] = ResidualStream(reading.model.hf_model, reading.inputs)
         return _streams[reading]

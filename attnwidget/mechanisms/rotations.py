@@ -94,7 +94,7 @@ def rotation_of(attention: Attention, head: Head) -> Rotation:
         )
     if reading not in _known:
         reading.refuse_changed()
-        with reading.model.lock, torch.no_grad():
+        with reading.model.lock.in_turn(), torch.no_grad():
             _known[reading] = _found(reading.model.hf_model, reading.inputs, attention)
     unseen = Rotation.none(f"{attention.model_name} was not read at several positions")
     return _known[reading].get((head.stack, head.layer), unseen)

@@ -187,7 +187,7 @@ def score_sources(
     of_queries, of_keys = input_places(attention, named.stack)
     at = [of_queries[query]], [of_keys[place] for place in keys]
     assert attention.reading is not None
-    with attention.reading.model.lock:
+    with attention.reading.model.lock.in_turn():
         if named.stack == "cross":
             shares = stream.at_attention(named.layer, named.stack)
         else:

@@ -212,7 +212,7 @@ def token_norms(attention: Attention, stack: str | None = None) -> TokenNorms:
         states[modules.index(module)] = output[0] if isinstance(output, tuple) else output
 
     with (
-        reading.model.lock,
+        reading.model.lock.in_turn(),
         plain_forward(hf_model),
         torch.no_grad(),
         hooked(modules[:1], before=enter),

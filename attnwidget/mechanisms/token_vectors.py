@@ -120,7 +120,7 @@ class TokenVectors:
             rows = torch.zeros_like(like)
             rows[0, : len(part)] = vectors.to(like)
             with (
-                self._weights.model.lock,
+                self._weights.model.lock.in_turn(),
                 torch.no_grad(),
                 plain_forward(self._weights.model.hf_model),
                 without_output(self._weights.first_projection),
@@ -154,7 +154,7 @@ class TokenVectors:
     def _read_by_first_layer(self, ids: Tensor) -> Tensor:
         run = partial(self._hf_model, **self._weights.inputs(ids[None], same_position=False))
         with (
-            self._weights.model.lock,
+            self._weights.model.lock.in_turn(),
             torch.no_grad(),
             plain_forward(self._weights.model.hf_model),
         ):

@@ -107,7 +107,7 @@ def written_vocabulary(
     key = index_among("key", key, len(axes.key))
     reading = whole_reading_of(attention, _WHAT)
     model = language_model(reading, _WHAT)
-    with model.lock:
+    with model.lock.in_turn():
         run = linear_pass(model.hf_model, reading.inputs, query)
         vector = run.heads.at(chosen.layer).of_source(chosen.head)[key]
         carried = run.carried(chosen.layer, vector)

@@ -167,7 +167,7 @@ class Gradients(ClassMeans[GradientsResult]):
                 "measure(..., batch_size=1), or set "
                 "model.hf_model.config.pad_token_id to the padding token of its training"
             )
-        with model.lock:
+        with model.lock.in_turn():
             task = task_for(model.hf_model, model.tokenizer, batch.inputs, self._loss, self._seed)
             gradients, losses = attention_gradients(model.hf_model, task, self._options)
         # A document that is too short for a question has no loss.

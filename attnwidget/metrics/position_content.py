@@ -217,7 +217,7 @@ class PositionContent(Accumulator[PositionContentResult]):
                 place = self.layers.place(seen.layer)
                 self._add("shuffled", place, seen.weights.float(), batch.real)
 
-        with model.lock, torch.no_grad(), tap(backbone, add):
+        with model.lock.in_turn(), torch.no_grad(), tap(backbone, add):
             backbone(**inputs, **options)
 
     def _add(self, kind: str, layer: int, weights: Tensor, real: Tensor) -> None:

@@ -205,7 +205,7 @@ def _read_batches(
     reader: ModelReader, layout: FeatureLayout, batches: Sequence[Sequence[Segment]]
 ) -> list[list[FloatArray]]:
     """Return the features of the batches of a shard, in a worker."""
-    with reader.worker_model.reading():
+    with reader.worker_model.lock.in_turn(), reader.worker_model.reading():
         return [_read(reader, batch, layout) for batch in batches]
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
+import secrets
 import stat
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from glob import escape
@@ -55,13 +55,13 @@ def replacing(path: Path) -> Iterator[Path]:
     with named_errors(path):
         old = refuse_no_replacing(path)
     place = linked_file(path)
-    writer = f"{os.getpid()}-{threading.get_ident()}"
-    unfinished = place.with_name(f"{place.name}.{writer}.part")
+    # In a folder of several users, nobody else can make a file or a link of this name before.
+    unfinished = place.with_name(f"{place.name}.{secrets.token_hex(8)}.part")
     try:
         with named_errors(path):
-            if old is not None:
-                # Nobody but the user may read the new content before it has the old permissions.
-                os.close(os.open(unfinished, os.O_CREAT | os.O_TRUNC | os.O_WRONLY, 0o600))
+            # Nobody but the user may read the new content before it has the old permissions.
+            permissions = 0o666 if old is None else 0o600
+            os.close(os.open(unfinished, os.O_CREAT | os.O_EXCL | os.O_WRONLY, permissions))
             yield unfinished
             if old is not None:
                 _keep_access(unfinished, old)

@@ -7,13 +7,25 @@ import stat
 import zlib
 from collections.abc import Iterator
 from functools import partial
-from io import BufferedIOBase
+from io import BufferedIOBase, BufferedReader
 from pathlib import Path
+from typing import cast
 
 # Limit of the bytes of a line: longer lines, often packed zeros, are not text.
 _LONGEST = 2**26
-# The first bytes of a .gz file.
+# Limits of what a .gz file unpacks to: these bytes, and these for each byte of the file. Treebanks
+# and other texts have 3 to 15 bytes for each.
+_UNPACKED = 2**22
+_UNPACKED_FOR_EACH = 100
+# The first bytes of a .gz file, and of packed files that are not read.
 _GZIP = b"\x1f\x8b"
+_OTHER_PACKED = {
+    b"\xfd7zXZ\x00": ".xz",
+    b"BZh": ".bz2",
+    b"PK\x03\x04": ".zip",
+    b"\x28\xb5\x2f\xfd": ".zst",
+    b"7z\xbc\xaf": ".7z",
+}
 
 
 def decoded_lines(path: Path) -> Iterator[str]:
@@ -21,11 +33,13 @@ def decoded_lines(path: Path) -> Iterator[str]:
 
     Raises:
         ValueError: a line is not UTF-8 or has more than 64 MB, lines end with CR alone, or the .gz
-            file is cut short or is not a .gz file.
+            file is cut short, is not a .gz file, or unpacks to far more than a text; or the file is
+            packed in another way.
         OSError: the file cannot be read, or is a folder, a pipe or a device.
     """
     refuse_no_file(path)
     number = 0
+    unpacked = 0
     try:
         with _opened(path) as file:
             for number, raw in enumerate(iter(partial(file.readline, _LONGEST + 1), b""), 1):
@@ -33,6 +47,9 @@ def decoded_lines(path: Path) -> Iterator[str]:
                     raise ValueError(
                         f"{path}:{number}: a line of more than {_LONGEST >> 20} MB: this is no text"
                     )
+                unpacked += len(raw)
+                if unpacked > _UNPACKED and isinstance(file, gzip.GzipFile):
+                    _refuse_bomb(path, file, unpacked)
                 line = raw.rstrip(b"\r\n")
                 if number == 1 and b"\r" in line:
                     raise ValueError(
@@ -52,8 +69,26 @@ def decoded_lines(path: Path) -> Iterator[str]:
 def _opened(path: Path) -> BufferedIOBase:
     """Open a plain or packed file; its first bytes show a packed file of any name."""
     with open(path, "rb") as file:
-        is_packed = file.read(2) == _GZIP
+        first = file.read(8)
+    for beginning, suffix in _OTHER_PACKED.items():
+        if first.startswith(beginning):
+            raise ValueError(f"{path} is a {suffix} file, which is not read: unpack it first")
+    is_packed = first.startswith(_GZIP)
     return gzip.open(path, "rb") if is_packed or path.suffix == ".gz" else open(path, "rb")
+
+
+def _refuse_bomb(path: Path, file: gzip.GzipFile, unpacked: int) -> None:
+    """Raise ValueError if a .gz file has unpacked to far more than a text does.
+
+    A few megabytes can unpack to gigabytes, which would be read for minutes.
+    """
+    packed = cast("BufferedReader", file.fileobj).tell()
+    if unpacked > _UNPACKED + _UNPACKED_FOR_EACH * packed:
+        raise ValueError(
+            f"{path}: {unpacked >> 20} MB come from the first {packed / 1000:,.0f} kB of this .gz "
+            f"file, more than {_UNPACKED_FOR_EACH} bytes from each, which no text does: if you "
+            "trust the file, unpack it (gunzip) and load the unpacked file"
+        )
 
 
 def refuse_no_file(path: Path) -> None:

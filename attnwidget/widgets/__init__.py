@@ -60,8 +60,11 @@ A figure whose cell runs again is suspended (`widgets/shared/displayed_figures.p
 page, ipywidgets forgets it, and its computed traits are released. In Python it works as before, and
 it returns to the page when something asks for its `model_id`, as a display does.
 
-Jupyter runs callbacks of widgets beside the running cell, so one lock guards the model and its
-caches.
+Jupyter runs callbacks of widgets while a cell runs. A lock therefore guards each model with its
+caches, and a lock guards each figure. To change a figure from another thread, enter both blocks:
+`with figure._lock, figure.together():`. Ctrl-C may come between any two lines. Locks are therefore
+written in C, and no context manager of this package holds one (`text/thread_lock.py`). A flag
+counts only while the function that raised the flag runs (`text/thread_flag.py`).
 
 Slow jobs compute in a thread of the widget (`widgets/shared/background.py`), and yield the
 functions that open or change widgets. Jupyter runs these functions in the thread. Shiny and Panel

@@ -131,7 +131,7 @@ class HeadMap(HeadWidget):
             traitlets.TraitError: behaviours that do not fit them.
         """
         placed = _embedded(distances)
-        with self.together():
+        with self._lock, self.together():
             self.behaviours = None
             self._placed = placed
             self._leave_missing_heads()

@@ -12,10 +12,12 @@ from attnwidget.capture.tapping.head import Head
 from attnwidget.widgets.shared.attention_widget import AttentionWidget
 from attnwidget.widgets.shared.computed import computed
 
-_LINK = re.compile(r"\[([^\]]+)\]\(([^()]*(?:\([^()]*\)[^()]*)*)\)")
+# Of nested brackets the innermost count: a search from each would take quadratic time.
+_LINK = re.compile(r"\[([^\[\]]+)\]\(([^()]*(?:\([^()]*\)[^()]*)*)\)")
+# A target with single spaces: adjacent rows of spaces would be split in all ways.
 _TARGET = re.compile(
-    r"\s*(?:(?:(?P<stack>\w+) )?L(?P<layer>\d+) H(?P<head>\d+))?\s*"
-    r"(?::?\s*(?P<query>\S+)(?:\s*->\s*(?P<key>\S+))?)?\s*"
+    r"(?:(?:(?P<stack>\w+) )?L(?P<layer>\d+) H(?P<head>\d+))? ?"
+    r"(?::? ?(?P<query>\S+)(?: ?-> ?(?P<key>\S+))?)?"
 )
 _FORMS = "'L1 H3', 'L1 H3: he -> captain', 'he -> captain' or 'he'"
 
@@ -86,9 +88,10 @@ class LinkedText(AttentionWidget):
         return paragraphs
 
     def _target(self, target: str) -> dict[str, Any]:
+        target = " ".join(target.split())
         found = _TARGET.fullmatch(target)
-        if found is None or not target.strip():
-            raise ValueError(f"a link of the text names {_FORMS}, got {target!r}")
+        if found is None or not target:
+            raise ValueError(f"a link of the text names {_FORMS}, got {target[:60]!r}")
         head: Head | None = None
         if found["layer"]:
             named = (int(found["layer"]), int(found["head"]))
@@ -129,7 +132,7 @@ class LinkedText(AttentionWidget):
         if not 0 <= number < len(links):
             raise IndexError(f"the text has links 0 to {len(links) - 1}, got {number}")
         link = links[number]
-        with self.together():
+        with self._lock, self.together():
             if link["head"]:
                 self.selected = [Head(*link["head"])]
             if tokens := link["tokens"][self.unit]:

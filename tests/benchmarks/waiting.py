@@ -59,9 +59,10 @@ def waits(layers: int, heads: int, n_tokens: int, requests: int, pause: float) -
         explorer.tab = "predictions"
         explorer._painted = True
         for _ in range(requests):
-            waited.append(seconds_of(model.lock.acquire))
-            model.attend(short)
-            model.lock.release()
+            start = time.perf_counter()
+            with model.lock.in_turn():
+                waited.append(time.perf_counter() - start)
+                model.attend(short)
             time.sleep(pause)
             if explorer.predictions is not None:
                 explorer.predictions.measure_effects()

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from copy import deepcopy
 from typing import Any
 
@@ -13,12 +11,12 @@ import numpy as np
 import pytest
 import torch
 from torch import nn
-from torch.utils.hooks import RemovableHandle
 from transformers import GPT2Config, GPT2LMHeadModel
 
 from attnwidget import load_model
 from attnwidget.capture.tapping.hooked import hooked
 from attnwidget.mechanisms import head_vocabulary
+from fixtures.interrupts import interrupted_lines
 
 
 class Scaled(nn.Module):
@@ -95,40 +93,16 @@ def test_copies_of_a_hooked_module_call_no_function() -> None:
     assert called == [module]
 
 
-def interrupted_after(
-    count: int, run: Callable[[], object], monkeypatch: pytest.MonkeyPatch
-) -> list[RemovableHandle]:
-    """Run a function, with Ctrl-C at each removal of a hook but the first `count`."""
-    remove = RemovableHandle.remove
-    called: list[RemovableHandle] = []
-
-    def interrupting(handle: RemovableHandle) -> None:
-        called.append(handle)
-        if len(called) > count:
-            raise KeyboardInterrupt
-        remove(handle)
-
-    with monkeypatch.context() as patched, suppress(KeyboardInterrupt):
-        patched.setattr(RemovableHandle, "remove", interrupting)
-        run()
-    return called[count:]
-
-
-def test_ctrl_c_while_hooks_are_removed_leaves_the_model_as_it_was(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_ctrl_c_while_hooks_are_removed_leaves_the_model_as_it_was() -> None:
     config = GPT2Config(n_layer=2, n_head=2, n_embd=16, vocab_size=8192)
     model = load_model(GPT2LMHeadModel(config), load_model(device="cpu").tokenizer, device="cpu")
     expected = model.attend("The cat sat.").weights()
-    counts = []
-    for count in range(100):
-        remaining = interrupted_after(
-            count, lambda: head_vocabulary(model, 1, 1, tokens=["the"]), monkeypatch
-        )
-        if not remaining:
-            break
-        counts.append(len(remaining))
-        np.testing.assert_array_equal(model.attend("The cat sat.").weights(), expected)
-        for handle in remaining:
-            handle.remove()
-    assert counts and not remaining
+    count = 0
+    for place in interrupted_lines(
+        lambda: head_vocabulary(model, 1, 1, tokens=["the"]), ["hooked.py"], step=67
+    ):
+        count += 1
+        modules = model.hf_model.modules()
+        assert not any(m._forward_hooks or m._forward_pre_hooks for m in modules), place
+    assert count >= 3
+    np.testing.assert_array_equal(model.attend("The cat sat.").weights(), expected)

@@ -14,7 +14,7 @@ import torch
 import transformers
 
 from attnwidget import load_model
-from attnwidget.capture.hub_model.loading import one_thread_loads
+from attnwidget.capture.hub_model.loading import loading_lock
 from fixtures import zoo
 from fixtures.vocabularies import byte_level, sentencepiece, word_tokenizer, wordpiece
 
@@ -159,12 +159,12 @@ def test_threads_that_load_at_once_get_whole_models(tmp_path: Path) -> None:
 def test_a_fork_loads_although_a_thread_was_loading() -> None:
     code = """
 import os, threading
-from attnwidget.capture.hub_model.loading import one_thread_loads
+from attnwidget.capture.hub_model.loading import loading_lock
 
 held, done = threading.Event(), threading.Event()
 
 def hold():
-    with one_thread_loads():
+    with loading_lock:
         held.set()
         done.wait()
 
@@ -173,7 +173,7 @@ thread.start()
 held.wait()
 child = os.fork()
 if child == 0:
-    with one_thread_loads():
+    with loading_lock:
         os._exit(7)
 status = os.waitpid(child, 0)[1]
 done.set()
@@ -188,10 +188,10 @@ def test_one_thread_loads_at_a_time_and_may_load_within_a_load() -> None:
     entered = threading.Event()
 
     def enter() -> None:
-        with one_thread_loads():
+        with loading_lock:
             entered.set()
 
-    with one_thread_loads(), one_thread_loads():
+    with loading_lock, loading_lock:
         thread = threading.Thread(target=enter)
         thread.start()
         assert not entered.wait(0.2)

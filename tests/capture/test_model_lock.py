@@ -49,15 +49,14 @@ def until(condition: Callable[[], bool]) -> None:
 
 def user_waits_for(lock: ModelLock, order: list[str], name: str = "user") -> threading.Thread:
     """Begin a request of a user, and return when it waits."""
-    before = len(lock._users)
 
     def request() -> None:
-        with lock:
+        with lock.in_turn():
             order.append(name)
 
     beside = threading.Thread(target=request, daemon=True)
     beside.start()
-    until(lambda: len(lock._users) > before)
+    until(lambda: lock.is_wanted)
     return beside
 
 
@@ -71,34 +70,38 @@ def test_a_lock_is_reentrant_and_belongs_to_its_thread() -> None:
             pass
         with thread(lambda: taken.append(lock.acquire(timeout=0.01))):
             pass
-        assert taken == [False, False] and not lock.is_wanted
-    with pytest.raises(RuntimeError, match="does not hold"):
+        assert taken == [False, False]
+    with pytest.raises(RuntimeError, match="cannot release"):
         lock.release()
     with thread(lambda: (lock.acquire(), lock.release())):
         pass
 
 
-def test_users_come_in_their_order_and_background_work_last() -> None:
+def test_a_user_comes_before_background_work_that_waited_longer() -> None:
     lock = ModelLock()
     order: list[str] = []
+    begun = threading.Event()
 
     def work() -> None:
-        with background_work(), lock:
-            order.append("background")
+        with background_work():
+            begun.set()
+            with lock.in_turn():
+                order.append("background")
 
     with lock:
         background = threading.Thread(target=work, daemon=True)
         background.start()
-        users = [user_waits_for(lock, order, name) for name in ("first", "second")]
-    for beside in (background, *users):
+        assert begun.wait(PATIENCE)
+        user = user_waits_for(lock, order)
+    for beside in (background, user):
         beside.join(PATIENCE)
-    assert order == ["first", "second", "background"]
+    assert order == ["user", "background"]
 
 
 def test_background_work_gives_way_between_passes_and_users_do_not() -> None:
     lock = ModelLock()
     order: list[str] = []
-    with background_work(), lock, lock:
+    with background_work(), lock.in_turn(), lock.in_turn():
         user = user_waits_for(lock, order)
         give_way()
         order.append("background")
@@ -123,7 +126,7 @@ def test_an_interrupted_pass_runs_again_after_the_user() -> None:
         order.append("ends")
         return 3
 
-    with background_work(), lock:
+    with background_work(), lock.in_turn():
         assert uninterrupted(run) == 3
     assert order == ["begins", "user", "begins", "ends"]
     order.clear()
@@ -185,7 +188,7 @@ def test_a_request_is_answered_before_the_next_layer_of_background_effects(
 
     def read() -> None:
         assert asked.wait(PATIENCE)
-        with llama.lock:
+        with llama.lock.in_turn():
             # The pass that was interrupted has not gone on.
             events.append("answer")
         assert llama.attend([1, 2, 3]).weights().shape == (30, 9, 3, 3)

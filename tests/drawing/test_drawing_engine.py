@@ -143,17 +143,38 @@ def test_what_takes_too_long_is_given_up_and_the_next_figure_starts_a_new_engine
 
 
 @POSIX
+@pytest.mark.parametrize("n_bytes", [10, 50_000_000], ids=["reading", "writing"])
 def test_an_engine_that_was_stopped_is_given_up(
-    misbehaving: EngineProcess, monkeypatch: pytest.MonkeyPatch
+    misbehaving: EngineProcess, monkeypatch: pytest.MonkeyPatch, n_bytes: int
 ) -> None:
+    """A small request fits into the pipe; a large one does not, and waits for the engine."""
+    usual = misbehaving.patience
     ask(misbehaving, "fine")
     assert misbehaving.child is not None
     os.kill(misbehaving.child, signal.SIGSTOP)
     monkeypatch.setattr("attnwidget.drawing.engine_process._GRACE", 0.5)
     misbehaving.patience = 0.5
-    with pytest.raises(TimeoutError, match="was not drawn"):
-        ask(misbehaving, "fine")
+    errors: list[Exception] = []
+
+    def draw_more() -> None:
+        try:
+            misbehaving.ask("figure", [b"{}", bytes(n_bytes)], what="the figure 'x'")
+        except Exception as error:
+            errors.append(error)
+
+    thread = threading.Thread(target=draw_more, daemon=True)
+    thread.start()
+    thread.join(120)
+    assert not thread.is_alive() and isinstance(errors[0], TimeoutError), errors
+    assert "was not drawn within 0.5 s" in str(errors[0])
     assert misbehaving.child is None
+    misbehaving.patience = usual
+    assert b"fine" in ask(misbehaving, "fine")
+
+
+@POSIX
+def test_large_requests_and_answers_pass(misbehaving: EngineProcess) -> None:
+    assert ask(misbehaving, "x" * 3_000_000).count(b"x") >= 3_000_000
 
 
 def test_a_figure_that_needs_too_much_memory_is_an_error(misbehaving: EngineProcess) -> None:

@@ -148,7 +148,7 @@ def test_other_threads_use_the_model_between_passes_and_may_stop_them() -> None:
     passes: list[np.ndarray[Any, Any]] = []
 
     def other() -> None:
-        with model.lock:
+        with model.lock.in_turn():
             passes.append(reading.predict().log_probabilities)
 
     def stopped() -> bool:

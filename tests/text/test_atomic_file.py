@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -153,3 +154,28 @@ def test_a_link_into_a_missing_folder_is_refused_before_the_work(tmp_path: Path)
     link.symlink_to(tmp_path / "nowhere" / "run.npz")
     with pytest.raises(FileNotFoundError, match=r"no folder .*nowhere' to keep .*'run.npz'"):
         _measure(link)
+
+
+def test_a_planted_link_in_the_folder_is_not_followed(
+    tmp_path: Path, save: tuple[str, Callable[[Path], Any]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name, write = save
+    victim = tmp_path / "victim"
+    victim.write_text("private")
+    writer = f"{os.getpid()}-{threading.get_ident()}"
+    for planted in (f"{name}.{writer}.part", f"{name}.part"):
+        (tmp_path / planted).symlink_to(victim)
+    write(tmp_path / name)
+    assert victim.read_text() == "private" and not (tmp_path / name).is_symlink()
+
+
+def test_an_unfinished_file_of_a_known_name_is_an_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("attnwidget.text.atomic_file.secrets.token_hex", lambda _: "known")
+    victim = tmp_path / "victim"
+    victim.write_text("private")
+    (tmp_path / "a.known.part").symlink_to(victim)
+    with pytest.raises(FileExistsError):
+        write_whole(tmp_path / "a", b"1")
+    assert victim.read_text() == "private" and not (tmp_path / "a").exists()

@@ -135,7 +135,7 @@ def test_a_value_is_current_whenever_it_is_read() -> None:
     sums.observe(lambda _: read.append(sums._sum), "first")
     sums.first = 5
     assert read == [15]
-    with sums.together():
+    with sums._lock, sums.together():
         sums.first = 6
         assert sums._sum == 16
 
@@ -229,7 +229,7 @@ def test_threads_end_with_what_was_set_last_and_send_their_own_changes() -> None
                 if (step + seed) % 3:
                     sums.first = step
                 else:
-                    with sums.together():
+                    with sums._lock, sums.together():
                         sums.first = step
                         sums.second = step
         except Exception as error:

@@ -207,7 +207,7 @@ def test_switching_heads_off_needs_one_pass_and_one_computation_per_figure(
     drawn_in_background: list[ComputedTraits] = []
 
     def counted(figure: ComputedTraits) -> None:
-        if not figure._is_computing:
+        if not figure._computing.is_mine:
             is_here = threading.get_ident() == this_thread
             (drawn if is_here else drawn_in_background).append(figure)
         compute(figure)

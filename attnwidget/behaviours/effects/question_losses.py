@@ -119,7 +119,7 @@ def question_losses(
     if not examples[0].targets:
         raise TypeError(f"{type(model.hf_model).__name__} predicts no words")
     ordered = sorted(heads)
-    with model.lock:
+    with model.lock.in_turn():
         with model.disabled(ordered, method="mean", reference=list(reference)):
             changes = model.edits.changes
         units = [{head: changes[head]} for head in ordered]

@@ -7,14 +7,23 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
+from attnwidget.capture.hub_model.memory_limits import free_under_limits
+
 _LINUX = Path("/proc/meminfo")
 
 
 def free_memory() -> int | None:
     """Return the number of bytes that a process can get; None if the system does not say.
 
-    Files that Linux keeps in memory for a while count as free; limits of a container are not known.
+    The least counts of what the system, each container and the limits of the process leave free.
+    Files that Linux keeps in memory for a while count as free.
     """
+    of_system = _free_in_system()
+    free = free_under_limits() if of_system is None else [of_system, *free_under_limits()]
+    return min(free, default=None)
+
+
+def _free_in_system() -> int | None:
     try:
         for line in _LINUX.read_text("ascii").splitlines():
             if line.startswith("MemAvailable:"):

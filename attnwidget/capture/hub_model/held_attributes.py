@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-import threading
+import os
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, NamedTuple
+
+from attnwidget.text.thread_lock import ThreadLock, this_thread
+from attnwidget.text.undo import undone
 
 _ABSENT: Any = object()
 
@@ -21,19 +25,23 @@ class Hold(NamedTuple):
 
 @dataclass
 class _HeldAttribute:
-    """A held attribute, and the number of blocks that hold it.
+    """A held attribute.
 
-    Keeping `owner` alive keeps its id unique.
+    Attributes:
+        owner: The object; keeping it alive keeps its id unique.
+        original: The value before the first block.
+        value: The value that is held.
+        blocks: The blocks that hold the attribute, each with its thread.
     """
 
     owner: object
     original: Any
     value: Any
-    blocks: int = 0
+    blocks: dict[object, object] = field(default_factory=dict)
 
 
 _held: dict[tuple[int, str], _HeldAttribute] = {}
-_lock = threading.RLock()
+_lock = ThreadLock()
 
 
 @contextmanager
@@ -52,21 +60,11 @@ def held(holds: Iterable[Hold]) -> Iterator[None]:
         >>> module.training
         True
     """
-    keys = []
-    try:
-        with _lock:
-            for owner, name, value in holds:
-                key = id(owner), name
-                if key not in _held:
-                    _held[key] = _HeldAttribute(owner, vars(owner).get(name, _ABSENT), value)
-                    vars(owner)[name] = value
-                _held[key].blocks += 1
-                keys.append(key)
+    block = object()
+    keys: list[tuple[int, str]] = []
+    with undone(partial(_lock.hold, partial(_let_go, block, keys))):
+        _lock.hold(partial(_hold, block, holds, keys))
         yield
-    finally:
-        with _lock:
-            for key in keys:
-                _let_go(key)
 
 
 def unheld(owner: object, name: str) -> Any:
@@ -76,13 +74,34 @@ def unheld(owner: object, name: str) -> Any:
     return None if original is _ABSENT else original
 
 
-def _let_go(key: tuple[int, str]) -> None:
-    entry = _held[key]
-    name = key[1]
-    entry.blocks -= 1
-    if entry.blocks:
-        return
-    del _held[key]
+def _hold(block: object, holds: Iterable[Hold], keys: list[tuple[int, str]]) -> None:
+    """Begin to hold attributes; `keys` receives the key of each before anything is changed."""
+    thread = this_thread()
+    for owner, name, value in holds:
+        key = id(owner), name
+        attributes = vars(owner)
+        keys.append(key)
+        entry = _held.get(key)
+        if entry is None:
+            entry = _held[key] = _HeldAttribute(owner, attributes.get(name, _ABSENT), value)
+        entry.blocks[block] = thread
+        if attributes.get(name, _ABSENT) is entry.original:
+            attributes[name] = entry.value
+
+
+def _let_go(block: object, keys: Iterable[tuple[int, str]]) -> None:
+    """End a block; it may run again after an interruption."""
+    for key in keys:
+        entry = _held.get(key)
+        if entry is None:
+            continue
+        entry.blocks.pop(block, None)
+        if not entry.blocks:
+            _restore(entry, key[1])
+            del _held[key]
+
+
+def _restore(entry: _HeldAttribute, name: str) -> None:
     attributes = vars(entry.owner)
     if attributes.get(name, _ABSENT) is not entry.value:
         return
@@ -90,3 +109,15 @@ def _let_go(key: tuple[int, str]) -> None:
         del attributes[name]
     else:
         attributes[name] = entry.original
+
+
+def _end_other_threads() -> None:
+    """End the blocks of threads that a forked process does not have."""
+    for key, entry in list(_held.items()):
+        for block, thread in list(entry.blocks.items()):
+            if thread is not this_thread():
+                _let_go(block, [key])
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_end_other_threads)

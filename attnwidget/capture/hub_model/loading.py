@@ -2,39 +2,20 @@
 
 from __future__ import annotations
 
-import os
-import threading
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from itertools import chain
 from pathlib import Path
 
 from torch import nn
 
 from attnwidget.text.counted import counted
+from attnwidget.text.thread_lock import ThreadLock
 
-_lock = threading.RLock()
-
-
-def _renew_lock() -> None:
-    # A thread of the parent may have been loading at the moment of the fork.
-    global _lock
-    _lock = threading.RLock()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_renew_lock)
-
-
-@contextmanager
-def one_thread_loads() -> Iterator[None]:
-    """Let one thread of the process load a model at a time.
-
-    transformers replaces functions of torch while it makes a model without weights. Two threads
-    that load at once restore these functions in the wrong order, and leave models without weights.
-    """
-    with _lock:
-        yield
+#: Held while a thread loads a model, so that the threads of a process load one after another.
+#:
+#: transformers replaces functions of torch while it makes a model without weights. Two threads that
+#: load at once restore these functions in the wrong order, and leave models without weights.
+loading_lock = ThreadLock()
 
 
 def refuse_meta(model: nn.Module, name: str | Path) -> None:

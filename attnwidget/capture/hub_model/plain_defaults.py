@@ -7,6 +7,8 @@ from contextlib import contextmanager
 
 import torch
 
+from attnwidget.text.undo import undone
+
 
 @contextmanager
 def plain_defaults() -> Iterator[None]:
@@ -23,9 +25,6 @@ def plain_defaults() -> Iterator[None]:
         device(type='cpu')
     """
     before = torch.get_default_dtype()
-    with torch.device("cpu"):
+    with torch.device("cpu"), undone(lambda: torch.set_default_dtype(before)):
         torch.set_default_dtype(torch.float32)
-        try:
-            yield
-        finally:
-            torch.set_default_dtype(before)
+        yield

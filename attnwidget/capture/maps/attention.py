@@ -416,7 +416,7 @@ class Attention:
             >>> parts.query.shape, parts.key.shape
             (torch.Size([1, 20]), torch.Size([6, 20]))
         """
-        with self.head_maps.reading():
+        with self.head_maps.lock.in_turn(), self.head_maps.without_gradients():
             parts = self.head_maps.layers[head.stack][head.layer].score_parts(
                 head.head, queries, keys
             )
@@ -444,7 +444,7 @@ class Attention:
         self.head_maps.check_quantity("norms")
         self.head_maps.refuse_combined("||f(x)||")
         kept = self.head_maps.layer(layer, stack)
-        with self.head_maps.reading():
+        with self.head_maps.lock.in_turn(), self.head_maps.without_gradients():
             return as_numpy(kept.value_norms())
 
     def summed_norms(self, layer: int, *, stack: str | None = None) -> Float32Array:
@@ -464,7 +464,7 @@ class Attention:
         self.head_maps.refuse_long("summed over heads")
         self.head_maps.refuse_combined("a sum over the heads of a layer")
         kept = self.head_maps.layer(layer, stack)
-        with self.head_maps.reading():
+        with self.head_maps.lock.in_turn(), self.head_maps.without_gradients():
             return as_numpy(kept.summed_norms())
 
     @in_plain_torch
@@ -549,7 +549,7 @@ class Attention:
         blocks = kept.row_blocks()
         while True:
             # The caller's code between two blocks holds no lock and keeps its modes of torch.
-            with self.head_maps.reading():
+            with self.head_maps.lock.in_turn(), self.head_maps.without_gradients():
                 block = next(blocks, None)
             if block is None:
                 return
@@ -585,7 +585,7 @@ class Attention:
         _check_part("queries", queries, len(axes.query))
         _check_part("keys", keys, len(axes.key))
         step = whole_number("step", step, 1, "token")
-        with self.head_maps.reading():
+        with self.head_maps.lock.in_turn(), self.head_maps.without_gradients():
             tile = self.head_maps.tiles[name].tile(layer, head, queries, keys, step)
         values: Float32Array = as_numpy(tile)
         return values
@@ -620,7 +620,7 @@ class Attention:
         _check_part("queries", part[:2], len(axes.query))
         _check_part("keys", part[2:], len(axes.key))
         count = whole_number("count", count, 1, "link")
-        with self.head_maps.reading():
+        with self.head_maps.lock.in_turn(), self.head_maps.without_gradients():
             tiles = self.head_maps.tiles[name]
             return tiles.top_links(layer, head, count, part, diagonal=diagonal)
 

@@ -152,7 +152,7 @@ class HeadMaps(MapCache):
         layers = list(kept.values())
         if layer is not None:
             layers = [kept[self.head((layer, 0, stack)).layer]]
-        with self.reading():
+        with self.lock.in_turn(), self.without_gradients():
             from_token = one_token(layers, side=side, tokens=tokens, quantity=quantity, words=words)
         values: Float32Array = as_numpy(from_token)
         return axes.layers.spread(values) if layer is None else values[0]

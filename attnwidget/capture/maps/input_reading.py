@@ -128,7 +128,7 @@ class Reading(Generic[A]):
                 of `disabled`.
         """
         self.refuse_changed()
-        with self.model.lock:
+        with self.model.lock.in_turn():
             method = method or self.model.default_method
             key = tuple(sorted(heads)), method
             attention = self._edited.get(key)
@@ -173,5 +173,5 @@ class Reading(Generic[A]):
         self.refuse_changed()
         if not heads:
             return self.model.predict_again(self, at=at, top=top)
-        with self.model.lock, self.model.disabled(heads, method=method):
+        with self.model.lock.in_turn(), self.model.disabled(heads, method=method):
             return self.model.predict_again(self, at=at, top=top)

@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
+from attnwidget.text.undo import undone
+
 _step: ContextVar[Callable[[], None] | None] = ContextVar("attnwidget_layer_step", default=None)
 
 
@@ -25,11 +27,10 @@ def watched_layers(step: Callable[[], None]) -> Iterator[None]:
         >>> len(layers)
         6
     """
-    token = _step.set(step)
-    try:
+    before = _step.get()
+    with undone(lambda: _step.set(before)):
+        _step.set(step)
         yield
-    finally:
-        _step.reset(token)
 
 
 def layer_done() -> None:

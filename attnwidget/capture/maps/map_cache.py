@@ -50,9 +50,9 @@ class MapCache:
         self._latest = _new_cache()
 
     @contextmanager
-    def reading(self) -> Iterator[None]:
-        """Hold the lock, and record no operations of torch for gradients."""
-        with self.lock, plain_torch():
+    def without_gradients(self) -> Iterator[None]:
+        """Compute plainly, and record no operations of torch for gradients."""
+        with plain_torch():
             if not self._needs_torch:
                 yield
                 return
@@ -65,7 +65,7 @@ class MapCache:
         self, stack: str, layer: int, head: int | None = None, quantity: str = "weights"
     ) -> Float32Array:
         """Return the map of a head [Q, K], or of a layer [H, Q, K]; do not write to the result."""
-        with self.reading():
+        with self.lock.in_turn(), self.without_gradients():
             cached = (quantity, stack, layer, head)
             all_heads = (quantity, stack, layer, None)
             for key, part in ((cached, ...), (all_heads, head)):
@@ -79,12 +79,12 @@ class MapCache:
 
     def known(self, stack: str, layer: int) -> Float32Array | None:
         """Return the weights of a layer [H, Q, K] if they are remembered; do not write to them."""
-        with self.lock:
+        with self.lock.in_turn():
             return self._latest.get(("weights", stack, layer, None))
 
     def rows(self, stack: str, layer: int, head: int, queries: Sequence[int]) -> Float32Array:
         """Return some rows of a head's map, [n, K]; no further rows are computed."""
-        with self.reading():
+        with self.lock.in_turn(), self.without_gradients():
             values = self.layers[stack][layer].weights(slice(head, head + 1), queries)[0]
         computed: Float32Array = as_numpy(values)
         return computed

@@ -76,7 +76,7 @@ def _resting(attention: Attention) -> RestingPlaces:
         special = np.isin(stack.key.special, KINDS)
         if not special.any():
             continue
-        with attention.head_maps.reading():
+        with attention.head_maps.lock.in_turn(), attention.head_maps.without_gradients():
             share, even = _shares(attention.stack_maps(name), np.flatnonzero(special))
         if share > max(MUCH, TIMES_EVEN * even):
             kinds |= set(stack.key.special) & set(KINDS)

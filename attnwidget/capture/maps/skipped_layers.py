@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -13,6 +12,7 @@ from torch import Tensor, nn
 from attnwidget.capture.hub_model.held_attributes import Hold, held
 from attnwidget.capture.tapping.attention_sites import Site
 from attnwidget.capture.tapping.hooked import hooked
+from attnwidget.text.thread_lock import this_thread
 
 
 class SkippedLayers:
@@ -93,10 +93,10 @@ def _states_of(args: tuple[Any, ...], named: Mapping[str, Any]) -> Any:
 
 def _skipping(forward: Callable[..., Any], beside: tuple[Any, ...] | None) -> Callable[..., Any]:
     """Return a forward that skips a layer in this thread."""
-    thread = threading.get_ident()
+    thread = this_thread()
 
     def skip(*args: Any, **named: Any) -> Any:
-        if threading.get_ident() != thread:
+        if this_thread() is not thread:
             return forward(*args, **named)
         states = _states_of(args, named)
         return states if beside is None else (states, *beside)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from weakref import WeakKeyDictionary
 
@@ -15,6 +14,7 @@ from attnwidget.capture.maps.attention import Attention
 from attnwidget.capture.maps.comparable_maps import refuse_incomparable
 from attnwidget.capture.maps.kept_layer import KeptLayer
 from attnwidget.capture.maps.layer_steps import layer_done
+from attnwidget.capture.maps.map_cache import MapCache
 from attnwidget.capture.maps.stack_maps import MapPart, StackMaps
 from attnwidget.capture.maps.tiles import pooled_places
 from attnwidget.capture.maps.word_attention import WordAttention
@@ -116,10 +116,10 @@ def draw_thumbnails(
         refuse_incomparable(maps.stacks, minus.head_maps.stacks)
         other = minus.stack_maps(axes.name)
     if shown.layers[0].is_streamed:
-        with maps.reading():
+        with maps.lock.in_turn(), maps.without_gradients():
             drawn = _of_long(shown, hidden, quantity, times_keys)
     else:
-        drawn = _of_whole(shown, other, hidden, quantity, times_keys, maps.reading)
+        drawn = _of_whole(shown, other, hidden, quantity, times_keys, maps)
     return Thumbnails(
         axes.layers.spread(drawn.values, fill=0),
         axes.layers.spread(drawn.maxima, fill=0),
@@ -133,11 +133,11 @@ def _of_whole(
     hidden: Collection[str],
     quantity: str,
     times_keys: bool,
-    reading: Callable[[], AbstractContextManager[None]],
+    maps: MapCache,
 ) -> Thumbnails:
     """Thumbnails of layers whose maps are computed whole, or of differences from `minus`.
 
-    The lock of `reading` is free between layers, for other threads that need the model.
+    The lock of the maps is free between layers, for other threads that need the model.
     """
     rows = [i for i, kind in enumerate(shown.query.special) if kind not in hidden]
     columns = [i for i, kind in enumerate(shown.key.special) if kind not in hidden]
@@ -164,7 +164,7 @@ def _of_whole(
         pictures = known.get(choices) if is_remembered else None
         if pictures is None:
             pictures = []
-            with reading():
+            with maps.lock.in_turn(), maps.without_gradients():
                 for first in range(0, n_heads, step):
                     heads = slice(first, min(first + step, n_heads))
                     pictures.append(_of_heads(part, other, layer, heads, quantity, times_keys))

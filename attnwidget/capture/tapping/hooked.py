@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from torch import Tensor, nn
+
+from attnwidget.text.thread_lock import this_thread
+from attnwidget.text.undo import undone
 
 #: Gets a module and the positional and further arguments of its forward; returns new ones or None.
 BeforeForward = Callable[
@@ -25,10 +27,10 @@ class _ThreadHook:
 
     def __init__(self, function: Callable[..., Any] | None) -> None:
         self._function = function
-        self._thread = threading.get_ident()
+        self._thread = this_thread()
 
     def __call__(self, *arguments: Any) -> Any:
-        if self._function is None or threading.get_ident() != self._thread:
+        if self._function is None or this_thread() is not self._thread:
             return None
         return self._function(*arguments)
 
@@ -72,20 +74,41 @@ def hooked(
     """
     enter = _ThreadHook(before)
     leave = _ThreadHook(after)
-    undo = ExitStack()
-    try:
-        for module in modules:
-            if before is not None:
-                undo.callback(module.register_forward_pre_hook(enter, with_kwargs=True).remove)
-            if after is not None:
-                hook = module.register_forward_hook(leave, with_kwargs=True, always_call=always)
-                undo.callback(hook.remove)
-        yield
-    finally:
+    hooked_modules = tuple(modules)
+
+    def unhook() -> None:
         # Ctrl-C may come between two hooks that are removed: the rest must do nothing.
         enter.end()
         leave.end()
-        undo.close()
+        for module in hooked_modules:
+            _remove(module, enter)
+            _remove(module, leave)
+
+    with undone(unhook):
+        for module in hooked_modules:
+            if before is not None:
+                module.register_forward_pre_hook(enter, with_kwargs=True)
+            if after is not None:
+                module.register_forward_hook(leave, with_kwargs=True, always_call=always)
+        yield
+
+
+def _remove(module: nn.Module, hook: _ThreadHook) -> None:
+    """Remove a hook by itself: Ctrl-C may come before torch returns the handle of a new hook."""
+    for hooks, *properties in (
+        (module._forward_pre_hooks, module._forward_pre_hooks_with_kwargs),
+        (
+            module._forward_hooks,
+            module._forward_hooks_with_kwargs,
+            module._forward_hooks_always_called,
+        ),
+    ):
+        numbers = [number for number, registered in tuple(hooks.items()) if registered is hook]
+        for number in numbers:
+            # The properties of a hook go first, because a repeated call finds the hook alone.
+            for known in properties:
+                known.pop(number, None)
+            hooks.pop(number, None)
 
 
 class ReachedError(Exception):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextvars
 import inspect
 import sys
-import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
@@ -39,6 +38,8 @@ from attnwidget.capture.tapping.text_positions import TextPositions
 from attnwidget.capture.tapping.torch_functions import FunctionWatch, Seen, additive, summed_values
 from attnwidget.kernels.row_sums import RowQuestions
 from attnwidget.kernels.weights import attention_weights
+from attnwidget.text.thread_lock import ThreadLock
+from attnwidget.text.undo import undone
 
 # transformers tests names by substring: none of "sdpa", "flash", "flex", "paged|", "/" may occur.
 _NAME = "attnwidget_tap"
@@ -281,8 +282,12 @@ class _Tap:
 _open_taps: contextvars.ContextVar[tuple[_Tap, ...]] = contextvars.ContextVar(
     "attnwidget_open_taps", default=()
 )
-_registry_lock = threading.RLock()
+_registry_lock = ThreadLock()
 _registered = False
+
+
+def _close(closed: _Tap) -> None:
+    _open_taps.set(tuple(open_tap for open_tap in _open_taps.get() if open_tap is not closed))
 
 
 def open_edits(model: nn.Module) -> Edits:
@@ -367,7 +372,8 @@ def tap(
     new = _Tap({site.module: site for site in sites}, on_layer, model, edits, on_long, questions)
     new.on_again = on_again
     new.numbers = layer_numbers(model, sites)
-    with ExitStack() as undo:
+    undo = ExitStack()
+    with undone(undo.close):
         # Compiled code would skip the hooks, or trace them into itself.
         undo.enter_context(plain_forward(whole))
         if any(site.route == "interface" for site in sites):
@@ -382,8 +388,8 @@ def tap(
         undo.enter_context(
             hooked(new.sites, before=new.enter_module, after=new.leave_module, always=True)
         )
-        token = _open_taps.set((*_open_taps.get(), new))
-        undo.callback(_open_taps.reset, token)
+        undo.enter_context(undone(partial(_close, new)))
+        _open_taps.set((*_open_taps.get(), new))
         if any(site.route == "functions" for site in sites):
             new.watch = FunctionWatch(new.hand_over, new, getattr(model, "config", None))
             undo.enter_context(new.watch)

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable, Iterator, Mapping
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from torch import nn
+
+from attnwidget.text.thread_lock import ThreadLock, this_thread
+from attnwidget.text.undo import undone
 
 Forward = Callable[..., Any]
 #: Makes a replacement from the forward that it replaces.
 MakeForward = Callable[[Forward], Forward]
 
 _ABSENT: Any = object()
-_lock = threading.RLock()
+_lock = ThreadLock()
 
 
 @dataclass
@@ -26,18 +30,21 @@ class _Replaced:
         module: The module; keeping it alive keeps its id unique.
         written: The attribute `forward` before the first replacement, if there was one.
         forward: What the module ran before the first replacement.
-        by_thread: The replacements of each thread, the latest last.
+        by_thread: The replacements of each thread by their blocks, the latest last.
     """
 
     module: nn.Module
     written: Any
     forward: Forward
-    by_thread: dict[int, list[Forward]] = field(default_factory=dict)
+    by_thread: dict[object, dict[object, Forward]] = field(default_factory=dict)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        replacements = self.by_thread.get(threading.get_ident())
-        forward = replacements[-1] if replacements else self.forward
-        return forward(*args, **kwargs)
+        return self.latest()(*args, **kwargs)
+
+    def latest(self) -> Forward:
+        """Return what this thread runs."""
+        replacements = self.by_thread.get(this_thread())
+        return next(reversed(replacements.values())) if replacements else self.forward
 
 
 _replaced: dict[int, _Replaced] = {}
@@ -65,41 +72,61 @@ def replaced_forwards(makers: Mapping[nn.Module, MakeForward]) -> Iterator[None]
         >>> module(1)
         1
     """
-    thread = threading.get_ident()
+    block = object()
     entered: list[_Replaced] = []
-    try:
-        with _lock:
-            for module, make in makers.items():
-                entry = _replaced.get(id(module)) or _Replaced(
-                    module, vars(module).get("forward", _ABSENT), module.forward
-                )
-                replacements = entry.by_thread.get(thread, [])
-                replacement = make(replacements[-1] if replacements else entry.forward)
-                entry.by_thread[thread] = [*replacements, replacement]
-                _replaced[id(module)] = entry
-                vars(module)["forward"] = entry
-                entered.append(entry)
+    with undone(partial(_lock.hold, partial(_restore, entered, this_thread(), block))):
+        _lock.hold(partial(_replace, entered, makers, block))
         yield
-    finally:
-        with _lock:
-            for entry in entered:
-                _restore(entry, thread)
 
 
-def _restore(entry: _Replaced, thread: int) -> None:
-    replacements = entry.by_thread[thread]
-    replacements.pop()
-    if replacements:
-        return
-    del entry.by_thread[thread]
-    if entry.by_thread:
-        return
-    del _replaced[id(entry.module)]
+def _replace(
+    entered: list[_Replaced], makers: Mapping[nn.Module, MakeForward], block: object
+) -> None:
+    """Replace forwards; `entered` receives each module before its forward is replaced."""
+    thread = this_thread()
+    for module, make in makers.items():
+        entry = _replaced.get(id(module)) or _Replaced(
+            module, vars(module).get("forward", _ABSENT), module.forward
+        )
+        entered.append(entry)
+        replacement = make(entry.latest())
+        entry.by_thread.setdefault(thread, {})[block] = replacement
+        _replaced[id(module)] = entry
+        vars(module)["forward"] = entry
+
+
+def _restore(entered: Iterable[_Replaced], thread: object, block: object) -> None:
+    """End a block; it may run again after an interruption."""
+    for entry in entered:
+        replacements = entry.by_thread.get(thread, {})
+        replacements.pop(block, None)
+        if not replacements:
+            entry.by_thread.pop(thread, None)
+        if not entry.by_thread:
+            _restore_module(entry)
+
+
+def _restore_module(entry: _Replaced) -> None:
     attributes = vars(entry.module)
     # An attribute that other code assigned in the meantime stays.
-    if attributes.get("forward") is not entry:
-        return
-    if entry.written is _ABSENT:
-        del attributes["forward"]
-    else:
-        attributes["forward"] = entry.written
+    if attributes.get("forward") is entry:
+        if entry.written is _ABSENT:
+            del attributes["forward"]
+        else:
+            attributes["forward"] = entry.written
+    if _replaced.get(id(entry.module)) is entry:
+        del _replaced[id(entry.module)]
+
+
+def _end_other_threads() -> None:
+    """End the replacements of threads that a forked process does not have."""
+    for entry in list(_replaced.values()):
+        for thread in list(entry.by_thread):
+            if thread is not this_thread():
+                del entry.by_thread[thread]
+        if not entry.by_thread:
+            _restore_module(entry)
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_end_other_threads)

@@ -140,7 +140,7 @@ class CoreferenceView(OutcomeJumps):
             ValueError: another outcome or step.
         """
         check_jump(outcome, step)
-        with self.together():
+        with self._lock, self.together():
             places = [place for place in self._places(outcome == "right") if place != self._place()]
             if not places:
                 return None

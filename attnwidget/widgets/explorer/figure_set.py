@@ -75,7 +75,7 @@ class FigureSet:
     def hand_on(self, figure: AttentionWidget) -> None:
         """Show the attention of the explorer in a figure, with the same heads switched off."""
         explorer = self._explorer
-        with figure.together(), figure.hold_trait_notifications():
+        with figure._lock, figure.together(), figure.hold_trait_notifications():
             figure.disabled = explorer.disabled
             figure.method = explorer.method
             figure.attention = explorer.attention
@@ -94,7 +94,7 @@ class FigureSet:
         figure: HeadWidget | None = getattr(self._explorer, name)
         if figure is not None:
             # The figure shows the reason if it has no answer.
-            with self._explorer.together(), suppress(Exception):
+            with self._explorer._lock, self._explorer.together(), suppress(Exception):
                 figure.answer_changes()
 
     def give(self, name: str, value: Any) -> None:

@@ -190,7 +190,7 @@ class HeadNames:
 
     def _take(self, found: Atlas) -> None:
         explorer = self._explorer
-        with explorer.together():
+        with explorer._lock, explorer.together():
             if self._naming.closed:
                 return
             self._status.note({_PANEL: ""})
@@ -207,7 +207,7 @@ class HeadNames:
 
     def _show_card(self) -> None:
         explorer = self._explorer
-        with explorer.together():
+        with explorer._lock, explorer.together():
             if self.atlas is not None and explorer.card is None and not self._background.closed:
                 self._figures.adopt(_PANEL, AtlasView(self.atlas, table=False, selected=[]))
             self._status.measured(_PANEL)

@@ -22,12 +22,12 @@ class PanelStatus:
 
     def measuring(self, shares: Mapping[str, float]) -> None:
         """Show what share of a measurement is done, 0 to 1."""
-        with self._explorer.together():
+        with self._explorer._lock, self._explorer.together():
             self._explorer.progress = {**self._explorer.progress, **shares}
 
     def measured(self, *panels: str) -> None:
         """End the measurements of panels."""
-        with self._explorer.together():
+        with self._explorer._lock, self._explorer.together():
             self._explorer.progress = _without(self._explorer.progress, panels)
 
     def waits(self, panel: str) -> bool:
@@ -37,32 +37,32 @@ class PanelStatus:
     def failed(self, panels: Iterable[str], error: Exception) -> None:
         """End the measurements of panels with the reason."""
         waiting = [panel for panel in panels if self.waits(panel)]
-        with self._explorer.together():
+        with self._explorer._lock, self._explorer.together():
             for panel in waiting:
                 self.problem(panel, on_page(error))
             self.measured(*waiting)
 
     def problem(self, panel: str, reason: str) -> None:
         """Show why a panel has no figure of the present input."""
-        with self._explorer.together():
+        with self._explorer._lock, self._explorer.together():
             self._problems[panel] = reason
             self._explorer.show_beside_panels(problems=self._problems)
 
     def forget_problems(self, panels: Iterable[str]) -> None:
         """Remove the reasons of panels, which show another input."""
-        with self._explorer.together():
+        with self._explorer._lock, self._explorer.together():
             self._problems = _without(self._problems, panels)
             self._explorer.show_beside_panels(problems=self._problems)
 
     def note(self, notes: Mapping[str, str]) -> None:
         """Show a line beside the name of a panel; "" for none."""
-        with self._explorer.together():
+        with self._explorer._lock, self._explorer.together():
             self._notes.update(notes)
             self._explorer.show_beside_panels(notes=self._notes)
 
     def offer(self, offers: Mapping[str, str]) -> None:
         """Show a button in a panel without a figure: what it does, in a few words."""
-        with self._explorer.together():
+        with self._explorer._lock, self._explorer.together():
             self._offers.update(offers)
             self._explorer.show_beside_panels(offers=self._offers)
 
@@ -72,7 +72,7 @@ class PanelStatus:
 
     def withdraw(self, *panels: str) -> None:
         """Remove the buttons of panels."""
-        with self._explorer.together():
+        with self._explorer._lock, self._explorer.together():
             self._offers = _without(self._offers, panels)
             self._explorer.show_beside_panels(offers=self._offers)
 

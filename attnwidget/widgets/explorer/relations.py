@@ -76,7 +76,7 @@ class RelationPanels:
 
     def accept(self) -> None:
         """Measure the treebank of the package, as offered."""
-        with self._explorer.together():
+        with self._explorer._lock, self._explorer.together():
             self._status.withdraw(*OF_TREEBANK)
             self.treebank = given_treebank(True, self._model)
             assert self.treebank is not None
@@ -137,7 +137,7 @@ class RelationPanels:
                 yield partial(self._status.measuring, dict.fromkeys(OF_TREEBANK, share))
 
     def _show(self, treebank: Treebank, relations: RelationAccuracies) -> None:
-        with self._explorer.together():
+        with self._explorer._lock, self._explorer.together():
             if self._background.closed:
                 return
             self._figures.adopt("table", RelationTable(relations))

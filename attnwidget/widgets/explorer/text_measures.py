@@ -146,7 +146,7 @@ class TextMeasures:
 
     def _show_effects(self) -> None:
         """Make the exact effects a metric of the grid, beside the measured metrics."""
-        with self._explorer.together():
+        with self._explorer._lock, self._explorer.together():
             if not self._background.closed:
                 self._show_grid_metrics()
                 self._show_offer()
@@ -234,7 +234,7 @@ class TextMeasures:
         self, name: str, make: Callable[[Attention], HeadWidget], attention: Attention
     ) -> None:
         """Add a figure that needs no measurement, if its panel is empty."""
-        with self._explorer.together():
+        with self._explorer._lock, self._explorer.together():
             if getattr(self._explorer, name) is None and self._is_shown(attention):
                 # Link the panel first, so that the page shows the locked words at once.
                 self._figures.adopt(name, make(attention))
@@ -258,7 +258,7 @@ class TextMeasures:
 
     def _show_predictions(self, attention: Attention) -> None:
         explorer = self._explorer
-        with explorer.together():
+        with explorer._lock, explorer.together():
             if not self._is_shown(attention):
                 return
             if explorer.predictions is None:
@@ -268,14 +268,14 @@ class TextMeasures:
                 view.observe(self._effects_changed, ["_effects", "_offer"])
                 self._show_grid_metrics()
             elif not self._figures.is_linked("predictions"):
-                with explorer.predictions.together():
+                with explorer.predictions._lock, explorer.predictions.together():
                     self._hand_on(explorer.predictions)
                     self._figures.link("predictions")
             self._status.measured("predictions")
 
     def _show_metrics(self, attention: Attention, metrics: dict[str, Metrics]) -> None:
         explorer = self._explorer
-        with explorer.together():
+        with explorer._lock, explorer.together():
             if not self._is_shown(attention):
                 return
             if not self.are_given:
@@ -291,7 +291,7 @@ class TextMeasures:
 
     def _show_map(self, attention: Attention, distances: HeadDistances) -> None:
         explorer = self._explorer
-        with explorer.together():
+        with explorer._lock, explorer.together():
             if not self._is_shown(attention):
                 return
             if self._given_distances is None:

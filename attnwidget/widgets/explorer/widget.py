@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from contextlib import ExitStack, suppress
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -69,7 +69,7 @@ from attnwidget.widgets.pages.page_part import Page
 from attnwidget.widgets.shared.attention_widget import AttentionWidget, Edit, attention_shapes
 from attnwidget.widgets.shared.background import Job
 from attnwidget.widgets.shared.background_answers import BackgroundAnswers
-from attnwidget.widgets.shared.computed import computed, when_open
+from attnwidget.widgets.shared.computed import changed_together, computed, when_open
 from attnwidget.widgets.shared.head_widget import HeadWidget
 from attnwidget.widgets.shared.places import contents_note
 
@@ -342,7 +342,7 @@ class Explorer(BackgroundAnswers, ExplorerFigure):
                 child.close()
             raise
         try:
-            with self.together():
+            with self._lock, self.together():
                 self._figures.adopt("grid", panels[0])
                 self._figures.adopt("view", panels[1])
                 self._measures.begin()
@@ -476,7 +476,7 @@ class Explorer(BackgroundAnswers, ExplorerFigure):
             )
         text = self.arcs.sentences[self.arcs.sentence].text
         texts = {"text": text, "pair": None, "target": None, "versus_text": None}
-        with self._answering():
+        with self._lock, self._answering():
             self._show(_attention(self._model, texts, self.max_new_tokens), texts)
 
     @when_open("_sentence_asked")
@@ -487,7 +487,7 @@ class Explorer(BackgroundAnswers, ExplorerFigure):
     def _read_example(self, change: object) -> None:
         if self.example is None:
             return
-        with self._answering():
+        with self._lock, self._answering():
             before = self._asked()
             demo = self._demos[self.example]
             texts = {"text": demo.text, "pair": demo.pair, "target": None, "versus_text": None}
@@ -501,7 +501,7 @@ class Explorer(BackgroundAnswers, ExplorerFigure):
 
     @when_open("text", "pair", "target", "versus_text")
     def _read_again(self, change: object) -> None:
-        with self._answering():
+        with self._lock, self._answering():
             # The request is read once: a request during the pass is handled after it.
             texts = self._asked()
             self._way_out = ""
@@ -521,7 +521,7 @@ class Explorer(BackgroundAnswers, ExplorerFigure):
         """Let the model write more or fewer tokens after the shown text."""
         texts = self._asked()
         if texts["text"]:
-            with self._answering():
+            with self._lock, self._answering():
                 self._show(_attention(self._model, texts, self.max_new_tokens), texts)
 
     @when_open("_way_out_taken")
@@ -556,7 +556,7 @@ class Explorer(BackgroundAnswers, ExplorerFigure):
             ('The cat sat on the mat.', 9)
             >>> explorer.close()
         """
-        with self._answering():
+        with self._lock, self._answering():
             shown = {"text": text, "pair": pair, "target": target, "versus_text": None}
             self._show(attention, _input_of(shown))
 
@@ -580,11 +580,8 @@ class Explorer(BackgroundAnswers, ExplorerFigure):
         tells = demo is not None and (demo.text, demo.pair) == (shown["text"], shown["pair"])
         self._figures.let_closed_tabs_wait()
         self._background.add("closed tabs", self._closed_tabs_job(), delay=_PAUSE)
-        with ExitStack() as figures:
-            figures.enter_context(self.together())
-            # The last one is answered first: the grid and the view do not wait for predictions.
-            for figure in reversed(self.attention_panels()):
-                figures.enter_context(figure.together())
+
+        def change() -> None:
             # Set this trait first: observers of the remaining traits compare with it and then do
             # nothing.
             self._shown = shown
@@ -607,6 +604,9 @@ class Explorer(BackgroundAnswers, ExplorerFigure):
             with self.hold_trait_notifications():
                 for name, value in shown.items():
                     setattr(self, name, value)
+
+        # The last one is answered first: the grid and the view do not wait for predictions.
+        changed_together([self, *reversed(self.attention_panels())], change)
 
     def _closed_tabs_job(self) -> Job:
         """Let the figures in closed tabs answer, after the figures in sight."""
@@ -705,7 +705,7 @@ class Explorer(BackgroundAnswers, ExplorerFigure):
     def _take_the_offer(self, change: object) -> None:
         if not self._status.offers(self._accepted):
             return
-        with self.together():
+        with self._lock, self.together():
             if self._accepted in OF_TREEBANK:
                 self._relations_found.accept()
             elif self._accepted == "predictions":

@@ -245,7 +245,7 @@ class LongInputFigure(Versus):
         there = set(shown.tolist())
         places = [place for place in places_of(tokens, search["text"]) if place in there]
         locked = [index for at, index in self.tokens if at == side]
-        with self._answering():
+        with self._lock, self._answering():
             answer: dict[str, Any] = {"n": search["n"], "count": len(places)}
             if places:
                 at = next_of(places, locked[-1] if locked else -1, step)

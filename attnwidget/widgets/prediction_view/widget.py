@@ -341,7 +341,7 @@ class PredictionView(BackgroundAnswers, StackChoice):
 
     def forget_question(self) -> None:
         """Return to the default question: a choice for a text does not apply to the next text."""
-        with self.together():
+        with self._lock, self.together():
             self.position = None
             self.answer = None
             self.versus = None
@@ -491,7 +491,7 @@ class PredictionView(BackgroundAnswers, StackChoice):
 
     @when_open("_in_sight")
     def _look_again(self, change: object) -> None:
-        with self.together():
+        with self._lock, self.together():
             self._begin_effects()
 
     def measure_effects(self) -> None:
@@ -500,7 +500,7 @@ class PredictionView(BackgroundAnswers, StackChoice):
         If an estimate is above about ten seconds, effects wait for this call, a call of `wait`, or
         a click on the button with the estimate.
         """
-        with self.together():
+        with self._lock, self.together():
             self._accepted = self._wanted
             self._begin_effects()
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from contextlib import AbstractContextManager, nullcontext
-from threading import Lock
 from typing import Any
 
 import traitlets
@@ -17,6 +16,7 @@ from attnwidget.capture.tapping.edit_methods import STANDING_ALONE, EditMethod
 from attnwidget.capture.tapping.head import Head
 from attnwidget.capture.tapping.layer_numbers import LayerNumbers
 from attnwidget.text.counted import counted
+from attnwidget.text.thread_lock import ThreadLock
 from attnwidget.text.tokens import Tokens
 from attnwidget.widgets.shared.background import Background, Job
 from attnwidget.widgets.shared.computed import computed, when_open
@@ -106,7 +106,7 @@ class AttentionWidget(HeadWidget):
             )
         self._editing = Background(("edit",), self._edit_failed, is_asked=True)
         # Linked figures prepare the same drawings, so one thread prepares at a time.
-        self._preparing = Lock()
+        self._preparing = ThreadLock()
         self._resting = resting_places(attention)
         first = next(iter(attention.stacks.values())).layers.numbers[0]
         selected = traits.get("selected")
@@ -277,7 +277,7 @@ class AttentionWidget(HeadWidget):
         return is_same and not self._editing.closed
 
     def _show_edit(self, edited: Attention, edit: Edit) -> None:
-        with self.together():
+        with self._lock, self.together():
             self._refused = ""
             self._working = ""
             self._edit = edit
@@ -287,7 +287,7 @@ class AttentionWidget(HeadWidget):
         """Compute what takes long in drawing an attention, before the figure shows it."""
 
     def _edit_failed(self, job: str, error: Exception) -> None:
-        with self.together():
+        with self._lock, self.together():
             self._working = ""
             self.disabled, self.method = self._edit
             self._refused = on_page(error)

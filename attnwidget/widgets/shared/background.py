@@ -9,10 +9,14 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from typing import Any, cast
 
 from attnwidget.capture.model_lock import PassInterrupted, background_work
+from attnwidget.text.thread_lock import ThreadLock
 from attnwidget.widgets.shared.page_session import PageSession, current_session
 
+#: Seconds between two looks at jobs that somebody waits for.
+_LOOK = 0.01
 #: Seconds that the last step has when the interpreter ends.
 _LAST_STEP = 20.0
 #: The threads that do jobs now.
@@ -86,7 +90,9 @@ class Background:
         self._jobs: dict[str, Job] = {}
         self._due: dict[str, float] = {}
         self._errors: dict[str, Exception] = {}
-        self._changed = threading.Condition()
+        # A block enters the lock, because Ctrl-C may leave a condition taken that it enters.
+        self._lock = ThreadLock()
+        self._changed = threading.Condition(cast("Any", self._lock))
         self._started = False
         self._paused = False
         self._closed = False
@@ -104,7 +110,7 @@ class Background:
         """
         if name not in self._order:
             raise ValueError(f"a job is one of {', '.join(self._order)}, got {name!r}")
-        with self._changed:
+        with self._lock:
             self._errors.pop(name, None)
             self._jobs[name] = job
             self._due[name] = time.monotonic() + delay
@@ -113,7 +119,7 @@ class Background:
 
     def remove(self, name: str) -> None:
         """Drop an unfinished job of that name, and the exception of the last one."""
-        with self._changed:
+        with self._lock:
             self._errors.pop(name, None)
             if name in self._jobs:
                 # An empty job, so that `wait` returns after the step that runs.
@@ -123,21 +129,25 @@ class Background:
         """Begin, or go on after a pause."""
         # A widget may be made before its host has a session for the page.
         self._session = current_session() or self._session
-        with self._changed:
+        with self._lock:
             self._started = True
             self._paused = False
             self._begin()
 
     def pause(self) -> None:
         """Stop after the step that runs; the remaining work waits for `start` or `wait`."""
-        with self._changed:
+        with self._lock:
             self._paused = True
             self._changed.notify_all()
 
     def _begin(self) -> None:
         """Make a thread for the jobs, unless they have one or shall not be done now."""
-        # A thread ends without notice in the child of a fork.
         has_thread = self._is_working and self._thread is not None and self._thread.is_alive()
+        if self._is_working and not has_thread:
+            # A fork has no thread of its parent. A job that was running cannot go on.
+            for name, job in list(self._jobs.items()):
+                if getattr(job, "gi_running", False):
+                    del self._jobs[name]
         if self._may_work and not has_thread:
             self._is_working = True
             self._thread = _thread(self._work)
@@ -151,6 +161,8 @@ class Background:
     def wait(self, timeout: float | None = None) -> bool:
         """Begin, and return when all is done; False where `timeout` seconds were not enough.
 
+        A fork does not finish a job that its parent was computing.
+
         Raises:
             Exception: what a job has raised.
         """
@@ -160,15 +172,15 @@ class Background:
             # The thread of the session waits here, so it makes the waiting calls.
             if self._session is not None and self._session.is_here:
                 self._make_calls()
-            with self._changed:
+            with self._lock:
                 if not self._jobs or self._closed:
                     for error in self._errors.values():
                         raise error
                     return True
-                if limit is not None and time.monotonic() > limit:
-                    return False
-                # A wait without limit cannot be interrupted by Ctrl-C on every system.
-                self._changed.wait(0.1)
+            if limit is not None and time.monotonic() > limit:
+                return False
+            # Ctrl-C ends a sleep on every system, and leaves no lock in another state.
+            time.sleep(_LOOK)
 
     @property
     def started(self) -> bool:
@@ -182,7 +194,7 @@ class Background:
 
     def close(self) -> None:
         """Stop after the step that runs; what is not done is dropped."""
-        with self._changed:
+        with self._lock:
             self._closed = True
             self._jobs.clear()
             self._changed.notify_all()
@@ -206,7 +218,7 @@ class Background:
                 pass
             except Exception as raised:
                 error = raised
-            with self._changed:
+            with self._lock:
                 # Ignore errors of jobs that have been replaced.
                 is_news = error is not None and self._jobs.get(name) is job and not self._closed
             if error is not None and is_news:
@@ -214,7 +226,7 @@ class Background:
                     self._call(partial(self._failed, name, error))
                 except Exception as second:
                     error = second
-            with self._changed:
+            with self._lock:
                 if self._jobs.get(name) is job:
                     del self._jobs[name]
                     if error is not None:
@@ -243,11 +255,11 @@ class Background:
             function()
             return
         call = _Call(function)
-        with self._changed:
+        with self._lock:
             self._calls.append(call)
             self._changed.notify_all()
         session.soon(self._make_calls)
-        with self._changed:
+        with self._lock:
             # A session that has ended makes no call; then the widget is closed.
             self._changed.wait_for(lambda: call.done or self._closed)
         if call.error is not None:
@@ -260,12 +272,12 @@ class Background:
             call = self._calls.popleft()
             with session.entered():
                 call.run()
-            with self._changed:
+            with self._lock:
                 self._changed.notify_all()
 
     def _next(self) -> tuple[str, Job] | None:
         """Return the most urgent job when it is due; None ends the thread."""
-        with self._changed:
+        with self._lock:
             while self._may_work:
                 now = time.monotonic()
                 ready = [name for name in self._jobs if self._due[name] <= now]

@@ -25,11 +25,12 @@ from __future__ import annotations
 
 import difflib
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache, wraps
 from graphlib import CycleError, TopologicalSorter
+from types import FrameType
 from typing import Any, Generic, TypeVar
 
 import traitlets
@@ -37,6 +38,8 @@ from traitlets import ObserveHandler
 
 from attnwidget.capture.hub_model.advised_error import on_page
 from attnwidget.kernels.plain_torch import plain_torch
+from attnwidget.text.thread_flag import ThreadFlag, function_with_block, is_running
+from attnwidget.text.thread_lock import ThreadLock
 from attnwidget.widgets.shared.thread_messages import ThreadMessages
 
 Value = TypeVar("Value")
@@ -126,12 +129,29 @@ def when_open(*names: str) -> Callable[[Callable[[Any, Any], None]], ObserveHand
     return as_observer
 
 
-class _Batch(threading.local):
-    """The changes of one thread that are answered together."""
+class _Batch(ThreadFlag):
+    """Whether a thread makes changes that are answered together.
 
-    depth = 0
-    #: Whether a computed trait depends on one of the changes.
+    Attributes:
+        matters: Whether a computed trait depends on one of the changes.
+    """
+
     matters = False
+
+
+@dataclass(frozen=True)
+class _Holding:
+    """An open block of `hold_trait_notifications`.
+
+    Attributes:
+        block: The block of traitlets.
+        function: The function with the block.
+        thread: Number of its thread.
+    """
+
+    block: Any
+    function: FrameType
+    thread: int
 
 
 class ComputedTraits(ThreadMessages):
@@ -143,14 +163,15 @@ class ComputedTraits(ThreadMessages):
     """
 
     _error = traitlets.Unicode().tag(sync=True)
+    _holding: _Holding | None = None
 
     def setup_instance(self, *args: object, **kwargs: object) -> None:
         """Prepare the instance. Traits can change before `__init__`."""
         super().setup_instance(*args, **kwargs)
         # Callbacks run in a second kernel thread beside the running cell (comm subshells).
-        self._lock = threading.RLock()
+        self._lock = ThreadLock()
         self._batch = _Batch()
-        self._is_computing = False
+        self._computing = ThreadLock()
         self._answers_when_read = False
         self.is_suspended = False
         cls: Any = type(self)
@@ -180,32 +201,53 @@ class ComputedTraits(ThreadMessages):
         if not self._is_open:
             super().notify_change(change)
             return
-        with self._batched():
+        with self.together():
             self._batch.matters |= bool(stale)
             super().notify_change(change)
 
     @contextmanager
     def hold_trait_notifications(self) -> Iterator[None]:
         """Hold notifications back, and compute only once after them."""
-        with self._batched(), super().hold_trait_notifications():
-            yield
+        self._end_left_block()
+        with self.together():
+            block = super().hold_trait_notifications()
+            function = function_with_block()
+            # traitlets replaces a method during the outermost block.
+            if "notify_change" not in vars(self) and function is not None:
+                self._holding = _Holding(block, function, threading.get_ident())
+            with block:
+                yield
+            if self._holding is not None and self._holding.block is block:
+                self._holding = None
+
+    def _end_left_block(self) -> None:
+        """End a block of `hold_trait_notifications` that Ctrl-C has left open."""
+        holding = self._holding
+        if holding is not None and not is_running(holding.function, holding.thread):
+            self._holding = None
+            holding.block.gen.close()
+
+    def _notify_trait(self, name: str, old_value: Any, new_value: Any) -> None:
+        self._end_left_block()
+        super()._notify_trait(name, old_value, new_value)
 
     @contextmanager
     def together(self) -> Iterator[None]:
-        """Make several changes that are answered once, without interruption by other threads."""
-        with self._lock, self._batched():
-            yield
+        """Make several changes that are answered once.
 
-    @contextmanager
-    def _batched(self) -> Iterator[None]:
+        Other threads can change the figure during the block, unless the caller holds the lock:
+        `with figure._lock, figure.together():`.
+        """
         batch = self._batch
         with self.hold_sync():
-            batch.depth += 1
-            try:
+            if batch.is_up:
                 yield
+                return
+            try:
+                with batch.raised():
+                    yield
             finally:
-                batch.depth -= 1
-                if batch.matters and not batch.depth:
+                if batch.matters:
                     batch.matters = False
                     if not self._answers_when_read and not self.is_suspended:
                         self._update()
@@ -219,9 +261,13 @@ class ComputedTraits(ThreadMessages):
 
     def answer_changes(self) -> None:
         """Compute stale traits now, and after each block of changes from now on."""
-        with self.together():
-            self._answers_when_read = False
-            self._update()
+
+        def answer() -> None:
+            with self.together():
+                self._answers_when_read = False
+                self._update()
+
+        self._lock.hold(answer)
 
     def _forget_computed(self) -> None:
         """Release the values of all computed traits, which are computed anew when they are read."""
@@ -237,32 +283,55 @@ class ComputedTraits(ThreadMessages):
 
     def _compute_stale(self) -> None:
         """Compute all stale traits; after an error, no trait changes."""
-        with self._lock, self.hold_sync(), plain_torch():
-            if self._is_computing:  # a method that computes a trait reads another computed trait
-                return
-            self._is_computing = True
-            self._stale |= self._to_retry
+        self._lock.hold(self._compute_alone)
+
+    def _compute_alone(self) -> None:
+        if self._computing.is_mine:  # a method that computes a trait reads another computed trait
+            return
+        with self.hold_sync(), plain_torch():
+            self._computing.hold(self._compute_in_order)
+
+    def _compute_in_order(self) -> None:
+        self._stale |= self._to_retry
+        before: dict[str, Any] = {}
+        try:
+            while name := next((name for name in self._plan.order if name in self._stale), ""):
+                # Ctrl-C may come at any line, so the name is in one of the sets until all is done.
+                self._to_retry.add(name)
+                # A change during the computation makes the trait stale again.
+                self._stale.discard(name)
+                before.setdefault(name, self._trait_values.get(name))
+                self.set_trait(name, self._plan.methods[name](self))
+            self._error = ""
             self._to_retry = set()
-            before: dict[str, Any] = {}
-            try:
-                while name := next((name for name in self._plan.order if name in self._stale), ""):
-                    # A change during the computation makes the trait stale again.
-                    self._stale.discard(name)
-                    before.setdefault(name, self._trait_values.get(name))
-                    self.set_trait(name, self._plan.methods[name](self))
-                self._error = ""
-            except BaseException as error:
-                for name, value in before.items():
-                    self.set_trait(name, value)
-                # Try again at the next change that matters, and not whenever a value is read.
-                self._to_retry = set(before)
-                while self._stale:
-                    self._to_retry.add(self._stale.pop())
-                if isinstance(error, Exception):
-                    self._error = on_page(error)
-                raise
-            finally:
-                self._is_computing = False
+        except BaseException as error:
+            for name, value in before.items():
+                self.set_trait(name, value)
+            # Try again at the next change that matters, and not whenever a value is read.
+            for name in tuple(self._stale):
+                self._to_retry.add(name)
+                self._stale.discard(name)
+            if isinstance(error, Exception):
+                self._error = on_page(error)
+            raise
+
+
+def changed_together(figures: Sequence[ComputedTraits], change: Callable[[], None]) -> None:
+    """Change several figures, each of which computes and sends its answer once.
+
+    Args:
+        figures: The figures; the last one answers first.
+        change: Function that changes the figures.
+    """
+    if not figures:
+        change()
+        return
+
+    def change_all() -> None:
+        with figures[0].together():
+            changed_together(figures[1:], change)
+
+    figures[0]._lock.hold(change_all)
 
 
 @dataclass(frozen=True)

@@ -15,11 +15,10 @@ from attnwidget.widgets.shared.displayed_figures import displayed_figures
 from attnwidget.widgets.shared.session_options import options
 
 if TYPE_CHECKING:
-    import threading
-
     from attnwidget.drawing.caption import Caption
     from attnwidget.drawing.picture import Picture
     from attnwidget.drawing.static_figure import StaticFigure
+    from attnwidget.text.thread_lock import ThreadLock
 
 
 _HTML = "text/html"
@@ -33,7 +32,7 @@ class Exporting:
     #: The folder of the figure, on both sides.
     kind: ClassVar[str]
 
-    _lock: threading.RLock
+    _lock: ThreadLock
     # Names of the outputs that keep a picture of this figure in a notebook.
     _kept_pictures: tuple[str, ...] = ()
 

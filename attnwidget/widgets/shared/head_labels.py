@@ -41,11 +41,11 @@ class HeadLabels(MutableMapping[Any, str]):
 
     def __setitem__(self, key: Any, text: str) -> None:
         # Another thread may change the labels between reading and writing.
-        with self._owner.together():
+        with self._owner._lock, self._owner.together():
             setattr(self._owner, self._trait, [*self.pairs(), (key, text)])
 
     def __delitem__(self, key: Any) -> None:
-        with self._owner.together():
+        with self._owner._lock, self._owner.together():
             texts = dict(self._texts)
             del texts[self._known(key)]
             setattr(self._owner, self._trait, texts)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import difflib
 import secrets
-import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, ClassVar
@@ -15,6 +14,7 @@ import traitlets
 from attnwidget.capture.hub_model.advised_error import on_page
 from attnwidget.capture.tapping.head import Head, named_head
 from attnwidget.capture.tapping.layer_numbers import LayerNumbers
+from attnwidget.text.thread_flag import ThreadFlag
 from attnwidget.widgets.pages.encoding import state_of
 from attnwidget.widgets.pages.page_document import STATIC
 from attnwidget.widgets.pages.page_part import Page, Part
@@ -34,18 +34,12 @@ from attnwidget.widgets.wire.linked_traits import fitting
 StackShapes = Mapping[str, tuple[int, int]]
 
 
-class _Page(threading.local):
-    """Whether this thread handles a change of the page."""
-
-    changes = False
-
-
-_page = _Page()
+_page_changes = ThreadFlag()
 
 
 def changed_by_page() -> bool:
     """Return whether this thread handles a change of a page, also in linked figures."""
-    return _page.changes
+    return _page_changes.is_up
 
 
 class HeadWidget(Exporting, ComputedTraits):
@@ -262,8 +256,7 @@ class HeadWidget(Exporting, ComputedTraits):
             attention = load_model().attend("The cat sat.")
             HeadView(attention, layer=2, head=1, tokens=[("query", 2)])
         """
-        with self._lock:
-            return PythonCode(self._code())
+        return PythonCode(self._lock.hold(self._code))
 
     def _code(self) -> str:
         # A class without a kind of its own, such as `CompareView`, is written as its base.
@@ -346,8 +339,11 @@ class HeadWidget(Exporting, ComputedTraits):
 
     @contextmanager
     def _answering(self) -> Iterator[None]:
-        """Handle one change at a time, with a single message; the widget shows an error instead."""
-        with self._lock, self.hold_sync():
+        """Handle a change with a single message; the widget shows an error instead.
+
+        Callers hold the lock, so that the widget handles one change after another.
+        """
+        with self.hold_sync():
             try:
                 yield
             except Exception as error:
@@ -376,16 +372,15 @@ class HeadWidget(Exporting, ComputedTraits):
         private = [name for name in sync_data if name in self.keys and not self._page_sets(name)]
         forwarded = {name: value for name, value in sync_data.items() if name not in private}
         kept = {name: self._trait_values[name] for name in forwarded if name in self._trait_values}
-        _page.changes = True
         try:
-            super().set_state(forwarded)
+            with _page_changes.raised():
+                super().set_state(forwarded)
         except traitlets.TraitError:
             # What equals the old value, as False does 0, is not rolled back.
             self._trait_values.update(kept)
             private += [name for name in forwarded if name in self.keys]
             raise
         finally:
-            _page.changes = False
             if private:
                 self.send_state(private)
 

@@ -2,17 +2,28 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from typing import Any
 
+from attnwidget.text.thread_flag import ThreadFlag
 from attnwidget.widgets.shared.head_widget import HeadWidget
 
 #: How often a value is set again while other threads change it.
 _ROUNDS = 10
-# The trait that a link gives in this thread at the moment.
-_given = threading.local()
+
+
+class _Given(ThreadFlag):
+    """Whether a link gives a trait in this thread.
+
+    Attributes:
+        name: Name of the trait, while the flag is up.
+    """
+
+    name = ""
+
+
+_given = _Given()
 
 
 class FigureLink:
@@ -23,7 +34,14 @@ class FigureLink:
         # None = all shared traits.
         self._names = None if names is None else tuple(names)
         # A flag per thread, so that a thread never drops a change of a second thread.
-        self._giving = threading.local()
+        self._giving = ThreadFlag()
+        try:
+            self._begin_all()
+        except BaseException:
+            self.unlink()
+            raise
+
+    def _begin_all(self) -> None:
         # Observe first: another thread may change a trait while the widgets get their first values.
         for widget in self.widgets:
             widget.observe(self._follow, names=self._joined(widget))
@@ -70,8 +88,8 @@ class FigureLink:
         name = change["name"]
         # A layer moves the selection of each figure. The figures may be linked twice, and the
         # second link would give this selection to the figure whose layer has just changed.
-        given = getattr(_given, "name", None)
-        if name == "selected" and given == "layer" and self.joins(given):
+        is_of_layer = _given.is_up and _given.name == "layer" and self.joins("layer")
+        if name == "selected" and is_of_layer:
             return
         # The layer of a new selection is announced before the selection. Given alone, it would move
         # every figure to another head of this layer first.
@@ -92,10 +110,13 @@ class FigureLink:
         """
         # The observers of a widget change its other traits (a layer moves the selection). These
         # changes are not passed back.
-        if getattr(self._giving, "now", False) or not self.joins(name):
+        if self._giving.is_up or not self.joins(name):
             return
-        self._giving.now = True
-        outer = getattr(_given, "name", None)
+        with _given.raised(), self._giving.raised():
+            self._give_others(source, name, value)
+
+    def _give_others(self, source: HeadWidget, name: str, value: Any) -> None:
+        outer = _given.name
         _given.name = name
         try:
             having = [widget for widget in self.widgets if widget.takes(name)]
@@ -112,14 +133,17 @@ class FigureLink:
                 if all(getattr(w, name) == w.fitting(name, value) for w in having):
                     return
         finally:
-            self._giving.now = False
             _given.name = outer
 
     def unlink(self) -> None:
         """End the link."""
         for widget in self.widgets:
-            widget.unobserve(self._follow, names=self._joined(widget))
-            widget.ties.remove(self)
+            for name in self._joined(widget):
+                # A link that could not be made does not observe all traits.
+                with suppress(ValueError):
+                    widget.unobserve(self._follow, names=name)
+            if self in widget.ties:
+                widget.ties.remove(self)
         _name_circles(self.widgets)
 
     def __enter__(self) -> FigureLink:

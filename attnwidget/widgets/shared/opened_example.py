@@ -56,7 +56,7 @@ def open_example(figures: Sequence[AttentionWidget], example: ExampleLink) -> No
             answers[key] = _read(model, example.tokens, options)
         chosen.append(answers[key])
     for figure, (attention, text, pair) in zip(figures, chosen, strict=True):
-        with figure.together():
+        with figure._lock, figure.together():
             if figure.attention.intact.stacks[STACK].query != attention.stacks[STACK].query:
                 figure.show_input(attention, text, pair)
             _lock(figure, example)

@@ -56,7 +56,7 @@ class OutcomeJumps(HeadWidget):
         request = change["new"]
         if not request:
             return
-        with self._answering():
+        with self._lock, self._answering():
             result = self.jump_for_page(request["outcome"], request["step"])
             self._jumped = {"n": request["n"], **result}
 

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 import anywidget
 
+from attnwidget.text.thread_flag import ThreadFlag
 
-class _HeldNames(threading.local):
-    """Names of the changed traits that a thread sends at the end of its block; None outside."""
 
-    names: set[str] | None = None
+class _HeldNames(ThreadFlag):
+    """Whether a thread is in a block that holds messages back.
+
+    Attributes:
+        names: Names of the changed traits that the thread sends at the end of its block.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.names: set[str] = set()
 
 
 class ThreadMessages(anywidget.AnyWidget):
@@ -29,23 +36,25 @@ class ThreadMessages(anywidget.AnyWidget):
 
     @property
     def _holding_sync(self) -> bool:
-        return self._held.names is not None
+        return self._held.is_up
 
     @property
     def _states_to_send(self) -> set[str]:
-        return set() if self._held.names is None else self._held.names
+        return self._held.names
 
     @contextmanager
     def hold_sync(self) -> Iterator[None]:
-        """Send the changes of this thread in one message, when the outermost block ends."""
+        """Send the changes of this thread in one message, when the outermost block ends.
+
+        Changes that Ctrl-C has kept from the page are sent with the next message.
+        """
         held = self._held
-        if held.names is not None:
+        if held.is_up:
             yield
             return
-        names: set[str] = set()
-        held.names = names
         try:
-            yield
+            with held.raised():
+                yield
         finally:
-            held.names = None
-            self.send_state(names)
+            self.send_state(held.names)
+            held.names = set()
