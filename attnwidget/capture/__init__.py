@@ -55,6 +55,7 @@ about as much as the embeddings of 20 pictures.
 
 Places of tokens (`Tokens.places`) have two witnesses. `capture/hub_model/picture_places.py` sends
 ramps of brightness through the user's processor, and fits where each pixel of the model comes from.
+A fit that agrees with a resize and a crop by whole pixels is replaced by these exact numbers.
 `capture/maps/patch_probe.py` asks the model for the patches of each token. Without agreement there
 are no boxes, and the note of the attention has the reason. `capture/maps/sound_probe.py` sends
 noise with silent pieces through extractor and model, and fits a line of tokens and seconds. A
