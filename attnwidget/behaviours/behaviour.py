@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple
 from torch import Tensor
 
 from attnwidget.behaviours.link_rule import LinkRule
-from attnwidget.corpus.accumulator import LayerBatch
+from attnwidget.corpus.accumulator import Batch, LayerBatch
 
 if TYPE_CHECKING:
     from attnwidget.behaviours.evidence import Evidence
@@ -81,13 +81,15 @@ class LinkBehaviour(Behaviour, LinkRule):
     each predicted link:
 
     - "same offsets": the mean over the other visible pairs of the text at the same offset, in
-      multiples of even attention;
+      multiples of even attention. If other queries see the predicted key too, it is the sum of what
+      the offset, the key and even attention explain in the other pairs, fitted by least squares: a
+      head that looks at one token, whatever the query is, has no excess;
     - "neighbouring keys": the mean over the keys before and after the predicted key.
 
     Links without these pairs are left out of score and control.
 
     Attributes:
-        control: Choice of the other keys.
+        control: Choice of the other pairs.
 
     Example:
         >>> import torch
@@ -110,10 +112,14 @@ class LinkBehaviour(Behaviour, LinkRule):
     def control_name(self) -> str:
         """The control in words."""
         pairs = {
-            "same offsets": "other tokens at the same offsets",
+            "same offsets": "other links at the same offsets and to the same tokens",
             "neighbouring keys": "the tokens beside the predicted token",
         }
         return pairs[self.control]
+
+    def compared(self, batch: Batch) -> Tensor:
+        """Return the keys of the pairs of the control, bool [B, n]; usually all tokens."""
+        return batch.real
 
 
 class MapBehaviour(Behaviour):

@@ -242,7 +242,8 @@ def pair_scores(
     accuracies = np.full((len(TASKS), len(ROWS), 3), np.nan)
     for t, task in enumerate(TASKS):
         if totals[t].any():
-            accuracies[t] = percentile_interval(shares[t], int((totals[t] > 0).sum())).T
+            n_counted = int((totals[t] > 0).sum())
+            accuracies[t] = percentile_interval(shares[t], n_counted, ends=(0, 1)).T
         for p, predictor in enumerate(PREDICTORS):
             if (task, predictor) not in classifiers:
                 accuracies[t, p] = np.nan
