@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -146,8 +147,9 @@ def bootstrap_interval(
     true mean 85 to 89 times out of 100, and this interval 93 to 96 times.
 
     Outcomes, such as right and wrong, have few different values, and a rare outcome may occur in
-    none of few examples. Their interval also includes the interval with two more examples, one with
-    the smallest and one with the largest value of all entries (Bonett and Price 2012).
+    none of few examples. If fewer than `FEWEST_UNITS` groups differ from the most frequent outcome,
+    the interval also includes the interval with two more examples, one with the smallest and one
+    with the largest value of all entries (Bonett and Price 2012).
 
     Args:
         values: [..., N], one number per example. Outcomes are bools, whole numbers of an integer
@@ -174,7 +176,7 @@ def bootstrap_interval(
         >>> float(low), float(high)
         (nan, nan)
     """
-    ends = _ends_of_outcomes(np.asarray(values))
+    outcomes = _outcomes(np.asarray(values))
     sample = np.asarray(values, dtype=np.float64)
     sums = sample.reshape(-1, sample.shape[-1]).T
     sizes = np.ones(sample.shape[-1])
@@ -182,12 +184,12 @@ def bootstrap_interval(
         _, group = np.unique(np.asarray(groups), return_inverse=True)
         sizes = np.bincount(group).astype(np.float64)
         sums = (np.arange(len(sizes))[:, None] == group).astype(np.float64) @ sums
-    low, high = _studentised(sums, sizes, draws, ends)
+    low, high = _studentised(sums, sizes, draws, outcomes)
     return low.reshape(sample.shape[:-1]), high.reshape(sample.shape[:-1])
 
 
-def _ends_of_outcomes(values: NDArray[Any]) -> tuple[float, float] | None:
-    """Return the smallest and the largest value of outcomes; None for other numbers."""
+def _outcomes(values: NDArray[Any]) -> list[float]:
+    """Return the different values of outcomes; none for other numbers."""
     different = [0.0, 1.0] if values.dtype.kind in "biu" else []
     rest = np.asarray(values, np.float64).ravel()
     rest = rest[~np.isnan(rest)]
@@ -195,9 +197,33 @@ def _ends_of_outcomes(values: NDArray[Any]) -> tuple[float, float] | None:
     while rest.size and len(different) <= most:
         different.append(float(rest[0]))
         rest = rest[np.abs(rest - rest[0]) > 1e-12 * max(1.0, abs(rest[0]))]
-    if rest.size or not different:
-        return None
-    return min(different), max(different)
+    return [] if rest.size else different
+
+
+def few_differ(
+    sums: ArrayLike, sizes: ArrayLike, outcomes: Sequence[float] = (0.0, 1.0)
+) -> NDArray[np.bool_]:
+    """Return whether fewer than `FEWEST_UNITS` units differ from the most frequent outcome.
+
+    The spread of so few says little about units that were not drawn.
+
+    Args:
+        sums: Sum of the outcomes of each unit, such as the right words of a sentence, [..., n].
+        sizes: Number of outcomes of each unit, [n].
+        outcomes: The different outcomes.
+
+    Returns:
+        Bool [...].
+
+    Example:
+        >>> from attnwidget.kernels.significance import few_differ
+        >>> few_differ([[0, 0, 2, 0, 0, 0, 0], [0, 1, 1, 1, 1, 1, 1]], [2] * 7).tolist()
+        [True, False]
+    """
+    total, size = np.asarray(sums, np.float64), np.asarray(sizes, np.float64)
+    near = 1e-9 * np.maximum(size, 1)
+    differing = [(np.abs(total - value * size) > near).sum(-1) for value in outcomes]
+    return np.asarray(np.min(differing, axis=0) < FEWEST_UNITS)
 
 
 def _with_both_ends(
@@ -225,13 +251,13 @@ def _studentised(
     sums: Float64Array,
     sizes: Float64Array,
     draws: int,
-    ends: tuple[float, float] | None = None,
+    outcomes: Sequence[float] = (),
 ) -> tuple[Float64Array, Float64Array]:
     """Return the studentised bootstrap interval of ratios: all sums over all sizes, [K] each.
 
     `sums` [n, K] and `sizes` [n] are of n groups. The standard error of a ratio is that of its
-    linear approximation. With `ends`, the smallest and the largest possible ratio, the interval
-    includes the interval with two more groups at these ends.
+    linear approximation. If few groups differ from the most frequent of the outcomes, the interval
+    includes the interval with two more groups, at the ends of the outcomes.
     """
     n = len(sizes)
     if n < FEWEST_UNITS:
@@ -267,11 +293,13 @@ def _studentised(
     reach = np.sqrt(n / (n - 1)) * scipy.stats.t.ppf((1 + _CONFIDENCE) / 2, n - 1)
     low = np.where(equal, means, means - np.maximum(upper, reach) * error)
     high = np.where(equal, means, means - np.minimum(lower, -reach) * error)
-    if ends is not None:
+    if outcomes:
+        rare = few_differ(sums.T, sizes, outcomes)
         # The residuals of a ratio have the spread of a mean over groups of equal size.
         square = means**2 + n * variance / sizes.sum() ** 2
-        least, most = _with_both_ends(means, square, n, ends)
-        low, high = np.minimum(low, least), np.maximum(high, most)
+        least, most = _with_both_ends(means, square, n, (min(outcomes), max(outcomes)))
+        low = np.where(rare, np.minimum(low, least), low)
+        high = np.where(rare, np.maximum(high, most), high)
     return low, high
 
 
@@ -331,22 +359,22 @@ def bootstrap_weights(n: int, draws: int) -> Float64Array:
 
 
 def percentile_interval(
-    values: Float64Array, n: int, *, ends: tuple[float, float] | None = None
+    values: Float64Array, n: int, *, rare: NDArray[np.bool_] | None = None
 ) -> Float64Array:
     """Return a statistic with its 95 % interval from bootstrap samples.
 
     The percentiles of the samples have the tails of `percentile_tails`, and are too narrow for few
-    units of a skewed distribution. For numbers without known ends, the interval includes that of
-    Hall's transformation, which corrects Student's t by the skewness of the samples (Hall 1992).
-    Otherwise, it includes the interval with two more units, one at each end (Bonett and Price
-    2012): few units may all lack a rare outcome.
+    units of a skewed distribution. The interval therefore includes that of Hall's transformation,
+    which corrects Student's t by the skewness of the samples (Hall 1992). The interval of a share
+    of rare outcomes includes the interval with two more units instead, one with the share 0 and one
+    with the share 1 (Bonett and Price 2012): few units may all lack a rare outcome.
 
     Args:
         values: The statistic of all units, then of bootstrap samples, [..., 1 + draws]. NaN marks a
             sample without the statistic.
         n: Number of units that count.
-        ends: Smallest and largest value, such as (0, 1) for a share of right answers; None for
-            numbers that are seldom near their ends.
+        rare: Whether the statistic is a share of rare outcomes, as `few_differ`, [...]; None = it
+            is not.
 
     Returns:
         The value, the low and the high end, [3, ...]. With fewer than `FEWEST_UNITS` units, the
@@ -357,7 +385,7 @@ def percentile_interval(
         >>> from attnwidget.kernels.significance import bootstrap_weights, percentile_interval
         >>> right = np.array([1, 0, 1, 1, 0, 1, 1, 1.0])
         >>> shares = bootstrap_weights(8, draws=1000) @ right / 8
-        >>> percentile_interval(shares, 8, ends=(0, 1)).round(2).tolist()
+        >>> percentile_interval(shares, 8, rare=np.array(True)).round(2).tolist()
         [0.75, 0.25, 1.0]
     """
     value = values[..., 0]
@@ -368,9 +396,6 @@ def percentile_interval(
     low, high = np.nanquantile(drawn, percentile_tails(n), axis=-1)
     apart = drawn - np.nanmean(drawn, axis=-1, keepdims=True)
     variance = np.nanmean(apart**2, axis=-1)
-    if ends is not None:
-        least, most = _with_both_ends(value, value**2 + n * variance, n, ends)
-        return np.stack([value, np.minimum(low, least), np.maximum(high, most)])
     known = variance > 1e-24
     cubes = np.nanmean(apart**3, axis=-1)
     skewness = np.divide(cubes, variance**1.5, out=np.zeros_like(cubes), where=known)
@@ -378,9 +403,13 @@ def percentile_interval(
     skewness *= np.sqrt(n * (n - 1)) / (n - 2)
     error = np.sqrt(variance * n / (n - 1))
     reach = scipy.stats.t.ppf((1 + _CONFIDENCE) / 2, n - 1)
-    low = np.minimum(low, value - _before_hall(reach, skewness) * error)
-    high = np.maximum(high, value - _before_hall(-reach, skewness) * error)
-    return np.stack([value, low, high])
+    least = value - _before_hall(reach, skewness) * error
+    most = value - _before_hall(-reach, skewness) * error
+    if rare is not None:
+        of_rare = _with_both_ends(value, value**2 + n * variance, n, (0.0, 1.0))
+        least = np.where(rare, of_rare[0], np.clip(least, 0, 1))
+        most = np.where(rare, of_rare[1], np.clip(most, 0, 1))
+    return np.stack([value, np.minimum(low, least), np.maximum(high, most)])
 
 
 def _hall(t: Float64Array, skewness: Float64Array) -> Float64Array:
@@ -409,15 +438,15 @@ def bootstrap_ratio_interval(
     independent, so sentences are drawn and not words.
 
     `successes` and `trials` are [N], one number per example. Examples without trials do not count.
-    With fewer than `FEWEST_UNITS` others, the interval is 0 to 1. It includes the interval with two
-    more examples, one of proportion 0 and one of proportion 1, because few examples may all lack a
-    rare success (Bonett and Price 2012).
+    With fewer than `FEWEST_UNITS` others, the interval is 0 to 1. If fewer examples than these have
+    a success, or a failure, the interval includes the interval with two more examples, one of
+    proportion 0 and one of proportion 1 (Bonett and Price 2012).
 
     Example:
         >>> from attnwidget.kernels.significance import bootstrap_ratio_interval
         >>> low, high = bootstrap_ratio_interval([2, 0, 1, 3, 2, 1, 3, 2], [4, 1, 1, 3, 4, 2, 4, 3])
         >>> round(low, 2), round(high, 2)
-        (0.39, 0.87)
+        (0.45, 0.87)
     """
     hits, counts = np.asarray(successes, np.float64), np.asarray(trials, np.float64)
     hits, counts = hits[counts > 0], counts[counts > 0]

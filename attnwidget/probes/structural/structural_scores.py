@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from attnwidget.kernels.arrays import Float64Array
 from attnwidget.kernels.minimum_spanning_tree import spanning_edges
-from attnwidget.kernels.significance import bootstrap_weights, percentile_interval
+from attnwidget.kernels.significance import bootstrap_weights, few_differ, percentile_interval
 from attnwidget.kernels.tree_distances import tree_depths, tree_distances
 from attnwidget.text.treebank import Sentence
 
@@ -199,9 +199,9 @@ class TreeScores:
         shares = np.divide(totals, amounts, out=np.zeros_like(totals), where=amounts > 0)
         with np.errstate(invalid="ignore"):  # a draw may have no sentence that counts
             means = shares.sum(-1) / (amounts > 0).sum(-1)
-        # Correlations of sentences are seldom near their ends.
-        ends = None if by_length else (0.0, 1.0)
-        return percentile_interval(means, int((counts > 0).sum()), ends=ends)
+        # Correlations are no shares.
+        rare = None if by_length else few_differ(sums, counts)
+        return percentile_interval(means, int((counts > 0).sum()), rare=rare)
 
     def mean_with(self, others: Sequence[TreeScores]) -> TreeScores:
         """The mean over several seeds, sentence by sentence."""
