@@ -81,9 +81,9 @@ class LinkBehaviour(Behaviour, LinkRule):
     each predicted link:
 
     - "same offsets": the mean over the other visible pairs of the text at the same offset, in
-      multiples of even attention. If other queries see the predicted key too, it is the sum of what
-      the offset, the key and even attention explain in the other pairs, fitted by least squares: a
-      head that looks at one token, whatever the query is, has no excess;
+      multiples of even attention. For keys that further queries see, a fit of offsets, keys and
+      even attention to the other pairs predicts the control. A head with attention to a single
+      token therefore has no excess;
     - "neighbouring keys": the mean over the keys before and after the predicted key.
 
     Links without these pairs are left out of score and control.

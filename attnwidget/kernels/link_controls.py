@@ -13,17 +13,15 @@ def controls_at_offsets(links: Tensor, visible: Tensor, compared: Tensor) -> tup
     """Return predicted links, and weights of the other links of the same offsets and keys.
 
     The sum of a map with the weights is the mass of the predicted links if only offsets and keys
-    decided the map. A sum of three parts is fitted to the weights of the other links by least
-    squares: a number for each offset, a number for each key, and a share of even attention. The
-    mass is what the fit says of the predicted links. It equals the score of a head with even
-    attention, of a head that attends to one key, and of a head that attends to an offset. A key
-    without other links has the mean number of the other keys.
+    decided the map. Least squares fit a sum of three parts to the remaining links: a number for
+    each offset, a number for each key, and a share of even attention. The fit then predicts the
+    mass. Heads with even attention, with attention to a single key, or with attention to a fixed
+    offset have a mass equal to their score. Keys without remaining links have the mean number.
 
-    If no predicted key has other links, as for a kind of token that all queries are predicted to
-    attend to, keys are what the prediction is about. A link then has the mean weight of the other
-    links of its offset, in multiples of even attention, because a query of a causal model that sees
-    few tokens gives each more weight. Predicted links without other links of their offset are left
-    out.
+    Rules about a kind of token predict links from all queries, so their keys have no remaining
+    links. A link then has the mean weight at its offset, in multiples of even attention: in a
+    causal model, the weight of a query is larger if the query sees few tokens. Predicted links
+    without remaining links at their offset are left out.
 
     Args:
         links: Predicted links, bool [..., n, n].
@@ -60,10 +58,10 @@ def controls_at_offsets(links: Tensor, visible: Tensor, compared: Tensor) -> tup
 
 
 def _fit(links: Tensor, others: Tensor, even: Tensor, offset: Tensor) -> Tensor:
-    """Return weights of other links whose sum is what a fit to them says of links, [..., n, n].
+    """Return weights of the remaining links, whose sum is the prediction of a fit, [..., n, n].
 
     The numbers of offsets are eliminated: the unknowns are the numbers of the n keys and the share
-    of even attention, whose values are taken as differences from the mean of their offset.
+    of even attention. Values are differences from the mean of the offset.
     """
     n = links.shape[-1]
     cells = others.double()

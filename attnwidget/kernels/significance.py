@@ -146,10 +146,10 @@ def bootstrap_interval(
     of the drawn means alone would be too narrow for few examples: with 8 examples, they include the
     true mean 85 to 89 times out of 100, and this interval 93 to 96 times.
 
-    Outcomes, such as right and wrong, have few different values, and a rare outcome may occur in
-    none of few examples. If fewer than `FEWEST_UNITS` groups differ from the most frequent outcome,
-    the interval also includes the interval with two more examples, one with the smallest and one
-    with the largest value of all entries (Bonett and Price 2012).
+    Outcomes, such as right and wrong, have few different values, and a sample may lack a rare
+    outcome. If fewer than `FEWEST_UNITS` groups differ from the most frequent outcome, the interval
+    is widened: it includes the interval with two additional examples, at the smallest and at the
+    largest value of all entries (Bonett and Price 2012).
 
     Args:
         values: [..., N], one number per example. Outcomes are bools, whole numbers of an integer
@@ -161,8 +161,8 @@ def bootstrap_interval(
 
     Returns:
         Low and high, two arrays [...]; NaN with fewer than `FEWEST_UNITS` groups, which say too
-        little about the shape of their distribution. If all values of an entry are equal and are no
-        outcomes, the interval has no width: nothing tells how much other examples differ.
+        little about the shape of their distribution. The interval has no width if all values of an
+        entry are equal and are no outcomes.
 
     Example:
         >>> from attnwidget.kernels.significance import bootstrap_interval
@@ -365,9 +365,9 @@ def percentile_interval(
 
     The percentiles of the samples have the tails of `percentile_tails`, and are too narrow for few
     units of a skewed distribution. The interval therefore includes that of Hall's transformation,
-    which corrects Student's t by the skewness of the samples (Hall 1992). The interval of a share
-    of rare outcomes includes the interval with two more units instead, one with the share 0 and one
-    with the share 1 (Bonett and Price 2012): few units may all lack a rare outcome.
+    which corrects Student's t by the skewness of the samples (Hall 1992). Shares of rare outcomes
+    have the interval with two additional units instead, with the shares 0 and 1 (Bonett and Price
+    2012), because a sample may lack a rare outcome.
 
     Args:
         values: The statistic of all units, then of bootstrap samples, [..., 1 + draws]. NaN marks a
@@ -438,9 +438,9 @@ def bootstrap_ratio_interval(
     independent, so sentences are drawn and not words.
 
     `successes` and `trials` are [N], one number per example. Examples without trials do not count.
-    With fewer than `FEWEST_UNITS` others, the interval is 0 to 1. If fewer examples than these have
-    a success, or a failure, the interval includes the interval with two more examples, one of
-    proportion 0 and one of proportion 1 (Bonett and Price 2012).
+    With fewer than `FEWEST_UNITS` examples with trials, the interval is 0 to 1. If successes or
+    failures are that rare, the interval includes the interval with two additional examples, of the
+    proportions 0 and 1 (Bonett and Price 2012).
 
     Example:
         >>> from attnwidget.kernels.significance import bootstrap_ratio_interval
