@@ -92,13 +92,15 @@ class LinkBehaviour(Behaviour, LinkRule):
     each predicted link:
 
     - "same offsets": the mean over the other visible pairs of the text at the same offset, in
-      multiples of even attention;
+      multiples of even attention. For keys that further queries see, a fit of offsets, keys and
+      even attention to the other pairs predicts the control. A head with attention to a single
+      token therefore has no excess;
     - "neighbouring keys": the mean over the keys before and after the predicted key.
 
     Links without these pairs are left out of score and control.
 
     Attributes:
-        control: Choice of the other keys.
+        control: Choice of the other pairs.
 
     Example:
         >>> import torch
@@ -124,10 +126,14 @@ class LinkBehaviour(Behaviour, LinkRule):
     def control_name(self) -> str:
         """The control in words."""
         pairs = {
-            "same offsets": "other tokens at the same offsets",
+            "same offsets": "other links at the same offsets and to the same tokens",
             "neighbouring keys": "the tokens beside the predicted token",
         }
         return pairs[self.control]
+
+    def compared(self, batch: Batch) -> Tensor:
+        """Return the keys of the pairs of the control, bool [B, n]; usually all tokens."""
+        return batch.real
 
 
 class MapBehaviour(Behaviour):

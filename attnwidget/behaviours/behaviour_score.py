@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from attnwidget.behaviours.random_heads import RandomHeads
 
 _FEWEST = 3
-#: Smallest score minus control of a name. Below it, rounding decides.
+#: Smallest score minus control of a name, in each half of the data. Below it, rounding decides.
 LEAST_EXCESS = 0.05
 
 
@@ -197,6 +197,11 @@ class BehaviourScore:
     def excess(self) -> Float64Array:
         """Score minus control."""
         return self.score - self.control
+
+    @property
+    def held_out_excess(self) -> Float64Array:
+        """Score minus control in the held-out half."""
+        return self.held_out - self.held_out_control
 
     @property
     def strength(self) -> Float64Array:

@@ -55,7 +55,7 @@ class PatchOffset(LinkBehaviour):
 
 
 class AroundPatch(PatchOffset):
-    """Attention of a patch to its eight neighbours, against other patches at the same offsets."""
+    """Attention of a patch to its eight neighbours, against other links of the same offsets."""
 
     control: ClassVar[Control] = "same offsets"
 
@@ -72,6 +72,7 @@ class PictureToken(LinkBehaviour):
 
     resting = True
     family = "rests"
+    control_name = "other tokens at the same offsets"
     reads: ClassVar[Reads] = "pictures"
 
     def __init__(self, name: str, description: str, kind: str, source: str) -> None:

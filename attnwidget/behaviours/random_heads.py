@@ -46,8 +46,9 @@ class RandomHeads:
 
         The excess of sharp random heads has a long tail: most attend to a kind of token by almost
         0, and some by a lot. The difference of the cube roots of score and control is closer to a
-        normal distribution (Wilson and Hilferty 1931), and p is that of a prediction interval
-        (Student's t). An excess that a random head reached has the p-value 1.
+        normal distribution (Wilson and Hilferty 1931), but too large for a control of almost 0. The
+        p-value is that of a prediction interval (Student's t) of the excess or of this difference,
+        whichever is larger. An excess that a random head reached has the p-value 1.
 
         Example:
             >>> import numpy as np
@@ -56,11 +57,20 @@ class RandomHeads:
             >>> heads.p_values(np.array([0.125, 0.9]), np.full(2, 0.12)).round(4).tolist()
             [1.0, 0.0014]
         """
-        random = np.cbrt(self.score) - np.cbrt(self.control)
-        spread = float(random.std(ddof=1)) * np.sqrt(1 + 1 / len(random))
-        distance = (np.cbrt(score) - np.cbrt(control) - random.mean()) / max(spread, 1e-12)
         excess = score - control
-        p: Float64Array = np.where(
-            excess > self.largest, scipy.stats.t.sf(distance, len(random) - 1), 1.0
-        )
+        distances = [
+            _distance(excess, self.score - self.control),
+            _distance(
+                np.cbrt(score) - np.cbrt(control), np.cbrt(self.score) - np.cbrt(self.control)
+            ),
+        ]
+        tail = scipy.stats.t.sf(np.min(distances, axis=0), len(self.score) - 1)
+        p: Float64Array = np.where(excess > self.largest, tail, 1.0)
         return np.where(np.isnan(excess), np.nan, p)
+
+
+def _distance(value: Float64Array, random: Float64Array) -> Float64Array:
+    """Return how far a value is above random values, in standard errors of a prediction."""
+    spread = float(random.std(ddof=1)) * np.sqrt(1 + 1 / len(random))
+    distance: Float64Array = (value - random.mean()) / max(spread, 1e-12)
+    return distance

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping
 
 import torch
@@ -10,6 +9,7 @@ from torch import Tensor
 
 from attnwidget.behaviours.behaviour import LinkBehaviour
 from attnwidget.behaviours.evidence import Evidence
+from attnwidget.behaviours.token_counts import token_counts
 from attnwidget.corpus.accumulator import Batch
 
 
@@ -26,17 +26,14 @@ class RareWords(LinkBehaviour):
     name = "rare words"
     description = "attends to the rarest tokens of the text"
     source = "Voita et al. 2019, 5.2.3"
+    control_name = "other tokens at the same offsets"
 
     def __init__(self, counts: Mapping[str, int] | None = None, *, share: float = 0.05) -> None:
         self._counts = counts or {}
         self._share = share
 
     def prepare(self, evidence: Evidence) -> RareWords:
-        counts: Counter[str] = Counter()
-        for segment in evidence.segments:
-            counts.update(segment.first)
-            counts.update(segment.second)
-        return RareWords(counts, share=self._share)
+        return RareWords(token_counts(evidence.segments), share=self._share)
 
     def likely_links(self, name: str, batch: Batch) -> Tensor | None:
         return super().likely_links(name, batch) if self._counts else None

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
+import torch
 from torch import Tensor
 
 from attnwidget.behaviours.behaviour import LinkBehaviour, Need
+from attnwidget.behaviours.evidence import Evidence
+from attnwidget.behaviours.token_counts import token_counts
 from attnwidget.corpus.accumulator import Batch
 
 
@@ -24,6 +29,7 @@ class TokenClassBehaviour(LinkBehaviour):
 
     resting = True
     family = "rests"
+    control_name = "other tokens at the same offsets"
 
     def __init__(
         self,
@@ -45,6 +51,55 @@ class TokenClassBehaviour(LinkBehaviour):
         return members[:, None].expand(-1, members.shape[1], -1)
 
 
+class Punctuation(TokenClassBehaviour):
+    """Attention to full stops and commas, against the most frequent other tokens.
+
+    Full stops and commas are frequent, and some heads look at frequent tokens of any kind. The
+    control therefore has only the most frequent other tokens of all texts, as many as occur
+    together as often as full stops and commas.
+
+    Args:
+        frequent: The other tokens, as in the vocabulary; filled by `prepare`. None = all tokens.
+    """
+
+    control_name = "other frequent tokens at the same offsets"
+
+    def __init__(self, frequent: Collection[str] | None = None) -> None:
+        super().__init__("punctuation", ". ,", "attends to full stops and commas")
+        self._frequent = frequent
+
+    def prepare(self, evidence: Evidence) -> Punctuation:
+        if evidence.model.tokenizer is None:
+            return self
+        vocabulary = evidence.model.vocabulary
+        special = {*evidence.model.tokenizer.all_special_tokens}
+        marks = 0
+        others = []
+        for token, count in token_counts(evidence.segments).most_common():
+            if vocabulary.readable(vocabulary.ids_of([token])[0]) in (".", ","):
+                marks += count
+            elif token not in special:
+                others.append((token, count))
+        frequent = set()
+        total = 0
+        for token, count in others:
+            if total >= marks:
+                break
+            frequent.add(token)
+            total += count
+        return Punctuation(frozenset(frequent))
+
+    def compared(self, batch: Batch) -> Tensor:
+        if self._frequent is None:
+            return batch.real
+        keys = torch.zeros(batch.real.shape, dtype=torch.bool, device="cpu")
+        for item, axis in enumerate(batch.tokens):
+            keys[item, : len(axis)] = torch.tensor(
+                [token in self._frequent for token in axis.raw], dtype=torch.bool, device="cpu"
+            )
+        return keys.to(batch.real.device)
+
+
 BEHAVIOURS = (
     TokenClassBehaviour(
         "first token",
@@ -55,5 +110,5 @@ BEHAVIOURS = (
     ),
     TokenClassBehaviour("[CLS]", "[CLS]", "attends to [CLS]", needs=frozenset({"bidirectional"})),
     TokenClassBehaviour("[SEP]", "[SEP]", "attends to [SEP]", needs=frozenset({"bidirectional"})),
-    TokenClassBehaviour("punctuation", ". ,", "attends to full stops and commas"),
+    Punctuation(),
 )

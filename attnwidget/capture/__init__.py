@@ -64,6 +64,7 @@ which tokens of the text the queries and keys of a pass are.
 
 Places of tokens (`Tokens.places`) have two witnesses. `capture/hub_model/picture_places.py` sends
 ramps of brightness through the user's processor, and fits where each pixel of the model comes from.
+A fit that agrees with a resize and a crop by whole pixels is replaced by these exact numbers.
 `capture/maps/patch_probe.py` asks the model for the patches of each token. Without agreement there
 are no boxes, and the note of the attention has the reason. The times of a sound follow from strides
 that configurations state (`capture/hub_model/sound_strides.py`). A figure draws a row of a map on

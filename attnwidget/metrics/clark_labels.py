@@ -29,7 +29,7 @@ def clark_labels(
     to one checkpoint, bert-base-uncased, and are not labelled.
 
     Clark's rule compares a mean with a fixed threshold, without a control or a test. The names of
-    `score_behaviours` and of an `Atlas` have both, and may therefore differ: a head that gives 39 %
+    `score_behaviours` and of an `Atlas` have both, and may therefore differ: a head that gives 38 %
     of its attention to the previous token, and 8 % to the tokens beside it, is "other" here and
     "previous token" there. Use these labels to compare with the figure, and the names of an atlas
     for a claim about a head.

@@ -32,6 +32,8 @@ PlaceChoice = Box | Sequence[Box] | NDArray[np.bool_]
 _QUERIES = ("cls", "last", "mean")
 _SAID = {"cls": "[CLS]", "last": "the last token", "mean": "all tokens"}
 _LEVEL = 0.05
+# Lifts that differ by less are equal: weights are float32.
+_SAME_LIFT = 1e-6
 # Sums over pictures: `known` counts pictures with weight on patches, and `compared` pictures with a
 # control as well.
 _SUMS = (
@@ -58,7 +60,7 @@ class MassInPlacesResult(SegmentMeansResult):
         mass: Share of the weight on pictures that is in the places, [L, H].
         lift: Mean of the mass divided by the share of even attention, [L, H]; 1 = even attention.
         pointing: Share of the pictures in which the patch with the largest weight is in the place,
-            at least in part, [L, H].
+            with at least 1 % of its area, [L, H].
         control_lift: The lift in the places of the other pictures, [L, H]; NaN for one picture.
         control_pointing: The same of `pointing`.
         p_values: P-values of the sign test that the lift is larger in the place of the picture than
@@ -138,7 +140,9 @@ class MassInPlaces(SegmentMeans[MassInPlacesResult]):
     the place counts with that share of its area, exactly. The lift is the mass divided by the share
     that even attention to all patches would have, which is the place's share of the area if patches
     do not overlap. The pointing game asks whether the patch with the largest weight is in the
-    place (Zhang et al. 2018, *Top-Down Neural Attention by Excitation Backprop*, section 4.1).
+    place (Zhang et al. 2018, *Top-Down Neural Attention by Excitation Backprop*, section 4.1). A
+    patch is in the place if at least 1 % of its area is, or 1 % of a place smaller than the patch:
+    a patch beside the place is outside, although edges of patches are measured.
 
     **Control.** A head may always look at the middle, where objects often are. Therefore every
     picture is also measured in the places of the other pictures. The p-value compares the place of
@@ -265,16 +269,20 @@ class MassInPlaces(SegmentMeans[MassInPlacesResult]):
             region = self.regions[other]
             if self.sizes is not None:
                 region = region.scaled(*np.divide(self.sizes[number], self.sizes[other]))
-            shares = patches.inside(region)
-            if not shares.any():
+            members = patches.members(region)
+            if not members.any():
                 continue
+            shares = patches.inside(region)
             lift = shares / shares.mean()
             next_lift = lift if next_lift is None else next_lift
             lifts += lift
-            hits += shares > 0
+            hits += members
             n_others += 1
-        own = patches.inside(self.regions[number])
-        return _PlaceShares(own, next_lift, lifts / max(n_others, 1), hits / max(n_others, 1))
+        members = patches.members(self.regions[number])
+        own = patches.inside(self.regions[number]) * members.any()
+        return _PlaceShares(
+            own, members, next_lift, lifts / max(n_others, 1), hits / max(n_others, 1)
+        )
 
     def compute(self) -> MassInPlacesResult:
         n_inside = int(self.counted("inside"))
@@ -316,14 +324,16 @@ class _PlaceShares:
     """The shares of the P patches of a picture that are in places.
 
     Attributes:
-        own: In the place of the picture, [P].
+        own: In the place of the picture, [P]; 0 if no patch is in it.
+        members: Whether each patch is in the place of the picture, bool [P].
         next: In the place of the next picture, divided by the mean over the patches, [P]; None
             without another place.
         lifts: The mean of the same over all other pictures, [P].
-        hits: Share of the other places that the patch is in, at least in part, [P].
+        hits: Share of the other places that the patch is in, [P].
     """
 
     own: NDArray[np.float64]
+    members: NDArray[np.bool_]
     next: NDArray[np.float64] | None
     lifts: NDArray[np.float64]
     hits: NDArray[np.float64]
@@ -342,14 +352,16 @@ def _numbers_of(row: NDArray[np.float64], places: _PlaceShares) -> dict[str, NDA
     found["known"] = known
     found["mass"] = shares @ places.own
     found["lift"] = found["mass"] / places.own.mean()
-    found["pointing"] = known * (places.own[strongest] > 0)
+    found["pointing"] = known * places.members[strongest]
     if places.next is not None:
         of_next = shares @ places.next
         found["compared"] = known
         found["control_lift"] = shares @ places.lifts
         found["control_pointing"] = known * places.hits[strongest]
-        found["wins"] = (found["lift"] > of_next).astype(np.float64)
-        found["losses"] = (found["lift"] < of_next).astype(np.float64)
+        # Equal lifts, as of even attention, differ by rounding.
+        equal = np.isclose(found["lift"], of_next, rtol=_SAME_LIFT, atol=_SAME_LIFT)
+        found["wins"] = (~equal & (found["lift"] > of_next)).astype(np.float64)
+        found["losses"] = (~equal & (found["lift"] < of_next)).astype(np.float64)
     return found
 
 

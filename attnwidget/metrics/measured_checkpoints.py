@@ -145,10 +145,10 @@ class MeasuredCheckpoints(HeadResult):
 
         This is the first checkpoint where score minus control is above half of its final value, if
         it stays above that half until the end. It is missing (NaN) for a head whose final score is
-        not above its control: p is above 0.05 by Student's t over the sequences, after Holm's
-        correction over all heads and scores. If no head has learned anything, the probability of
-        any checkpoint in the table is therefore at most 5 %. With fewer than six sequences, all are
-        missing.
+        not above its control: p is above 0.05 by Student's t over the sequences, corrected for
+        skewness, after Holm's correction over all heads and scores. If no head has learned
+        anything, the probability of any checkpoint in the table is therefore about 5 %. With fewer
+        than six sequences, all are missing.
 
         Args:
             score: One of the scores on repeated random tokens; None = all.

@@ -16,6 +16,8 @@ Floats = NDArray[np.float64]
 # Share of a patch by which the edges of a raster may differ from equal steps: boxes of processors
 # are found to a fraction of a pixel.
 _UNEVEN = 0.05
+# Share of a patch that must be in a region, because measured edges are off by a small part of it.
+_TOUCH = 0.01
 
 
 @dataclass(frozen=True, eq=False)
@@ -163,6 +165,29 @@ class Patches:
             area += np.where(self.pictures == picture, part, 0)
         whole = self.sizes.prod(1)
         return np.divide(area, whole, out=np.zeros(len(self)), where=whole > 0)
+
+    def members(self, region: Region) -> NDArray[np.bool_]:
+        """Return whether each patch is in a region: at least 1 % of the patch, bool [P].
+
+        In a region smaller than a patch, the patch has at least 1 % of the region. Patches that
+        only touch the region are outside, also if measured edges overlap by a fraction of a pixel.
+
+        Example:
+            >>> from attnwidget.text.places import Box
+            >>> from attnwidget.text.patch_geometry import Patches, Region
+            >>> patches = Patches.of([Box(0, 0, 0, 4, 4), Box(0, 4, 0, 8, 4)])
+            >>> patches.members(Region.of(Box(0, 3.999, 0, 8, 4))).tolist()
+            [False, True]
+            >>> patches.members(Region.of(Box(0, 3.9, 0, 4, 0.1))).tolist()
+            [True, False]
+        """
+        areas = self.sizes.prod(1)
+        smaller = np.zeros(len(self))
+        for rectangles, picture, mask in region.parts:
+            sides = rectangles[:, 2:] - rectangles[:, :2]
+            area = float(sides.prod(1).sum() if mask is None else mask.sum())
+            smaller = np.where(self.pictures == picture, np.minimum(areas, area), smaller)
+        return (self.inside(region) * areas >= _TOUCH * smaller) & (smaller > 0)
 
 
 @dataclass(frozen=True, eq=False)

@@ -36,7 +36,10 @@ FEW = ["previous token", "[SEP]", "punctuation", "duplicate token", "within sent
 def test_controls_equal_means_over_other_links(seed: int, n: int, causal: bool) -> None:
     random = np.random.default_rng(seed)
     visible = np.tril(np.ones((n, n), bool)) if causal else np.ones((n, n), bool)
-    links = visible & (random.uniform(size=(n, n)) < 0.3)
+    # All queries attend to the predicted keys, as for a kind of token.
+    links = visible & (random.uniform(size=n) < 0.4)
+    compared = random.uniform(size=n) < 0.9
+    others = visible & ~links & compared
     weights = random.uniform(size=(n, n))
     n_seen = visible.sum(-1)
     expected = {controls_at_offsets: 0.0, controls_beside: 0.0}
@@ -45,21 +48,79 @@ def test_controls_equal_means_over_other_links(seed: int, n: int, causal: bool) 
         offsets = [
             weights[k, k + j - i] * n_seen[k] / n_seen[i]
             for k in range(n)
-            if 0 <= k + j - i < n and visible[k, k + j - i] and not links[k, k + j - i]
+            if 0 <= k + j - i < n and others[k, k + j - i]
         ]
-        beside = [
-            weights[i, k]
-            for k in (j - 1, j + 1)
-            if 0 <= k < n and visible[i, k] and not links[i, k]
-        ]
-        for control, others in ((controls_at_offsets, offsets), (controls_beside, beside)):
-            if others:
-                expected[control] += float(np.mean(others))
+        beside = [weights[i, k] for k in (j - 1, j + 1) if 0 <= k < n and others[i, k]]
+        for control, pairs in ((controls_at_offsets, offsets), (controls_beside, beside)):
+            if pairs:
+                expected[control] += float(np.mean(pairs))
                 kept[control].add((i, j))
     for control, total in expected.items():
-        found, shares = control(torch.from_numpy(links), torch.from_numpy(visible))
+        found, shares = control(*map(torch.from_numpy, (links, visible, compared)))
         assert {tuple(at) for at in found.nonzero().tolist()} == kept[control]
         assert float((torch.from_numpy(weights) * shares).sum()) == pytest.approx(total, abs=1e-5)
+
+
+@given(seed=st.integers(0, 2**31 - 1), n=st.integers(3, 7), causal=st.booleans())
+def test_controls_of_other_keys_are_a_fit_to_other_links(seed: int, n: int, causal: bool) -> None:
+    random = np.random.default_rng(seed)
+    visible = np.tril(np.ones((n, n), bool)) if causal else np.ones((n, n), bool)
+    links = visible & (random.uniform(size=(n, n)) < 0.3)
+    every = np.ones(n, bool)
+    weights = random.uniform(size=(n, n))
+    even = visible / visible.sum(-1, keepdims=True)
+    others = visible & ~links
+    query, key = np.nonzero(others)
+    columns = np.concatenate(
+        [np.eye(2 * n - 1)[key - query + n - 1], np.eye(n)[key], even[others][:, None]], axis=1
+    )
+    # The penalty of keys is a further row of the regression for each.
+    penalties = np.zeros((n, columns.shape[1]))
+    penalties[:, 2 * n - 1 : -1] = np.eye(n) * np.sqrt(0.1)
+    small = np.zeros((1, columns.shape[1]))
+    small[0, -1] = 1e-3
+    rows = np.concatenate([columns, penalties, small])
+    target = np.append(weights[others], np.zeros(n + 1))
+    fit = np.linalg.lstsq(rows, target, rcond=1e-13)[0]
+    of_keys = fit[2 * n - 1 : -1]
+    mean_of_keys = of_keys[others.any(0)].mean() if others.any() else 0.0
+    total = 0.0
+    any_known = False
+    for i, j in np.argwhere(links).tolist():
+        if any(others[k, k + j - i] for k in range(n) if 0 <= k + j - i < n):
+            any_known |= others[:, j].any()
+            of_key = of_keys[j] if others[:, j].any() else mean_of_keys
+            total += fit[j - i + n - 1] + of_key + fit[-1] * even[i, j]
+    if not any_known:
+        return  # the test above
+    _, shares = controls_at_offsets(*map(torch.from_numpy, (links, visible, every)))
+    assert float((torch.from_numpy(weights) * shares).sum()) == pytest.approx(total, abs=1e-3)
+
+
+@pytest.mark.parametrize("causal", [False, True])
+def test_heads_without_a_rule_have_no_excess(causal: bool) -> None:
+    n = 40
+    visible = torch.ones(n, n, dtype=torch.bool)
+    visible = visible.tril() if causal else visible
+    every = torch.ones(n, dtype=torch.bool)
+    words = torch.randint(0, 8, (n,), generator=torch.Generator().manual_seed(0))
+    copies = (words[:, None] == words) & ~torch.eye(n, dtype=torch.bool)
+    texts = torch.arange(n) // (n // 2)
+    even = visible / visible.sum(-1, keepdim=True)
+    # With a causal mask, no query of the first text sees the keys of the second text.
+    seen = (0, 3, n // 2 - 2) if causal else (0, 3, n // 2, n - 9)
+    columns = [torch.eye(n)[key].expand(n, n) * visible for key in seen]
+    near = torch.eye(n) / 2 + torch.eye(n).roll(-1, 1) / 2
+    for links in ((texts[:, None] == texts) & visible, copies & visible):
+        kept, shares = controls_at_offsets(links, visible, every)
+
+        def excess(head: torch.Tensor, kept: Any = kept, shares: Any = shares) -> float:
+            return float((head * (kept.float() - shares)).sum() / kept.any(-1).sum())
+
+        for head in (even, near * visible, *columns, even / 3 + columns[1] / 3 + near / 3):
+            # Keys of the second text then have the mean number of those of the first.
+            assert (-0.5 if causal else -0.05) <= excess(head * visible) <= 0.05
+        assert excess(links / links.sum(-1, keepdim=True).clamp_min(1)) >= 0.7
 
 
 @pytest.fixture(scope="module")

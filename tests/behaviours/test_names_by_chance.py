@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -170,6 +171,16 @@ def test_a_small_excess_over_a_large_control_is_no_name(score: float, control: f
     found = table_of(rounded, with_itself)
     assert found.names.tolist() == [["current token", ""]]
     assert found.runners_up.tolist() == [["", ""]]
+
+
+@pytest.mark.parametrize("held_out", [(0.5, 0.52), (0.5, 0.49), (np.nan, np.nan)])
+def test_a_name_needs_an_excess_in_the_held_out_half(held_out: tuple[float, float]) -> None:
+    found = by_hand("previous token", 0.6, 0.1)
+    assert table_of(found).names[0, 0] == "previous token"
+    score, control = (np.full((1, 2), value) for value in held_out)
+    contradicted = replace(found, held_out=score, held_out_control=control)
+    assert table_of(contradicted).names.tolist() == [["", ""]]
+    assert not table_of(contradicted).to_frame()["names"].any()
 
 
 def test_strengths_are_at_most_one() -> None:

@@ -182,6 +182,57 @@ def test_mass_and_lift_are_those_of_a_loop() -> None:
     assert (result.n_documents, result.n_outside, result.query) == (3, 0, "[CLS]")
 
 
+@pytest.mark.parametrize("error", [0, -0.0096, 0.0096])
+def test_a_place_beside_the_strongest_patch_is_not_pointed_at(error: float) -> None:
+    grid = reference.grid(4, 5, 6, 5)
+    measured_grid = [
+        Box(0, box.left + error, box.top + error, box.right + error, box.bottom + error)
+        for box in grid
+    ]
+    middle = 7
+    maps = np.full((1, 1, 1, 21, 21), 0.01)
+    maps[..., middle + 1] = 0.8
+    mask = np.zeros((20, 30), bool)
+    mask[5:10, 6:12] = True  # the patch to the left of the strongest patch
+    for place in (*(grid[middle + step] for step in (-6, -5, -4, -1, 1, 4, 5, 6)), mask):
+        result = measured(MassInPlaces([place]), maps, [[None, *measured_grid]])
+        assert result.pointing.item() == 0
+        assert result.mass.item() == pytest.approx(1 / 99, abs=0.003)
+    box = grid[middle]
+    small = Box(0, box.left + 1, box.top + 1, box.left + 1.2, box.top + 1.2)  # 0.1 % of the patch
+    for place in (box, [grid[0], box], small, [small]):
+        result = measured(MassInPlaces([place]), maps, [[None, *measured_grid]])
+        assert result.pointing.item() == 1
+
+
+def test_places_of_other_pictures_that_touch_a_patch_are_no_hits() -> None:
+    grid = reference.grid(4, 5, 6, 5)
+    moved = [Box(0, b.left - 0.009, b.top, b.right - 0.009, b.bottom) for b in grid]
+    maps = np.full((2, 1, 1, 21, 21), 0.01)
+    maps[..., 8] = 0.8
+    result = measured(MassInPlaces([grid[6], grid[8]]), maps, [[None, *moved]] * 2)
+    assert result.pointing.item() == 0 == result.control_pointing.item()
+
+
+def test_a_place_that_touches_what_the_model_sees_is_outside() -> None:
+    places = [None, *reference.grid(2, 2)]
+    (right,) = {place.right for place in places if place and place.left}
+    touching = Box(0, right - 0.009, 0, right + 3, 5)
+    maps = np.stack([random_weights(5) for _ in range(2)])
+    result = measured(MassInPlaces([places[1], touching]), maps, [places] * 2)
+    assert (result.n_documents, result.n_outside) == (1, 1)
+    assert np.isfinite(result.lift).all() and result.lift.max() <= 4
+
+
+def test_rounding_decides_no_sign_test() -> None:
+    grid = [None, *reference.grid(7, 7, 32 / 7, 32 / 7)]
+    maps = np.full((30, 1, 1, 50, 50), 1 / 50)
+    places = [Box(0, 0.1 * i, 1, 0.1 * i + 9, 11) for i in range(30)]
+    result = measured(MassInPlaces(places), maps, [grid] * 30)
+    assert result.lift.item() == pytest.approx(1)
+    assert result.p_values.item() == 1
+
+
 def test_even_attention_has_the_lift_1() -> None:
     places = [None, *reference.grid(4, 5, 6, 5)]
     maps = np.full((2, 1, 1, 21, 21), 1 / 21)

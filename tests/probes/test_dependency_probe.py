@@ -150,7 +150,7 @@ def test_seeds_that_are_trained_together_are_as_if_alone() -> None:
 def test_a_planted_map_is_found(monkeypatch: pytest.MonkeyPatch, direction: int) -> None:
     probe = planted(monkeypatch, (4, direction))(learning_rate=0.1, seeds=2)
     low, high = probe.scores.interval
-    assert probe.uas == 1 and 0.95 < low < 1 and high == 1 and probe.scores.spread == 0
+    assert probe.uas == 1 and 0.85 < low < 1 and high == 1 and probe.scores.spread == 0
     weights = probe.weights.mean(0)  # [L, H, 2]
     assert np.unravel_index(weights.argmax(), weights.shape) == (1, 1, direction)
     # Whoever is governed is no governor: the other direction speaks against it.

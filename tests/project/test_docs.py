@@ -51,6 +51,14 @@ def _name(page: Path) -> str:
     return page.relative_to(PAGES).as_posix()
 
 
+def test_definitions_begin_below_their_term() -> None:
+    # "term : text" on one line is no definition for Markdown, and is shown as a paragraph.
+    for page in WRITTEN:
+        prose = re.sub(r"^```.*?^```$", "", page.read_text("utf-8"), flags=re.DOTALL | re.MULTILINE)
+        broken = [line for line in prose.splitlines() if re.match(r"[\w*-]{2,30} : \S", line)]
+        assert not broken, f"{page.name}: put the text of {broken[0]!r} on a line of its own"
+
+
 def test_every_public_name_has_a_page(reference: ModuleType) -> None:
     pages = reference.pages()
     assert attnwidget.__version__ in pages["reference/index.md"]

@@ -129,7 +129,7 @@ class BehaviourSums(SegmentMeans[BehaviourMeans]):
             controls = (
                 controls_at_offsets if behaviour.control == "same offsets" else controls_beside
             )
-            kept, weights = controls(predicted, visible)
+            kept, weights = controls(predicted, visible, behaviour.compared(batch))
             n_queries = kept.any(-1).sum(-1).clamp_min(1)[:, None, None]
             links.append(kept)
             masks.append(torch.stack([kept.float() / n_queries, weights / n_queries], 1))
@@ -183,6 +183,8 @@ class BehaviourSums(SegmentMeans[BehaviourMeans]):
         maps = layer.weights.flatten(-2)[:, None]  # [B, 1, H, n * n]
         both = maps @ self._masks.mT  # [B, 2, H, D]
         score, control = both.unbind(1)
+        # A control is a predicted share of the weight.
+        control = control.clamp(0, 1)
         for behaviour in self._maps:
             numbers = behaviour.numbers(layer, causal=self._causal)
             score, control = (

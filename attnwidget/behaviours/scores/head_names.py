@@ -43,8 +43,9 @@ def head_names(
 
     A behaviour may name a head if its score exceeds the control: p after Holm's correction over all
     heads and behaviours is at most `level`, the interval of the excess is above 0, the excess is at
-    least 0.05, and the strength is at least `least`. The strength is the excess as a share of the
-    possible excess.
+    least 0.05 in both halves of the data, and the strength is at least `least`. The strength is the
+    excess as a share of the possible excess. A behaviour without a score in the held-out half names
+    no head.
 
     The strongest behaviour of attention names the head. Copying comes second, because many heads
     copy. Resting behaviours come last.
@@ -58,7 +59,7 @@ def head_names(
     adjusted = holm(p)
     low = np.stack([score.low for score in scores])
     strength = np.stack([score.strength for score in scores])
-    excess = np.stack([score.excess for score in scores])
+    excess = np.stack([np.minimum(score.excess, score.held_out_excess) for score in scores])
     with np.errstate(invalid="ignore"):
         significant = (adjusted <= level) & (low > 0) & (strength >= least)
         significant &= excess >= LEAST_EXCESS

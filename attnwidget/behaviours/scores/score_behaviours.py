@@ -83,7 +83,8 @@ def score_behaviours(
     Half of the data scores heads, and the held-out half checks the scores. Documents take turns
     between the halves, and so do segments without a document, sentences and names. A behaviour
     names a head if its score exceeds the control after Holm's correction over all heads and
-    behaviours, exceeds what equally sharp heads with random weights reach, and is strong enough.
+    behaviours, exceeds what equally sharp heads with random weights reach, is strong enough, and
+    exceeds the control in the held-out half too.
     Behaviours of attention come before copying. A behaviour of heads at rest, for example attention
     to [SEP], names a head only if no other behaviour does.
 
@@ -101,7 +102,7 @@ def score_behaviours(
             of the package (`demo_documents`), which have no coreference of nouns, () = neither.
         level: Largest corrected p-value of a name.
         least: Smallest strength of a name: score minus control, as a share of the possible excess
-            1 - control. Score minus control of a name is also at least 0.05.
+            1 - control. Score minus control of a name is also at least 0.05 in both halves.
         random_models: Number of models of the same form whose weights are in random order, which
             read the first 64 texts, with maps as sharp as the maps of the model; 0 = none; None =
             at least 2 models and 48 heads.

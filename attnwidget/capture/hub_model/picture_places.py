@@ -31,6 +31,10 @@ _PARTS = 6
 _RIM = 2
 # Ramps are slanted by this share, so that rounding errors differ along an edge and cancel.
 _SLANT = 8 / 255
+# A line through the ramp may differ from a grid of whole pixels by so many pixels of the picture,
+# and by this share of a pixel of the frame. Levels of the ramp are bytes, which resizing blurs.
+_OFF_GRID = 0.2
+_OFF_GRID_SHARE = 0.25
 # The pixels of the processor and of the model may differ by this share, as in half precision.
 _SAME = 0.02
 
@@ -435,7 +439,9 @@ def _frame(ramps: _Ramps, number: int, sizes: Sequence[tuple[int, int]]) -> Pict
     if right - left < 2 or bottom - top < 2:
         return None  # too few positions for a line
     across = _line(ramps.across[number][part] * width, left, width)
+    across = _on_grid(across, left, right, width)
     down = _line(ramps.down[number][part].T * height, top, height)
+    down = _on_grid(down, top, bottom, height)
     return PictureFrame(picture, (width, height), across, down, inside)
 
 
@@ -451,6 +457,37 @@ def _line(places: Float64Array, start: int, side: int) -> tuple[float, float]:
     if float(np.quantile(errors, 0.99)) > max(_RESIDUAL * side, 1.0) or scale == 0:
         raise NoPlaces("the processor bends, turns or mixes the pixels of the pictures")
     return float(scale), float(offset)
+
+
+def _on_grid(line: tuple[float, float], first: int, last: int, side: int) -> tuple[float, float]:
+    """Return the line of a resize and a crop by whole pixels, if the measured line agrees with one.
+
+    A processor resizes a side to a whole number of pixels, and then crops or pads it by a whole
+    number of pixels. Frames with the whole side and tiles of equal size come first, because their
+    grid is known even if a pixel of the frame is smaller than the error of the measured line.
+
+    Args:
+        line: Measured scale and start.
+        first: First position of the frame that shows the picture.
+        last: End of these positions.
+        side: Side of the picture in pixels.
+
+    Returns:
+        The exact scale and start, or `line` if no grid agrees.
+    """
+    scale, start = line
+    ends = np.array([first, last])
+    for unit, allowed in (
+        (last - first, _OFF_GRID),
+        (1, min(_OFF_GRID, _OFF_GRID_SHARE * abs(scale))),
+    ):
+        resized = unit * round(side / scale / unit)
+        cropped = unit * round((start / scale + first) / unit) - first
+        if resized:
+            exact = side / resized, cropped * side / resized
+            if np.abs(exact[0] * ends + exact[1] - (scale * ends + start)).max() <= allowed:
+                return exact
+    return line
 
 
 def _edges(

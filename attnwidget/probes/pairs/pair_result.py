@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from attnwidget.corpus.results import HeadMetrics, HeadResult
 from attnwidget.kernels.arrays import Float64Array, Int64Array
-from attnwidget.kernels.significance import bootstrap_weights, percentile_interval
+from attnwidget.kernels.significance import bootstrap_weights, few_differ, percentile_interval
 from attnwidget.probes.pairs.pair_classifiers import PREDICTORS, TASKS, PairClassifier, right
 from attnwidget.probes.pairs.pair_examples import PairExamples
 from attnwidget.probes.saved_arrays import refuse_other_weights, write_probe
@@ -242,7 +242,9 @@ def pair_scores(
     accuracies = np.full((len(TASKS), len(ROWS), 3), np.nan)
     for t, task in enumerate(TASKS):
         if totals[t].any():
-            accuracies[t] = percentile_interval(shares[t], int((totals[t] > 0).sum())).T
+            n_counted = int((totals[t] > 0).sum())
+            rare = few_differ(hits[t], totals[t])
+            accuracies[t] = percentile_interval(shares[t], n_counted, rare=rare).T
         for p, predictor in enumerate(PREDICTORS):
             if (task, predictor) not in classifiers:
                 accuracies[t, p] = np.nan

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from attnwidget.kernels.arrays import Float64Array
 from attnwidget.kernels.minimum_spanning_tree import spanning_edges
-from attnwidget.kernels.significance import bootstrap_weights, percentile_interval
+from attnwidget.kernels.significance import bootstrap_weights, few_differ, percentile_interval
 from attnwidget.kernels.tree_distances import tree_depths, tree_distances
 from attnwidget.text.treebank import Sentence
 
@@ -177,8 +177,8 @@ class TreeScores:
         """Float64 [3, 4, L]: value, low and high end of the interval, for each of `MEASURES`.
 
         UUAS is shared edges / gold edges over all sentences; correlations are means over the
-        sentences of one length, then over lengths. Intervals are the 95 % percentile bootstrap over
-        sentences, NaN with fewer than six. NaN where no sentence counts.
+        sentences of one length, then over lengths. Intervals are 95 % bootstrap intervals over
+        sentences (`percentile_interval`), NaN with fewer than six. NaN where no sentence counts.
         """
         weights = bootstrap_weights(len(self._trees), draws)
         return np.stack([self._estimate(i, weights) for i in range(len(MEASURES))], axis=1)
@@ -199,7 +199,9 @@ class TreeScores:
         shares = np.divide(totals, amounts, out=np.zeros_like(totals), where=amounts > 0)
         with np.errstate(invalid="ignore"):  # a draw may have no sentence that counts
             means = shares.sum(-1) / (amounts > 0).sum(-1)
-        return percentile_interval(means, int((counts > 0).sum()))
+        # Correlations are no shares.
+        rare = None if by_length else few_differ(sums, counts)
+        return percentile_interval(means, int((counts > 0).sum()), rare=rare)
 
     def mean_with(self, others: Sequence[TreeScores]) -> TreeScores:
         """The mean over several seeds, sentence by sentence."""

@@ -9,7 +9,12 @@ import numpy as np
 import pytest
 import torch
 from PIL import Image
-from transformers import CLIPImageProcessor, LlavaImageProcessor, ViTImageProcessor
+from transformers import (
+    CLIPImageProcessor,
+    Idefics3ImageProcessor,
+    LlavaImageProcessor,
+    ViTImageProcessor,
+)
 
 from attnwidget.capture.hub_model.picture_places import (
     FrameFinder,
@@ -17,6 +22,7 @@ from attnwidget.capture.hub_model.picture_places import (
     PictureFrame,
     PictureFrames,
 )
+from attnwidget.text.places import Box
 from fixtures.picture_models import Picture, drawn
 
 
@@ -43,24 +49,48 @@ def only(frames: PictureFrames) -> PictureFrame:
     return frame
 
 
-@pytest.mark.parametrize("size", [(640, 427), (30, 50), (1000, 450)])
-def test_a_squeezed_picture_has_boxes_within_a_thousandth_of_its_side(
-    size: tuple[int, int],
-) -> None:
+def edges_of(box: Box) -> tuple[float, ...]:
+    return box.left, box.top, box.right, box.bottom
+
+
+@pytest.mark.parametrize("size", [(640, 427), (30, 50), (1000, 450), (3001, 2000)])
+def test_a_squeezed_picture_has_the_boxes_of_its_grid(size: tuple[int, int]) -> None:
     frame = only(frames_of(ViTImageProcessor(), drawn(*size)))
     box = frame.box(16, 32, 32, 64)
     assert box is not None
     expected = np.array([16, 32, 32, 64]) / 224 * np.tile(size, 2)
-    error = np.abs(np.array([box.left, box.top, box.right, box.bottom]) - expected)
-    assert error.max() < max(size) / 1000
+    np.testing.assert_allclose(edges_of(box), expected, rtol=1e-12)
+    assert frame.whole is not None and edges_of(frame.whole) == pytest.approx((0, 0, *size))
 
 
-def test_a_cropped_picture_has_boxes_inside_of_the_crop() -> None:
+def test_a_cropped_picture_has_the_boxes_of_its_grid() -> None:
     frame = only(frames_of(CLIPImageProcessor(), drawn(640, 427)))
+    # The shorter side has 224 pixels, the longer side 335; 55 are cut off on the left.
     whole = frame.whole
     assert whole is not None
-    assert abs(whole.left - 106.5) < 2 and abs(whole.right - 533.5) < 2
-    assert whole.top < 0.5 and whole.bottom > 426.5
+    assert (whole.left, whole.right) == pytest.approx((55 / 335 * 640, 279 / 335 * 640))
+    assert (whole.top, whole.bottom) == pytest.approx((0, 427))
+
+
+def test_tiles_of_a_small_picture_have_the_boxes_of_their_grid() -> None:
+    processor = Idefics3ImageProcessor()
+    (*tiles, small) = frames_of(processor, drawn(30, 50)).frames
+    assert len(tiles) == 12 and small is not None
+    for number, tile in enumerate(tiles):
+        row, column = divmod(number, 3)
+        expected = (column * 10, row * 12.5, (column + 1) * 10, (row + 1) * 12.5)
+        # A pixel of a tile is 0.03 pixels of the picture, which is less than the error of a ramp.
+        assert tile is not None and tile.whole is not None
+        assert edges_of(tile.whole) == pytest.approx(expected, abs=1e-9)
+
+
+def test_a_side_without_a_grid_of_whole_pixels_keeps_its_measured_boxes() -> None:
+    # The processor pads the picture to a square of 1,000 pixels, and then resizes the square.
+    frame = only(frames_of(LlavaImageProcessor(do_pad=True), drawn(1000, 450)))
+    box = frame.box(0, 64, 16, 80)
+    assert box is not None
+    expected = np.array([0, 64, 16, 80]) * 1000 / 224 - [0, 275, 0, 275]
+    assert np.abs(np.array(edges_of(box)) - expected).max() < 0.2
 
 
 def test_a_changed_option_of_the_processor_changes_the_boxes() -> None:
