@@ -115,7 +115,7 @@ def study(model: AttentionModel, folder: Path) -> Measurements:
     print(MetricStrip(own), measure_attention(model.attend(TEXT), ["entropy"]).to_frame())
     changes = compare(model, load_model("my-bert"), segments, matches=True)
     print(changes.chart(), changes.to_frame())
-    print(CompareView(model.attend(TEXT), load_model("my-bert").attend(TEXT)))
+    print(HeadView(model.attend(TEXT), versus=load_model("my-bert").attend(TEXT)))
     print(
         attention_rollout(model.attend(TEXT)).of(3),
         attention_flow(model.attend(TEXT), queries=[0]).to_frame(),

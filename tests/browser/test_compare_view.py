@@ -20,7 +20,7 @@ from attnwidget import CompareView
 tuned = load_model("attnwidget/genre")
 other = tuned.attend("The captain told his men that he would not leave the ship.")
 grid = HeadGrid(attention, versus=other, selected=[(4, 4)], hidden=[])
-view = CompareView(attention, other, 4, 4, hidden=[])
+view = HeadView(attention, versus=other, layer=4, head=4, hidden=[])
 both = link(grid, view)
 """
 #: The colours of a row of cells of a matrix, in the middle of each, as numbers.

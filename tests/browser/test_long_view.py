@@ -348,7 +348,7 @@ def test_hidden_tokens_several_heads_and_two_models_at_3600_tokens(
         [
             MADE + LLAMAS,
             "view = HeadView(attention, 0, 1)\nview",
-            "both = CompareView(attention, other, 0, 1)\nboth",
+            "both = HeadView(attention, versus=other, layer=0, head=1)\nboth",
         ]
     )
     for cell in range(3):

@@ -103,5 +103,5 @@ def test_a_head_that_is_off_has_no_ink_in_any_figure(model: AttentionModel) -> N
         )
         assert "switched off: L1 H8" in beside.caption.notes
     other = model.attend(TEXT)
-    compared = CompareView(attention, other, selected=[(1, 8)], disabled=[(1, 8)])
+    compared = HeadView(attention, versus=other, selected=[(1, 8)], disabled=[(1, 8)])
     assert "switched off: L1 H8" in compared.caption.notes

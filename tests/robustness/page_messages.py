@@ -76,7 +76,7 @@ def widgets() -> dict[str, HeadWidget]:
         "view": HeadView(attention, 0, 1),
         "matrix": HeadView(attention, 0, 1, mode="matrix"),
         "long": HeadView(model.attend(TEXT, long=True), 0, 1),
-        "compare": CompareView(attention, model.attend("w1 w2 w6 w4 w5"), selected=[(0, 1)]),
+        "compare": HeadView(attention, versus=model.attend("w1 w2 w6 w4 w5"), selected=[(0, 1)]),
         "lens": TokenLens(attention, tokens=[("query", 2)], selected=[(0, 1)]),
         "strip": MetricStrip({"largest": np.arange(np.prod(shape)).reshape(shape) / 9}),
         "map": HeadMap.from_positions(np.random.default_rng(0).normal(size=(*shape, 2))),

@@ -93,7 +93,7 @@ def test_special_tokens_of_two_vocabularies_belong_together() -> None:
 def test_the_page_gets_both_maps_on_common_axes(
     pair: tuple[Attention, Attention], unit: str
 ) -> None:
-    view = CompareView(*pair, 2, 3, unit=unit)
+    view = HeadView(pair[0], versus=pair[1], layer=2, head=3, unit=unit)
     view.open()
     axes = on_page(view, "axes")
     maps = floats(on_page(view, "maps")["values"])
@@ -121,7 +121,7 @@ def test_two_attentions_of_one_text_share_its_axes(
 ) -> None:
     attention = model.attend(ONE)
     other = tuned.attend(ONE)
-    view = CompareView(attention, other, 5, 4)
+    view = HeadView(attention, versus=other, layer=5, head=4)
     view.open()
     assert on_page(view, "axes")["query"]["text"] == attention.tokens
     assert on_page(view, "axes")["query"]["alone"] == ([], [])
@@ -140,7 +140,7 @@ def test_two_attentions_of_one_text_share_its_axes(
 
 def test_a_mask_stays_a_mask() -> None:
     llama = load_model(zoo.build("llama"), word_tokenizer(template=False))
-    view = CompareView(llama.attend("w1 w2 w3"), llama.attend("w1 w4 w3"), 0, 0)
+    view = HeadView(llama.attend("w1 w2 w3"), versus=llama.attend("w1 w4 w3"), 0, 0)
     masked = np.isnan(view.difference)
     said = "without a counterpart: w2 (A alone), w4 (B alone) · causal mask"
     assert said in str(view.caption)
@@ -220,19 +220,19 @@ def test_heads_switched_off_are_compared_with_the_intact_ones(model: AttentionMo
 def test_it_opens_on_the_head_that_changed_most(pair: tuple[Attention, Attention]) -> None:
     changes = pair[0].changes(pair[1])
     (most,) = np.argwhere(changes == changes.max()).tolist()
-    assert CompareView(*pair).selected == [(*most, "self")]
-    assert CompareView(*pair, layer=4).selected == [(4, 0, "self")]
-    assert CompareView(*pair, selected=[]).selected == []
+    assert HeadView(pair[0], versus=pair[1]).selected == [(*most, "self")]
+    assert HeadView(pair[0], versus=pair[1], layer=4).selected == [(4, 0, "self")]
+    assert HeadView(pair[0], versus=pair[1], selected=[]).selected == []
     # Without a difference there is no such head.
-    assert CompareView(pair[0], pair[0]).selected == [(0, 0, "self")]
+    assert HeadView(pair[0], versus=pair[0]).selected == [(0, 0, "self")]
 
 
 def test_tokens_are_linked_only_where_axes_are_the_same(
     pair: tuple[Attention, Attention], tuned: AttentionModel
 ) -> None:
     lens = TokenLens(pair[0])
-    same = CompareView(pair[0], tuned.attend(ONE))
-    differs = CompareView(*pair)
+    same = HeadView(pair[0], versus=tuned.attend(ONE))
+    differs = HeadView(pair[0], versus=pair[1])
     with link(lens, same), link(lens, differs):
         lens.tokens = [("query", 3)]
         assert same.tokens == [("query", 3)] and differs.tokens == []
@@ -247,7 +247,7 @@ def test_what_cannot_be_compared_is_refused(
 ) -> None:
     small = load_model(zoo.build("bert"), word_tokenizer())
     with pytest.raises(traitlets.TraitError, match="as many layers and heads"):
-        CompareView(pair[0], small.attend("w1 w2"))
+        HeadView(pair[0], versus=small.attend("w1 w2"))
     with pytest.raises(traitlets.TraitError, match="no common token"):
         HeadGrid(pair[0], versus=model.attend("xyz"))
     with pytest.raises(traitlets.TraitError, match='an Attention, "intact" or None'):
@@ -265,7 +265,7 @@ def test_what_cannot_be_compared_is_refused(
 
 
 def test_captions_name_the_two(pair: tuple[Attention, Attention]) -> None:
-    view = CompareView(*pair, 2, 3, mode="matrix", tokens=[("query", 1)])
+    view = HeadView(pair[0], versus=pair[1], layer=2, head=3, mode="matrix", tokens=[("query", 1)])
     caption = str(view.caption)
     assert "A: The cat sits on the mat. · B: The cats sit on the mat, today." in caption
     assert "without a counterpart: cat sits (A alone), cats sit , today (B alone)" in caption
@@ -326,7 +326,7 @@ def test_long_texts_are_named_by_whole_words_with_their_difference(
 
 @pytest.mark.slow
 def test_a_page_holds_both(pair: tuple[Attention, Attention], tmp_path) -> None:
-    for widget in (CompareView(*pair, 2, 3), HeadGrid(pair[0], versus=pair[1])):
+    for widget in (HeadView(pair[0], versus=pair[1], layer=2, head=3), HeadGrid(pair[0], versus=pair[1])):
         page = widget.save(tmp_path / f"{widget.kind}.html").read_text("utf-8")
         script = re.search(r'<script type="application/json"[^>]*>(.*?)</script>', page, re.S)
         held = json.loads(script[1])["held"]
@@ -344,7 +344,7 @@ def test_a_page_holds_both(pair: tuple[Attention, Attention], tmp_path) -> None:
 
 
 def test_a_picture_has_the_maps_that_the_page_has(pair: tuple[Attention, Attention]) -> None:
-    view = CompareView(*pair, layer=2, head=1)
+    view = HeadView(pair[0], versus=pair[1], layer=2, head=1)
     a, b, difference = f"A: {ONE}", f"B: {OTHER}", "A − B"
     end = next(text for text in texts(view.figure()) if re.match(r"\+[\d.]+\u00a0points", text))
     over = f"{difference}, ±{end[1:]}"  # its range, which the colours of a difference state too

@@ -114,7 +114,7 @@ def test_texts_that_no_model_wrote_have_no_steps(
     causal: AttentionModel, written: Attention
 ) -> None:
     assert on_page(HeadView(causal.attend(PROMPT)), "steps") is None
-    view = CompareView(written, causal.generate("She had been with", max_new_tokens=3))
+    view = HeadView(written, versus=causal.generate("She had been with", max_new_tokens=3))
     # Places on the common axes are no places in the text.
     assert on_page(view, "steps") is None
 

@@ -342,8 +342,8 @@ def test_a_linked_quantity_that_a_long_input_lacks_stays_where_it_is(read: Whole
 
 
 def test_two_inputs_are_compared_on_common_axes(read: Whole) -> None:
-    view = CompareView(*read.long, layer=2, head=1, hidden=["cls"])
-    short = CompareView(*read.short, layer=2, head=1)
+    view = HeadView(read.long[0], versus=read.long[1], layer=2, head=1, hidden=["cls"])
+    short = HeadView(read.short[0], versus=read.short[1], layer=2, head=1)
     assert short.difference is not None and view.difference is not None
     np.testing.assert_allclose(view.difference, short.difference, atol=TOLERANCE)
     shown = [
