@@ -19,9 +19,6 @@ _TOOLS = ("typing", __name__)
 #: Former public names, and the call that does the same now.
 _FORMER = {
     "CompareView": "HeadView(attention, versus=other)",
-    "LinkedText": "explore(model, text), whose sentence selects heads and tokens",
-    "MetricStrip": "HeadGrid(attention, metrics=result), which prints, sorts and filters metrics",
-    "TokenLens": "HeadGrid(attention, tokens=[(\"query\", 7)]), which shows every head for one word",
 }
 
 

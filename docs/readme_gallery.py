@@ -10,7 +10,6 @@ from pathlib import Path
 from PIL import Image
 
 from attnwidget import (
-    CompareView,
     DependencyArcs,
     HeadGrid,
     HeadView,

@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 from attnwidget import (
     Attention,
     AttentionModel,
-    CompareView,
     CoreferenceView,
     DependencyArcs,
     Document,

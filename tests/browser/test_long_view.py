@@ -255,7 +255,7 @@ OF_LENGTH = {
 LLAMAS = """
 import torch
 from fixtures import zoo
-from attnwidget import CompareView, load_model
+from attnwidget import load_model
 def made(strength):
     model = zoo.build("llama", positions=4096)
     with torch.no_grad():

@@ -10,7 +10,6 @@ import pytest
 
 from attnwidget import (
     Attention,
-    CompareView,
     DependencyArcs,
     HeadGrid,
     HeadMap,
@@ -163,7 +162,8 @@ def test_a_comparison_is_saved_as_it_is_seen(desk: Desk, text: str, mode: str) -
     model = load_model()
     other = load_model("attnwidget/genre") if text == "one text" else model
     pair = model.attend(TEXTS["one text"]), other.attend(TEXTS[text])
-    assert_all_alike(desk, HeadView(pair[0], versus=pair[1], layer=2, head=3, mode=mode, tokens=[("query", 3)]))
+    view = HeadView(pair[0], 2, 3, versus=pair[1], mode=mode, tokens=[("query", 3)])
+    assert_all_alike(desk, view)
     for of_two in ("difference", "second") if mode == "lines" else ():
         assert_all_alike(desk, HeadGrid(pair[0], versus=pair[1], of_two=of_two, selected=[(2, 3)]))
 

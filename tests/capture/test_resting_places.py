@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from attnwidget import Attention, AttentionModel, CompareView, HeadGrid, HeadView, TokenLens, link
+from attnwidget import Attention, AttentionModel, HeadGrid, HeadView, TokenLens, link
 from attnwidget.capture.maps.resting_places import resting_places
 from fixtures.recording import on_page
 

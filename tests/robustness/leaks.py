@@ -18,7 +18,6 @@ from ipywidgets.widgets import widget as ipywidgets_widget
 
 from attnwidget import (
     AtlasView,
-    CompareView,
     CoreferenceView,
     DependencyArcs,
     Document,
@@ -115,7 +114,7 @@ def makers(model: Any) -> dict[str, Make]:
         "HeadGrid": lambda: [HeadGrid(attention, selected=[(2, 8)])],
         "HeadGrid, heads off": lambda: [HeadGrid(attention, disabled=[(1, 3)])],
         "HeadView": lambda: [HeadView(attention, 2, 8)],
-        "CompareView": lambda: [HeadView(attention, versus=other)],
+        "HeadView, two": lambda: [HeadView(attention, versus=other)],
         "TokenLens": lambda: [TokenLens(attention, tokens=[("query", 4)])],
         "MetricStrip": lambda: [MetricStrip({"largest": attention.weights().max((-2, -1))})],
         "LinkedText": lambda: [LinkedText(attention, "A [head](L2 H8).")],

@@ -17,7 +17,6 @@ import traitlets
 
 from attnwidget import (
     AtlasView,
-    CompareView,
     CoreferenceView,
     DependencyArcs,
     Document,

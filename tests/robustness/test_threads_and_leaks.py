@@ -40,7 +40,7 @@ KINDS = (
     "HeadGrid",
     "HeadGrid, heads off",
     "HeadView",
-    "CompareView",
+    "HeadView, two",
     "TokenLens",
     "MetricStrip",
     "LinkedText",

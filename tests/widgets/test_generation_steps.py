@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import traitlets
 
-from attnwidget import Attention, AttentionModel, CompareView, HeadView, TokenLens, link, load_model
+from attnwidget import Attention, AttentionModel, HeadView, TokenLens, link, load_model
 from attnwidget.widgets.explorer.widget import Explorer, explore
 from attnwidget.widgets.head_view.generation_steps import RIVALS
 from fixtures import zoo

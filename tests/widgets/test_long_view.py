@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 import attnwidget.capture.maps.collect_long as capture
 from attnwidget import (
     Attention,
-    CompareView,
     Head,
     HeadGrid,
     HeadView,

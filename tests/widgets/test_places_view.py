@@ -17,7 +17,7 @@ import traitlets
 from numpy.typing import NDArray
 from PIL import Image
 
-from attnwidget import Attention, CompareView, HeadView
+from attnwidget import Attention, HeadView
 from attnwidget.results import Box, Sound, Span
 from attnwidget.text.places import Media
 from attnwidget.text.tokens import Tokens

@@ -59,10 +59,11 @@ class HeadView(TokenSize, LongInputFigure):
     selected head. With an attention in `versus` the view shows the head in both attentions and the
     difference, on axes that hold the common tokens (a longest common subsequence) once; a token of
     one attention is hatched in the map of the other. Unless a head is chosen, such a view opens on
-    the head that changed most (`Attention.changes`). `highlight` names words whose attention, to and from, is drawn in a second
-    colour. Further options are the traits below, as keywords. An unknown one raises TypeError, a
-    value out of range traitlets.TraitError, a highlighted word that the input lacks
-    traitlets.TraitError.
+    the head that changed most (`Attention.changes`), or on the first head of a long input.
+
+    `highlight` names words whose attention, to and from, is drawn in a second colour. Further
+    options are the traits below, as keywords. An unknown one raises TypeError, a value out of range
+    traitlets.TraitError, a highlighted word that the input lacks traitlets.TraitError.
 
     For a text that `AttentionModel.generate` wrote, a slider goes from one generated token to the
     next. It locks the query that the model wrote the token from, and the page shows the probability

@@ -220,7 +220,7 @@ class HeadWidget(Exporting, ComputedTraits):
             return PythonCode(self._code())
 
     def _code(self) -> str:
-        # A class without a kind of its own, such as `CompareView`, is written as its base.
+        # A subclass that a user defines has no kind of its own, and is written as its base.
         figure = next(cls for cls in type(self).__mro__ if "kind" in vars(cls))
         return code_of(figure.__name__, self._given(), self._chosen())
 

@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 from attnwidget import (
     Attention,
     AttentionModel,
-    CompareView,
     HeadGrid,
     HeadView,
     TokenLens,
@@ -140,7 +139,7 @@ def test_two_attentions_of_one_text_share_its_axes(
 
 def test_a_mask_stays_a_mask() -> None:
     llama = load_model(zoo.build("llama"), word_tokenizer(template=False))
-    view = HeadView(llama.attend("w1 w2 w3"), versus=llama.attend("w1 w4 w3"), 0, 0)
+    view = HeadView(llama.attend("w1 w2 w3"), 0, 0, versus=llama.attend("w1 w4 w3"))
     masked = np.isnan(view.difference)
     said = "without a counterpart: w2 (A alone), w4 (B alone) · causal mask"
     assert said in str(view.caption)
@@ -252,8 +251,8 @@ def test_what_cannot_be_compared_is_refused(
         HeadGrid(pair[0], versus=model.attend("xyz"))
     with pytest.raises(traitlets.TraitError, match='an Attention, "intact" or None'):
         HeadGrid(pair[0], versus="genre")
-    with pytest.raises(TypeError, match="two Attentions"):
-        CompareView(pair[0], "The cats sit.")
+    with pytest.raises(traitlets.TraitError, match='an Attention, "intact" or None'):
+        HeadView(pair[0], versus="The cats sit.")
     grid = HeadGrid(*pair[:1], versus=pair[1])
     grid.open()
     from_page(grid, {"versus": "other"})
@@ -320,13 +319,14 @@ def test_captions_name_the_two(pair: tuple[Attention, Attention]) -> None:
 def test_long_texts_are_named_by_whole_words_with_their_difference(
     model: AttentionModel, texts: tuple[str, str], names: tuple[str, str]
 ) -> None:
-    view = CompareView(*map(model.attend, texts), layer=1, head=3)
+    first, second = map(model.attend, texts)
+    view = HeadView(first, 1, 3, versus=second)
     assert "A: {} · B: {}".format(*names) in view.caption.notes
 
 
 @pytest.mark.slow
 def test_a_page_holds_both(pair: tuple[Attention, Attention], tmp_path) -> None:
-    for widget in (HeadView(pair[0], versus=pair[1], layer=2, head=3), HeadGrid(pair[0], versus=pair[1])):
+    for widget in (HeadView(pair[0], 2, 3, versus=pair[1]), HeadGrid(pair[0], versus=pair[1])):
         page = widget.save(tmp_path / f"{widget.kind}.html").read_text("utf-8")
         script = re.search(r'<script type="application/json"[^>]*>(.*?)</script>', page, re.S)
         held = json.loads(script[1])["held"]
