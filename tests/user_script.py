@@ -8,7 +8,6 @@ from __future__ import annotations
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -96,8 +95,8 @@ def look(folder: Path) -> Explorer:
     print(after - model.predict("The woman washed [MASK] hands."))
     options.static_fallback = False
     explorer: Explorer = explore(model, TEXT, treebank=False, selected=[(1, 2)])
-    state: dict[str, Any] = explorer.to_state()
-    return Explorer.from_state(state, model)
+    print(explorer.code())
+    return explorer
 
 
 def study(model: AttentionModel, folder: Path) -> Measurements:

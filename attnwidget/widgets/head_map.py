@@ -75,7 +75,7 @@ class HeadMap(HeadWidget):
 
     behaviours = traitlets.Any(
         None, help="A label a head, [layers, heads]: names or cluster numbers. None for none."
-    ).tag(saved=True)
+    )
     color = traitlets.Enum(
         ["layer", "behaviour"], "layer", help="What colours and shapes of the marks stand for."
     ).tag(sync=True, option=True, set_last=True)

@@ -53,13 +53,12 @@ def _(mo):
 
 @app.cell
 def _(explorer, keep, mo):
-    import json
     from pathlib import Path
 
     if keep.value:
         folder = Path("FOLDER")
         explorer.widget.save(folder / "explorer.svg")
-        (folder / "state.json").write_text(json.dumps(explorer.widget.to_state()))
+        (folder / "explorer.py").write_text(explorer.widget.code())
     mo.md("kept" if keep.value else "not kept")
     return
 
@@ -75,14 +74,13 @@ app = marimo.App(width="full")
 
 @app.cell
 def _():
-    import json
     from pathlib import Path
 
     import marimo as mo
-    from attnwidget import Explorer
 
-    state = json.loads(Path("FOLDER/state.json").read_text())
-    explorer = mo.ui.anywidget(Explorer.from_state(state))
+    made = {}
+    exec(Path("FOLDER/explorer.py").read_text(), made)
+    explorer = mo.ui.anywidget(made["explorer"])
     explorer
     return
 

@@ -28,25 +28,17 @@ from attnwidget.text.treebank import Sentence
 from attnwidget.widgets.shared.head_widget import HeadWidget
 from attnwidget.words import probe_coreference, probe_relations
 from fixtures import zoo
+from fixtures.shown_code import choices, shown_by
 
 TEXT = 'The captain told "his" men:\n«a \\story»'
 SENTENCE = Sentence.from_lists(["Cats", "eat", "fish"], [2, 0, 2], ["nsubj", "root", "obj"])
 WEIGHTS = np.full((2, 3, 3, 3), 1 / 3, dtype="f4")
 
 
-def run(code: str, **given: Any) -> Any:
-    """What a cell of this code shows, with `given` for what the code cannot say."""
-    tree = ast.parse(code)
-    shown = tree.body.pop()
-    assert isinstance(shown, ast.Expr)
-    exec(compile(tree, "cell", "exec"), given)
-    return eval(compile(ast.Expression(shown.value), "cell", "eval"), given)
-
-
 def assert_same(widget: HeadWidget, **given: Any) -> str:
     """The code makes a widget of the same state, and names what it is `given`."""
     code = widget.code()
-    again = run(code, **given)
+    again = shown_by(code, **given)
     assert again.kind == widget.kind
     own = plain(widget)
     other = plain(again)
@@ -188,13 +180,13 @@ def test_an_explorer_and_the_options_of_its_figures() -> None:
     explorer.view.mode = "matrix"
     explorer.grid.metric = "entropy"
     code = explorer.code()
-    again = run(code)
+    again = shown_by(code)
     assert code.index("explorer.view.mode") < code.index("explorer.wait()")
-    assert again.to_state() == explorer.to_state()
+    assert again.wait() and choices(again) == choices(explorer)
     again.close()
     explorer.show(Attention.from_weights(np.full((6, 12, 3, 3), 1 / 3), ["a", "b", "c"]))
     explorer.hidden = ["sep"]
-    again = run(explorer.code(), weights=np.full((6, 12, 3, 3), 1 / 3))
+    again = shown_by(explorer.code(), weights=np.full((6, 12, 3, 3), 1 / 3))
     assert again.attention.tokens == ["a", "b", "c"] and again.hidden == ["sep"]
     again.close()
     explorer.close()

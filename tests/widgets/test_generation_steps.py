@@ -9,10 +9,11 @@ import pytest
 import traitlets
 
 from attnwidget import Attention, AttentionModel, HeadView, TokenLens, link, load_model
-from attnwidget.widgets.explorer.widget import Explorer, explore
+from attnwidget.widgets.explorer.widget import explore
 from attnwidget.widgets.head_view.generation_steps import RIVALS
 from fixtures import zoo
 from fixtures.recording import from_page, on_page
+from fixtures.shown_code import shown_by
 from fixtures.vocabularies import word_tokenizer
 
 pytestmark = pytest.mark.usefixtures("recording")
@@ -144,7 +145,7 @@ def test_an_explorer_lets_the_model_write_on(causal: AttentionModel) -> None:
     assert explorer.tokens == [("query", n_tokens - 2)] == explorer.view.tokens
     assert "generated token 4 of 4" in " ".join(explorer.view.caption.notes)
     assert "max_new_tokens=4" in explorer.code()
-    again = Explorer.from_state(explorer.to_state())
+    again = shown_by(explorer.code())
     assert again.max_new_tokens == 4 and again.attention.tokens == explorer.attention.tokens
     explorer.max_new_tokens = 2
     assert len(explorer.attention.tokens) == n_tokens - 2

@@ -22,8 +22,8 @@ from attnwidget import (
     explore,
     link,
 )
-from attnwidget.widgets.explorer.widget import Explorer
 from fixtures.recording import from_page, updates
+from fixtures.shown_code import shown_by
 
 pytestmark = pytest.mark.usefixtures("recording")
 
@@ -142,13 +142,9 @@ def test_an_explorer_tells_links_and_keeps_labels(model: AttentionModel) -> None
     explorer.disabled = []
     explorer.text = TEXT
     assert explorer.labels == {PRONOUN: "pronoun"}
-    state = json.loads(json.dumps(explorer.to_state()))
-    again = Explorer.from_state(state, model)
-    assert again.labels == again.grid.labels == again.view.labels == {PRONOUN: "pronoun"}
-    assert again.to_state() == state
-    del state["explorer"]["labels"]
-    assert Explorer.from_state(state, model).labels == {}
     assert 'labels={(1, 3): "pronoun"}' in explorer.code()
+    again = shown_by(explorer.code())
+    assert again.labels == again.grid.labels == again.view.labels == {PRONOUN: "pronoun"}
 
 
 def test_saved_files_have_labels(attention: Attention, tmp_path: Path) -> None:

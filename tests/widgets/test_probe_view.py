@@ -17,8 +17,8 @@ from attnwidget.demo import demo_treebank
 from attnwidget.probes import train_dependency_probe, train_structural_probe
 from attnwidget.probes.dependency.dependency_results import DependencyProbe
 from attnwidget.probes.structural.structural_result import StructuralProbe
-from attnwidget.widgets.explorer.widget import Explorer
 from fixtures.recording import from_page, on_page
+from fixtures.shown_code import shown_by
 
 SENTENCES = demo_treebank()[:46]
 SHOWN = SENTENCES[36:]
@@ -137,14 +137,9 @@ def test_the_explorer_has_a_probe_for_its_arcs(probe: DependencyProbe) -> None:
         words = [SHOWN[explorer.arcs.sentence].relations, explorer.arcs.answers.governors]
         assert any(relation == "det" for relation in words[0])
         assert "probe=probe" in explorer.code()
-        state = json.loads(json.dumps(explorer.to_state()))
-        given = {"treebank": list(SHOWN), "probe": probe}
-        again = Explorer.from_state(state, load_model(), **given)
-        again.wait()
+        again = shown_by(explorer.code(), treebank=list(SHOWN), probe=probe)
         assert again.arcs.sentence == explorer.arcs.sentence
         again.close()
-        with pytest.raises(ValueError, match="the state has a probe trained on 36 sentences"):
-            Explorer.from_state(state, load_model(), treebank=list(SHOWN))
     finally:
         explorer.close()
     with pytest.raises(ValueError, match="other weights"):
@@ -242,10 +237,8 @@ def test_the_explorer_has_the_tree_of_the_stepped_layer(structural: StructuralPr
         for layer in (1, 2):
             explorer.layer = layer
             assert explorer.arcs.answers.layer == layer
-        state = json.loads(json.dumps(explorer.to_state()))
-        given = {"treebank": list(SHOWN), "probe": structural}
-        again = Explorer.from_state(state, load_model(), **given)
-        again.wait()
+        again = shown_by(explorer.code(), treebank=list(SHOWN), probe=structural)
+        assert again.wait()
         assert again.arcs.answers.layer == 2
         again.close()
     finally:

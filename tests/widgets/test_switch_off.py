@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import threading
 from collections.abc import Iterator
 from unittest.mock import patch
@@ -30,6 +29,7 @@ from attnwidget.widgets.explorer.widget import Explorer
 from attnwidget.widgets.shared.computed import ComputedTraits
 from attnwidget.widgets.wire.values import in_unit
 from fixtures.recording import from_page, on_page, updates
+from fixtures.shown_code import shown_by
 
 TEXT = "The captain told his men that he would not leave the ship."
 OFF = [(1, 3), (2, 0)]
@@ -272,18 +272,18 @@ def test_an_explorer_keeps_what_is_shown_and_measures_again(explorer: Explorer) 
 
 
 @pytest.mark.slow
-def test_state_and_code_carry_what_is_off(explorer: Explorer) -> None:
+def test_the_code_carries_what_is_off(explorer: Explorer) -> None:
     explorer.disabled = [(0, 3)]
     explorer.method = "zero"
     explorer.grid.versus = "intact"
-    again = Explorer.from_state(json.loads(json.dumps(explorer.to_state())), explorer.model)
+    code = explorer.code()
+    again = shown_by(code)
     try:
         assert again.disabled == again.grid.disabled == [Head(0, 3)] and again.method == "zero"
         assert "without L0 H3 (zero)" in again.grid.caption.text()
         assert again.grid.versus == "intact" and on_page(again.grid, "thumbnails")["signed"]
     finally:
         again.close()
-    code = explorer.code()
     assert "disabled=[" in code and 'method="zero"' in code and "without" not in code
     assert 'explorer.grid.versus = "intact"' in code
 

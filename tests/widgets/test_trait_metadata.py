@@ -28,11 +28,10 @@ KNOWN = {
     "from_page",
     "input",
     "live",
-    "needs_metrics",
     "of_metric",
     "option",
     "page_computes",
-    "saved",
+    "set_by_explorer",
     "set_last",
     "shared",
 }

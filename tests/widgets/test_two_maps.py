@@ -30,10 +30,10 @@ from attnwidget.kernels.pooling import farthest_pool, quantise_signed
 from attnwidget.text.alignment import SharedAxis, common_subsequence
 from attnwidget.text.tokens import Tokens
 from attnwidget.widgets.explorer.opening import opening_of_change
-from attnwidget.widgets.explorer.widget import Explorer
 from attnwidget.widgets.wire.values import in_unit
 from fixtures import zoo
 from fixtures.recording import from_page, on_page
+from fixtures.shown_code import choices, shown_by
 from fixtures.svg_picture import texts
 from fixtures.vocabularies import word_tokenizer
 
@@ -390,11 +390,10 @@ def test_the_explorer_reads_both(model: AttentionModel, tuned: AttentionModel) -
                 "[SEP]",
             ]
         )
-        kept = json.dumps(explorer.to_state())
-        again = Explorer.from_state(json.loads(kept))
+        assert 'versus=load_model("attnwidget/genre")' in explorer.code()
+        again = shown_by(explorer.code())
         assert again.view._other().model_name == tuned.name
         again.close()
-        assert 'versus=load_model("attnwidget/genre")' in explorer.code()
     finally:
         explorer.close()
 
@@ -409,9 +408,8 @@ def test_the_explorer_compares_two_texts(model: AttentionModel) -> None:
         assert "of_two" not in explorer.code()
         explorer.view.of_two = "all"
         assert 'explorer.view.of_two = "all"' in explorer.code()
-        assert Explorer.from_state(explorer.to_state()).view.of_two == "all"
         assert f'versus_text="{OTHER}"' in explorer.code()
-        assert Explorer.from_state(explorer.to_state()).versus_text == OTHER
+        assert choices(shown_by(explorer.code())) == choices(explorer)
         with pytest.raises(ValueError, match="no common token"):
             explorer.text = "xyz"
         assert on_page(explorer, "shown")["text"] == ONE

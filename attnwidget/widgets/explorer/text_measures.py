@@ -119,8 +119,7 @@ class TextMeasures:
     @property
     def _are_effects_in_sight(self) -> bool:
         """Whether the predictions or a metric of the grid show the effects of heads."""
-        waiting = str(self._figures.pending.get("grid", {}).get("metric", ""))
-        in_grid = self.shows_effect or self._effect_shown or waiting.startswith("effect on ")
+        in_grid = self.shows_effect or self._effect_shown
         return self._explorer.tab == "predictions" or in_grid
 
     def _can_wait(self, predictions: PredictionView) -> bool:
@@ -280,7 +279,6 @@ class TextMeasures:
                 self._status.note({"strip": _alone(attention)})
                 self.metrics = metrics
                 self._show_grid_metrics()
-            self._figures.restore("grid")
             if explorer.strip is None:
                 self._figures.adopt("strip", MetricStrip(metrics))
             else:

@@ -48,12 +48,12 @@ class MetricChoice(StackChoice):
     ).tag(sync=True, option=True)
     metric = traitlets.Unicode(
         None, allow_none=True, help="Title of the metric shown with each head, or None."
-    ).tag(sync=True, option=True, of_metric=True, needs_metrics=True)
+    ).tag(sync=True, option=True, of_metric=True)
     sort = traitlets.Enum(
         ["none", "rows", "all"],
         "none",
         help='Order by the metric: "rows" the heads of each layer, "all" the heads of all layers.',
-    ).tag(sync=True, option=True, of_metric=True, needs_metrics=True)
+    ).tag(sync=True, option=True, of_metric=True)
     descending = traitlets.Bool(True, help="Sort the largest first.").tag(
         sync=True, option=True, of_metric=True
     )
@@ -61,7 +61,7 @@ class MetricChoice(StackChoice):
         None,
         help="Smallest and largest value of the metric, both included, that a head may have; "
         "None for any. Another metric starts without.",
-    ).tag(sync=True, option=True, of_metric=True, needs_metrics=True, set_last=True)
+    ).tag(sync=True, option=True, of_metric=True, set_last=True)
     outside = traitlets.Enum(
         ["dim", "remove"], "dim", help="What becomes of heads outside the filter."
     ).tag(sync=True, option=True, of_metric=True)
