@@ -19,6 +19,7 @@ _TOOLS = ("typing", __name__)
 #: Former public names, and the call that does the same now.
 _FORMER = {
     "CompareView": "HeadView(attention, versus=other)",
+    "LinkedText": "explore(model, text), whose sentence locks words in all figures",
 }
 
 

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from attnwidget.widgets.coreference_view.widget import CoreferenceView
     from attnwidget.widgets.dependency_arcs.sentence_arcs import SentenceArcs
     from attnwidget.widgets.head_map import HeadMap
-    from attnwidget.widgets.linked_text import LinkedText
     from attnwidget.widgets.relation_table import RelationTable
 
 
@@ -37,7 +36,6 @@ def save_page(
     relations: RelationTable | None = None,
     arcs: SentenceArcs | None = None,
     coreference: CoreferenceView | None = None,
-    linked_text: LinkedText | None = None,
     title: str | None = None,
     limit_mb: float = 20.0,
     theme: Literal["light", "dark"] | None = None,
@@ -61,7 +59,6 @@ def save_page(
         relations: A table of relations.
         arcs: A sentence with arcs.
         coreference: A document with mentions.
-        linked_text: A text whose links select heads and tokens. It stands above the grid.
         title: The title of the page.
         limit_mb: Maximum size of the file in megabytes (10^6 bytes).
         theme: "light", "dark", or None for the theme of the reader.
@@ -92,7 +89,6 @@ def save_page(
         ("relation_table", "RelationTable", relations),
         ("dependency_arcs", "DependencyArcs", arcs),
         ("coreference_view", "CoreferenceView", coreference),
-        ("linked_text", "LinkedText", linked_text),
     ]
     for kind, class_name, widget in options:
         if widget is not None and getattr(type(widget), "kind", None) != kind:

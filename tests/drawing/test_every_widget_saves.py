@@ -19,7 +19,6 @@ from attnwidget import (
     HeadGrid,
     HeadMap,
     HeadView,
-    LinkedText,
     LinkView,
     MetricStrip,
     PredictionView,
@@ -57,7 +56,6 @@ HOLDS = {
     "coreference": "captain",
     "predictions": "layer 0",
     "link": "captain",
-    "text": "captain",
     "atlas": "the word before",
     "explorer": "captain",
 }
@@ -88,7 +86,6 @@ def widgets() -> Iterator[dict[str, HeadWidget]]:
         "coreference": CoreferenceView(coreference),
         "predictions": PredictionView(attention, 4, disabled=here, selected=here),
         "link": LinkView(attention, 0, 3, query=4, key=2),
-        "text": LinkedText(attention, "The [captain](L1 H3: his -> captain) told a story."),
         "atlas": AtlasView(demo_atlas()),
         "explorer": explore(model, TEXT, treebank=False, panels=["grid", "view"]),
     }

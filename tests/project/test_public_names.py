@@ -111,7 +111,10 @@ def test_a_name_of_another_public_module_is_an_error_that_names_it(
     exec(f"from {home} import {name}")
 
 
-@pytest.mark.parametrize(("name", "replacement"), [("CompareView", "HeadView")])
+@pytest.mark.parametrize(
+    ("name", "replacement"),
+    [("CompareView", "HeadView"), ("LinkedText", "explore")],
+)
 def test_a_former_name_is_an_error_that_says_what_to_use(name: str, replacement: str) -> None:
     with pytest.raises(ImportError, match=f"'{name}' was removed: use {replacement}"):
         exec(f"from attnwidget import {name}")

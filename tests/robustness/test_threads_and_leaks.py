@@ -43,7 +43,6 @@ KINDS = (
     "HeadView, two",
     "TokenLens",
     "MetricStrip",
-    "LinkedText",
     "HeadMap",
     "RelationTable",
     "DependencyArcs",

@@ -27,7 +27,6 @@ from attnwidget.widgets.dependency_arcs.widget import DependencyArcs
 from attnwidget.widgets.explorer.widget import Explorer
 from attnwidget.widgets.head_map import HeadMap
 from attnwidget.widgets.link_view.widget import LinkView
-from attnwidget.widgets.linked_text import LinkedText
 from attnwidget.widgets.metric_strip import MetricStrip
 from attnwidget.widgets.pages.page_data import page_data
 from attnwidget.widgets.pages.page_part import Part
@@ -138,7 +137,6 @@ def test_every_kind_of_figure_has_a_page_and_stays_as_it_is(
         "coreference_view": CoreferenceView(coreference, document=1),
         "prediction_view": predictions,
         "link_view": LinkView(attention, 0, 3, query=7, key=2),
-        "linked_text": LinkedText(attention, "A [pronoun](L1 H3: he -> captain)."),
         "atlas_view": AtlasView(demo_atlas()),
     }
     alive = set(_instances)

@@ -14,7 +14,6 @@ from attnwidget.widgets.wire.linked_traits import fitting
 #: Figures in their order on a page. Further figures follow by name.
 _FIRST = (
     "explorer",
-    "linked_text",
     "head_grid",
     "head_view",
     "token_lens",
