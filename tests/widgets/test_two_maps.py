@@ -33,7 +33,7 @@ from attnwidget.widgets.explorer.opening import opening_of_change
 from attnwidget.widgets.wire.values import in_unit
 from fixtures import zoo
 from fixtures.recording import from_page, on_page
-from fixtures.shown_code import choices, shown_by
+from fixtures.shown_code import shown_by
 from fixtures.svg_picture import texts
 from fixtures.vocabularies import word_tokenizer
 
@@ -409,7 +409,9 @@ def test_the_explorer_compares_two_texts(model: AttentionModel) -> None:
         explorer.view.of_two = "all"
         assert 'explorer.view.of_two = "all"' in explorer.code()
         assert f'versus_text="{OTHER}"' in explorer.code()
-        assert choices(shown_by(explorer.code())) == choices(explorer)
+        again = shown_by(explorer.code())
+        assert (again.view.of_two, again.versus_text) == ("all", OTHER)
+        again.close()
         with pytest.raises(ValueError, match="no common token"):
             explorer.text = "xyz"
         assert on_page(explorer, "shown")["text"] == ONE
