@@ -52,7 +52,6 @@ from .widgets.head_grid import HeadGrid as HeadGrid
 from .widgets.head_map import HeadMap as HeadMap
 from .widgets.head_view.widget import HeadView as HeadView
 from .widgets.link_view.widget import LinkView as LinkView
-from .widgets.metric_strip import MetricStrip as MetricStrip
 from .widgets.prediction_view.widget import PredictionView as PredictionView
 from .widgets.relation_table import RelationTable as RelationTable
 from .widgets.shared.linking import link as link

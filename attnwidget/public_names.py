@@ -20,6 +20,7 @@ _TOOLS = ("typing", __name__)
 _FORMER = {
     "CompareView": "HeadView(attention, versus=other)",
     "LinkedText": "explore(model, text), whose sentence locks words in all figures",
+    "MetricStrip": "HeadGrid(attention, metrics=result), which prints value and rank of a head",
 }
 
 

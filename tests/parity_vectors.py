@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from attnwidget import Attention, Head, MetricStrip, TokenLens
+from attnwidget import Attention, Head, TokenLens
 from attnwidget.capture.maps.thumbnails import draw_thumbnails
 from attnwidget.kernels.significance import wilson_interval
 from attnwidget.text.tokens import Tokens
@@ -285,26 +285,16 @@ def relation_cases() -> dict[str, Any]:
 
 
 def number_cases() -> dict[str, Any]:
-    """Numbers as figures print them, by exact decimals; names of heads; percentiles."""
+    """Numbers as figures print them, by exact decimals; names of heads."""
     rng = np.random.default_rng(15)
     shares = [0.0, 0.125, 0.005, 0.8671, 1.0, -0.25, 0.0449999, *rng.random(8).tolist()]
     sizes = [0.25, 1.0, 12.34, 99.95, 1995.0, 123456.0, 0.00051, 0.065, *rng.random(6).tolist()]
-    values = rng.integers(0, 6, (3, 4)).astype(float)
-    strip = MetricStrip({"ties": values})
-    percentiles = []
-    for layer in range(3):
-        for head in range(4):
-            strip.selected = [(layer, head)]
-            percentiles.append(_digits(float(strip.to_frame()["percentile"][0])))
-    strip.close()
     heads = [Head(0, 0), Head(7, 9), Head(2, 10, "cross")]
     return {
         "percent": [[x, n, _percent(x, n)] for x in shares for n in (8, 100, 1591)],
         "digits": [[x, _significant(x)] for x in sizes],
         "figures": [[x, _significant(x).replace("-", "−")] for s in sizes for x in (s, -s)],
         "heads": [[list(head), str(head), head.paper_name] for head in heads],
-        "values": values.ravel().tolist(),
-        "percentiles": percentiles,
     }
 
 

@@ -24,7 +24,6 @@ from attnwidget import (
     HeadGrid,
     HeadMap,
     HeadView,
-    MetricStrip,
     PredictionView,
     ProbeView,
     RelationTable,
@@ -110,7 +109,7 @@ def study(model: AttentionModel, folder: Path) -> Measurements:
     print(frame.columns, sorted(numbers), HeadGrid(model.attend(TEXT), metrics=found))
     own = measure(model, make_segments([TEXT, ("Who?", "He.")], model), [Distances(), Patterns()])
     print(HeadMap(own["distances"], clark_labels(own)), own["distances"].cluster(6))
-    print(MetricStrip(own), measure_attention(model.attend(TEXT), ["entropy"]).to_frame())
+    print(measure_attention(model.attend(TEXT), ["entropy"]).to_frame())
     changes = compare(model, load_model("my-bert"), segments, matches=True)
     print(changes.chart(), changes.to_frame())
     print(HeadView(model.attend(TEXT), versus=load_model("my-bert").attend(TEXT)))

@@ -11,7 +11,6 @@ from attnwidget.capture.tapping.head import Head
 from attnwidget.kernels.plain_torch import in_plain_torch
 from attnwidget.widgets.head_grid import HeadGrid
 from attnwidget.widgets.head_view.widget import HeadView
-from attnwidget.widgets.metric_strip import MetricStrip
 from attnwidget.widgets.pages.attention_maps import all_maps
 from attnwidget.widgets.pages.page_part import Page
 from attnwidget.widgets.pages.size_limit import ContentSize, refuse_above
@@ -53,7 +52,7 @@ def save_page(
         attention: The attention of one input.
         path: The file to write.
         selected: Heads that the page shows first. The default is the first head.
-        metrics: Metrics of `HeadGrid`. With metrics, the page also has a `MetricStrip`.
+        metrics: Metrics of `HeadGrid`.
         head_map: A figure that is linked to the grid, as are `relations`, `arcs` and `coreference`.
             `write_page` states what each of these figures embeds.
         relations: A table of relations.
@@ -105,9 +104,6 @@ def save_page(
     made: list[HeadWidget] = [grid]
     try:
         made.append(HeadView(attention, selected=chosen, **view_options))
-        if grid.metrics:
-            made.append(strip := MetricStrip(grid.metrics))
-            strip.selected = [head for head in grid.selected if strip.has(head)]
         shown = [*made, *(widget for *_, widget in options if widget is not None)]
         pages = [one.page_content() for one in shown]
         parts = {name: part for page in pages for name, part in page.parts.items()}

@@ -132,6 +132,8 @@ class HeadGrid(MetricChoice, Versus):
     _families: traitlets.List[list[Any]] = traitlets.List().tag(sync=True)
     # What was off when the metrics were given.
     _metrics_of = traitlets.Unicode().tag(sync=True)
+    # What the metrics were measured on, for the caption; an explorer sets it.
+    _metrics_note = traitlets.Unicode().tag(sync=True)
 
     # What `prepare` has compared: both attentions with a stack, and the changes of their heads.
     _prepared: tuple[object, NDArray[np.float32]] = None, np.zeros((0, 0), np.float32)
@@ -400,6 +402,10 @@ class HeadGrid(MetricChoice, Versus):
     def colour_names(self, families: list[list[Any]]) -> None:
         """Colour the tested names of heads by what the heads do: pairs [head, family]."""
         self._families = families
+
+    def note_metrics(self, note: str) -> None:
+        """Say in the caption what the metrics were measured on, such as "of this text alone"."""
+        self._metrics_note = note
 
     def page_part(self) -> Part:
         """Return the maps that thumbnails are made from, and the metrics of every stack.

@@ -632,7 +632,7 @@ test("sorted heads are selected by what they are, not by where they stand", asyn
   await press("Enter");
   expect(model.get("selected")).toEqual([[3, 4, "self"]]);
   expect(find("[role=gridcell]").getAttribute("aria-label")).toBe(
-    "layer 3 head 4, entropy 22, strongest <b>cat</b> to <b>cat</b> 83\u00a0%, selected",
+    "layer 3 head 4, entropy 22, rank 2 of 24, strongest <b>cat</b> to <b>cat</b> 83\u00a0%, selected",
   );
   expect(find(".attnw-grid-caption").textContent).toContain(
     "bars: entropy, 0 to 23 · all heads by entropy, largest first",
@@ -709,7 +709,8 @@ test("the page says what its picture says, word for word", async () => {
     "All heads, self-attention · BertModel · L1 H2 (2-3) · attention weights · 3 tokens · " +
       "absolute colour scale, 0 to 1 · [CLS] hidden · " +
       "words: sum over the attended word's tokens, mean over the attending word's · " +
-      "bars: entropy, 0 to 23 · heads of each layer by entropy, largest first · " +
+      "bars: entropy, 0 to 23 · L1 H2: 8, rank 16 of 24 (1 is the largest) · " +
+      "heads of each layer by entropy, largest first · " +
       "9 of 24 heads have 1 to 9, the others dimmed · weights only",
   );
 });

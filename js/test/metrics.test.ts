@@ -1,5 +1,6 @@
 // @vitest-environment node
 import { describe, expect, test } from "vitest";
+import { metricText } from "../src/head_grid/grid_text.js";
 import {
   barRange,
   cellOf,
@@ -11,7 +12,7 @@ import {
 import { badgeTexts, decimals } from "../src/head_grid/paint.js";
 import { gridLayout, hasText } from "../src/shared/cells.js";
 import { figures } from "../src/shared/numbers.js";
-import { percentile, stripPlace } from "../src/shared/tick_strip.js";
+import { stripPlace } from "../src/shared/tick_strip.js";
 
 const metric = (...values: number[]): Metric => ({
   title: "entropy",
@@ -136,13 +137,18 @@ describe("figures", () => {
   ])("%s is printed as %s", (value, text) => expect(figures(value)).toBe(text));
 });
 
-describe("strip", () => {
-  test("the percentile is the share of the others below, ties by half", () => {
-    const values = Float32Array.from([1, 2, 2, 3, 9]);
-    expect([0, 1, 3, 4].map((i) => percentile(values, i))).toEqual([0, 37.5, 75, 100]);
-    expect(percentile(Float32Array.from([4]), 0)).toBeNaN();
-  });
+test("a head has its value and its rank among heads with a value", () => {
+  const text = (of: Metric, index: number) => metricText(of, [Math.floor(index / 3), index % 3], 3);
+  expect(text(own, 3)).toBe("entropy 6, rank 1 of 6");
+  // Equal values have one rank, also where sums in float32 differ by their rounding.
+  expect([text(own, 1), text(own, 5)]).toEqual(Array(2).fill("entropy 3, rank 3 of 6"));
+  expect(text(metric(1, 1 + 1e-7, 1), 0)).toBe("entropy 1, rank 1 of 3");
+  const partly = { ...own, values: Float32Array.from([Number.NaN, 2, 1]) };
+  expect([text(partly, 0), text(partly, 2)]).toEqual(["", "entropy 1, rank 2 of 2"]);
+  expect(metricText(undefined, [0, 0], 3)).toBe("");
+});
 
+describe("strip", () => {
   test("marks at the ends are whole, a constant stands in the middle", () => {
     expect(stripPlace(0, 0, 1, 100)).toBe(4);
     expect(stripPlace(1, 0, 1, 100)).toBe(96);

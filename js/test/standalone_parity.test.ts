@@ -16,7 +16,6 @@ import { digits, figures, percent } from "../src/shared/numbers.js";
 import { bytesOf } from "../src/shared/page/embedded_arrays.js";
 import { decodedBytes, type EmbeddedMaps } from "../src/shared/page/embedded_maps.js";
 import type { Limits } from "../src/shared/page/page_data.js";
-import { percentile } from "../src/shared/tick_strip.js";
 import { type Head, headName, paperName } from "../src/shared/types.js";
 import { asFloat32, asInt32, asUint8 } from "../src/shared/wire.js";
 import { pageModel as lensModel } from "../src/token_lens/page.js";
@@ -129,12 +128,6 @@ test("numbers are printed as exact decimals round", () => {
 test("heads are called as in Python", () => {
   for (const [head, name, paper] of numberCases.heads)
     expect([headName(head as Head), paperName(head as Head)]).toEqual([name, paper]);
-});
-
-test("a head stands among all heads where it stands in Python", () => {
-  const values = Float32Array.from(numberCases.values);
-  for (const [i, expected] of numberCases.percentiles.entries())
-    expect(percentile(values, i)).toBeCloseTo(expected, 9);
 });
 
 describe("a lens shows what the kernel's does", () => {

@@ -113,7 +113,6 @@ FIGURES: dict[str, Callable[[aw.AttentionModel, aw.Attention], Any]] = {
     "HeadView, a layer": lambda model, a: aw.HeadView(a, 40, 20, of="layer"),
     "TokenLens": lambda model, a: aw.TokenLens(a, tokens=[("query", 7), ("key", 2)]),
     "HeadView, two": lambda model, a: aw.HeadView(a, versus=a, selected=[(40, 20)]),
-    "MetricStrip": lambda model, a: aw.MetricStrip(numbers()),
     "HeadMap": lambda model, a: aw.HeadMap.from_positions(
         np.random.default_rng(0).normal(size=(LAYERS, HEADS, 2))
     ),

@@ -23,7 +23,7 @@ model = load_model()
 SHOWN = "explorer = explore(model)\nexplorer"
 NEW = "She put the old book on the small table ."
 PIXELS = """(root) => [...root.querySelectorAll(
-  "canvas.attnw-grid, .attnw-view-root .attnw-lines, .attnw-strip-track canvas, .attnw-map",
+  "canvas.attnw-grid, .attnw-view-root .attnw-lines, .attnw-map",
 )].map((canvas) => canvas.toDataURL())"""
 
 

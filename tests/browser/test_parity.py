@@ -15,7 +15,6 @@ from attnwidget import (
     HeadMap,
     HeadView,
     LinkView,
-    MetricStrip,
     PredictionView,
     ProbeView,
     RelationTable,
@@ -290,28 +289,25 @@ def test_a_sentence_is_saved_as_it_is_seen(
 
 
 def measured() -> dict[str, HeadWidget]:
-    """Maps and strips of 12 x 12 heads, small and large names, many and few heads."""
+    """Maps of 12 x 12 heads, small and large names, many and few heads."""
     random = np.random.default_rng(0)
     positions = random.normal(size=(12, 12, 2))
-    values = random.normal(size=(12, 12))
     names = np.array(["to [SEP]", "other", "a behaviour whose name is longer than a line is wide"])
     labels = names[random.integers(0, 3, size=(12, 12))]
     here = [(0, 1), (7, 9)]
-    metrics = {"entropy": values, "x" * 60 + " of words": 1e7 * values, "same": 0 * values}
     return {
         "layers": HeadMap.from_positions(positions, model_name="a model", selected=here),
         "labelled": HeadMap.from_positions(positions, selected=here, labels=LABELS),
         "behaviours": HeadMap.from_positions(positions, labels, selected=here),
         "a thousand": HeadMap.from_positions(random.normal(size=(32, 32, 2))),
-        "metrics": MetricStrip(metrics, selected=here),
     }
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "name", only_first_is_fast(["layers", "labelled", "behaviours", "a thousand", "metrics"])
+    "name", only_first_is_fast(["layers", "labelled", "behaviours", "a thousand"])
 )
-def test_maps_and_strips_are_saved_as_they_are_seen(desk: Desk, name: str) -> None:
+def test_maps_are_saved_as_they_are_seen(desk: Desk, name: str) -> None:
     assert_all_alike(desk, measured()[name])
 
 

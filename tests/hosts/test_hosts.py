@@ -15,7 +15,6 @@ from hosts.start import CELL, SHARE, convert, started
 #: The panels that open when their data has been measured, by tab.
 LATER = {
     "token lens": "lens",
-    "metrics": "strip",
     "map of heads": "head_map",
     "predictions": "predictions",
     "why": "why",

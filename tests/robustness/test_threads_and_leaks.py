@@ -42,7 +42,6 @@ KINDS = (
     "HeadView",
     "HeadView, two",
     "TokenLens",
-    "MetricStrip",
     "HeadMap",
     "RelationTable",
     "DependencyArcs",

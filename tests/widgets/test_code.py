@@ -18,7 +18,6 @@ from attnwidget import (
     HeadGrid,
     HeadMap,
     HeadView,
-    MetricStrip,
     RelationTable,
     explore,
     load_model,
@@ -144,7 +143,6 @@ def test_measurements_are_named_and_not_written() -> None:
         HeadGrid(attention, metrics=metrics, metric="x", sort="all", filter=(3.0, 60.0)),
         metrics=metrics,
     )
-    assert_same(MetricStrip(metrics, selected=[(3, 4)]), metrics=metrics)
     positions = np.random.default_rng(0).normal(size=(6, 12, 2))
     labels = np.full((6, 12), "to [SEP]")
     given = {"positions": positions, "behaviours": labels}

@@ -79,7 +79,7 @@ def test_the_page_gets_grid_and_view_at_once_and_the_rest_later(model: Attention
     sent = [state for state, _ in updates(explorer)]
     assert {name for state in sent for name in state} >= {*WITHOUT_ATLAS[2:], "progress", "_notes"}
     assert explorer.progress == {} and on_page(explorer, "problems") == {}
-    assert on_page(explorer, "notes") == dict.fromkeys(("strip", "head_map"), "of this text alone")
+    assert on_page(explorer, "notes") == {"head_map": "of this text alone"}
 
 
 def test_nothing_is_measured_before_the_page_has_drawn(model: AttentionModel) -> None:
@@ -103,7 +103,7 @@ def test_all_figures_follow_each_other(model: AttentionModel) -> None:
     from_page(explorer.head_map, {"selected": [[1, 1, "self"], [2, 4, "self"]], "layer": 2})
     assert explorer.selected == explorer.grid.selected == [Head(1, 1), Head(2, 4)]
     explorer.layer = 4
-    assert explorer.view.head == explorer.strip.head == explorer.arcs.head == Head(4, 4)
+    assert explorer.view.head == explorer.head_map.head == explorer.arcs.head == Head(4, 4)
     explorer.hidden = ["cls"]
     explorer.unit = "words"
     assert (explorer.grid.hidden, explorer.view.unit) == (["cls"], "words")
@@ -134,7 +134,6 @@ def test_metrics_and_distances_are_those_of_the_text(model: AttentionModel) -> N
     for title in ("entropy", "mean distance", "confidence", "to [CLS]", "to [SEP]"):
         got = explorer.grid.metrics["self"][title]
         np.testing.assert_allclose(got, expected[title], atol=1e-6, err_msg=title)
-        np.testing.assert_array_equal(got, explorer.strip.metrics["self"][title])
     np.testing.assert_allclose(
         text_distances(explorer.attention).distances, whole["distances"].distances, atol=1e-4
     )
@@ -144,19 +143,14 @@ def test_metrics_and_distances_are_those_of_the_text(model: AttentionModel) -> N
 def test_given_metrics_are_shown_and_kept(model: AttentionModel) -> None:
     whole = measure(model, make_segments([TEXT, "It is."], model), ["distances"], progress=False)
     explorer = explore(model, TEXT, metrics=whole, treebank=False, atlas=False)
-    assert explorer.strip is not None and set(explorer.progress) == {
-        "lens",
-        "head_map",
-        "predictions",
-        "why",
-    }
+    assert set(explorer.progress) == {"lens", "head_map", "predictions", "why"}
     explorer.wait(60)
     assert on_page(explorer, "notes") == {} and (explorer.table, explorer.arcs) == (None, None)
     np.testing.assert_array_equal(explorer.head_map.positions, whole["distances"].embed().positions)
-    kept = explorer.strip.metrics
+    kept = explorer.grid.metrics
     explorer.text = "Another text."
     assert set(explorer.progress) == {"predictions"} and explorer.wait(60)
-    assert explorer.strip.metrics is kept
+    np.testing.assert_equal(explorer.grid.metrics, kept)
 
 
 def test_accuracies_are_shown_at_once(model: AttentionModel, found: RelationAccuracies) -> None:
@@ -217,7 +211,7 @@ def test_another_text_is_shown_in_the_same_figures(model: AttentionModel) -> Non
     n = len(explorer.attention.words.tokens)
     assert on_page(explorer.view, "map")["values"]["shape"] == [n, n]
     expected = text_metrics(explorer.attention)["self"]["entropy"]
-    np.testing.assert_array_equal(explorer.strip.metrics["self"]["entropy"], expected)
+    np.testing.assert_array_equal(explorer.grid.metrics["self"]["entropy"], expected)
 
 
 def test_text_and_pair_are_read_together(model: AttentionModel) -> None:
@@ -499,17 +493,17 @@ def test_the_code_keeps_the_lens_of_the_predictions(model: AttentionModel) -> No
 
 @pytest.mark.slow
 def test_the_figure_has_the_panels_in_sight(model: AttentionModel) -> None:
-    explorer = measured(model, tab="strip")
+    explorer = measured(model, tab="head_map")
     for width, theme in ((1000, "light"), (480, "dark")):
         picture = explorer.figure(width=width, theme=theme)
         written = " ".join(texts(picture))
-        assert "captain" in written and "entropy" in written and "best head" not in written
+        assert "captain" in written and "best head" not in written
         assert written.count("small BERT") == 1
         # Grid and view stand side by side where there is room, the open detail below them.
-        grid, view, strip = picture.drawing.figures
+        grid, view, detail = picture.drawing.figures
         assert (view[0] > grid[0] + grid[2]) == (width == 1000)
-        assert strip[0] == grid[0] and strip[1] >= grid[1] + grid[3]
-    assert "panels: all heads, one head, metrics" in explorer.caption.text()
+        assert detail[0] == grid[0] and detail[1] >= grid[1] + grid[3]
+    assert "panels: all heads, one head, map of heads" in explorer.caption.text()
     assert explorer.figure().table["value"].iloc[0] == TEXT and len(explorer.figure().table) <= 20
     explorer.tab = "table"
     assert "best head" in texts(explorer.figure(width=1200))

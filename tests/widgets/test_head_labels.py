@@ -17,7 +17,6 @@ from attnwidget import (
     HeadGrid,
     HeadMap,
     HeadView,
-    MetricStrip,
     TokenLens,
     explore,
     link,
@@ -115,8 +114,6 @@ def test_captions_and_code_have_labels(attention: Attention) -> None:
     assert view.caption.head == name
     lens = TokenLens(attention, selected=selected, labels=labels, tokens=[("query", 7)])
     assert f"selected: {name}" in lens.caption.notes
-    strip = MetricStrip({"x": np.arange(72.0).reshape(6, 12)}, selected=selected, labels=labels)
-    assert strip.caption.head == name
     positions = np.random.default_rng(0).normal(size=(6, 12, 2))
     head_map = HeadMap.from_positions(positions, selected=selected, labels=labels)
     assert head_map.caption.head == name
@@ -125,9 +122,12 @@ def test_captions_and_code_have_labels(attention: Attention) -> None:
 
 
 def test_a_figure_of_another_model_keeps_the_labels_of_heads_that_it_has() -> None:
-    strip = MetricStrip({"x": np.zeros((6, 12))}, labels={(1, 3): "pronoun", (5, 0): "last"})
-    strip.metrics = {"x": np.zeros((2, 12))}
-    assert strip.labels == {PRONOUN: "pronoun"}
+    weights = np.full((6, 12, 3, 3), 1 / 3, "f4")
+    tokens = list("abc")
+    labels = {(1, 3): "pronoun", (5, 0): "last"}
+    grid = HeadGrid(Attention.from_weights(weights, tokens), labels=labels)
+    grid.attention = Attention.from_weights(weights[:2], tokens)
+    assert grid.labels == {PRONOUN: "pronoun"}
 
 
 def test_an_explorer_tells_links_and_keeps_labels(model: AttentionModel) -> None:

@@ -27,7 +27,6 @@ from attnwidget.widgets.dependency_arcs.widget import DependencyArcs
 from attnwidget.widgets.explorer.widget import Explorer
 from attnwidget.widgets.head_map import HeadMap
 from attnwidget.widgets.link_view.widget import LinkView
-from attnwidget.widgets.metric_strip import MetricStrip
 from attnwidget.widgets.pages.page_data import page_data
 from attnwidget.widgets.pages.page_part import Part
 from attnwidget.widgets.pages.size_limit import held_around, held_note
@@ -131,7 +130,6 @@ def test_every_kind_of_figure_has_a_page_and_stays_as_it_is(
         "head_view": HeadView(attention, layer=3, head=5),
         "token_lens": TokenLens(attention, tokens=[("query", 3)], selected=[(3, 5)]),
         "head_map": HeadMap.from_positions(np.zeros((6, 12, 2))),
-        "metric_strip": MetricStrip(strongest, selected=[(3, 5)]),
         "relation_table": RelationTable(relations, search="det"),
         "dependency_arcs": DependencyArcs(model, SENTENCES, relations, sentence=1),
         "coreference_view": CoreferenceView(coreference, document=1),

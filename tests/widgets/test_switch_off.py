@@ -236,7 +236,8 @@ def test_an_explorer_keeps_what_is_shown_and_measures_again(explorer: Explorer) 
     tokens = explorer.tokens
     text = explorer.text
     intact = explorer.grid.metrics["self"]["entropy"]
-    assert on_page(explorer, "notes")["strip"] == "of this text alone"
+    explorer.grid.metric = "entropy"
+    assert "metrics of this text alone" in explorer.grid.caption.notes
     explorer.disabled = [(0, 3)]
     explorer.wait()
     assert (explorer.tokens, explorer.text) == (tokens, text)
@@ -251,10 +252,11 @@ def test_an_explorer_keeps_what_is_shown_and_measures_again(explorer: Explorer) 
     assert explorer.example == "pronouns"
     off = explorer.grid.metrics["self"]["entropy"]
     assert not np.allclose(intact[3:], off[3:])
-    for panel in ("strip", "head_map"):
-        assert on_page(explorer, "notes")[panel] == "of this text alone, without L0 H3 (uniform)"
-    explorer.tab = "strip"
-    assert "metrics of this text alone, without L0 H3 (uniform)" in explorer.caption.notes
+    said = "of this text alone, without L0 H3 (uniform)"
+    assert on_page(explorer, "notes")["head_map"] == said
+    assert "metrics of this text alone" in explorer.grid.caption.notes
+    explorer.tab = "head_map"
+    assert f"map of heads {said}" in explorer.caption.notes
     explorer.tab = None
     explorer.text = "Another text that the model reads."
     explorer.wait()
@@ -264,7 +266,7 @@ def test_an_explorer_keeps_what_is_shown_and_measures_again(explorer: Explorer) 
     assert explorer.attention is explorer.attention.intact is explorer.view.attention
     assert (
         explorer.text.startswith("Another")
-        and on_page(explorer, "notes")["strip"] == "of this text alone"
+        and on_page(explorer, "notes")["head_map"] == "of this text alone"
     )
     explorer.example = "pronouns"
     explorer.wait()

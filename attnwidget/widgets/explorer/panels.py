@@ -7,7 +7,6 @@ PANELS = (
     "grid",
     "view",
     "lens",
-    "strip",
     "head_map",
     "predictions",
     "why",
@@ -20,13 +19,12 @@ DETAILS = PANELS[2:]
 #: The names of the tabs on the page, where they differ from the names of the panels.
 TAB_NAMES = {
     "lens": "token lens",
-    "strip": "metrics",
     "head_map": "map of heads",
     "card": "this head",
     "table": "relations",
 }
 #: The tabs that show the text, and those that show a treebank.
-OF_TEXT = ("lens", "strip", "head_map", "predictions", "why")
+OF_TEXT = ("lens", "head_map", "predictions", "why")
 OF_TREEBANK = ("table", "arcs")
 #: The maps of a comparison that the view shows at first; all three would be as high as a page.
 OF_TWO_AT_FIRST = "difference"

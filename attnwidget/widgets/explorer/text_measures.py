@@ -16,7 +16,6 @@ from attnwidget.widgets.explorer.panel_status import PanelStatus
 from attnwidget.widgets.explorer.panels import OF_TEXT
 from attnwidget.widgets.head_map import HeadMap
 from attnwidget.widgets.link_view.widget import LinkView
-from attnwidget.widgets.metric_strip import MetricStrip
 from attnwidget.widgets.prediction_view.shown_question import (
     can_be_asked,
     default_position,
@@ -74,10 +73,9 @@ class TextMeasures:
         self._effect_shown = False
 
     def begin(self) -> None:
-        """Show the metrics of the caller, and measure the first text."""
+        """Keep the metrics of the caller, and measure the first text."""
         if self.are_given:
             self.metrics = self._explorer.grid.metrics
-            self._show_metrics(self._explorer.attention, self.metrics)
         self._measure(delay=0)
 
     def read_another(self) -> None:
@@ -188,7 +186,7 @@ class TextMeasures:
         """Begin to measure the attention shown; what was measured of its text is taken up again."""
         explorer = self._explorer
         attention = explorer.attention
-        names = [name for name in OF_TEXT if name != "strip" or not self.are_given]
+        names = list(OF_TEXT)
         for name in ("lens", "why"):
             if getattr(explorer, name) is not None:
                 names.remove(name)
@@ -199,7 +197,7 @@ class TextMeasures:
         if attention.is_long and "head_map" in names:
             names.remove("head_map")
             self._status.problem("head_map", _NO_MAPS)
-        if names:
+        if names or not self.are_given:
             self._status.measuring(dict.fromkeys(names, 0.0))
             key = explorer.key_of_input()
             job = self._job(attention, names, key)
@@ -212,8 +210,9 @@ class TextMeasures:
         if "predictions" in names:
             self._ask_first(attention)
             yield partial(self._show_predictions, attention)
-        metrics = known[0] if known else text_metrics(attention) if "strip" in names else {}
-        if "strip" in names:
+        metrics: dict[str, Metrics] = {}
+        if not self.are_given:
+            metrics = known[0] if known else text_metrics(attention)
             yield partial(self._show_metrics, attention, metrics)
         if "head_map" not in names:
             return
@@ -275,15 +274,9 @@ class TextMeasures:
         with explorer.together():
             if not self._is_shown(attention):
                 return
-            if not self.are_given:
-                self._status.note({"strip": _alone(attention)})
-                self.metrics = metrics
-                self._show_grid_metrics()
-            if explorer.strip is None:
-                self._figures.adopt("strip", MetricStrip(metrics))
-            else:
-                explorer.strip.metrics = metrics
-            self._status.measured("strip")
+            explorer.grid.note_metrics(_ALONE.format(_read(attention)))
+            self.metrics = metrics
+            self._show_grid_metrics()
 
     def _show_map(self, attention: Attention, distances: HeadDistances) -> None:
         explorer = self._explorer
@@ -299,17 +292,20 @@ class TextMeasures:
             self._status.measured("head_map")
 
     def _note_given(self) -> None:
-        """Note that metrics from the caller were not measured with the present heads off."""
-        kinds_given = {"strip": self.are_given, "head_map": self._given_distances is not None}
-        edits = self._explorer.edits
-        said = f"as given, not measured {edits}" if edits else ""
-        self._status.note({name: said for name, is_given in kinds_given.items() if is_given})
+        """Note that distances from the caller were not measured with the present heads off."""
+        if self._given_distances is not None:
+            edits = self._explorer.edits
+            self._status.note({"head_map": f"as given, not measured {edits}" if edits else ""})
 
 
 def _alone(attention: Attention) -> str:
-    """Return the note for metrics that were measured on one input."""
-    read = "input" if attention.media else "text"
-    return ", ".join(filter(None, [_ALONE.format(read), attention.edits]))
+    """Return the note for distances that were measured on one input."""
+    return ", ".join(filter(None, [_ALONE.format(_read(attention)), attention.edits]))
+
+
+def _read(attention: Attention) -> str:
+    """Return what the model read."""
+    return "input" if attention.media else "text"
 
 
 def _distances_in(metrics: object) -> HeadDistances | None:

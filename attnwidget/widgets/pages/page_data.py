@@ -18,7 +18,6 @@ _FIRST = (
     "head_view",
     "token_lens",
     "head_map",
-    "metric_strip",
     "relation_table",
     "dependency_arcs",
     "coreference_view",

@@ -142,8 +142,8 @@ class HeadWidget(Exporting, ComputedTraits):
         """Return the names of the traits that linked figures share, in the order of the classes.
 
         Example:
-            >>> from attnwidget import MetricStrip
-            >>> MetricStrip.shared_traits()
+            >>> from attnwidget import HeadMap
+            >>> HeadMap.shared_traits()
             ('selected', 'layer', 'labels')
         """
         shared = cls.class_traits(shared=True)

@@ -8,7 +8,6 @@ const RELATIONS = "Measuring how well every head predicts relations …";
 const WAITING: Partial<Record<Panel, string>> = {
   lens: "Reading what every head does for a word …",
   head_map: "Measuring how differently the heads attend …",
-  strip: "Measuring the heads on this text …",
   predictions: "Asking the model …",
   why: "Reading what was kept of queries and keys …",
   card: "Finding out what every head does. Other work goes on …",

@@ -11,6 +11,7 @@ import {
 import type { Cell } from "../shared/cells.js";
 import { barTexts, strip } from "../shared/colour_bar.js";
 import { FAMILIES } from "../shared/families.js";
+import { shortName } from "../shared/head_names.js";
 import { inLine } from "../shared/in_line.js";
 import { labelOf, specialName, tokenInQuotes } from "../shared/labels.js";
 import { counted, figures } from "../shared/numbers.js";
@@ -96,10 +97,23 @@ export function describe(
   return parts.filter(Boolean).join(", ");
 }
 
+/** The relative error of sums in float32: equal values that differ by it have one rank. */
+const ROUNDING = 1e-6;
+
+/** The value of a head, and its rank among all heads of the stack; rank 1 is the largest value. */
+function rankedText({ values }: Metric, index: number): string {
+  const value = values[index] ?? Number.NaN;
+  if (Number.isNaN(value)) return "";
+  const above = value + ROUNDING * Math.abs(value);
+  const larger = values.reduce((n, other) => n + (other > above ? 1 : 0), 0);
+  const count = values.reduce((n, other) => n + (Number.isNaN(other) ? 0 : 1), 0);
+  return `${figures(value)}, rank ${larger + 1} of ${count}`;
+}
+
 /** The chosen metric of one head, in words. */
 export function metricText(metric: Metric | undefined, head: Cell, heads: number): string {
-  const value = metric?.values[head[0] * heads + head[1]];
-  return metric && value !== undefined ? `${metric.title} ${figures(value)}` : "";
+  const said = metric && rankedText(metric, head[0] * heads + head[1]);
+  return said ? `${metric.title} ${said}` : "";
 }
 
 /** What a caption says of the metric: its bars, the order and the filter. */
@@ -107,6 +121,11 @@ function metricNotes(metric: Metric, order: Order, state: GridState): string[] {
   const { filter, outside, descending, _metrics_of: of = "", _source: source } = state;
   const [low, high] = barRange(metric);
   const notes = [`bars: ${metric.title}, ${figures(low)} to ${figures(high)}`];
+  const shown = state.selected.at(-1);
+  const heads = state._metrics?.values.shape[2] ?? 0;
+  const said = shown?.[2] === state.stack ? rankedText(metric, shown[0] * heads + shown[1]) : "";
+  if (shown && said) notes.push(`${shortName(shown, state)}: ${said} (1 is the largest)`);
+  if (state._metrics_note) notes.push(`metrics ${state._metrics_note}`);
   const step = stepNote(state);
   if (step) notes.push(step);
   const now = source.edits ?? "";

@@ -88,6 +88,8 @@ export interface GridState extends SharedState, MetricState {
   _compared?: string[];
   /** What was off when the metrics were given. */
   _metrics_of?: string;
+  /** What the metrics were measured on. */
+  _metrics_note?: string;
   _thumbnails: Thumbnails | null;
   /** What thumbnails are; null for places where keys are on pictures, else maps. */
   thumbnail?: "maps" | "places" | null;
@@ -144,6 +146,7 @@ export const WATCHED: (keyof GridState)[] = [
   "_quantities",
   "_metrics",
   "_metrics_of",
+  "_metrics_note",
   "step",
   "_steps",
 ];
