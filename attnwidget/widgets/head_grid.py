@@ -123,9 +123,9 @@ class HeadGrid(MetricChoice, Versus):
     cells = traitlets.Enum(
         ["answers", "maps"],
         "answers",
-        help='What the cells show while a word is locked: "answers" = where this word looks in '
-        "every head, and with a locked key too, how much of its attention goes to this key; "
-        '"maps" = the whole maps, as without a lock.',
+        help='What the cells show while a word is locked: "answers" = where a locked query looks '
+        "in every head, with a locked key too how much of its attention goes to this key, and with "
+        'a locked key only who looks at it; "maps" = the whole maps, as without a lock.',
     ).tag(sync=True, option=True)
 
     # The action of heads with a tested name in one word, [head, family]; an explorer sets it.
@@ -338,25 +338,30 @@ class HeadGrid(MetricChoice, Versus):
     def _rows(self) -> dict[str, Any] | None:
         """The values of the last locked query to all keys in every head, float32 [L, H, K].
 
-        NaN where masked, and 0 in heads that are off. None without a locked query, in comparisons,
-        in long inputs, and where thumbnails show the row, unless a key is locked too.
+        Without a locked query, those of all queries to the last locked key, [L, H, Q]. NaN where
+        masked, and 0 in heads that are off. None without a lock, in comparisons, in long inputs,
+        and where thumbnails paint the row of a single locked token.
         """
-        if self._paints and all(side != "key" for side, _ in self.tokens):
-            return None
         shown = in_unit(self.attention, self.unit)
         axes = shown.stacks[self.stack]
         queries = [i for side, i in self.tokens if side == "query" and i < len(axes.query)]
-        n_numbers = axes.n_layers * axes.n_heads * len(axes.key)
-        is_large = self.attention.is_long or n_numbers > _MOST_NUMBERS
-        if not queries or is_large or isinstance(self.versus, Attention):
+        keys = [i for side, i in self.tokens if side == "key" and i < len(axes.key)]
+        if not (queries or keys) or (self._paints and not (queries and keys)):
             return None
-        values = shown.of_token("query", queries[-1], stack=self.stack, quantity=self.quantity)
+        side, of = ("query", queries[-1]) if queries else ("key", keys[-1])
+        n_others = len(axes.key if queries else axes.query)
+        n_numbers = axes.n_layers * axes.n_heads * n_others
+        is_large = self.attention.is_long or n_numbers > _MOST_NUMBERS
+        if is_large or isinstance(self.versus, Attention):
+            return None
+        values = shown.of_token(side, of, stack=self.stack, quantity=self.quantity)
         values[self._off(self.stack)] = 0
         return {
             "stack": self.stack,
             "unit": self.unit,
             "quantity": self.quantity,
-            "query": queries[-1],
+            "side": side,
+            "of": of,
             "values": to_wire(values),
         }
 

@@ -635,7 +635,7 @@ test("sorted heads are selected by what they are, not by where they stand", asyn
     "layer 3 head 4, entropy 22, rank 2 of 24, strongest <b>cat</b> to <b>cat</b> 83\u00a0%, selected",
   );
   expect(find(".attnw-grid-caption").textContent).toContain(
-    "bars: entropy, 0 to 23 · all heads by entropy, largest first",
+    "rank 2 of 24 (1 is the largest) · all heads by entropy, largest first",
   );
 });
 

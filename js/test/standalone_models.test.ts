@@ -175,8 +175,12 @@ describe("grid and view on a page without a kernel", () => {
     expect(model.get("_rows")).toBeNull();
     model.set("tokens", [["query", 1]]);
     const rows = model.get("_rows");
-    expect(rows?.query).toBe(1);
+    expect([rows?.side, rows?.of]).toEqual(["query", 1]);
     expect(rows && [...asFloat32(rows.values)]).toEqual([0, 1, 0.5 * (127 / 254) ** 2, 0]);
+    model.set("tokens", [["key", 0]]);
+    const column = model.get("_rows");
+    expect([column?.side, column?.of]).toEqual(["key", 0]);
+    expect(column && [...asFloat32(column.values)]).toEqual([1, 0, 0.5, 0.5 * (127 / 254) ** 2]);
     model.set("tokens", []);
     expect(model.get("_rows")).toBeNull();
   });

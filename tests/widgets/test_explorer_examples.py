@@ -118,7 +118,7 @@ def test_the_word_stays_from_head_to_head_and_another_text_begins_anew(
     # What a reader hides and locks stays so from head to head.
     explorer.hidden = ["sep"]
     explorer.tokens = [("query", 2)]
-    assert explorer.grid.cells == "answers" and explorer.grid._rows["query"] == 2
+    assert explorer.grid.cells == "answers" and explorer.grid._rows["of"] == 2
     explorer.selected = [(4, 4)]
     assert (explorer.hidden, explorer.tokens) == (["sep"], [("query", 2)])
     explorer.text = "The dog sat."

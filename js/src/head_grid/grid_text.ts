@@ -231,15 +231,21 @@ export function captionOf(scene: Scene): Caption {
 /** What a caption says of cells that answer for locked words, in place of maps. */
 function askedNote({ asked, layout, state: { _axes: axes } }: Scene): string {
   if (!asked) return "";
-  const from = tokenInQuotes(axes.query, asked.rows.query);
+  const { side, of } = asked.rows;
+  const word = tokenInQuotes(axes[side], of);
   if (asked.key !== undefined)
     return (
-      `cells: attention from ${from} to ${tokenInQuotes(axes.key, asked.key)} in per cent, ` +
+      `cells: attention from ${word} to ${tokenInQuotes(axes.key, asked.key)} in per cent, ` +
       `bold where no other word gets as much, from 1.5 times an even share on`
     );
-  return layout.cell < WITH_WORD
-    ? `cells: where ${from} looks, a column for each word`
-    : `cells: where ${from} looks most, with its share in per cent`;
+  const isStrip = layout.cell < WITH_WORD;
+  if (side === "key")
+    return isStrip
+      ? `cells: who looks at ${word}, a column for each word`
+      : `cells: who looks at ${word} most, with the share of its attention in per cent`;
+  return isStrip
+    ? `cells: where ${word} looks, a column for each word`
+    : `cells: where ${word} looks most, with its share in per cent`;
 }
 
 /** What a caption says of rows that are painted on pictures, and of what cells leave out. */

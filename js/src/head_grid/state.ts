@@ -64,13 +64,15 @@ export interface Thumbnails extends Partial<Edited> {
   row?: WireRow | null;
 }
 
-/** The values of one query to all keys in every head. */
+/** The values of one query to all keys in every head, or of all queries to one key. */
 export interface Rows {
   stack: string;
   unit: string;
   quantity: string;
-  query: number;
-  /** float32 [L,H,K], NaN where masked, 0 in heads that are off. */
+  side: Side;
+  /** The position of the query or key. */
+  of: number;
+  /** float32 [L,H,K] or [L,H,Q], NaN where masked, 0 in heads that are off. */
   values: WireArray;
 }
 
@@ -98,9 +100,9 @@ export interface GridState extends SharedState, MetricState {
   /** Where the tokens come from, while thumbnails are painted. */
   _places?: WirePlaces | null;
   _media?: { pictures: SmallPicture[]; sounds: { seconds: number }[] } | null;
-  /** What the cells show while a word is locked: where it looks in every head, or the maps. */
+  /** What the cells show while a word is locked: what each head does for it, or the maps. */
   cells?: "answers" | "maps";
-  /** Of the locked query, in every head; null without one, and where there are too many numbers. */
+  /** Of the locked query, else of the locked key; null without, and with too many numbers. */
   _rows?: Rows | null;
   /** The families of heads with a tested name. */
   _families?: [head: Head, family: Family][];
