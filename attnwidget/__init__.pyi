@@ -56,6 +56,5 @@ from .widgets.prediction_view.widget import PredictionView as PredictionView
 from .widgets.relation_table import RelationTable as RelationTable
 from .widgets.shared.linking import link as link
 from .widgets.shared.session_options import options as options
-from .widgets.token_lens.widget import TokenLens as TokenLens
 
 __version__: str

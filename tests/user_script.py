@@ -29,7 +29,6 @@ from attnwidget import (
     RelationTable,
     Segment,
     Sentence,
-    TokenLens,
     ablate,
     compare,
     explore,
@@ -70,9 +69,9 @@ def look(folder: Path) -> Explorer:
     model: AttentionModel = load_model("bert-base-uncased", name="my BERT")
     attention: Attention = model.attend(TEXT)
     grid = HeadGrid(attention)
-    lens = TokenLens(attention, tokens=[("query", 7)])
+    words = HeadGrid(attention, tokens=[("query", 7)])
     view = HeadView(attention, highlight=["he"], selected=[(1, 3), (2, 4)], arrangement="beside")
-    link(grid, view, lens)
+    link(grid, view, words)
     grid.selected = [(3, 5)]
     view.tokens = [("query", 7)]
     grid.disabled = [(5, 8), Head(2, 3)]
@@ -81,9 +80,9 @@ def look(folder: Path) -> Explorer:
         print(chosen.layer, chosen.head, chosen.paper_name)
     weights: NDArray[np.float32] = attention.weights(2, 1)
     table: pd.DataFrame = attention.to_frame()
-    print(weights.shape, len(table), attention.top_links(2, 1, 3), lens.heads)
+    print(weights.shape, len(table), attention.top_links(2, 1, 3))
     view.save(folder / "head.pdf", width=480, caption=True, theme="dark")
-    join_figures([view, lens, grid]).save(folder / "figure.svg")
+    join_figures([view, words, grid]).save(folder / "figure.svg")
     save_page(attention, folder / "page.html")
     print(view.code(), view.caption, view.figure(width=480).svg)
     predictions = PredictionView(attention)

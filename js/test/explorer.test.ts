@@ -63,7 +63,6 @@ const state = (change: Partial<ExplorerState> = {}): ExplorerState => ({
   _circle: "",
   grid: "anywidget:1",
   view: "anywidget:2",
-  lens: null,
   head_map: null,
   predictions: null,
   why: null,

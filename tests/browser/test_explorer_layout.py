@@ -16,7 +16,7 @@ from browser.servers import Server
 from browser.settled import settle
 
 pytestmark = pytest.mark.browser
-DETAILS = ("token lens", "map of heads", "predictions", "why", "relations", "arcs")
+DETAILS = ("map of heads", "predictions", "why", "relations", "arcs")
 CELLS = [
     """
 from transformers import BertConfig, BertForMaskedLM
@@ -418,7 +418,7 @@ def test_from_example_to_example_with_the_keyboard_alone(
     keyboard.press("ArrowUp")
     notebook.wait_for_value("explorer.example", "objects")
     # The details, by their list of tabs.
-    root.get_by_role("tab", name="token lens").focus()
+    root.get_by_role("tab", name="map of heads").focus()
     keyboard.press("ArrowLeft")
     expect(root.get_by_role("tab", name="arcs")).to_be_focused()
     notebook.wait_for_value("explorer.tab", "arcs")

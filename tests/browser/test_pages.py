@@ -325,7 +325,7 @@ EDGES = """() => [".attnw-ex-main", "html"].map((name) =>
 def test_a_saved_explorer_fits_a_projector_and_a_phone(
     model: AttentionModel, browser: Browser, tmp_path: Path
 ) -> None:
-    panels = ["grid", "view", "lens"]
+    panels = ["grid", "view", "why"]
     made = Explorer(model, TEXT, panels=panels, atlas=False, treebank=False)
     assert made.wait(120)
     path = write_page(made, tmp_path / "page.html")
@@ -340,7 +340,7 @@ def test_a_saved_explorer_fits_a_projector_and_a_phone(
         seen.page.goto(path.as_uri())
         root = seen.page.locator(".attnw-ex-root")
         root.get_by_role("button", name="more").tap()
-        expect(root.get_by_role("tabpanel", name="token lens")).to_be_visible()
+        expect(root.get_by_role("tabpanel", name="why")).to_be_visible()
         settle(root)
         assert seen.page.evaluate(SMALL) == []
         assert seen.page.evaluate(EDGES)[1] < 3000

@@ -18,7 +18,6 @@ from attnwidget import (
     PredictionView,
     ProbeView,
     RelationTable,
-    TokenLens,
     load_model,
 )
 from attnwidget.demo import demo_treebank
@@ -228,23 +227,20 @@ def test_predictions_are_saved_as_they_are_seen(
     assert_all_alike(desk, widget)
 
 
-LENSES: dict[str, dict[str, object]] = {
-    "from": {"tokens": [("query", 3)], "layer": 1},
-    "to": {"tokens": [("key", 2)], "of": "model", "hidden": ["cls", "sep"]},
-    "sorted": {"tokens": [("query", 2)], "of": "model", "sort": "weight"},
+WORDS: dict[str, dict[str, object]] = {
+    "from": {"tokens": [("query", 3)]},
+    "to": {"tokens": [("key", 2)], "hidden": ["cls", "sep"]},
     "a pair": {"tokens": [("query", 3), ("key", 2)], "unit": "words"},
 }
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("options", only_first_is_fast(LENSES))
-def test_a_lens_is_saved_as_it_is_seen(
+@pytest.mark.parametrize("options", only_first_is_fast(WORDS))
+def test_a_word_in_all_heads_is_saved_as_it_is_seen(
     desk: Desk, inputs: dict[str, Attention], options: str
 ) -> None:
-    for name in ["6 tokens", "122 tokens"]:
-        widget = TokenLens(inputs[name], selected=[(1, 2)], **LENSES[options])
-        assert_all_alike(desk, widget)
-    assert_all_alike(desk, TokenLens(inputs["causal"], **LENSES[options]))
+    for name in ["6 tokens", "122 tokens", "causal"]:
+        assert_all_alike(desk, HeadGrid(inputs[name], selected=[(1, 2)], **WORDS[options]))
 
 
 @pytest.mark.slow

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, expect
 
-from attnwidget import Attention, HeadGrid, HeadView, TokenLens, load_model
+from attnwidget import Attention, HeadGrid, HeadView, load_model
 from browser.axe import AXE, complaints
 from browser.figures import open_menu
 from browser.overflow import overflowing
@@ -19,7 +19,6 @@ pytestmark = pytest.mark.browser
 MENUS = {
     "head_view": ["unit", "scale", "top mass", "renormalise rows"],
     "head_grid": ["unit", "scale", "weight × keys", "label of L1 H3"],
-    "token_lens": ["unit", "scale"],
 }
 WIDTHS = (380, 750, 1070)
 INSIDE = """(menu) => {
@@ -34,7 +33,7 @@ def attention() -> Attention:
 
 
 def page_of(name: str, attention: Attention, folder: Path) -> str:
-    figures = {"head_view": HeadView, "head_grid": HeadGrid, "token_lens": TokenLens}
+    figures = {"head_view": HeadView, "head_grid": HeadGrid}
     figure = figures[name](attention, selected=[(1, 3)])
     return figure.save(folder / f"{name}.html").as_uri()
 

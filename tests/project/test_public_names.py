@@ -113,7 +113,12 @@ def test_a_name_of_another_public_module_is_an_error_that_names_it(
 
 @pytest.mark.parametrize(
     ("name", "replacement"),
-    [("CompareView", "HeadView"), ("LinkedText", "explore"), ("MetricStrip", "HeadGrid")],
+    [
+        ("CompareView", "HeadView"),
+        ("LinkedText", "explore"),
+        ("MetricStrip", "HeadGrid"),
+        ("TokenLens", "HeadGrid"),
+    ],
 )
 def test_a_former_name_is_an_error_that_says_what_to_use(name: str, replacement: str) -> None:
     with pytest.raises(ImportError, match=f"'{name}' was removed: use {replacement}"):

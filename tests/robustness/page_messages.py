@@ -28,7 +28,6 @@ from attnwidget import (
     PredictionView,
     ProbeView,
     RelationTable,
-    TokenLens,
     explore,
     load_model,
 )
@@ -74,7 +73,6 @@ def widgets() -> dict[str, HeadWidget]:
         "matrix": HeadView(attention, 0, 1, mode="matrix"),
         "long": HeadView(model.attend(TEXT, long=True), 0, 1),
         "compare": HeadView(attention, versus=model.attend("w1 w2 w6 w4 w5"), selected=[(0, 1)]),
-        "lens": TokenLens(attention, tokens=[("query", 2)], selected=[(0, 1)]),
         "map": HeadMap.from_positions(np.random.default_rng(0).normal(size=(*shape, 2))),
         "table": RelationTable(relations, min_count=1),
         "arcs": DependencyArcs(model, [SENTENCE, SENTENCE], relations),

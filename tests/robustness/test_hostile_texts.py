@@ -23,7 +23,6 @@ from attnwidget import (
     HeadMap,
     HeadView,
     RelationTable,
-    TokenLens,
     explore,
 )
 from attnwidget.corpus.segmenting import make_segments
@@ -93,7 +92,7 @@ MAKERS: dict[str, Maker] = {
     ),
     "lines": lambda bad: HeadView(attention(bad), 0, 1, tokens=[("query", 1)]),
     "matrix": lambda bad: HeadView(attention(bad), 0, 1, mode="matrix"),
-    "lens": lambda bad: TokenLens(attention(bad), tokens=[("query", 1)], selected=[(0, 1)]),
+    "word": lambda bad: HeadGrid(attention(bad), tokens=[("query", 1)], selected=[(0, 1)]),
     "map": lambda bad: HeadMap.from_positions(
         np.random.default_rng(0).normal(size=(2, 2, 2)), behaviours=[[bad, "b"], ["b", "b"]]
     ),

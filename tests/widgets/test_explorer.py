@@ -143,7 +143,7 @@ def test_metrics_and_distances_are_those_of_the_text(model: AttentionModel) -> N
 def test_given_metrics_are_shown_and_kept(model: AttentionModel) -> None:
     whole = measure(model, make_segments([TEXT, "It is."], model), ["distances"], progress=False)
     explorer = explore(model, TEXT, metrics=whole, treebank=False, atlas=False)
-    assert set(explorer.progress) == {"lens", "head_map", "predictions", "why"}
+    assert set(explorer.progress) == {"head_map", "predictions", "why"}
     explorer.wait(60)
     assert on_page(explorer, "notes") == {} and (explorer.table, explorer.arcs) == (None, None)
     np.testing.assert_array_equal(explorer.head_map.positions, whole["distances"].embed().positions)
@@ -534,7 +534,7 @@ def test_effects_of_many_heads_wait_until_they_are_seen(
     assert explorer.wait() and view.is_estimate is False
     # The grid shows the effects of the next text too, although the tab is closed.
     explorer.grid.metric = "effect on “her” (uniform)"
-    explorer.tab = "lens"
+    explorer.tab = "head_map"
     explorer.text = "The king lost [MASK] crown."
     assert explorer.wait() and view.is_estimate is False
     explorer.grid.metric = "entropy"
@@ -639,7 +639,7 @@ def test_predictions_out_of_sight_follow_the_other_figures(model: AttentionModel
 def test_closed_tabs_follow_another_text_after_the_open_tab(model: AttentionModel) -> None:
     explorer = explore(model, TEXT, treebank=False)
     explorer.wait()
-    explorer.tab = "lens"
+    explorer.tab = "why"
 
     def answered(name: str, trait: str) -> bool:
         """Whether the page got an answer since the last look."""
@@ -648,18 +648,18 @@ def test_closed_tabs_follow_another_text_after_the_open_tab(model: AttentionMode
         figure.comm.sent.clear()
         return sent
 
-    answered("lens", "_lens"), answered("card", "_card")
+    answered("why", "_link"), answered("card", "_card")
     # While this thread holds the lock, no other thread lets the closed tabs answer.
     with explorer._lock:
         before = explorer.head
         explorer.text = "cats and cats and cats ."
         assert explorer.head != before
-        assert answered("lens", "_lens") and not answered("card", "_card")
+        assert answered("why", "_link") and not answered("card", "_card")
         explorer.tab = "card"
         assert answered("card", "_card")
         explorer.text = TEXT
-        assert answered("card", "_card") and not answered("lens", "_lens")
-    assert explorer.wait() and answered("lens", "_lens")
+        assert answered("card", "_card") and not answered("why", "_link")
+    assert explorer.wait() and answered("why", "_link")
     assert explorer.card.head == explorer.head
     explorer.close()
 
@@ -691,10 +691,10 @@ def test_a_page_without_grid_and_view_opens_a_detail_and_holds_no_other_figure(
     model: AttentionModel, tmp_path: Path
 ) -> None:
     pages = {}
-    for name, panels in (("none", []), ("lens", ["predictions", "lens"])):
+    for name, panels in (("none", []), ("why", ["why", "predictions"])):
         explorer = explore(model, TEXT, treebank=False, atlas=False, panels=panels)
         assert explorer.wait()
-        assert explorer.tab == ("lens" if panels else None)
+        assert explorer.tab == ("predictions" if panels else None)
         explorer.save(tmp_path / f"{name}.html")
         pages[name] = (tmp_path / f"{name}.html").read_text("utf-8")
         explorer.close()
@@ -708,4 +708,4 @@ def test_a_page_without_grid_and_view_opens_a_detail_and_holds_no_other_figure(
         ]
         for name, page in pages.items()
     }
-    assert held == {"none": ["explorer"], "lens": ["explorer", "token_lens", "prediction_view"]}
+    assert held == {"none": ["explorer"], "why": ["explorer", "prediction_view", "link_view"]}

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import traitlets
 
-from attnwidget import Attention, AttentionModel, HeadView, TokenLens, link, load_model
+from attnwidget import Attention, AttentionModel, HeadGrid, HeadView, link, load_model
 from attnwidget.widgets.explorer.widget import explore
 from attnwidget.widgets.head_view.generation_steps import RIVALS
 from fixtures import zoo
@@ -73,12 +73,12 @@ def test_the_caption_names_the_step_of_the_locked_query(written: Attention) -> N
 
 
 def test_linked_figures_follow_the_step(written: Attention) -> None:
-    view, lens = HeadView(written, 1, 2), TokenLens(written)
-    both = link(view, lens)
+    view, grid = HeadView(written, 1, 2), HeadGrid(written)
+    both = link(view, grid)
     first = on_page(view, "steps")["first"]
     from_page(view, {"tokens": [["query", first + 2]]})
-    assert lens.query == first + 2
-    assert lens.values is not None and lens.values.shape == (4, len(written.tokens))
+    rows = on_page(grid, "rows")
+    assert (rows["of"], rows["values"]["shape"]) == (first + 2, [2, 4, len(written.tokens)])
     both.unlink()
 
 

@@ -17,7 +17,6 @@ from attnwidget import (
     HeadGrid,
     HeadMap,
     HeadView,
-    TokenLens,
     explore,
     link,
 )
@@ -112,8 +111,6 @@ def test_captions_and_code_have_labels(attention: Attention) -> None:
     assert 'labels={(1, 3): "pronoun"}' in grid.code()
     view = HeadView(attention, selected=selected, labels=labels)
     assert view.caption.head == name
-    lens = TokenLens(attention, selected=selected, labels=labels, tokens=[("query", 7)])
-    assert f"selected: {name}" in lens.caption.notes
     positions = np.random.default_rng(0).normal(size=(6, 12, 2))
     head_map = HeadMap.from_positions(positions, selected=selected, labels=labels)
     assert head_map.caption.head == name

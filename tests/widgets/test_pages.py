@@ -34,7 +34,6 @@ from attnwidget.widgets.pages.write_page import write_page
 from attnwidget.widgets.prediction_view.widget import PredictionView
 from attnwidget.widgets.relation_table import RelationTable
 from attnwidget.widgets.shared.head_widget import HeadWidget
-from attnwidget.widgets.token_lens.widget import TokenLens
 from attnwidget.words.coreference import probe_coreference
 from attnwidget.words.coreference_results import CoreferenceAccuracies
 from attnwidget.words.relations import (
@@ -128,7 +127,6 @@ def test_every_kind_of_figure_has_a_page_and_stays_as_it_is(
     widgets: dict[str, HeadWidget] = {
         "head_grid": HeadGrid(attention, metrics=strongest, metric="strongest", sort="all"),
         "head_view": HeadView(attention, layer=3, head=5),
-        "token_lens": TokenLens(attention, tokens=[("query", 3)], selected=[(3, 5)]),
         "head_map": HeadMap.from_positions(np.zeros((6, 12, 2))),
         "relation_table": RelationTable(relations, search="det"),
         "dependency_arcs": DependencyArcs(model, SENTENCES, relations, sentence=1),

@@ -18,7 +18,6 @@ from attnwidget import (
     Head,
     HeadGrid,
     HeadView,
-    TokenLens,
     explore,
     link,
 )
@@ -154,10 +153,10 @@ def test_a_view_keeps_its_window_its_locks_and_its_mode(model: AttentionModel) -
     assert view.window is None
 
 
-def test_a_lens_names_the_edit(attention: Attention) -> None:
-    lens = TokenLens(attention, tokens=[("query", 7)])
-    lens.disabled = [(1, 3)]
-    assert lens.tokens == [("query", 7)] and "without L1 H3 (uniform)" in lens.caption.text()
+def test_cells_that_answer_for_a_word_name_the_edit(attention: Attention) -> None:
+    grid = HeadGrid(attention, tokens=[("query", 7)])
+    grid.disabled = [(1, 3)]
+    assert grid.tokens == [("query", 7)] and "without L1 H3 (uniform)" in grid.caption.text()
 
 
 def test_what_the_model_refuses_is_said_and_goes_back(attention: Attention) -> None:
@@ -200,7 +199,7 @@ def test_switching_heads_off_needs_one_pass_and_one_computation_per_figure(
 ) -> None:
     grid = explorer.grid
     view = explorer.view
-    lens = explorer.lens
+    why = explorer.why
     this_thread = threading.get_ident()
     compute = ComputedTraits._compute_stale
     drawn: list[ComputedTraits] = []
@@ -222,7 +221,7 @@ def test_switching_heads_off_needs_one_pass_and_one_computation_per_figure(
             drawn_in_background.clear()
             start.disabled = heads
             assert reads.call_count == bool(heads)
-            for figure in (grid, view, lens):
+            for figure in (grid, view, why):
                 # A measurement in the background that reads a stale figure computes it instead.
                 computed = drawn.count(figure) or min(1, drawn_in_background.count(figure))
                 assert computed == 1, type(figure).__name__

@@ -19,7 +19,6 @@ from attnwidget import (
     AttentionModel,
     HeadGrid,
     HeadView,
-    TokenLens,
     explore,
     link,
     load_model,
@@ -229,16 +228,16 @@ def test_it_opens_on_the_head_that_changed_most(pair: tuple[Attention, Attention
 def test_tokens_are_linked_only_where_axes_are_the_same(
     pair: tuple[Attention, Attention], tuned: AttentionModel
 ) -> None:
-    lens = TokenLens(pair[0])
+    single = HeadGrid(pair[0])
     same = HeadView(pair[0], versus=tuned.attend(ONE))
     differs = HeadView(pair[0], versus=pair[1])
-    with link(lens, same), link(lens, differs):
-        lens.tokens = [("query", 3)]
+    with link(single, same), link(single, differs):
+        single.tokens = [("query", 3)]
         assert same.tokens == [("query", 3)] and differs.tokens == []
         differs.tokens = [("query", 5)]
-        assert lens.tokens == [("query", 3)]
+        assert single.tokens == [("query", 3)]
         differs.selected = [(4, 4)]
-        assert lens.head == same.head == differs.head
+        assert single.head == same.head == differs.head
 
 
 def test_what_cannot_be_compared_is_refused(

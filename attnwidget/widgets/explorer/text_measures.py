@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -25,9 +24,7 @@ from attnwidget.widgets.prediction_view.shown_question import (
 )
 from attnwidget.widgets.prediction_view.widget import PredictionView
 from attnwidget.widgets.shared.background import Background, Job
-from attnwidget.widgets.shared.head_widget import HeadWidget
 from attnwidget.widgets.shared.metric_table import Metrics
-from attnwidget.widgets.token_lens.widget import TokenLens
 
 _NO_MAPS = "Distances between heads need whole maps, and a long input has none: shorten the text."
 _ALONE = "of this {} alone"
@@ -39,7 +36,7 @@ _KEPT = 16
 
 
 class TextMeasures:
-    """The panels of the shown text: of heads for a word, metrics, distances, predictions, links.
+    """The panels of the shown text: metrics, distances, predictions, links.
 
     Args:
         explorer: The explorer.
@@ -187,9 +184,8 @@ class TextMeasures:
         explorer = self._explorer
         attention = explorer.attention
         names = list(OF_TEXT)
-        for name in ("lens", "why"):
-            if getattr(explorer, name) is not None:
-                names.remove(name)
+        if explorer.why is not None:
+            names.remove("why")
         if self._figures.is_linked("predictions") or not can_be_asked(attention):
             names.remove("predictions")
         if self._given_distances is not None and explorer.head_map is not None:
@@ -205,8 +201,7 @@ class TextMeasures:
 
     def _job(self, attention: Attention, names: list[str], key: object) -> Job:
         known = self._known.get(key) if key is not None else None
-        yield partial(self._add, "lens", TokenLens, attention)
-        yield partial(self._add, "why", LinkView, attention)
+        yield partial(self._add_links, attention)
         if "predictions" in names:
             self._ask_first(attention)
             yield partial(self._show_predictions, attention)
@@ -227,15 +222,12 @@ class TextMeasures:
         """Whether an attention is still the one to show."""
         return attention is self._explorer.attention and not self._background.closed
 
-    def _add(
-        self, name: str, make: Callable[[Attention], HeadWidget], attention: Attention
-    ) -> None:
-        """Add a figure that needs no measurement, if its panel is empty."""
+    def _add_links(self, attention: Attention) -> None:
+        """Add the figure of reasons, which needs no measurement, if its panel is empty."""
         with self._explorer.together():
-            if getattr(self._explorer, name) is None and self._is_shown(attention):
-                # Link the panel first, so that the page shows the locked words at once.
-                self._figures.adopt(name, make(attention))
-            self._status.measured(name)
+            if self._explorer.why is None and self._is_shown(attention):
+                self._figures.adopt("why", LinkView(attention))
+            self._status.measured("why")
 
     def _ask_first(self, attention: Attention) -> None:
         """Ask the model what the figure of predictions asks when it opens.

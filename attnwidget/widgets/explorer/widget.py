@@ -176,7 +176,7 @@ def explore(
 class Explorer(BackgroundAnswers, ExplorerFigure):
     """A text with examples, one row of controls, and linked figures. See `explore`.
 
-    `grid`, `view`, `lens`, `head_map`, `why`, `card`, `table` and `arcs` are widgets with
+    `grid`, `view`, `head_map`, `why`, `card`, `table` and `arcs` are widgets with
     options, for example `explorer.view.mode = "matrix"`. `grid` and `view` exist from the start.
     All further figures are None until the page shows the grid and the view and the measurements are
     done; `table` and `arcs` stay None without a treebank, and `card` without an atlas. Assign

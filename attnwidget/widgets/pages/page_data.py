@@ -16,7 +16,6 @@ _FIRST = (
     "explorer",
     "head_grid",
     "head_view",
-    "token_lens",
     "head_map",
     "relation_table",
     "dependency_arcs",

@@ -8,7 +8,6 @@ import type { Head, Model, RenderContext, SharedState } from "../shared/types.js
 export const PANELS = [
   "grid",
   "view",
-  "lens",
   "head_map",
   "predictions",
   "why",
@@ -105,7 +104,6 @@ export interface ExplorerContext extends RenderContext<ExplorerState> {
 export const TITLES: Record<Panel, string> = {
   grid: "all heads",
   view: "one head",
-  lens: "token lens",
   head_map: "map of heads",
   predictions: "predictions",
   why: "why",

@@ -20,7 +20,6 @@ import {
 } from "../shared/labels.js";
 import { counted } from "../shared/numbers.js";
 import { type Drawn, type DrawPicture, FONT, Sheet } from "../shared/picture/sheet.js";
-import { drawPicture as lens } from "../token_lens/picture.js";
 import { answersHeight, paintAnswers } from "./answers_paint.js";
 import { type ExplorerState, NO_PANELS, PANELS, type Panel, TITLES } from "./explorer_types.js";
 import { afterName, askedOf, type Guess, guessOf } from "./sentence/guess.js";
@@ -38,7 +37,6 @@ type Whole = ExplorerState & {
 const FIGURES: Record<Panel, DrawPicture<never>> = {
   grid,
   view,
-  lens,
   head_map: headMap,
   predictions,
   why,
