@@ -78,7 +78,6 @@ function screenOf(
     hidden?: ("cls" | "sep")[];
     pointed?: Screen["pointed"];
     peeked?: Peeked | null;
-    renormalise?: boolean;
   } = {},
 ): Screen {
   const { selected = [0, 0, "self"], tokens = [], disabled = [], hidden = [] } = change;
@@ -112,7 +111,6 @@ function screenOf(
     }),
     view: viewState({
       ...shared,
-      renormalise: change.renormalise ?? false,
       _axes: AXES,
       _stacks: [STACK],
       _map: {

@@ -76,7 +76,7 @@ test("the smallest weights that are lines are Python's, whatever is hidden", () 
     const ofStack = { stack: "self", unit: "tokens" };
     const axes = { ...ofStack, query: axis(queries, []), key: axis(keys, [[0, "cls"]]) };
     for (const hidden of [[], ["cls" as const]]) {
-      const choice = { hidden, sentences: "all", renormalise: false } as const;
+      const choice = { hidden, sentences: "all" } as const;
       const drawn = visibleMap(map, axes, {
         ...choice,
         hidden,

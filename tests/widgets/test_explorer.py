@@ -405,7 +405,6 @@ def test_the_code_restores_the_view_exactly(model: AttentionModel) -> None:
     explorer.grid.filter = (0.5, 2.5)
     explorer.grid.sort = "rows"
     explorer.view.mode = "matrix"
-    explorer.view.top_mass = 0.6
     explorer.view.highlight = ["captain"]
     explorer.table.sort = "gain"
     explorer.arcs.sentence = 7

@@ -294,12 +294,12 @@ def test_locked_tokens_are_shown(attention: Attention) -> None:
 def test_unknown_options_get_a_hint(attention: Attention) -> None:
     with pytest.raises(TypeError, match="did you mean 'selected'"):
         HeadGrid(attention, select=[(0, 0)])
-    with pytest.raises(TypeError, match="did you mean 'top_mass'"):
-        HeadView(attention, topmass=0.5)
+    with pytest.raises(TypeError, match="did you mean 'of_two'"):
+        HeadView(attention, oftwo="first")
     with pytest.raises(TypeError, match=r"has no option 'xyzzy'; options: ") as refused:
         HeadView(attention, xyzzy=1)
     offered = str(refused.value).partition("options: ")[2].split(", ")
-    assert {"selected", "mode", "top_mass"} <= set(offered)
+    assert {"selected", "mode", "arrangement"} <= set(offered)
     assert not set(offered) & set(anywidget.AnyWidget.class_trait_names())
 
 

@@ -94,22 +94,9 @@ class HeadView(TokenSize, LongInputFigure):
         "row painted on the picture or the sound that the tokens come from (opens where the keys "
         "have places).",
     ).tag(sync=True, option=True)
-    token_layout = traitlets.Enum(
-        ["vertical", "horizontal"],
-        "vertical",
-        help="Tokens of lines in two columns, or as text in two rows: queries above, keys below "
-        '("horizontal"; right-to-left texts begin at the right). Long inputs and heads side by '
-        "side stay in columns, and the figure says so.",
-    ).tag(sync=True, option=True)
     window = WindowTrait(
         help="The part of a matrix in sight, as (query from, query to, key from, key to) with ends "
         "excluded, counted before anything is hidden; None shows all."
-    ).tag(sync=True, option=True)
-    top_mass = traitlets.Float(
-        1.0, min=0.0, max=1.0, help="Show the strongest lines that make up this share of each row."
-    ).tag(sync=True, option=True)
-    renormalise = traitlets.Bool(
-        False, help="Make rows sum to 1 again after tokens are hidden; the figure says so."
     ).tag(sync=True, option=True)
     sentences = traitlets.Enum(
         ["all", "aa", "ab", "ba", "bb"],
