@@ -192,9 +192,10 @@ def test_the_table_sorts_searches_and_chooses(
     head = best.loc["det"]
     share = f"{100 * head['accuracy']:.0f} % of 3 words"
     expect(table.locator(".attnw-rel-readout")).to_contain_text(share)
-    table.get_by_role("searchbox").fill("nsubj")
-    expect(table.get_by_role("row").filter(has_text="nsubj")).to_have_count(1)
-    expect(table.get_by_role("row").filter(has_text="case")).to_have_count(0)
+    table.get_by_role("spinbutton").fill("2")
+    expect(table.get_by_role("row").filter(has_text=re.compile(r"^det\d"))).to_have_count(1)
+    table.get_by_role("spinbutton").fill("2000")
+    expect(table).to_contain_text("No relation is left")
 
 
 @pytest.mark.slow

@@ -316,10 +316,10 @@ def relations() -> RelationAccuracies:
 
 
 TABLES: dict[str, dict[str, object]] = {
-    # Rows that a picture has too: it leaves out the row of all words, and draws no map of them.
-    "some rows": {"search": "s", "relation": "case", "selected": [(3, 8), (1, 2)]},
-    "wishes": {"search": "o", "significant": True, "sort": "accuracy", "relation": "obl"},
-    "empty": {"search": "zz", "relation": "det"},
+    # A picture has the row of all words only where it has no other row.
+    "a row": {"min_count": 100, "relation": "case", "selected": [(3, 8), (1, 2)]},
+    "wishes": {"min_count": 100, "sort": "accuracy", "relation": "obl"},
+    "empty": {"min_count": 2000, "relation": "det"},
 }
 
 

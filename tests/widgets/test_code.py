@@ -159,7 +159,7 @@ def test_code_of_figures_that_open_on_the_best_head_names_other_heads() -> None:
     given = {"sentences": [SENTENCE], "accuracies": found}
     for selected in ([(3, 3)], []):
         assert_same(DependencyArcs(model, [SENTENCE], found, selected=selected), **given)
-    arcs = DependencyArcs(model, [SENTENCE], relation="obj", threshold=0.25)
+    arcs = DependencyArcs(model, [SENTENCE], relation="obj")
     assert_same(arcs, sentences=[SENTENCE])
     assert_same(RelationTable(found, min_count=1, relation="obj"), accuracies=found)
     words = ["The", "captain", "told", "his", "men", "that", "he", "would", "not", "leave", "."]

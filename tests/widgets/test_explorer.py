@@ -408,7 +408,6 @@ def test_the_code_restores_the_view_exactly(model: AttentionModel) -> None:
     explorer.view.highlight = ["captain"]
     explorer.table.sort = "gain"
     explorer.arcs.sentence = 7
-    explorer.arcs.threshold = 0.25
     again = shown_by(explorer.code())
     assert again.wait(60) and choices(again) == choices(explorer)
     assert again.grid.passing == explorer.grid.passing

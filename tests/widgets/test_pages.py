@@ -128,7 +128,7 @@ def test_every_kind_of_figure_has_a_page_and_stays_as_it_is(
         "head_grid": HeadGrid(attention, metrics=strongest, metric="strongest", sort="all"),
         "head_view": HeadView(attention, layer=3, head=5),
         "head_map": HeadMap.from_positions(np.zeros((6, 12, 2))),
-        "relation_table": RelationTable(relations, search="det"),
+        "relation_table": RelationTable(relations, sort="relation"),
         "dependency_arcs": DependencyArcs(model, SENTENCES, relations, sentence=1),
         "coreference_view": CoreferenceView(coreference, document=1),
         "prediction_view": predictions,
@@ -158,7 +158,7 @@ def test_every_kind_of_figure_has_a_page_and_stays_as_it_is(
     held = figures(tmp_path / "head_grid.html")["head_grid"]
     assert held["state"]["sort"] == "all" and held["own"]["metrics"][0]["titles"] == ["strongest"]
     held = figures(tmp_path / "relation_table.html")["relation_table"]
-    assert held["state"]["search"] == "det"
+    assert held["state"]["sort"] == "relation"
     held = figures(tmp_path / "prediction_view.html")["prediction_view"]
     assert held["remark"] == "as they were when it was saved: a page has no model to be asked again"
     assert held["state"]["_predictions"]["off"] == [[1, 8, "self"]]
