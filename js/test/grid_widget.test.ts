@@ -74,7 +74,6 @@ function state(change: Partial<GridState> = {}): GridState {
     sort: "none",
     descending: true,
     filter: null,
-    outside: "dim",
     _metrics: null,
     _source: { model: "BertModel", note: "weights only", loss: "" },
     _quantities: ["weights"],
@@ -639,22 +638,22 @@ test("sorted heads are selected by what they are, not by where they stand", asyn
   );
 });
 
-test("heads outside the filter can be removed; an empty place cannot be selected", async () => {
+test("the place of a layer without attention has no head, and cannot be selected", async () => {
   const { model, find, press } = await show({
+    _stacks: [{ ...info("self", 4, 6), without_attention: [0] }],
     _metrics: METRICS,
     metric: "entropy",
     filter: [1, 3],
-    outside: "remove",
   });
-  expect(find("[role=gridcell]").getAttribute("aria-label")).toBe("no head: filtered out");
+  expect(find("[role=gridcell]").getAttribute("aria-label")).toBe("no head");
   await press("Enter");
   expect(model.sent).toEqual([]);
   expect(find(".attnw-grid-caption").textContent).toContain(
-    "3 of 24 heads have 1 to 3, the others removed",
+    "3 of 24 heads have 1 to 3, the others dimmed",
   );
   model.fromKernel({ sort: "all" });
   await frame();
-  expect(find("canvas.attnw-grid").dataset.layout).toContain('"rows":1,"cols":6');
+  expect(find("canvas.attnw-grid").dataset.layout).toContain('"rows":3,"cols":6');
 });
 
 test("the ends of the range push each other, and the whole range is no filter", async () => {

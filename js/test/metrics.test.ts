@@ -24,8 +24,6 @@ type Wish = Parameters<typeof orderHeads>[3];
 const wish = (change: Partial<Wish> = {}): Wish => ({
   sort: "none",
   descending: true,
-  filter: null,
-  outside: "dim",
   ...change,
 });
 // Two layers of three heads.
@@ -33,7 +31,7 @@ const own = metric(1, 3, 2, 6, 4, 3);
 
 describe("order", () => {
   test("without a metric heads stand in their own places, whatever is wished", () => {
-    const order = orderHeads(2, 3, undefined, wish({ sort: "all", outside: "remove" }));
+    const order = orderHeads(2, 3, undefined, wish({ sort: "all" }));
     expect(order).toEqual({ sort: "none", rows: 2, cols: 3, heads: [0, 1, 2, 3, 4, 5] });
   });
 
@@ -50,23 +48,15 @@ describe("order", () => {
     expect(cellOf(order, [0, 0])).toEqual([1, 2]);
   });
 
-  test("heads outside the filter stay in their places or leave gaps", () => {
-    const filter: [number, number] = [2.5, 4];
-    expect(orderHeads(2, 3, own, wish({ filter })).heads).toEqual([0, 1, 2, 3, 4, 5]);
-    const removed = orderHeads(2, 3, own, wish({ filter, outside: "remove" }));
-    expect(removed.heads).toEqual([-1, 1, -1, -1, 4, 5]);
-    expect(headIn(removed, [0, 0])).toBeUndefined();
-    expect(cellOf(removed, [1, 0])).toBeUndefined();
-  });
-
-  test("sorted rows keep their layers, all heads close up", () => {
-    const gone = { outside: "remove", filter: [3.5, 9] as [number, number] } as const;
-    const rows = orderHeads(2, 3, own, wish({ sort: "rows", ...gone }));
-    expect([rows.rows, rows.heads]).toEqual([2, [-1, -1, -1, 3, 4, -1]]);
-    const all = orderHeads(2, 3, own, wish({ sort: "all", ...gone }));
-    expect([all.rows, all.heads]).toEqual([1, [3, 4, -1]]);
-    const none = orderHeads(2, 3, own, wish({ sort: "all", outside: "remove", filter: [7, 9] }));
-    expect([none.rows, none.heads]).toEqual([0, []]);
+  test("layers without attention have no heads; sorted rows keep them, all heads close up", () => {
+    const placed = orderHeads(2, 3, own, wish({}), [0]);
+    expect(placed.heads).toEqual([-1, -1, -1, 3, 4, 5]);
+    expect(headIn(placed, [0, 0])).toBeUndefined();
+    expect(cellOf(placed, [0, 0])).toBeUndefined();
+    const rows = orderHeads(2, 3, own, wish({ sort: "rows" }), [0]);
+    expect([rows.rows, rows.heads]).toEqual([2, [-1, -1, -1, 3, 4, 5]]);
+    const all = orderHeads(2, 3, own, wish({ sort: "all" }), [0]);
+    expect([all.rows, all.heads]).toEqual([1, [3, 4, 5]]);
   });
 
   test("the ends of a filter belong to it, in float32", () => {

@@ -147,7 +147,6 @@ describe("quantities of a grid", () => {
       sort: "none",
       descending: true,
       filter: null,
-      outside: "dim",
       _metrics: null,
       quantity: "weights",
       _thumbnails: thumbnails("weights", 0.5),

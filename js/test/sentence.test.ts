@@ -43,7 +43,7 @@ const axis = (text: string[], special: string[]): Axis => ({
 });
 const AXIS = axis(WORDS, SPECIAL);
 const AXES: Axes = { stack: "self", unit: "words", query: AXIS, key: AXIS };
-const ORDER = { sort: "none", descending: true, filter: null, outside: "dim" } as const;
+const ORDER = { sort: "none", descending: true, filter: null } as const;
 const LAYERS = 2;
 const HEADS = 3;
 const STACK = {

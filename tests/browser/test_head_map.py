@@ -129,8 +129,8 @@ def test_no_violations_in_either_theme(in_lab: OpenNotebook) -> None:
     notebook.run_in_kernel("grid.filter = (0.1, 0.9); grid.sort = 'rows'; grid.selected = [(2, 3)]")
     roots = notebook.page.locator(".attnw-root")
     expect(roots.nth(1)).to_contain_text("L2 H3")
-    for color, theme in [("behaviour", "dark"), ("layer", "light")]:
-        notebook.run_in_kernel(f"head_map.color = {color!r}")
+    for behaviours, theme in [("head_map.behaviours", "dark"), ("None", "light")]:
+        notebook.run_in_kernel(f"head_map.behaviours = {behaviours}")
         notebook.use_theme(theme)
         for index in range(2):
             expect(roots.nth(index)).to_have_attribute("data-theme", theme)

@@ -148,8 +148,6 @@ def test_measurements_are_named_and_not_written() -> None:
     given = {"positions": positions, "behaviours": labels}
     plane = HeadMap.from_positions(positions, labels, note="by hand", selected=[(1, 2)])
     assert_same(plane, **given)
-    plane = HeadMap.from_positions(positions, labels, color="layer")
-    assert 'color="layer"' in assert_same(plane, **given)
 
 
 @pytest.mark.slow

@@ -170,10 +170,10 @@ def test_metrics_of_a_stack_that_is_gone_are_named() -> None:
 def test_the_page_chooses_sorts_and_filters() -> None:
     grid = HeadGrid(attention(), metrics=METRICS)
     from_page(grid, {"metric": "entropy", "filter": None})
-    from_page(grid, {"sort": "all", "descending": False, "outside": "remove"})
+    from_page(grid, {"sort": "all", "descending": False})
     from_page(grid, {"filter": [9.5, 11]})
     assert (grid.metric, grid.sort, grid.descending) == ("entropy", "all", False)
-    assert (grid.filter, grid.outside) == ((9.5, 11.0), "remove")
+    assert grid.filter == (9.5, 11.0)
     assert grid.passing == [Head(2, 2), Head(2, 3)]
 
 
@@ -203,7 +203,6 @@ def test_the_ends_of_a_filter_belong_to_it_in_float32_as_on_the_page() -> None:
     [
         ("metric", "entrophy", "one of 'entropy', 'to \\[SEP\\]', 'constant', got 'entrophy'"),
         ("sort", "layer", "'none'"),
-        ("outside", "hide", "'dim'"),
         ("filter", (1, 0), r"\(smallest, largest\)"),
         ("filter", 3, r"\(smallest, largest\)"),
         ("filter", (np.nan, 1), r"\(smallest, largest\)"),

@@ -59,12 +59,9 @@ class MetricChoice(StackChoice):
     )
     filter = traitlets.Any(
         None,
-        help="Smallest and largest value of the metric, both included, that a head may have; "
-        "None for any. Another metric starts without.",
+        help="Smallest and largest value of the metric, both included, that a head may have, "
+        "others are dimmed; None for any. Another metric starts without.",
     ).tag(sync=True, option=True, of_metric=True, set_last=True)
-    outside = traitlets.Enum(
-        ["dim", "remove"], "dim", help="What becomes of heads outside the filter."
-    ).tag(sync=True, option=True, of_metric=True)
 
     # Note of the caption about metrics of another model, until the figure shows a new attention.
     _left_out = traitlets.Unicode()

@@ -83,7 +83,7 @@ export function describe(
   edit = "",
   label = "",
 ) {
-  if (!head) return "no head: filtered out";
+  if (!head) return "no head";
   const what = pair && /^[+−]/.test(pair.weight) ? "largest difference" : "strongest";
   const most = pair && `${what} ${pair.query} to ${pair.key} ${pair.weight}`;
   const parts = [
@@ -118,7 +118,7 @@ export function metricText(metric: Metric | undefined, head: Cell, heads: number
 
 /** What a caption says of the metric: its bars, the order and the filter. */
 function metricNotes(metric: Metric, order: Order, state: GridState): string[] {
-  const { filter, outside, descending, _metrics_of: of = "", _source: source } = state;
+  const { filter, descending, _metrics_of: of = "", _source: source } = state;
   const [low, high] = barRange(metric);
   const notes = [`bars: ${metric.title}, ${figures(low)} to ${figures(high)}`];
   const shown = state.selected.at(-1);
@@ -136,8 +136,8 @@ function metricNotes(metric: Metric, order: Order, state: GridState): string[] {
   if (filter) {
     const kept = metric.values.reduce((n, value) => n + (passes(value, filter) ? 1 : 0), 0);
     const [from, to] = filter.map(figures);
-    const others = `the others ${outside === "dim" ? "dimmed" : "removed"}`;
-    notes.push(`${kept} of ${metric.values.length} heads have ${from} to ${to}, ${others}`);
+    const share = `${kept} of ${metric.values.length} heads have ${from} to ${to}`;
+    notes.push(`${share}, the others dimmed`);
   }
   return notes;
 }
@@ -360,7 +360,9 @@ export function tableOf(scene: Scene): Table {
     stack === maps.stack && layer < rows && head < cols ? [layer * cols + head] : [],
   );
   const others = metric
-    ? orderHeads(rows, cols, metric, { ...state, sort: "all", outside: "remove" }).heads
+    ? orderHeads(rows, cols, metric, { ...state, sort: "all" }).heads.filter((head) =>
+        passes(metric.values[head] ?? Number.NaN, state.filter),
+      )
     : [...maxima.keys()].sort((a, b) => Math.abs(maxima[b] ?? 0) - Math.abs(maxima[a] ?? 0));
   const picked = [...new Set([...chosen, ...off, ...others.filter((head) => head >= 0)])];
   const listed = picked.slice(0, MOST_ROWS);

@@ -132,7 +132,6 @@ export const WATCHED: (keyof GridState)[] = [
   "sort",
   "descending",
   "filter",
-  "outside",
   "_thumbnails",
   "thumbnail",
   "_placed_on",
