@@ -65,7 +65,7 @@ const SYSTEM = {
 };
 
 /** How light a computed colour is, 0 to 1; undefined where it is mostly transparent. */
-function luminance(colour: string): number | undefined {
+export function luminance(colour: string): number | undefined {
   const [values = "", alpha] = colour.replace(/^[a-z]+\((srgb )?/i, "").split("/");
   const numbers = values.match(/-?[\d.]+(e-?\d+)?/g)?.map(Number) ?? [];
   const opacity = alpha !== undefined ? Number.parseFloat(alpha) : (numbers[3] ?? 1);
