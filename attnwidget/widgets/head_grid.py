@@ -222,7 +222,7 @@ class HeadGrid(MetricChoice, Versus):
         if isinstance(self.versus, Attention):
             other = self.versus.stacks[self.stack]
             if other.query != axes.query or other.key != axes.key:
-                # A token of one input is not a token of the other.
+                # The two inputs have different tokens.
                 return None
         return painted_token(self.attention, self.stack, self.unit, self.tokens)
 
@@ -409,7 +409,7 @@ class HeadGrid(MetricChoice, Versus):
         self._families = families
 
     def note_metrics(self, note: str) -> None:
-        """Say in the caption what the metrics were measured on, such as "of this text alone"."""
+        """Add a note about the metrics to the caption, such as "of this text alone"."""
         self._metrics_note = note
 
     def page_part(self) -> Part:

@@ -37,7 +37,7 @@ function cut(pen: Pen, text: string, room: number): string {
   return letters.join("");
 }
 
-/** The visible weights of a word in one head, a column for each other word. */
+/** The visible weights of a word in a head: each other word has a column. */
 function stripOf(row: Float32Array, shown: number[], table: Uint32Array): Raster {
   const at = transfer("absolute");
   const words = Uint32Array.from(shown, (other) => {

@@ -97,7 +97,7 @@ export function describe(
   return parts.filter(Boolean).join(", ");
 }
 
-/** The relative error of sums in float32: equal values that differ by it have one rank. */
+/** The relative error of sums in float32, by which values of one rank may differ. */
 const ROUNDING = 1e-6;
 
 /** The value of a head, and its rank among all heads of the stack; rank 1 is the largest value. */
@@ -154,7 +154,7 @@ const comparedName = ({ _compared: names = [], of_two: of }: GridState) =>
 export const ofTwoText = (of: OfTwo, names: string[] = []) =>
   ({ difference: "A − B", first: `A: ${names[0]}`, second: `B: ${names[1]}` })[of];
 
-/** The colour bar, the values under it, and what stands beside it. */
+/** The colour bar, the values under it, and the words beside it. */
 export function legendOf(scene: Scene) {
   const { state } = scene;
   const { maps, scale, end, rows, table } = coloursOf(scene);

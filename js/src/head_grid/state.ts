@@ -64,7 +64,7 @@ export interface Thumbnails extends Partial<Edited> {
   row?: WireRow | null;
 }
 
-/** The values of one query to all keys in every head, or of all queries to one key. */
+/** The row of a query, or the column of a key, in every head. */
 export interface Rows {
   stack: string;
   unit: string;

@@ -61,7 +61,8 @@ function countField(model: Model<TableState>) {
   const blur = ({ currentTarget }: Event) => {
     (currentTarget as HTMLInputElement).value = String(model.get("min_count"));
   };
-  return html`<label>at least <input type="number" min="1" step="1" .value=${String(model.get("min_count"))}
+  const value = String(model.get("min_count"));
+  return html`<label>at least <input type="number" min="1" step="1" .value=${value}
       @input=${count} @blur=${blur}> words</label>`;
 }
 
