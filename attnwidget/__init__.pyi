@@ -50,15 +50,11 @@ from .widgets.explorer.widget import Explorer as Explorer
 from .widgets.explorer.widget import explore as explore
 from .widgets.head_grid import HeadGrid as HeadGrid
 from .widgets.head_map import HeadMap as HeadMap
-from .widgets.head_view.compare_view import CompareView as CompareView
 from .widgets.head_view.widget import HeadView as HeadView
 from .widgets.link_view.widget import LinkView as LinkView
-from .widgets.linked_text import LinkedText as LinkedText
-from .widgets.metric_strip import MetricStrip as MetricStrip
 from .widgets.prediction_view.widget import PredictionView as PredictionView
 from .widgets.relation_table import RelationTable as RelationTable
 from .widgets.shared.linking import link as link
 from .widgets.shared.session_options import options as options
-from .widgets.token_lens.widget import TokenLens as TokenLens
 
 __version__: str

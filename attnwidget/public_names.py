@@ -16,6 +16,14 @@ import lazy_loader
 _ROOT = Path(__file__).parent
 _TOOLS = ("typing", __name__)
 
+#: Former public names, and the call that does the same now.
+_FORMER = {
+    "CompareView": "HeadView(attention, versus=other)",
+    "LinkedText": "explore(model, text), whose sentence locks words in all figures",
+    "MetricStrip": "HeadGrid(attention, metrics=result), which prints value and rank of a head",
+    "TokenLens": "HeadGrid(attention, tokens=[('query', 7)]), or attention.of_token('query', 7)",
+}
+
 
 def attach_names(
     package: str, file: str, *defined: str
@@ -52,7 +60,7 @@ def attach_names(
 def refuse_names(package: str) -> Callable[[str], object]:
     """Return `__getattr__` of a public module whose names are all loaded.
 
-    Its error names the public module that has the name.
+    Its error names the public module that has the name, or what replaced a former name.
 
     Args:
         package: `__name__` of the module.
@@ -62,6 +70,8 @@ def refuse_names(package: str) -> Callable[[str], object]:
         if name in (homes := public_homes()):
             # `from package import name` replaces the text of an AttributeError by its own.
             raise ImportError(f"{package} has no {name!r}: import it from {homes[name]!r}")
+        if name in _FORMER:
+            raise ImportError(f"{name!r} was removed: use {_FORMER[name]}")
         raise AttributeError(f"module {package!r} has no attribute {name!r}")
 
     return refuse_name

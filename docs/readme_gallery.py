@@ -10,7 +10,6 @@ from pathlib import Path
 from PIL import Image
 
 from attnwidget import (
-    CompareView,
     DependencyArcs,
     HeadGrid,
     HeadView,
@@ -50,7 +49,7 @@ def main() -> None:
     answers.wait()  # for the exact effect of every head
     save("head-off", [answers, HeadGrid(masked, disabled=OFF)])
     tuned = load_model("attnwidget/genre").attend(TEXT)
-    compared = CompareView(attention, tuned, selected=[(5, 8)], hidden=["cls", "sep"])
+    compared = HeadView(attention, versus=tuned, selected=[(5, 8)], hidden=["cls", "sep"])
     save("two-models", [compared.figure(width=1000)])
     long = model.attend(LONG, long=True, truncate=True)
     link = LinkView(attention, *HEAD, query=7, key=2, hidden=["cls", "sep"])

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from attnwidget import Attention, Head, MetricStrip, TokenLens
+from attnwidget import Attention, Head
 from attnwidget.capture.maps.thumbnails import draw_thumbnails
 from attnwidget.kernels.significance import wilson_interval
 from attnwidget.text.tokens import Tokens
@@ -24,7 +24,6 @@ from attnwidget.widgets.explorer.explorer_figure import ExplorerFigure
 from attnwidget.widgets.head_view.several import drawn_heads
 from attnwidget.widgets.pages.encoding import rounded
 from attnwidget.widgets.shared.relation_words import relation_names, words_of_relation
-from attnwidget.widgets.token_lens.three_digits import three_digits
 from attnwidget.widgets.wire.linked_traits import fitting
 from references.reference_lines import least_lines
 
@@ -80,7 +79,6 @@ def vectors() -> dict[str, bytes]:
         "relations": relation_cases(),
         "numbers": number_cases(),
         "heads": head_cases(),
-        "lens": lens_cases(),
         "lines": line_cases(),
     }
     return {f"{name}.json": _lines(cases) for name, cases in found.items()}
@@ -285,84 +283,16 @@ def relation_cases() -> dict[str, Any]:
 
 
 def number_cases() -> dict[str, Any]:
-    """Numbers as figures print them, by exact decimals; names of heads; percentiles."""
+    """Numbers as figures print them, by exact decimals; names of heads."""
     rng = np.random.default_rng(15)
     shares = [0.0, 0.125, 0.005, 0.8671, 1.0, -0.25, 0.0449999, *rng.random(8).tolist()]
     sizes = [0.25, 1.0, 12.34, 99.95, 1995.0, 123456.0, 0.00051, 0.065, *rng.random(6).tolist()]
-    values = rng.integers(0, 6, (3, 4)).astype(float)
-    strip = MetricStrip({"ties": values})
-    percentiles = []
-    for layer in range(3):
-        for head in range(4):
-            strip.selected = [(layer, head)]
-            percentiles.append(_digits(float(strip.to_frame()["percentile"][0])))
-    strip.close()
     heads = [Head(0, 0), Head(7, 9), Head(2, 10, "cross")]
     return {
         "percent": [[x, n, _percent(x, n)] for x in shares for n in (8, 100, 1591)],
         "digits": [[x, _significant(x)] for x in sizes],
         "figures": [[x, _significant(x).replace("-", "−")] for s in sizes for x in (s, -s)],
         "heads": [[list(head), str(head), head.paper_name] for head in heads],
-        "values": values.ravel().tolist(),
-        "percentiles": percentiles,
-    }
-
-
-def lens_cases() -> dict[str, Any]:
-    """What a lens shows of maps as a page holds them, and numbers packed to three digits."""
-    rng = np.random.default_rng(16)
-    names = ["[CLS]", "he", "saw", "her", "[SEP]"]
-    held = np.stack([_map(rng, 5, 5) for _ in range(6)]).reshape(2, 3, 5, 5)
-    maximum = 0.625
-    values = (maximum * ((held - 1.0) / 254) ** 2).astype(np.float32)
-    lens = TokenLens(Attention.from_weights(values, names, allow_unnormalised=True))
-    marks: list[list[list[Any]]] = [
-        [],
-        [["query", 3]],
-        [["key", 0]],
-        [["query", 0], ["key", 4]],
-        [["query", 2], ["key", 2], ["query", 3]],
-        [["query", 4], ["key", 1]],
-    ]
-    kinds: list[list[str]] = [[], ["cls", "sep"]]
-    cases = []
-    for tokens in marks:
-        for hidden in kinds:
-            for of, layer in (("layer", 1), ("model", 0)):
-                lens.tokens = tokens
-                lens.hidden = hidden
-                lens.of = of
-                lens.layer = layer
-                assert lens.values is not None
-                cases.append(
-                    {
-                        "tokens": tokens,
-                        "hidden": hidden,
-                        "of": of,
-                        "layer": layer,
-                        "query": lens.query,
-                        "key": lens.key,
-                        "shape": list(lens.values.shape),
-                        "values": [_digits(round(float(x), 7)) for x in lens.values.ravel()],
-                        "goes": sorted([head.layer, head.head] for head in lens.heads),
-                    }
-                )
-    lens.close()
-    numbers = [0.0, 1e-9, 0.0005, 0.00123, 0.0999999, 0.1, 0.12345, 0.5, 0.9994, 0.9996, 1.0]
-    numbers += (10.0 ** rng.uniform(-4, 0, 30)).tolist()
-    packed = []
-    for size in (1.0, 0.3, 1e-6, 8000.0):
-        given = np.array(numbers, np.float32) * np.float32(size)
-        code, decade = three_digits(given)
-        packed.append(
-            {"values": [_digits(float(x)) for x in given], "bytes": _text(code), "decade": decade}
-        )
-    return {
-        "text": names,
-        "maximum": maximum,
-        "bytes": _text(held.reshape(-1)),
-        "cases": cases,
-        "packed": packed,
     }
 
 

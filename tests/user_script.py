@@ -8,7 +8,6 @@ from __future__ import annotations
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -17,7 +16,6 @@ from numpy.typing import NDArray
 from attnwidget import (
     Attention,
     AttentionModel,
-    CompareView,
     CoreferenceView,
     DependencyArcs,
     Document,
@@ -26,13 +24,11 @@ from attnwidget import (
     HeadGrid,
     HeadMap,
     HeadView,
-    MetricStrip,
     PredictionView,
     ProbeView,
     RelationTable,
     Segment,
     Sentence,
-    TokenLens,
     ablate,
     compare,
     explore,
@@ -73,9 +69,9 @@ def look(folder: Path) -> Explorer:
     model: AttentionModel = load_model("bert-base-uncased", name="my BERT")
     attention: Attention = model.attend(TEXT)
     grid = HeadGrid(attention)
-    lens = TokenLens(attention, tokens=[("query", 7)])
+    words = HeadGrid(attention, tokens=[("query", 7)])
     view = HeadView(attention, highlight=["he"], selected=[(1, 3), (2, 4)], arrangement="beside")
-    link(grid, view, lens)
+    link(grid, view, words)
     grid.selected = [(3, 5)]
     view.tokens = [("query", 7)]
     grid.disabled = [(5, 8), Head(2, 3)]
@@ -84,9 +80,9 @@ def look(folder: Path) -> Explorer:
         print(chosen.layer, chosen.head, chosen.paper_name)
     weights: NDArray[np.float32] = attention.weights(2, 1)
     table: pd.DataFrame = attention.to_frame()
-    print(weights.shape, len(table), attention.top_links(2, 1, 3), lens.heads)
+    print(weights.shape, len(table), attention.top_links(2, 1, 3))
     view.save(folder / "head.pdf", width=480, caption=True, theme="dark")
-    join_figures([view, lens, grid]).save(folder / "figure.svg")
+    join_figures([view, words, grid]).save(folder / "figure.svg")
     save_page(attention, folder / "page.html")
     print(view.code(), view.caption, view.figure(width=480).svg)
     predictions = PredictionView(attention)
@@ -97,8 +93,8 @@ def look(folder: Path) -> Explorer:
     print(after - model.predict("The woman washed [MASK] hands."))
     options.static_fallback = False
     explorer: Explorer = explore(model, TEXT, treebank=False, selected=[(1, 2)])
-    state: dict[str, Any] = explorer.to_state()
-    return Explorer.from_state(state, model)
+    print(explorer.code())
+    return explorer
 
 
 def study(model: AttentionModel, folder: Path) -> Measurements:
@@ -112,10 +108,10 @@ def study(model: AttentionModel, folder: Path) -> Measurements:
     print(frame.columns, sorted(numbers), HeadGrid(model.attend(TEXT), metrics=found))
     own = measure(model, make_segments([TEXT, ("Who?", "He.")], model), [Distances(), Patterns()])
     print(HeadMap(own["distances"], clark_labels(own)), own["distances"].cluster(6))
-    print(MetricStrip(own), measure_attention(model.attend(TEXT), ["entropy"]).to_frame())
+    print(measure_attention(model.attend(TEXT), ["entropy"]).to_frame())
     changes = compare(model, load_model("my-bert"), segments, matches=True)
     print(changes.chart(), changes.to_frame())
-    print(CompareView(model.attend(TEXT), load_model("my-bert").attend(TEXT)))
+    print(HeadView(model.attend(TEXT), versus=load_model("my-bert").attend(TEXT)))
     print(
         attention_rollout(model.attend(TEXT)).of(3),
         attention_flow(model.attend(TEXT), queries=[0]).to_frame(),

@@ -92,6 +92,8 @@ class ModelLock(ThreadLock):
         return self
 
     def _wait_in_line(self) -> None:
+        # On one line, because Ctrl-C may come at the second line event of a longer block, which is
+        # after its body and before its end.
         with self._line, self: pass  # fmt: skip # noqa: E701
 
 

@@ -73,7 +73,7 @@ def effects_of(
     reading.refuse_changed()
     method = method or model.default_method
     off = model.disabled(heads, method=method) if heads else nullcontext()
-    with off, model.lock:
+    with off, model.lock.in_turn():
         batch = _asked_batch(reading, (answer,), position)
         return uninterrupted(
             lambda: first_order_effects(model.hf_model, batch, method, stack=stack)

@@ -78,9 +78,9 @@ kernel there loses None between Python and the page, and `widgets/wire/null_in_b
 JavaScript's null in its place. `docs/lite` builds the page: a part of Pyodide with just the
 packages of its notebook, and the wheel of this package without its models.
 
-Figures that differ only in their data source share a folder. `CompareView` is a `HeadView` whose
-`versus` is a second attention: three panels side by side, on axes with the tokens of both inputs
-(`text/alignment.py`). `DependencyArcs` and `ProbeView` share a base class and the page's widget.
+A `HeadView` whose `versus` is a second attention has three panels side by side, on axes with the
+tokens of both inputs (`text/alignment.py`). Figures that differ only in their data source share a
+folder: `DependencyArcs` and `ProbeView` share a base class and the page's widget.
 Their arcs come from an `Answerer`: the heads of a model, a dependency probe or a structural probe.
 An answerer has a file in Python, for predictions and for the data of a saved page, and a file in
 TypeScript, for captions, tables and readouts.

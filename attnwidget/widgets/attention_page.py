@@ -11,7 +11,6 @@ from attnwidget.capture.tapping.head import Head
 from attnwidget.kernels.plain_torch import in_plain_torch
 from attnwidget.widgets.head_grid import HeadGrid
 from attnwidget.widgets.head_view.widget import HeadView
-from attnwidget.widgets.metric_strip import MetricStrip
 from attnwidget.widgets.pages.attention_maps import all_maps
 from attnwidget.widgets.pages.page_part import Page
 from attnwidget.widgets.pages.size_limit import ContentSize, refuse_above
@@ -22,7 +21,6 @@ if TYPE_CHECKING:
     from attnwidget.widgets.coreference_view.widget import CoreferenceView
     from attnwidget.widgets.dependency_arcs.sentence_arcs import SentenceArcs
     from attnwidget.widgets.head_map import HeadMap
-    from attnwidget.widgets.linked_text import LinkedText
     from attnwidget.widgets.relation_table import RelationTable
 
 
@@ -37,7 +35,6 @@ def save_page(
     relations: RelationTable | None = None,
     arcs: SentenceArcs | None = None,
     coreference: CoreferenceView | None = None,
-    linked_text: LinkedText | None = None,
     title: str | None = None,
     limit_mb: float = 20.0,
     theme: Literal["light", "dark"] | None = None,
@@ -55,13 +52,12 @@ def save_page(
         attention: The attention of one input.
         path: The file to write.
         selected: Heads that the page shows first. The default is the first head.
-        metrics: Metrics of `HeadGrid`. With metrics, the page also has a `MetricStrip`.
+        metrics: Metrics of `HeadGrid`.
         head_map: A figure that is linked to the grid, as are `relations`, `arcs` and `coreference`.
             `write_page` states what each of these figures embeds.
         relations: A table of relations.
         arcs: A sentence with arcs.
         coreference: A document with mentions.
-        linked_text: A text whose links select heads and tokens. It stands above the grid.
         title: The title of the page.
         limit_mb: Maximum size of the file in megabytes (10^6 bytes).
         theme: "light", "dark", or None for the theme of the reader.
@@ -92,7 +88,6 @@ def save_page(
         ("relation_table", "RelationTable", relations),
         ("dependency_arcs", "DependencyArcs", arcs),
         ("coreference_view", "CoreferenceView", coreference),
-        ("linked_text", "LinkedText", linked_text),
     ]
     for kind, class_name, widget in options:
         if widget is not None and getattr(type(widget), "kind", None) != kind:
@@ -109,9 +104,6 @@ def save_page(
     made: list[HeadWidget] = [grid]
     try:
         made.append(HeadView(attention, selected=chosen, **view_options))
-        if grid.metrics:
-            made.append(strip := MetricStrip(grid.metrics))
-            strip.selected = [head for head in grid.selected if strip.has(head)]
         shown = [*made, *(widget for *_, widget in options if widget is not None)]
         pages = [one.page_content() for one in shown]
         parts = {name: part for page in pages for name, part in page.parts.items()}

@@ -123,15 +123,17 @@ class HeadGrid(MetricChoice, Versus):
     cells = traitlets.Enum(
         ["answers", "maps"],
         "answers",
-        help='What the cells show while a word is locked: "answers" = where this word looks in '
-        "every head, and with a locked key too, how much of its attention goes to this key; "
-        '"maps" = the whole maps, as without a lock.',
+        help='What the cells show while a word is locked: "answers" = where a locked query looks '
+        "in every head, with a locked key too how much of its attention goes to this key, and with "
+        'a locked key only who looks at it; "maps" = the whole maps, as without a lock.',
     ).tag(sync=True, option=True)
 
     # The action of heads with a tested name in one word, [head, family]; an explorer sets it.
     _families: traitlets.List[list[Any]] = traitlets.List().tag(sync=True)
     # What was off when the metrics were given.
     _metrics_of = traitlets.Unicode().tag(sync=True)
+    # What the metrics were measured on, for the caption; an explorer sets it.
+    _metrics_note = traitlets.Unicode().tag(sync=True)
 
     # What `prepare` has compared: both attentions with a stack, and the changes of their heads.
     _prepared: tuple[object, NDArray[np.float32]] = None, np.zeros((0, 0), np.float32)
@@ -220,7 +222,7 @@ class HeadGrid(MetricChoice, Versus):
         if isinstance(self.versus, Attention):
             other = self.versus.stacks[self.stack]
             if other.query != axes.query or other.key != axes.key:
-                # A token of one input is not a token of the other.
+                # The two inputs have different tokens.
                 return None
         return painted_token(self.attention, self.stack, self.unit, self.tokens)
 
@@ -336,25 +338,30 @@ class HeadGrid(MetricChoice, Versus):
     def _rows(self) -> dict[str, Any] | None:
         """The values of the last locked query to all keys in every head, float32 [L, H, K].
 
-        NaN where masked, and 0 in heads that are off. None without a locked query, in comparisons,
-        in long inputs, and where thumbnails show the row, unless a key is locked too.
+        Without a locked query, those of all queries to the last locked key, [L, H, Q]. NaN where
+        masked, and 0 in heads that are off. None without a lock, in comparisons, in long inputs,
+        and where thumbnails paint the row of a single locked token.
         """
-        if self._paints and all(side != "key" for side, _ in self.tokens):
-            return None
         shown = in_unit(self.attention, self.unit)
         axes = shown.stacks[self.stack]
         queries = [i for side, i in self.tokens if side == "query" and i < len(axes.query)]
-        n_numbers = axes.n_layers * axes.n_heads * len(axes.key)
-        is_large = self.attention.is_long or n_numbers > _MOST_NUMBERS
-        if not queries or is_large or isinstance(self.versus, Attention):
+        keys = [i for side, i in self.tokens if side == "key" and i < len(axes.key)]
+        if not (queries or keys) or (self._paints and not (queries and keys)):
             return None
-        values = shown.of_token("query", queries[-1], stack=self.stack, quantity=self.quantity)
+        side, of = ("query", queries[-1]) if queries else ("key", keys[-1])
+        n_others = len(axes.key if queries else axes.query)
+        n_numbers = axes.n_layers * axes.n_heads * n_others
+        is_large = self.attention.is_long or n_numbers > _MOST_NUMBERS
+        if is_large or isinstance(self.versus, Attention):
+            return None
+        values = shown.of_token(side, of, stack=self.stack, quantity=self.quantity)
         values[self._off(self.stack)] = 0
         return {
             "stack": self.stack,
             "unit": self.unit,
             "quantity": self.quantity,
-            "query": queries[-1],
+            "side": side,
+            "of": of,
             "values": to_wire(values),
         }
 
@@ -400,6 +407,10 @@ class HeadGrid(MetricChoice, Versus):
     def colour_names(self, families: list[list[Any]]) -> None:
         """Colour the tested names of heads by what the heads do: pairs [head, family]."""
         self._families = families
+
+    def note_metrics(self, note: str) -> None:
+        """Add a note about the metrics to the caption, such as "of this text alone"."""
+        self._metrics_note = note
 
     def page_part(self) -> Part:
         """Return the maps that thumbnails are made from, and the metrics of every stack.

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from attnwidget.capture.maps.python_call import YOURS
 from attnwidget.capture.tapping.layer_numbers import LayerNumbers
 from attnwidget.text.counted import counted
-from attnwidget.widgets.shared.computed import computed, when_open
+from attnwidget.widgets.shared.computed import computed
 from attnwidget.widgets.shared.head_widget import HeadWidget, StackShapes
 from attnwidget.widgets.shared.widget_code import chosen_options, code_of
 from attnwidget.widgets.wire.values import to_wire
@@ -56,8 +56,8 @@ class HeadMap(HeadWidget):
     `distances` are Jensen-Shannon distances between heads; their metric MDS embedding is drawn
     (Clark et al. 2019, section 6, Figure 6). `behaviours` [layers, heads] are labels: names, for
     example from `clark_labels(...)`, or cluster numbers, for example from `distances.cluster(8)`.
-    Heads are coloured by `color`, "layer" or "behaviour", and marked by layer number or shape as
-    well. `HeadMap.from_positions` draws given positions. Further options are the traits below, as
+    Colours and shapes of the marks stand for behaviours; without any, colours and numbers stand for
+    layers. `HeadMap.from_positions` draws given positions. Further options are the traits below, as
     keywords. An unknown one raises TypeError, a value out of range traitlets.TraitError.
 
     Example:
@@ -75,11 +75,7 @@ class HeadMap(HeadWidget):
 
     behaviours = traitlets.Any(
         None, help="A label a head, [layers, heads]: names or cluster numbers. None for none."
-    ).tag(saved=True)
-    color = traitlets.Enum(
-        ["layer", "behaviour"], "layer", help="What colours and shapes of the marks stand for."
-    ).tag(sync=True, option=True, set_last=True)
-
+    )
     _placed = traitlets.Instance(PlacedHeads)
 
     def __init__(
@@ -106,8 +102,8 @@ class HeadMap(HeadWidget):
         Example:
             >>> import numpy as np
             >>> from attnwidget import HeadMap
-            >>> HeadMap.from_positions(np.zeros((2, 3, 2)), note="principal components").color
-            'layer'
+            >>> HeadMap.from_positions(np.zeros((2, 3, 2)), note="principal components")
+            HeadMap(self 2×3, selected: none)
         """
         head_map = cls.__new__(cls)
         placed = PlacedHeads(_finite(positions), stack, model_name, "positions given", note)
@@ -119,8 +115,6 @@ class HeadMap(HeadWidget):
     ) -> None:
         # The heads that can be selected are known by their positions, before any option is set.
         self._placed = placed
-        if behaviours is not None:
-            traits = {"color": "behaviour", **traits}
         super().__init__(behaviours=behaviours, **traits)
 
     def show(self, distances: HeadDistances, behaviours: ArrayLike | None = None) -> None:
@@ -145,9 +139,7 @@ class HeadMap(HeadWidget):
 
     def _code(self) -> str:
         labels = YOURS if self.behaviours is not None else None
-        colour = "layer" if labels is None else "behaviour"
-        options = chosen_options(self, always=("color",))
-        options["color"] = None if self.color == colour else self.color
+        options = chosen_options(self)
         placed = self._placed
         if placed.source == _MEASURED:
             return code_of("HeadMap", {"distances": YOURS, "behaviours": labels}, options)
@@ -182,19 +174,6 @@ class HeadMap(HeadWidget):
                 f"apart for {_MOST_BEHAVIOURS}. Are these numbers to be binned first?"
             )
         return labels
-
-    @traitlets.validate("color")
-    def _check_color(self, proposal: dict[str, Any]) -> str:
-        if proposal["value"] == "behaviour" and self.behaviours is None:
-            raise traitlets.TraitError(
-                "'color' is 'layer' where heads have no behaviours: HeadMap(distances, behaviours)"
-            )
-        return str(proposal["value"])
-
-    @when_open("behaviours")
-    def _colour_by_layer(self, change: object) -> None:
-        if self.behaviours is None:
-            self.color = "layer"
 
     @computed("_placed")
     def _source(self) -> dict[str, Any]:

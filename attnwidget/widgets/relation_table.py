@@ -63,12 +63,6 @@ class RelationTable(DirectionChoice):
     min_count = traitlets.Int(
         _FEW, min=1, help="Relations of fewer words are left out of the table."
     ).tag(sync=True, option=True)
-    significant = traitlets.Bool(
-        False, help="Only relations whose best head is better than the offset, corrected p <= 0.05."
-    ).tag(sync=True, option=True)
-    search = traitlets.Unicode(help="Only relations whose name has this in it.").tag(
-        sync=True, option=True
-    )
     sort = traitlets.Enum(
         COLUMNS,
         "gain",
@@ -153,10 +147,7 @@ class RelationTable(DirectionChoice):
     def to_frame(self) -> pd.DataFrame:
         """The rows shown, in their order: the columns of `RelationAccuracies.best`, and `gain`."""
         best = self._best()
-        named = best["relation"].str.casefold().str.contains(self.search.casefold(), regex=False)
-        shown = best[named & (best["n"] >= self.min_count)]
-        if self.significant:
-            shown = shown[shown["significant"]]
+        shown = best[best["n"] >= self.min_count]
         by = ["layer", "head"] if self.sort == "head" else [self.sort]
         if self.sort == "gain" and self.descending:
             by = ["significant", "gain"]

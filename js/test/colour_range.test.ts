@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { barOf } from "../src/head_view/colour_bars.js";
 import { lineTables } from "../src/head_view/lines/line_tables.js";
 import { linesRange } from "../src/head_view/lines/lines_focus.js";
-import { arrangeLines, chooseLines } from "../src/head_view/lines/lines_paint.js";
+import { allLines, arrangeLines } from "../src/head_view/lines/lines_paint.js";
 import { type Ground, sceneOf, visibleOf } from "../src/head_view/scene.js";
 import { differenceScale } from "../src/head_view/several/two_maps.js";
 import { scaledToSight } from "../src/head_view/source/colour_range.js";
@@ -115,7 +115,7 @@ describe("lines on the absolute scale", () => {
   const lines = (patch: Partial<ViewState> = {}) => state({ mode: "lines", ...patch });
   const chosen = (of: ViewState) => {
     const { scene } = drawn(of);
-    return chooseLines(scene, arrangeLines(scene, 0)).all;
+    return allLines(scene, arrangeLines(scene, 0));
   };
   const pairs = ({ query, key, count }: ReturnType<typeof chosen>) =>
     Array.from({ length: count }, (_, i) => `${query[i]}-${key[i]}`);
@@ -143,13 +143,11 @@ describe("lines on the absolute scale", () => {
     expect(pairs(chosen(lines(map(causal))))).toEqual(["3-0"]);
   });
 
-  test("count hidden keys, and of renormalised rows the shown ones", () => {
+  test("count hidden keys", () => {
     const special = { hidden: ["cls"] as ViewState["hidden"] };
     const values = [0.1, 0.6, 0.2, 0.1, 0.1, 0.4, 0.3, 0.2, 0.1, 0.3, 0.3, 0.3, 0.7, 0.1, 0.1, 0.1];
-    const counts = (renormalise: boolean) =>
-      chosen(lines({ ...map(values), ...special, renormalise })).count;
-    // Shares of 0.4 are links among four keys (0.375), and no links among three (0.5).
-    expect([counts(false), counts(true)]).toEqual([1, 0]);
+    // Shares of 0.4 are links among four keys (0.375).
+    expect(chosen(lines({ ...map(values), ...special })).count).toBe(1);
   });
 
   test("are none of a flat map, nor of a head that is off, and as before on relative scales", () => {

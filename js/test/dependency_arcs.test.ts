@@ -16,7 +16,6 @@ const state = (change: Partial<ArcsState> = {}): ArcsState => ({
   relation: "all",
   direction: "dependent to governor",
   sentence: 0,
-  threshold: 0,
   _drawn: drawnCats(),
   _measured: { correct: 300, n: 1000, baseline: 0.25, offset: -2 },
   _jump: {},
@@ -115,10 +114,9 @@ test("a relation is chosen by list or by its label, and leaves the other arcs un
   expect(model.get("relation")).toBe("all");
 });
 
-test("direction and threshold choose the predicted arcs", async () => {
-  const { el, find, press } = await show({ threshold: 0.5 });
-  expect(el.querySelectorAll(".attnw-arcs-below g")).toHaveLength(1);
-  expect(find(".attnw-arcs-caption").textContent).toContain("1 arc below 50\u00a0% not drawn");
+test("the direction chooses the predicted arcs", async () => {
+  const { el, press } = await show();
+  expect(el.querySelectorAll(".attnw-arcs-below g")).toHaveLength(2);
   await press("d");
   expect(el.querySelectorAll(".attnw-arcs-below .attnw-right")).toHaveLength(1);
 });
@@ -208,7 +206,7 @@ test("before the sentence arrives nothing breaks", async () => {
 });
 
 test("page and picture are captioned alike, and list the same numbers", async () => {
-  const shown = state({ threshold: 0.3 });
+  const shown = state();
   const { el, find } = await show(shown);
   const { sheet, caption, table } = drawPicture(shown, {
     width: 480,

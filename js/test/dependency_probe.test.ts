@@ -31,7 +31,6 @@ function state(votes: Votes | null = VOTES, change: Partial<ArcsState> = {}): Ar
     _error: "",
     relation: "all",
     sentence: 0,
-    threshold: 0,
     _drawn: drawnCats({ head: null, predicted }),
     _jump: {},
     _jumped: {},

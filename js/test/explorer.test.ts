@@ -65,9 +65,7 @@ const state = (change: Partial<ExplorerState> = {}): ExplorerState => ({
   _circle: "",
   grid: "anywidget:1",
   view: "anywidget:2",
-  lens: null,
   head_map: null,
-  strip: null,
   predictions: null,
   why: null,
   card: null,
@@ -150,7 +148,7 @@ test("each figure that there is is drawn in its panel; the others are not there"
   const { panel, alive, model } = await shown();
   expect(panel("grid").querySelector(".attnw-ex-slot")?.textContent).toBe("anywidget:1");
   expect(panel("view").hidden).toBe(false);
-  for (const name of ["head_map", "strip", "table", "arcs"]) expect(panel(name).hidden).toBe(true);
+  for (const name of ["head_map", "table", "arcs"]) expect(panel(name).hidden).toBe(true);
   expect([...alive]).toEqual(["anywidget:1", "anywidget:2"]);
   expect(model.sent).toEqual([{ _painted: true }]);
   leave();
@@ -248,16 +246,16 @@ test("a second sentence can be added and taken away", async () => {
 
 test("the row more is closed at first; what was never opened is never drawn", async () => {
   const { model, panel, find, asked, el } = await shown({
-    strip: "anywidget:3",
+    table: "anywidget:3",
     arcs: "anywidget:6",
   });
   const more = find(".attnw-ex-bottom [aria-expanded]");
   expect([more.textContent, find(".attnw-ex-details").hidden]).toEqual(["more ▸", true]);
   expect(asked).toEqual(["anywidget:1", "anywidget:2"]);
   more.click();
-  expect(model.sent.at(-1)).toEqual({ tab: "strip" });
+  expect(model.sent.at(-1)).toEqual({ tab: "table" });
   await frame();
-  expect(panel("strip").getAttribute("role")).toBe("tabpanel");
+  expect(panel("table").getAttribute("role")).toBe("tabpanel");
   expect(tab(el, "arcs").getAttribute("aria-selected")).toBe("false");
   tab(el, "arcs").click();
   expect(model.sent.at(-1)).toEqual({ tab: "arcs" });
@@ -265,14 +263,14 @@ test("the row more is closed at first; what was never opened is never drawn", as
   expect(tab(el, "arcs").getAttribute("aria-selected")).toBe("true");
   expect(tab(el, "arcs").getAttribute("aria-controls")).toBe(panel("arcs").id);
   expect(asked.at(-1)).toBe("anywidget:6");
-  expect([panel("strip").hidden, panel("arcs").hidden, panel("grid").hidden]).toEqual([
+  expect([panel("table").hidden, panel("arcs").hidden, panel("grid").hidden]).toEqual([
     true,
     false,
     false,
   ]);
   press(tab(el, "arcs"), "ArrowRight");
-  expect(model.sent.at(-1)).toEqual({ tab: "strip" });
-  press(tab(el, "strip"), "End");
+  expect(model.sent.at(-1)).toEqual({ tab: "table" });
+  press(tab(el, "table"), "End");
   expect(model.get("tab")).toBe("arcs");
   await frame();
   more.click();
@@ -287,7 +285,7 @@ test("the row more is closed at first; what was never opened is never drawn", as
 test("panels that there are not have neither a tab nor a place", async () => {
   const { panel, el } = await shown({
     panels: ["view", "arcs"],
-    strip: "anywidget:3",
+    table: "anywidget:3",
     arcs: "anywidget:6",
     tab: "arcs",
   });

@@ -197,25 +197,25 @@ describe("a figure alone", () => {
 
 describe("figures in an explorer", () => {
   test("give it what they share once, and the two main figures all of their controls", async () => {
-    const { find, figures } = await explored("view", "token-lens");
+    const { find, figures } = await explored("view", "head-map");
     const menu = find(".ex-row .attnw-menu");
     expect(offered(menu)).toEqual(["cls", "sep", "quantity", "unit", "scale", "label", "share"]);
     expect(menu.querySelectorAll("[data-control=share]")).toHaveLength(2);
     expect(find(".ex-row").querySelectorAll("[data-control=cls]")).toHaveLength(1);
     expect(find(".ex-row").querySelectorAll("[data-control=keys]")).toHaveLength(0);
     // Another figure keeps what it adds to its bar, and none has a second menu.
-    const [view, lens] = figures;
+    const [view, other] = figures;
     view?.model.fromKernel({ mode: "matrix" });
     await frame();
     expect(offered(menu)).toContain("framed");
     expect(offered(view?.el ?? null)).toEqual([]);
-    expect(offered(lens?.el ?? null)).toEqual(["mode"]);
+    expect(offered(other?.el ?? null)).toEqual(["mode"]);
     expect(view?.el.querySelector(".attnw-menu-button")).toBeNull();
   });
 
   test("are changed from its menu, which follows them until they leave", async () => {
-    const { find, figures } = await explored("view", "token-lens");
-    const [view, lens] = figures;
+    const { find, figures } = await explored("view", "head-map");
+    const [view, other] = figures;
     pick(find<HTMLSelectElement>(".ex-row [data-control=quantity]"), "norms");
     expect(view?.model.sent).toEqual([{ quantity: "norms" }]);
     find("[data-value=matrix]").click();
@@ -224,7 +224,7 @@ describe("figures in an explorer", () => {
     view?.leave();
     await frame();
     pick(find<HTMLSelectElement>(".ex-row [data-control=quantity]"), "norms");
-    expect(lens?.model.sent).toEqual([{ quantity: "norms" }]);
+    expect(other?.model.sent).toEqual([{ quantity: "norms" }]);
   });
 
   test("do not show the old value again when the explorer was about to be drawn", async () => {

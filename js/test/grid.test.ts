@@ -31,7 +31,7 @@ import { stack } from "./view_state.js";
 
 const table = lookup(false);
 const LINE = 0xff123456;
-const WISH = { sort: "none", descending: true, filter: null, outside: "dim" } as const;
+const WISH = { sort: "none", descending: true } as const;
 
 describe("layout", () => {
   test("144 heads fit 900 px, 24 x 20 heads at 480 px overflow with the smallest cells", () => {

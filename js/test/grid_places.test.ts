@@ -281,7 +281,8 @@ test.each(["sqrt", "log"] as const)(
       stack: "self",
       unit: "tokens" as const,
       quantity: "weights" as const,
-      query: 2,
+      side: "query" as const,
+      of: 2,
       values: wireOf(Float32Array.of(0.1, 0.6, 0.1, 0.1, 0.1, 0.2, 0.2, 0.2, 0.2, 0.2), [1, 2, 5]),
     };
     const maps = scene({ scale, _thumbnails: thumbnails({ row: null }) });
@@ -306,6 +307,12 @@ test.each(["sqrt", "log"] as const)(
         ],
       });
       expect(captionText(captionOf(pair))).toContain("from 1.5 times an even share on");
+      // A lock on the key side alone asks the other way round.
+      const asked = { ..._rows, side: "key" as const, of: 1 };
+      const column = scene({ scale, _rows: asked, _thumbnails, tokens: [["key", 1]] });
+      expect(captionText(captionOf(column))).toMatch(/who looks at “\w+” most, with the share of/);
+      // Rows of another lock are not yet those of this one.
+      expect(scene({ scale, _rows, _thumbnails, tokens: [["key", 1]] }).asked).toBeUndefined();
     }
   },
 );

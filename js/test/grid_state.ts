@@ -21,7 +21,6 @@ export const gridState = (patch: Partial<GridState> = {}): GridState => ({
   sort: "none",
   descending: true,
   filter: null,
-  outside: "dim",
   cells: "answers",
   step: null,
   _metrics: null,

@@ -74,7 +74,6 @@ function state(change: Partial<GridState> = {}): GridState {
     sort: "none",
     descending: true,
     filter: null,
-    outside: "dim",
     _metrics: null,
     _source: { model: "BertModel", note: "weights only", loss: "" },
     _quantities: ["weights"],
@@ -632,29 +631,29 @@ test("sorted heads are selected by what they are, not by where they stand", asyn
   await press("Enter");
   expect(model.get("selected")).toEqual([[3, 4, "self"]]);
   expect(find("[role=gridcell]").getAttribute("aria-label")).toBe(
-    "layer 3 head 4, entropy 22, strongest <b>cat</b> to <b>cat</b> 83\u00a0%, selected",
+    "layer 3 head 4, entropy 22, rank 2 of 24, strongest <b>cat</b> to <b>cat</b> 83\u00a0%, selected",
   );
   expect(find(".attnw-grid-caption").textContent).toContain(
-    "bars: entropy, 0 to 23 · all heads by entropy, largest first",
+    "rank 2 of 24 (1 is the largest) · all heads by entropy, largest first",
   );
 });
 
-test("heads outside the filter can be removed; an empty place cannot be selected", async () => {
+test("the place of a layer without attention has no head, and cannot be selected", async () => {
   const { model, find, press } = await show({
+    _stacks: [{ ...info("self", 4, 6), without_attention: [0] }],
     _metrics: METRICS,
     metric: "entropy",
     filter: [1, 3],
-    outside: "remove",
   });
-  expect(find("[role=gridcell]").getAttribute("aria-label")).toBe("no head: filtered out");
+  expect(find("[role=gridcell]").getAttribute("aria-label")).toBe("no head");
   await press("Enter");
   expect(model.sent).toEqual([]);
   expect(find(".attnw-grid-caption").textContent).toContain(
-    "3 of 24 heads have 1 to 3, the others removed",
+    "3 of 24 heads have 1 to 3, the others dimmed",
   );
   model.fromKernel({ sort: "all" });
   await frame();
-  expect(find("canvas.attnw-grid").dataset.layout).toContain('"rows":1,"cols":6');
+  expect(find("canvas.attnw-grid").dataset.layout).toContain('"rows":3,"cols":6');
 });
 
 test("the ends of the range push each other, and the whole range is no filter", async () => {
@@ -709,7 +708,8 @@ test("the page says what its picture says, word for word", async () => {
     "All heads, self-attention · BertModel · L1 H2 (2-3) · attention weights · 3 tokens · " +
       "absolute colour scale, 0 to 1 · [CLS] hidden · " +
       "words: sum over the attended word's tokens, mean over the attending word's · " +
-      "bars: entropy, 0 to 23 · heads of each layer by entropy, largest first · " +
+      "bars: entropy, 0 to 23 · L1 H2: 8, rank 16 of 24 (1 is the largest) · " +
+      "heads of each layer by entropy, largest first · " +
       "9 of 24 heads have 1 to 9, the others dimmed · weights only",
   );
 });

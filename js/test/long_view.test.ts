@@ -45,7 +45,6 @@ const long: LongMaps = {
   unit: "tokens",
   hidden: [],
   sentences: "all",
-  renormalise: false,
   n_query: N,
   n_key: N,
   step: 2048,

@@ -95,7 +95,6 @@ describe("scene", () => {
   const heads = (places: [number, number][]): MapState => ({
     selected: [],
     layer: 0,
-    color: "behaviour",
     _error: "",
     _source: { model: "", quantity: "", note: "" },
     _heads: {

@@ -15,7 +15,6 @@ function state(change: Partial<MapState> = {}): MapState {
   return {
     selected: [],
     layer: 0,
-    color: "behaviour",
     _error: "",
     _source: { model: "BertModel", quantity: "distances", note: "metric MDS · stress 0.1" },
     _heads: {
@@ -139,23 +138,21 @@ test("a behaviour of the legend selects its heads; its name is text", async () =
   expect(el.querySelector("b")).toBeNull();
 });
 
-test("colour is chosen where there are behaviours; the caption says what it stands for", async () => {
+test("colours stand for behaviours, or for layers without any; the caption says which", async () => {
   const { model, find } = await show();
-  const select = find<HTMLSelectElement>("select");
-  select.value = "layer";
-  select.dispatchEvent(new Event("change", { bubbles: true }));
+  expect(find(".attnw-map-groups").hidden).toBe(false);
+  expect(find(".attnw-map-scale").hidden).toBe(true);
+  expect(find(".attnw-map-caption").textContent).toContain("colours and shapes: behaviours");
+  const plain = state();
+  if (plain._heads) plain._heads.groups = [];
+  model.fromKernel({ _heads: plain._heads });
   await frame();
-  expect(model.sent).toEqual([{ color: "layer" }]);
   expect(find(".attnw-map-groups").hidden).toBe(true);
+  expect(find(".attnw-map-scale").hidden).toBe(false);
   expect(find(".attnw-map-caption").textContent).toBe(
     "Map of attention heads · BertModel · distances · numbers and colours: layers, small numbers: heads, from 0 · " +
       "6 heads · metric MDS · stress 0.1",
   );
-  const plain = state({ color: "layer" });
-  if (plain._heads) plain._heads.groups = [];
-  model.fromKernel({ _heads: plain._heads });
-  await frame();
-  expect(select.closest("label")?.hidden).toBe(true);
 });
 
 test("brackets step the layer, and question mark lists the keys", async () => {

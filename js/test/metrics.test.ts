@@ -1,5 +1,6 @@
 // @vitest-environment node
 import { describe, expect, test } from "vitest";
+import { metricText } from "../src/head_grid/grid_text.js";
 import {
   barRange,
   cellOf,
@@ -11,7 +12,7 @@ import {
 import { badgeTexts, decimals } from "../src/head_grid/paint.js";
 import { gridLayout, hasText } from "../src/shared/cells.js";
 import { figures } from "../src/shared/numbers.js";
-import { percentile, stripPlace } from "../src/shared/tick_strip.js";
+import { stripPlace } from "../src/shared/tick_strip.js";
 
 const metric = (...values: number[]): Metric => ({
   title: "entropy",
@@ -23,8 +24,6 @@ type Wish = Parameters<typeof orderHeads>[3];
 const wish = (change: Partial<Wish> = {}): Wish => ({
   sort: "none",
   descending: true,
-  filter: null,
-  outside: "dim",
   ...change,
 });
 // Two layers of three heads.
@@ -32,7 +31,7 @@ const own = metric(1, 3, 2, 6, 4, 3);
 
 describe("order", () => {
   test("without a metric heads stand in their own places, whatever is wished", () => {
-    const order = orderHeads(2, 3, undefined, wish({ sort: "all", outside: "remove" }));
+    const order = orderHeads(2, 3, undefined, wish({ sort: "all" }));
     expect(order).toEqual({ sort: "none", rows: 2, cols: 3, heads: [0, 1, 2, 3, 4, 5] });
   });
 
@@ -49,23 +48,15 @@ describe("order", () => {
     expect(cellOf(order, [0, 0])).toEqual([1, 2]);
   });
 
-  test("heads outside the filter stay in their places or leave gaps", () => {
-    const filter: [number, number] = [2.5, 4];
-    expect(orderHeads(2, 3, own, wish({ filter })).heads).toEqual([0, 1, 2, 3, 4, 5]);
-    const removed = orderHeads(2, 3, own, wish({ filter, outside: "remove" }));
-    expect(removed.heads).toEqual([-1, 1, -1, -1, 4, 5]);
-    expect(headIn(removed, [0, 0])).toBeUndefined();
-    expect(cellOf(removed, [1, 0])).toBeUndefined();
-  });
-
-  test("sorted rows keep their layers, all heads close up", () => {
-    const gone = { outside: "remove", filter: [3.5, 9] as [number, number] } as const;
-    const rows = orderHeads(2, 3, own, wish({ sort: "rows", ...gone }));
-    expect([rows.rows, rows.heads]).toEqual([2, [-1, -1, -1, 3, 4, -1]]);
-    const all = orderHeads(2, 3, own, wish({ sort: "all", ...gone }));
-    expect([all.rows, all.heads]).toEqual([1, [3, 4, -1]]);
-    const none = orderHeads(2, 3, own, wish({ sort: "all", outside: "remove", filter: [7, 9] }));
-    expect([none.rows, none.heads]).toEqual([0, []]);
+  test("layers without attention have no heads; sorted rows keep them, all heads close up", () => {
+    const placed = orderHeads(2, 3, own, wish({}), [0]);
+    expect(placed.heads).toEqual([-1, -1, -1, 3, 4, 5]);
+    expect(headIn(placed, [0, 0])).toBeUndefined();
+    expect(cellOf(placed, [0, 0])).toBeUndefined();
+    const rows = orderHeads(2, 3, own, wish({ sort: "rows" }), [0]);
+    expect([rows.rows, rows.heads]).toEqual([2, [-1, -1, -1, 3, 4, 5]]);
+    const all = orderHeads(2, 3, own, wish({ sort: "all" }), [0]);
+    expect([all.rows, all.heads]).toEqual([1, [3, 4, 5]]);
   });
 
   test("the ends of a filter belong to it, in float32", () => {
@@ -136,13 +127,18 @@ describe("figures", () => {
   ])("%s is printed as %s", (value, text) => expect(figures(value)).toBe(text));
 });
 
-describe("strip", () => {
-  test("the percentile is the share of the others below, ties by half", () => {
-    const values = Float32Array.from([1, 2, 2, 3, 9]);
-    expect([0, 1, 3, 4].map((i) => percentile(values, i))).toEqual([0, 37.5, 75, 100]);
-    expect(percentile(Float32Array.from([4]), 0)).toBeNaN();
-  });
+test("a head has its value and its rank among heads with a value", () => {
+  const text = (of: Metric, index: number) => metricText(of, [Math.floor(index / 3), index % 3], 3);
+  expect(text(own, 3)).toBe("entropy 6, rank 1 of 6");
+  // Equal values have one rank, also where sums in float32 differ by their rounding.
+  expect([text(own, 1), text(own, 5)]).toEqual(Array(2).fill("entropy 3, rank 3 of 6"));
+  expect(text(metric(1, 1 + 1e-7, 1), 0)).toBe("entropy 1, rank 1 of 3");
+  const partly = { ...own, values: Float32Array.from([Number.NaN, 2, 1]) };
+  expect([text(partly, 0), text(partly, 2)]).toEqual(["", "entropy 1, rank 2 of 2"]);
+  expect(metricText(undefined, [0, 0], 3)).toBe("");
+});
 
+describe("strip", () => {
   test("marks at the ends are whole, a constant stands in the middle", () => {
     expect(stripPlace(0, 0, 1, 100)).toBe(4);
     expect(stripPlace(1, 0, 1, 100)).toBe(96);

@@ -269,7 +269,6 @@ describe("a long input", () => {
         unit: "tokens",
         hidden: [],
         sentences: "all",
-        renormalise: false,
         n_query: n,
         n_key: n,
         step: 5,

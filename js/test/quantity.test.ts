@@ -40,7 +40,6 @@ const state = () =>
     quantity: "norms",
     scale: "linear",
     mode: "matrix",
-    renormalise: true,
     _quantities: ["weights", "norms", "gradients"],
     _source: { model: "Bert", note: "", loss: "masked-LM 2.31, masked: sat" },
     _stacks: [{ ...stack, n_layers: 1 }],
@@ -92,10 +91,8 @@ describe("quantities", () => {
     expect(caption).toContain("‖a·f(x)‖; rows do not sum to 1");
     expect(caption).toContain("% of the norms)");
     expect(caption).not.toContain("attention sinks");
-    expect(caption).not.toContain("rows renormalised");
     expect($(".attnw-legend").textContent).toContain("‖a·f(x)‖ · linear · this head");
     expect($(".attnw-matrix-figure").getAttribute("aria-label")).toMatch(/^Attention norms of L0/);
-    expect($("[data-control=renormalise]").closest("label")?.hidden).toBe(true);
   });
 
   test("are switched in the page where there are several", async () => {
@@ -120,7 +117,6 @@ describe("quantities", () => {
     const only = { quantity: "weights", _quantities: ["weights"], _map: map("weights", 1) };
     const { $ } = await show(only);
     expect($("[data-control=quantity]").closest("label")?.hidden).toBe(true);
-    expect($("[data-control=renormalise]").closest("label")?.hidden).toBe(false);
   });
 });
 
@@ -151,7 +147,6 @@ describe("quantities of a grid", () => {
       sort: "none",
       descending: true,
       filter: null,
-      outside: "dim",
       _metrics: null,
       quantity: "weights",
       _thumbnails: thumbnails("weights", 0.5),

@@ -6,8 +6,6 @@ import { numbers } from "./relation_numbers.js";
 
 const all: Parameters<typeof chosenRows>[1] = {
   min_count: 1,
-  significant: false,
-  search: "",
   sort: "n",
   descending: true,
 };
@@ -31,14 +29,12 @@ test("rows are what the kernel counted, with the best head that it named", () =>
   expect(other?.correct).toBe(2);
 });
 
-test("search, count and significance choose rows; every column orders them, ties by frequency", () => {
+test("the count chooses rows; every column orders them, ties by frequency", () => {
   const { rows } = decodeRelations(numbers());
   const names = (change: object) =>
     chosenRows(rows, { ...all, ...change }).map(({ relation }) => relation);
   expect(names({})).toEqual(["all", "det", "<b>obj</b>"]);
   expect(names({ min_count: 20 })).toEqual(["all", "det"]);
-  expect(names({ search: "DE" })).toEqual(["det"]);
-  expect(names({ significant: true })).toEqual(["det"]);
   expect(names({ sort: "relation", descending: false })).toEqual(["<b>obj</b>", "all", "det"]);
   expect(names({ sort: "accuracy" })[0]).toBe("det");
   expect(names({ sort: "head", descending: false })).toEqual(["all", "<b>obj</b>", "det"]);

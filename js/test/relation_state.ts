@@ -11,8 +11,6 @@ export const tableState = (change: Partial<TableState> = {}): TableState => ({
   relation: "all",
   direction: "dependent to governor",
   min_count: 1,
-  significant: false,
-  search: "",
   sort: "n",
   descending: true,
   picture_rows: 20,

@@ -26,7 +26,7 @@ test("a step in a model whose layers all have attention goes to the layer, or to
 });
 
 test("layers without attention have no heads in a grid, sorted or not", () => {
-  const wish = { sort: "all", descending: true, filter: null, outside: "dim" } as const;
+  const wish = { sort: "all", descending: true } as const;
   expect(orderHeads(3, 2, undefined, wish, [0, 2]).heads).toEqual([-1, -1, 2, 3, -1, -1]);
   const values = new Float32Array([Number.NaN, Number.NaN, 1, 5, Number.NaN, Number.NaN]);
   const metric = { title: "m", values, low: 1, high: 5 };

@@ -43,7 +43,7 @@ const axis = (text: string[], special: string[]): Axis => ({
 });
 const AXIS = axis(WORDS, SPECIAL);
 const AXES: Axes = { stack: "self", unit: "words", query: AXIS, key: AXIS };
-const ORDER = { sort: "none", descending: true, filter: null, outside: "dim" } as const;
+const ORDER = { sort: "none", descending: true, filter: null } as const;
 const LAYERS = 2;
 const HEADS = 3;
 const STACK = {
@@ -78,7 +78,6 @@ function screenOf(
     hidden?: ("cls" | "sep")[];
     pointed?: Screen["pointed"];
     peeked?: Peeked | null;
-    renormalise?: boolean;
   } = {},
 ): Screen {
   const { selected = [0, 0, "self"], tokens = [], disabled = [], hidden = [] } = change;
@@ -106,14 +105,14 @@ function screenOf(
               stack: "self",
               unit: "words",
               quantity: "weights",
-              query,
+              side: "query",
+              of: query,
               values: wireOf(flat(rows), [LAYERS, HEADS, N]),
             }
           : null,
     }),
     view: viewState({
       ...shared,
-      renormalise: change.renormalise ?? false,
       _axes: AXES,
       _stacks: [STACK],
       _map: {
@@ -582,10 +581,25 @@ test("heads that send a pair are counted strictly, on the weights themselves", (
     expect(pairCount(rows, key, AXES, []).count).toBe(expected);
   }
   const answers = wordAnswers(rows, AXES, ["cls", "sep"]);
-  for (const [head, { key, weight, standsOut: stands }] of answers.entries()) {
+  for (const [head, { other, weight, standsOut: stands }] of answers.entries()) {
     const row = [...(maps[head]?.[5] ?? [])].map((w, i) => (SPECIAL[i] ? 0 : w));
     expect(weight).toBe(Math.max(...row));
-    expect(row[key]).toBe(weight);
+    expect(row[other]).toBe(weight);
+    expect(stands).toBe(standsOut(weight, 1 / N));
+  }
+});
+
+test("a locked key asks which visible word gives it most", () => {
+  const next = random(3);
+  const maps = attention(next, 4, false);
+  const column = (map: Float32Array[]) => Float32Array.from(map, (row) => row[4] ?? 0);
+  const flat = Float32Array.from(maps.flatMap((map) => [...column(map)]));
+  const values = wireOf(flat, [LAYERS, HEADS, N]);
+  const rows = { stack: "self", unit: "words", quantity: "weights", values };
+  const answers = wordAnswers({ ...rows, side: "key", of: 4 }, AXES, ["cls", "sep"]);
+  for (const [head, { other, weight, standsOut: stands }] of answers.entries()) {
+    const given = [...column(maps[head] ?? [])].map((w, i) => (SPECIAL[i] ? 0 : w));
+    expect([other, weight]).toEqual([given.indexOf(Math.max(...given)), Math.max(...given)]);
     expect(stands).toBe(standsOut(weight, 1 / N));
   }
 });

@@ -6,8 +6,6 @@ import { pageModel as gridModel } from "../src/head_grid/page.js";
 import type { GridState, Thumbnails } from "../src/head_grid/state.js";
 import { pageModel as viewModel } from "../src/head_view/page.js";
 import type { ViewState } from "../src/head_view/state.js";
-import { pageModel as stripModel } from "../src/metric_strip/page.js";
-import type { StripState } from "../src/metric_strip/scene.js";
 import { link, pageModel as onPage } from "../src/page/linked_models.js";
 import type { Metrics } from "../src/shared/head_types.js";
 import type { EmbeddedMaps } from "../src/shared/page/embedded_maps.js";
@@ -177,8 +175,12 @@ describe("grid and view on a page without a kernel", () => {
     expect(model.get("_rows")).toBeNull();
     model.set("tokens", [["query", 1]]);
     const rows = model.get("_rows");
-    expect(rows?.query).toBe(1);
+    expect([rows?.side, rows?.of]).toEqual(["query", 1]);
     expect(rows && [...asFloat32(rows.values)]).toEqual([0, 1, 0.5 * (127 / 254) ** 2, 0]);
+    model.set("tokens", [["key", 0]]);
+    const column = model.get("_rows");
+    expect([column?.side, column?.of]).toEqual(["key", 0]);
+    expect(column && [...asFloat32(column.values)]).toEqual([1, 0, 0.5, 0.5 * (127 / 254) ** 2]);
     model.set("tokens", []);
     expect(model.get("_rows")).toBeNull();
   });
@@ -295,22 +297,5 @@ describe("figures of relations on a page", () => {
     const held = { sentences: { first: 0, held: [] } };
     const layers = [table, arcs].map((each) => onPage(each, held).model.get("layer"));
     expect(layers).toEqual([0, 1]);
-  });
-});
-
-describe("a strip on a page without a kernel", () => {
-  const of = (stack: string): Metrics => ({
-    stack,
-    titles: ["a"],
-    values: wireOf(Float32Array.of(1), [1, 1, 1]),
-    similar: wireOf(new Int32Array(), [1, 0]),
-  });
-  it("has the metrics of the shown head's stack, of the first one without a head", () => {
-    const state = { selected: [[0, 0, "cross"]], layer: 0, _error: "" } as unknown as StripState;
-    const own = { metrics: [of("encoder"), of("cross")] };
-    const model = stripModel({ ...about, state, shapes, own }, {});
-    expect(model.get("_metrics")?.stack).toBe("cross");
-    model.set("selected", []);
-    expect(model.get("_metrics")?.stack).toBe("encoder");
   });
 });

@@ -1,6 +1,5 @@
 // @vitest-environment node
 import { describe, expect, it, test } from "vitest";
-import lensCases from "../../tests/parity/lens.json" with { type: "json" };
 import lineCases from "../../tests/parity/lines.json" with { type: "json" };
 import linkCases from "../../tests/parity/links.json" with { type: "json" };
 import mapCases from "../../tests/parity/maps.json" with { type: "json" };
@@ -16,12 +15,8 @@ import { digits, figures, percent } from "../src/shared/numbers.js";
 import { bytesOf } from "../src/shared/page/embedded_arrays.js";
 import { decodedBytes, type EmbeddedMaps } from "../src/shared/page/embedded_maps.js";
 import type { Limits } from "../src/shared/page/page_data.js";
-import { percentile } from "../src/shared/tick_strip.js";
 import { type Head, headName, paperName } from "../src/shared/types.js";
 import { asFloat32, asInt32, asUint8 } from "../src/shared/wire.js";
-import { pageModel as lensModel } from "../src/token_lens/page.js";
-import type { LensState } from "../src/token_lens/state.js";
-import { unpacked } from "../src/token_lens/three_digits.js";
 
 /** An axis on which some tokens are special. */
 function axis(length: number, kinds: (string | number)[][]) {
@@ -81,7 +76,7 @@ test("the smallest weights that are lines are Python's, whatever is hidden", () 
     const ofStack = { stack: "self", unit: "tokens" };
     const axes = { ...ofStack, query: axis(queries, []), key: axis(keys, [[0, "cls"]]) };
     for (const hidden of [[], ["cls" as const]]) {
-      const choice = { hidden, sentences: "all", renormalise: false } as const;
+      const choice = { hidden, sentences: "all" } as const;
       const drawn = visibleMap(map, axes, {
         ...choice,
         hidden,
@@ -129,64 +124,4 @@ test("numbers are printed as exact decimals round", () => {
 test("heads are called as in Python", () => {
   for (const [head, name, paper] of numberCases.heads)
     expect([headName(head as Head), paperName(head as Head)]).toEqual([name, paper]);
-});
-
-test("a head stands among all heads where it stands in Python", () => {
-  const values = Float32Array.from(numberCases.values);
-  for (const [i, expected] of numberCases.percentiles.entries())
-    expect(percentile(values, i)).toBeCloseTo(expected, 9);
-});
-
-describe("a lens shows what the kernel's does", () => {
-  const { text, cases, packed } = lensCases;
-  const special = text.map((one) => ({ "[CLS]": "cls", "[SEP]": "sep" })[one] ?? "");
-  const own = { text, raw: text, special, segments: text.map(() => 0) };
-  const maps: EmbeddedMaps = {
-    quantity: "weights",
-    shape: [2, 3, text.length, text.length],
-    values: bytesOf(lensCases.bytes),
-    maxima: new Array(6).fill(lensCases.maximum),
-    axes: { stack: "self", unit: "tokens", query: own, key: own },
-  };
-  const about = { name: "", label: "", remark: "", relations: null, own: null, shapes: {} };
-  const lensOf = (asked: object) => {
-    const state = { stack: "self", selected: [], unit: "tokens", quantity: "weights", ...asked };
-    const page = { ...about, state: state as unknown as LensState };
-    return lensModel(page, { maps: [maps] }).get("_lens");
-  };
-
-  for (const { query, key, shape, values, goes, ...asked } of cases)
-    it(`for ${JSON.stringify(asked)}`, () => {
-      const lens = lensOf(asked);
-      expect([lens?.query, lens?.key, lens?.shape]).toEqual([query, key, shape]);
-      const found = lens ? [...asFloat32(lens.values)] : [];
-      for (const [i, value] of values.entries()) expect(found[i]).toBeCloseTo(value, 6);
-      const places = lens?.goes
-        ? [...asUint8(lens.goes)].flatMap((on, i) => (on ? [[Math.floor(i / 3), i % 3]] : []))
-        : [];
-      expect(places).toEqual(goes);
-    });
-
-  it("and leaves out a locked token that the text lacks", () => {
-    const seen = (tokens: unknown[]) => {
-      const lens = lensOf({ of: "layer", layer: 1, hidden: [], tokens });
-      return [lens?.query, lens?.key, lens?.shape];
-    };
-    const key = ["key", 1];
-    expect(seen([["query", 9], key])).toEqual(seen([key]));
-  });
-
-  it("with numbers that were packed to three digits", () => {
-    for (const { values, bytes, decade } of packed) {
-      const largest = Math.max(...values);
-      const found = unpacked(bytesOf(bytes), decade, values.length);
-      for (const [i, value] of values.entries()) {
-        const own = found[i] ?? Number.NaN;
-        if (value > largest / 1000)
-          expect(Number(own.toPrecision(3))).toBe(Number(Number(value).toPrecision(3)));
-        else expect(Math.abs(own - value)).toBeLessThan(0.00051 * largest);
-        expect(own > 0).toBe(value > 0);
-      }
-    }
-  });
 });

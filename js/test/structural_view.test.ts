@@ -38,7 +38,6 @@ const state = (change: Partial<ArcsState> = {}): ArcsState => ({
   _error: "",
   relation: "all",
   sentence: 0,
-  threshold: 0,
   _drawn: drawn(),
   _measured: null,
   _jump: {},

@@ -1,6 +1,6 @@
 // @vitest-environment node
 import { describe, expect, test } from "vitest";
-import { linesInView, rowCutoffs } from "../src/head_view/lines/lines_choose.js";
+import { linesInView } from "../src/head_view/lines/lines_choose.js";
 import { cellPixels } from "../src/head_view/matrix/matrix_pixels.js";
 import { severalMap } from "../src/head_view/several/several.js";
 import { absentIn, aloneText, differenceOf, twoNames } from "../src/head_view/several/two_maps.js";
@@ -19,7 +19,6 @@ const map = (values: number[], of: Partial<VisibleMap> = {}): VisibleMap => ({
   maximum: Math.max(...values.filter((x) => x >= 0)),
   hiddenShare: 0,
   filteredShare: 0,
-  renormalised: false,
   ...of,
 });
 
@@ -43,14 +42,9 @@ describe("a difference", () => {
 
   test("draws lines of both signs, the weakest first, and none where nothing differs", () => {
     const toLevel = levelOf("linear", 0.5, true);
-    const lines = linesInView(difference, rowCutoffs(difference, 1), { start: 0, end: 2 }, toLevel);
+    const lines = linesInView(difference, { start: 0, end: 2 }, toLevel);
     expect([...lines.key]).toEqual([0, 1]);
     expect([...lines.level]).toEqual([toLevel(0.25), toLevel(-0.5)]);
-  });
-
-  test("keeps the strongest of a row by how large they are, whatever their sign", () => {
-    const [cutoff] = rowCutoffs(difference, 0.6);
-    expect(cutoff).toBeCloseTo(0.5);
   });
 
   test("has a clear pixel where there is none, and the scale's colours elsewhere", () => {

@@ -72,18 +72,14 @@ describe("the view", () => {
       ...(state()._map as NonNullable<ViewState["_map"]>),
       values: wire(weights.map((_, q) => weights.map((_, k) => (q === k ? onItself : 0.1)))),
     });
-    for (const [token_layout, name] of [
-      ["vertical", "lines"],
-      ["horizontal", "rows"],
-    ] as const)
-      for (const [weight, isFaded] of [
-        [0.7, true],
-        [0.1, false],
-      ] as const) {
-        const { $ } = await show({ tokens: [["query", 1]], token_layout, _map: mapOf(weight) });
-        const { classList } = $(`.attnw-${name}-figure .attnw-lines`);
-        expect(classList.contains("attnw-faded")).toBe(isFaded);
-      }
+    for (const [weight, isFaded] of [
+      [0.7, true],
+      [0.1, false],
+    ] as const) {
+      const { $ } = await show({ tokens: [["query", 1]], _map: mapOf(weight) });
+      const { classList } = $(".attnw-lines-figure .attnw-lines");
+      expect(classList.contains("attnw-faded")).toBe(isFaded);
+    }
   });
 
   test("names the head, and what the figure shows", async () => {
@@ -294,18 +290,11 @@ describe("the view", () => {
 
   test("hiding is offered for what is there, and stated", async () => {
     const { model, $ } = await show();
-    const renormalise = $<HTMLInputElement>("[data-control=renormalise]");
-    expect(renormalise.disabled).toBe(true);
     expect($("[data-hide=first]").parentElement?.hidden).toBe(true);
     $<HTMLInputElement>("[data-hide=cls]").click();
     await frame();
     expect(model.sent).toEqual([{ hidden: ["cls"] }]);
     expect($(".attnw-caption").textContent).toContain("hidden: [CLS] (");
-    expect($(".attnw-caption").textContent).not.toContain("renormalised");
-    expect(renormalise.disabled).toBe(false);
-    renormalise.click();
-    await frame();
-    expect($(".attnw-caption").textContent).toContain("rows renormalised");
     model.fromKernel({ hidden: ["cls", "sep"], _axes: axes });
     await frame();
     expect($(".attnw-caption").textContent).toContain("[CLS] [SEP]");

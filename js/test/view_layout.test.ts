@@ -31,7 +31,6 @@ function square(n: number, weight: (q: number, k: number) => number): VisibleMap
     maximum: 1,
     hiddenShare: 0,
     filteredShare: 0,
-    renormalised: false,
   };
 }
 
@@ -115,9 +114,7 @@ describe("lines", () => {
 
   test("the pointer finds tokens on both sides, and lines by their curves", () => {
     const map = square(6, (q, k) => (q === 0 && k === 5 ? 1 : q === 3 && k === 3 ? 0.4 : 0));
-    const lines = linesInView(map, new Float32Array(6), { start: 0, end: 6 }, (w) =>
-      Math.round(255 * w),
-    );
+    const lines = linesInView(map, { start: 0, end: 6 }, (w) => Math.round(255 * w));
     expect(hitLines(layout, layout.x0 - 20, rowCentre(layout, "query", 2), lines)).toEqual({
       query: 2,
     });

@@ -1,6 +1,6 @@
 // @vitest-environment node
 import { describe, expect, test } from "vitest";
-import { linesInView, rowCutoffs } from "../src/head_view/lines/lines_choose.js";
+import { linesInView } from "../src/head_view/lines/lines_choose.js";
 import { cellPixels } from "../src/head_view/matrix/matrix_pixels.js";
 import { sourceOf } from "../src/head_view/source/source_of.js";
 import {
@@ -30,7 +30,6 @@ const values = Float32Array.from(rows.flat());
 const whole: MapOptions = {
   hidden: [],
   sentences: "all",
-  renormalise: false,
   scale: "linear",
   quantity: "weights",
 };
@@ -47,15 +46,6 @@ describe("visibleMap", () => {
     expect(map.hiddenShare).toBeCloseTo((0.6 + 0.3) / 2);
     expect(map.filteredShare).toBeCloseTo(0);
     expect(map.maximum).toBeCloseTo(0.5);
-    expect(map.renormalised).toBe(false);
-  });
-
-  test("renormalises only when asked and something is left out", () => {
-    const some = visibleMap(values, axes, { ...whole, hidden: ["cls"], renormalise: true });
-    expect(some.renormalised).toBe(true);
-    expect(rounded(some.values.subarray(0, 4))).toEqual([0.5, 0.1667, 0.1667, 0.1667]);
-    expect(rounded(some.values.subarray(12))).toEqual([0, 0, 0, 0]);
-    expect(visibleMap(values, axes, { ...whole, renormalise: true }).renormalised).toBe(false);
   });
 
   test("keeps one sentence on each side", () => {
@@ -73,9 +63,9 @@ describe("visibleMap", () => {
   test("masked cells stay masked and count as nothing", () => {
     const masked = Float32Array.from(values);
     masked[1] = Number.NaN;
-    const map = visibleMap(masked, axes, { ...whole, hidden: ["sep"], renormalise: true });
+    const map = visibleMap(masked, axes, { ...whole, hidden: ["sep"] });
     expect(map.values[1]).toBeNaN();
-    expect(map.values[0]).toBeCloseTo(0.5 / 0.7);
+    expect(map.values[0]).toBeCloseTo(0.5);
   });
 
   test("a map with every token hidden is empty", () => {
@@ -117,43 +107,8 @@ describe("lines", () => {
   const map = visibleMap(values, axes, whole);
   const level = (weight: number) => Math.round(255 * weight);
 
-  test("top mass keeps the fewest of each row's strongest", () => {
-    const kept = (mass: number) => {
-      const cutoffs = rowCutoffs(map, mass);
-      return rows.map(
-        (row, r) => row.filter((w) => w > 0 && Math.fround(w) >= (cutoffs[r] ?? 0)).length,
-      );
-    };
-    expect(kept(1)).toEqual([5, 5, 5, 5, 1]);
-    // Ties at the cutoff are all drawn: nothing chooses between equal weights.
-    expect(kept(0.6)).toEqual([2, 2, 5, 2, 1]);
-    expect(kept(0.5)).toEqual([1, 2, 5, 1, 1]);
-    expect(kept(0)).toEqual([0, 0, 0, 0, 0]);
-  });
-
-  test("top mass agrees with a sort of each row", () => {
-    const n = 60;
-    const mass = 0.8;
-    let seed = 1;
-    const random = () => {
-      seed = (seed * 48271) % 2147483647;
-      return seed / 2147483647;
-    };
-    const weights = Float32Array.from({ length: n * n }, () => random() ** 6);
-    const columns = [...Array(n).keys()];
-    const cutoffs = rowCutoffs({ ...map, rows: columns, cols: columns, values: weights }, mass);
-    for (let r = 0; r < n; r++) {
-      const row = [...weights.subarray(r * n, (r + 1) * n)].sort((a, b) => b - a);
-      const total = row.reduce((a, b) => a + b, 0);
-      let sum = 0;
-      let i = 0;
-      while (sum < mass * total * (1 - 1e-6)) sum += row[i++] ?? 0;
-      expect(cutoffs[r]).toBe(row[i - 1]);
-    }
-  });
-
   test("only lines with an end in sight, weakest first", () => {
-    const lines = linesInView(map, rowCutoffs(map, 1), { start: 0, end: 2 }, level);
+    const lines = linesInView(map, { start: 0, end: 2 }, level);
     const pairs = [...lines.query].map((q, i) => [q, lines.key[i] ?? -1] as const);
     expect(pairs.every(([q, k]) => q < 2 || k < 2)).toBe(true);
     expect(pairs).toHaveLength(10 + 2 + 2 + 1);
@@ -164,7 +119,7 @@ describe("lines", () => {
 
   test("focus keeps the tokens' own lines", () => {
     const focus = { query: new Set([1]), key: new Set([3]) };
-    const lines = linesInView(map, rowCutoffs(map, 1), { start: 0, end: 5 }, level, focus);
+    const lines = linesInView(map, { start: 0, end: 5 }, level, focus);
     expect(lines.count).toBe(5 + 3);
     for (let i = 0; i < lines.count; i++)
       expect(lines.query[i] === 1 || lines.key[i] === 3).toBe(true);
@@ -175,7 +130,7 @@ describe("lines", () => {
     const indices = [...Array(n).keys()];
     const many = Float32Array.from({ length: n * n }, (_, i) => (i % 100 === 0 ? 1 : 0.1));
     const crowded = { ...map, rows: indices, cols: indices, values: many };
-    const lines = linesInView(crowded, rowCutoffs(crowded, 1), { start: 0, end: n }, level);
+    const lines = linesInView(crowded, { start: 0, end: n }, level);
     expect(lines.count + lines.leftOut).toBe(n * n);
     expect(lines.leftOut).toBeGreaterThan(0);
     expect([...lines.level].filter((x) => x === 255)).toHaveLength(400);

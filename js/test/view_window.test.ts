@@ -30,7 +30,6 @@ const map: VisibleMap = {
   maximum: 1,
   hiddenShare: 0,
   filteredShare: 0,
-  renormalised: false,
 };
 const layout = (part?: MapPart, n = 500, m = n): MatrixLayout =>
   matrixLayout({

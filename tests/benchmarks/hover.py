@@ -1,8 +1,7 @@
-"""How soon a live figure answers to a pointer, another word and a head switched off.
+"""How soon a live figure answers to a pointer and a head switched off.
 
 In JupyterLab, beside an empty frame and one pass of the model: 12 heads over one another at 122
-tokens, the lens over 144 heads x 122 tokens, a key in a grid that answers of the embedded model are
-linked to.
+tokens, a key in a grid that answers of the embedded model are linked to.
 """
 
 from __future__ import annotations
@@ -14,11 +13,10 @@ from benchmarks.rows import Row
 
 SETUP = """
 import numpy as np
-from attnwidget import Attention, HeadView, TokenLens
+from attnwidget import Attention, HeadView
 maps = np.random.default_rng(0).dirichlet(np.full(122, 0.1), (12, 12, 122)).astype("f4")
 attention = Attention.from_weights(maps, [f"token{i}" for i in range(122)])
 view = HeadView(attention, 3, 0, mode="lines", arrangement="overlay", of="layer")
-lens = TokenLens(attention, of="model", tokens=[("query", 3)])
 """
 SWITCHED = """
 import time
@@ -76,23 +74,7 @@ HOVER = """async () => {
   if (said.size < 20) throw new Error(`the pointer was over ${said.size} tokens`);
   return busy;
 }"""
-# From the choice of another word until the lens says so, by the page's own clock, in ms.
-LENS = """async () => {
-  const root = document.querySelector(".attnw-lens-root");
-  const [from] = root.querySelectorAll("select");
-  const took = [];
-  for (const i of [5, 9, 20, 40, 60]) {
-    from.selectedIndex = i;
-    const name = from.selectedOptions[0].textContent;
-    const start = performance.now();
-    from.dispatchEvent(new Event("change", { bubbles: true }));
-    const said = () => root.querySelector(".attnw-lens-caption").textContent;
-    while (!said().includes(`\\u201c${name}\\u201d`)) await new Promise(requestAnimationFrame);
-    took.push(performance.now() - start);
-  }
-  return took;
-}"""
-CELLS = [SETUP, "view", "lens", SWITCHED, "grid", "answers"]
+CELLS = [SETUP, "view", SWITCHED, "grid", "answers"]
 
 
 def measured() -> dict[str, Any]:
@@ -100,12 +82,12 @@ def measured() -> dict[str, Any]:
     with open_notebook(CELLS) as (notebook, page):
         for cell in range(len(CELLS)):
             notebook.run_cell(cell)
-        page.locator(".attnw-lens-root canvas").first.wait_for()
+        page.locator(".attnw-view-root canvas").first.wait_for()
         page.wait_for_timeout(3000)
-        empty, hover, lens = (page.evaluate(script) for script in (EMPTY_FRAMES, HOVER, LENS))
+        empty, hover = (page.evaluate(script) for script in (EMPTY_FRAMES, HOVER))
         switch = page.evaluate(SWITCH)
         passes = notebook.value("passes()")
-        return {"empty": empty, "hover": hover, "lens": lens, "switch": switch, "pass": passes}
+        return {"empty": empty, "hover": hover, "switch": switch, "pass": passes}
 
 
 def rows_from(ms: dict[str, Any]) -> list[Row]:
@@ -113,7 +95,6 @@ def rows_from(ms: dict[str, Any]) -> list[Row]:
     frame = "an empty frame"
     return [
         beside("a move over 12 heads, 122 tokens", frame, ms["hover"], ms["empty"]),
-        beside("another word in `TokenLens`, 144 heads", frame, ms["lens"], ms["empty"]),
         beside(
             "a head switched off, until the answers change",
             "a forward pass",

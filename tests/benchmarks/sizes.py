@@ -111,9 +111,8 @@ FIGURES: dict[str, Callable[[aw.AttentionModel, aw.Attention], Any]] = {
     "HeadView, lines": lambda model, a: aw.HeadView(a, 40, 20),
     "HeadView, matrix": lambda model, a: aw.HeadView(a, 40, 20, mode="matrix"),
     "HeadView, a layer": lambda model, a: aw.HeadView(a, 40, 20, of="layer"),
-    "TokenLens": lambda model, a: aw.TokenLens(a, tokens=[("query", 7), ("key", 2)]),
-    "CompareView": lambda model, a: aw.CompareView(a, a, selected=[(40, 20)]),
-    "MetricStrip": lambda model, a: aw.MetricStrip(numbers()),
+    "HeadGrid, a word": lambda model, a: aw.HeadGrid(a, tokens=[("query", 7)]),
+    "HeadView, two": lambda model, a: aw.HeadView(a, versus=a, selected=[(40, 20)]),
     "HeadMap": lambda model, a: aw.HeadMap.from_positions(
         np.random.default_rng(0).normal(size=(LAYERS, HEADS, 2))
     ),

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Locator, expect
 
-from attnwidget import Attention, HeadGrid, HeadView, TokenLens, load_model, save_page
+from attnwidget import Attention, HeadGrid, HeadView, load_model, save_page
 from browser.figures import GridOnPage
 from browser.pages import Watched
 
@@ -57,7 +57,7 @@ def pages(attention: Attention, tmp_path_factory: pytest.TempPathFactory) -> dic
     folder = tmp_path_factory.mktemp("whole")
     save_page(attention, folder / "grid and view.html")
     HeadView(attention, 1, 3).save(folder / "view.html")
-    TokenLens(attention, tokens=[("query", 2)]).save(folder / "lens.html")
+    HeadGrid(attention, tokens=[("query", 2)]).save(folder / "word.html")
     HeadGrid(attention, selected=[(2, 1)]).save(folder / "grid.html")
     return {path.stem: path.read_text("utf-8") for path in folder.iterdir()}
 

@@ -16,7 +16,7 @@ from browser.servers import Server
 from browser.settled import settle
 
 pytestmark = pytest.mark.browser
-DETAILS = ("token lens", "metrics", "map of heads", "predictions", "why", "relations", "arcs")
+DETAILS = ("map of heads", "predictions", "why", "relations", "arcs")
 CELLS = [
     """
 from transformers import BertConfig, BertForMaskedLM
@@ -321,14 +321,14 @@ def test_what_is_above_a_detail_stays_where_it_is(notebook: LiveNotebook, root: 
 
     def place() -> float:
         # A click may scroll the notebook.
-        return box_of(root.get_by_role("tab", name="metrics"))["y"] - box_of(root)["y"]
+        return box_of(root.get_by_role("tab", name="map of heads"))["y"] - box_of(root)["y"]
 
     open_more(root)
     before = place()
     for name in DETAILS:
         open_tab(root, name)
         assert place() == before, name
-    notebook.run_in_kernel("explorer.tab = 'strip'; explorer.example = 'passive'")
+    notebook.run_in_kernel("explorer.tab = 'head_map'; explorer.example = 'passive'")
     expect(root.locator(".attnw-ex-look")).to_contain_text("In L5 H11, ")
     notebook.run_in_kernel("explorer.wait()")
 
@@ -424,7 +424,7 @@ def test_from_example_to_example_with_the_keyboard_alone(
     keyboard.press("ArrowUp")
     notebook.wait_for_value("explorer.example", "objects")
     # The details, by their list of tabs.
-    root.get_by_role("tab", name="token lens").focus()
+    root.get_by_role("tab", name="map of heads").focus()
     keyboard.press("ArrowLeft")
     expect(root.get_by_role("tab", name="arcs")).to_be_focused()
     notebook.wait_for_value("explorer.tab", "arcs")

@@ -53,13 +53,12 @@ def _(mo):
 
 @app.cell
 def _(explorer, keep, mo):
-    import json
     from pathlib import Path
 
     if keep.value:
         folder = Path("FOLDER")
         explorer.widget.save(folder / "explorer.svg")
-        (folder / "state.json").write_text(json.dumps(explorer.widget.to_state()))
+        (folder / "explorer.py").write_text(explorer.widget.code())
     mo.md("kept" if keep.value else "not kept")
     return
 
@@ -75,14 +74,13 @@ app = marimo.App(width="full")
 
 @app.cell
 def _():
-    import json
     from pathlib import Path
 
     import marimo as mo
-    from attnwidget import Explorer
 
-    state = json.loads(Path("FOLDER/state.json").read_text())
-    explorer = mo.ui.anywidget(Explorer.from_state(state))
+    made = {}
+    exec(Path("FOLDER/explorer.py").read_text(), made)
+    explorer = mo.ui.anywidget(made["explorer"])
     explorer
     return
 
@@ -134,20 +132,19 @@ def test_marimo(in_marimo: Callable[[str], Server], seen: Watched, tmp_path: Pat
     seen.page.mouse.move(box["x"] + 0.9 * box["width"], box["y"] + 0.9 * box["height"], steps=5)
     seen.page.mouse.up()
     # marimo runs cells again for what the page changes in the explorer itself.
-    root.get_by_role("tab", name="metrics").click()
-    expect(root.locator(".attnw-strip-caption")).to_contain_text("selected heads are marked")
+    expect(root.locator(".attnw-map-caption")).to_contain_text("selected")
     expect(kernel).to_contain_text(" det ")
     expect(kernel).not_to_contain_text(" 1 heads")
     seen.page.get_by_role("button", name="keep").click()
     expect(seen.page.get_by_text("kept", exact=True)).to_be_visible()
     svg = (tmp_path / "explorer.svg").read_text("utf-8")
-    assert all(f">{word}</text>" in svg for word in ("book", "table", "entropy"))
+    assert all(f">{word}</text>" in svg for word in ("book", "table"))
     # Another kernel shows what was kept.
     settle(root)
-    strip = root.locator(".attnw-strip-caption").text_content()
+    caption = root.locator(".attnw-map-caption").text_content()
     seen.page.goto(in_marimo(RESTORED.replace("FOLDER", str(tmp_path))).url)
     expect(root.get_by_role("toolbar")).to_contain_text("table")
-    expect(root.locator(".attnw-strip-caption")).to_have_text(str(strip))
-    expect(root.get_by_role("tab", name="metrics")).to_have_attribute("aria-selected", "true")
+    expect(root.locator(".attnw-map-caption")).to_have_text(str(caption))
+    expect(root.get_by_role("tab", name="map of heads")).to_have_attribute("aria-selected", "true")
     root.get_by_role("tab", name="arcs").click()
     expect(root.locator(".attnw-arcs-above text").first).to_have_text("det")

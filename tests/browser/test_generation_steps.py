@@ -20,11 +20,11 @@ pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 PROMPT = "He had been with them in the night. He had been with"
 LIVE = f"""
-from attnwidget import HeadView, TokenLens, link, load_model
+from attnwidget import HeadGrid, HeadView, link, load_model
 model = load_model("attnwidget/induction")
 attention = model.generate({PROMPT!r}, max_new_tokens=8)
-view, lens = HeadView(attention, 1, 1), TokenLens(attention)
-both = link(view, lens)
+view, grid = HeadView(attention, 1, 1), HeadGrid(attention)
+both = link(view, grid)
 first = attention.n_prompt - 1
 view
 """
@@ -34,11 +34,11 @@ def slider(root: Locator) -> Locator:
     return root.get_by_role("slider", name="generated token")
 
 
-def test_view_and_lens_follow_the_slider(in_lab: OpenNotebook) -> None:
-    notebook = in_lab([LIVE, "lens"])
+def test_view_and_grid_follow_the_slider(in_lab: OpenNotebook) -> None:
+    notebook = in_lab([LIVE, "grid"])
     notebook.run_all()
     root = notebook.output(0).locator(".attnw-root")
-    title = notebook.output(1).locator(".attnw-lens-title")
+    caption = notebook.output(1).locator(".attnw-grid-caption")
     answers = root.get_by_role("list", name="the chosen token and its rivals").get_by_role(
         "listitem"
     )
@@ -49,14 +49,14 @@ def test_view_and_lens_follow_the_slider(in_lab: OpenNotebook) -> None:
     notebook.wait_for_value("view.tokens[0][1] - first", 1)
     expect(answers).to_have_count(5)
     expect(answers.first).to_have_text(f"in {in_per_cent(0.454)}", use_inner_text=True)
-    expect(title).to_contain_text("From “them”")
+    expect(caption).to_contain_text("where “them” looks")
     settle(root)
     box = slider(root).bounding_box()
     assert box is not None
     slider(root).click(position={"x": box["width"] - 4, "y": box["height"] / 2})
-    notebook.wait_for_value("lens.tokens[0][1] - first", 7)
+    notebook.wait_for_value("grid.tokens[0][1] - first", 7)
     expect(root.locator(".attnw-steps output")).to_have_text("8 of 8")
-    notebook.run_in_kernel("lens.tokens = [('query', first)]")
+    notebook.run_in_kernel("grid.tokens = [('query', first)]")
     expect(answers.first).to_contain_text("them")
     expect(slider(root)).to_have_value("1")
     for theme in ("dark", "light") if AXE.is_file() else ():

@@ -1,4 +1,4 @@
-"""HeadMap, HeadGrid with metrics and MetricStrip, linked, live in JupyterLab and on a page."""
+"""HeadMap and HeadGrid with metrics, linked, live in JupyterLab and on a page."""
 
 from __future__ import annotations
 
@@ -24,15 +24,13 @@ pytestmark = pytest.mark.browser
 FIGURES = """
 import numpy as np
 from attnwidget.widgets.head_map import HeadMap
-from attnwidget.widgets.metric_strip import MetricStrip
 positions = np.stack(np.indices((6, 12))[::-1], axis=-1).astype(float)
 labels = np.where(positions[..., 0] < 6, "to [SEP]", "other")
 weights = attention.weights()
 metrics = {"strongest": weights.max((-2, -1)), "to [CLS]": weights[..., 0].mean(-1)}
 head_map = HeadMap.from_positions(positions, labels, model_name="BertForMaskedLM")
 grid = HeadGrid(attention, metrics=metrics, metric="to [CLS]")
-strip = MetricStrip(metrics)
-links = link(head_map, grid), link(grid, strip)
+links = link(head_map, grid)
 """
 PRINTED = "print('chosen', sorted(str(head) for head in grid.selected))"
 
@@ -66,26 +64,27 @@ class MapOnPage:
 
 @pytest.mark.slow
 def test_a_brush_in_the_map_selects_in_grid_kernel_and_next_cell(in_lab: OpenNotebook) -> None:
-    notebook = in_lab([SETUP + FIGURES, "head_map", "grid", "strip", PRINTED])
-    for cell in range(4):
+    notebook = in_lab([SETUP + FIGURES, "head_map", "grid", PRINTED])
+    for cell in range(3):
         notebook.run_cell(cell)
     GridOnPage(notebook.output(2))
     MapOnPage(notebook.output(1)).drag((2.5, 0.5), (5.5, 2.5))
     wanted = [f"L{layer} H{head}" for layer in (1, 2) for head in (3, 4, 5)]
     notebook.wait_for_value("sorted(str(head) for head in grid.selected)", wanted)
-    notebook.run_cell(4)
-    expect(notebook.output(4)).to_contain_text(f"chosen {wanted}")
-    expect(notebook.output(3).locator(".attnw-root caption")).to_contain_text("L2 H5")
+    notebook.run_cell(3)
+    expect(notebook.output(3)).to_contain_text(f"chosen {wanted}")
+    caption = notebook.output(2).locator(".attnw-grid-caption")
+    expect(caption).to_contain_text("L2 H5: ")
     page = notebook.page
     notebook.output(1).get_by_role("listbox").focus()
     page.keyboard.press("Escape")
-    notebook.wait_for_value("(len(grid.selected), len(strip.selected))", (0, 0))
+    notebook.wait_for_value("len(grid.selected)", 0)
     page.keyboard.press("End")
     page.keyboard.press("ArrowLeft")
     page.keyboard.press("Enter")
     notebook.wait_for_value("[tuple(head) for head in grid.selected]", [(5, 10, "self")])
-    expect(notebook.output(3).locator(".attnw-root caption")).to_contain_text("L5 H10")
-    assert page.locator(".jp-Notebook .jp-Cell").count() == 5, "a key reached the notebook"
+    expect(caption).to_contain_text("L5 H10: ")
+    assert page.locator(".jp-Notebook .jp-Cell").count() == 4, "a key reached the notebook"
 
 
 @pytest.mark.slow
@@ -123,17 +122,17 @@ def test_the_grid_sorts_filters_and_finds_heads_alike(in_lab: OpenNotebook) -> N
 @pytest.mark.slow
 @pytest.mark.skipif(not AXE.is_file(), reason="axe-core is not installed: run `npm ci` in js")
 def test_no_violations_in_either_theme(in_lab: OpenNotebook) -> None:
-    notebook = in_lab([SETUP + FIGURES, "head_map", "grid", "strip"])
-    for cell in range(4):
+    notebook = in_lab([SETUP + FIGURES, "head_map", "grid"])
+    for cell in range(3):
         notebook.run_cell(cell)
     GridOnPage(notebook.output(2))
     notebook.run_in_kernel("grid.filter = (0.1, 0.9); grid.sort = 'rows'; grid.selected = [(2, 3)]")
     roots = notebook.page.locator(".attnw-root")
-    expect(roots.nth(2)).to_contain_text("L2 H3")
-    for color, theme in [("behaviour", "dark"), ("layer", "light")]:
-        notebook.run_in_kernel(f"head_map.color = {color!r}")
+    expect(roots.nth(1)).to_contain_text("L2 H3")
+    for behaviours, theme in [("head_map.behaviours", "dark"), ("None", "light")]:
+        notebook.run_in_kernel(f"head_map.behaviours = {behaviours}")
         notebook.use_theme(theme)
-        for index in range(3):
+        for index in range(2):
             expect(roots.nth(index)).to_have_attribute("data-theme", theme)
         assert complaints(notebook.page) == []
 
@@ -155,13 +154,7 @@ def test_a_page_has_map_and_metrics_too(seen: Watched, tmp_path: Path) -> None:
     expect(body.locator(".attnw-grid-caption")).to_contain_text("bars: strongest")
     MapOnPage(body).drag((6.5, 3.5), (7.5, 4.5))
     expect(body.locator(".attnw-title")).to_contain_text("L4 H7")
-    expect(body.locator(".attnw-strip caption")).to_contain_text("L4 H7")
     value = f"{float(np.float32(metrics['strongest'][4, 7])):.3g}"
-    expect(body.locator(".attnw-strip tbody td").first).to_have_text(value)
-    settle(body)
-    plot = body.locator(".attnw-strip-plot").bounding_box()
-    marks = body.locator(".attnw-strip-plot canvas").bounding_box()
-    assert plot and marks and plot["x"] <= marks["x"]
-    assert marks["x"] + marks["width"] <= plot["x"] + plot["width"]
+    expect(body.locator(".attnw-grid-caption")).to_contain_text(f"L4 H7: {value}, rank ")
     if AXE.is_file():
         assert complaints(seen.page) == []

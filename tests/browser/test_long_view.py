@@ -255,7 +255,7 @@ OF_LENGTH = {
 LLAMAS = """
 import torch
 from fixtures import zoo
-from attnwidget import CompareView, load_model
+from attnwidget import load_model
 def made(strength):
     model = zoo.build("llama", positions=4096)
     with torch.no_grad():
@@ -348,7 +348,7 @@ def test_hidden_tokens_several_heads_and_two_models_at_3600_tokens(
         [
             MADE + LLAMAS,
             "view = HeadView(attention, 0, 1)\nview",
-            "both = CompareView(attention, other, 0, 1)\nboth",
+            "both = HeadView(attention, versus=other, layer=0, head=1)\nboth",
         ]
     )
     for cell in range(3):

@@ -18,7 +18,6 @@ from attnwidget.widgets.coreference_view.widget import CoreferenceView
 from attnwidget.widgets.dependency_arcs.widget import DependencyArcs
 from attnwidget.widgets.explorer.widget import Explorer
 from attnwidget.widgets.head_map import HeadMap
-from attnwidget.widgets.metric_strip import MetricStrip
 from attnwidget.widgets.pages.write_page import write_page
 from attnwidget.widgets.relation_table import RelationTable
 from attnwidget.widgets.shared.head_widget import HeadWidget
@@ -171,11 +170,7 @@ def test_a_page_with_a_single_head_says_that_it_cannot_step(
     expect(view.locator(".attnw-title")).to_contain_text("L1 H2")
 
 
-def test_the_strip_and_the_map_are_as_they_were(attention: Attention, opened: Opened) -> None:
-    strongest = attention.weights().max((-2, -1))
-    page = opened(MetricStrip({"strongest": strongest}, selected=[(3, 5)]))
-    shown = f"{float(np.float32(strongest[3, 5])):.3g}"
-    expect(page.locator(".attnw-strip tbody td").first).to_have_text(shown)
+def test_the_map_is_as_it_was(attention: Attention, opened: Opened) -> None:
     positions = np.stack(np.indices((6, 12))[::-1], axis=-1).astype(float)
     page = opened(HeadMap.from_positions(positions, note="by number", selected=[(3, 5)]))
     expect(page.locator(".attnw-map-caption")).to_contain_text("by number")
@@ -197,9 +192,10 @@ def test_the_table_sorts_searches_and_chooses(
     head = best.loc["det"]
     share = f"{100 * head['accuracy']:.0f} % of 3 words"
     expect(table.locator(".attnw-rel-readout")).to_contain_text(share)
-    table.get_by_role("searchbox").fill("nsubj")
-    expect(table.get_by_role("row").filter(has_text="nsubj")).to_have_count(1)
-    expect(table.get_by_role("row").filter(has_text="case")).to_have_count(0)
+    table.get_by_role("spinbutton").fill("2")
+    expect(table.get_by_role("row").filter(has_text=re.compile(r"^det\d"))).to_have_count(1)
+    table.get_by_role("spinbutton").fill("2000")
+    expect(table).to_contain_text("No relation is left")
 
 
 @pytest.mark.slow
@@ -304,7 +300,7 @@ def test_an_explorers_figures_follow_each_other(explorer: Explorer, opened: Open
     grid.click(3, 5)
     expect(root.locator(".attnw-ex-title")).to_contain_text("L3 H5")
     root.get_by_role("button", name="more").click()
-    for name, says in (("map of heads", "L3 H5"), ("metrics", "L3 H5"), ("arcs", "L3 H5")):
+    for name, says in (("map of heads", "L3 H5"), ("arcs", "L3 H5")):
         root.get_by_role("tab", name=name).click()
         expect(root.get_by_role("tabpanel", name=name)).to_contain_text(says)
     page.keyboard.press("]")
@@ -330,7 +326,7 @@ EDGES = """() => [".attnw-ex-main", "html"].map((name) =>
 def test_a_saved_explorer_fits_a_projector_and_a_phone(
     model: AttentionModel, browser: Browser, tmp_path: Path
 ) -> None:
-    panels = ["grid", "view", "lens"]
+    panels = ["grid", "view", "why"]
     made = Explorer(model, TEXT, panels=panels, atlas=False, treebank=False)
     assert made.wait(120)
     path = write_page(made, tmp_path / "page.html")
@@ -345,7 +341,7 @@ def test_a_saved_explorer_fits_a_projector_and_a_phone(
         seen.page.goto(path.as_uri())
         root = seen.page.locator(".attnw-ex-root")
         root.get_by_role("button", name="more").tap()
-        expect(root.get_by_role("tabpanel", name="token lens")).to_be_visible()
+        expect(root.get_by_role("tabpanel", name="why")).to_be_visible()
         settle(root)
         assert seen.page.evaluate(SMALL) == []
         assert seen.page.evaluate(EDGES)[1] < 3000

@@ -10,17 +10,14 @@ import pytest
 
 from attnwidget import (
     Attention,
-    CompareView,
     DependencyArcs,
     HeadGrid,
     HeadMap,
     HeadView,
     LinkView,
-    MetricStrip,
     PredictionView,
     ProbeView,
     RelationTable,
-    TokenLens,
     load_model,
 )
 from attnwidget.demo import demo_treebank
@@ -163,7 +160,8 @@ def test_a_comparison_is_saved_as_it_is_seen(desk: Desk, text: str, mode: str) -
     model = load_model()
     other = load_model("attnwidget/genre") if text == "one text" else model
     pair = model.attend(TEXTS["one text"]), other.attend(TEXTS[text])
-    assert_all_alike(desk, CompareView(*pair, 2, 3, mode=mode, tokens=[("query", 3)]))
+    view = HeadView(pair[0], 2, 3, versus=pair[1], mode=mode, tokens=[("query", 3)])
+    assert_all_alike(desk, view)
     for of_two in ("difference", "second") if mode == "lines" else ():
         assert_all_alike(desk, HeadGrid(pair[0], versus=pair[1], of_two=of_two, selected=[(2, 3)]))
 
@@ -229,23 +227,20 @@ def test_predictions_are_saved_as_they_are_seen(
     assert_all_alike(desk, widget)
 
 
-LENSES: dict[str, dict[str, object]] = {
-    "from": {"tokens": [("query", 3)], "layer": 1},
-    "to": {"tokens": [("key", 2)], "of": "model", "hidden": ["cls", "sep"]},
-    "sorted": {"tokens": [("query", 2)], "of": "model", "sort": "weight"},
+WORDS: dict[str, dict[str, object]] = {
+    "from": {"tokens": [("query", 3)]},
+    "to": {"tokens": [("key", 2)], "hidden": ["cls", "sep"]},
     "a pair": {"tokens": [("query", 3), ("key", 2)], "unit": "words"},
 }
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("options", only_first_is_fast(LENSES))
-def test_a_lens_is_saved_as_it_is_seen(
+@pytest.mark.parametrize("options", only_first_is_fast(WORDS))
+def test_a_word_in_all_heads_is_saved_as_it_is_seen(
     desk: Desk, inputs: dict[str, Attention], options: str
 ) -> None:
-    for name in ["6 tokens", "122 tokens"]:
-        widget = TokenLens(inputs[name], selected=[(1, 2)], **LENSES[options])
-        assert_all_alike(desk, widget)
-    assert_all_alike(desk, TokenLens(inputs["causal"], **LENSES[options]))
+    for name in ["6 tokens", "122 tokens", "causal"]:
+        assert_all_alike(desk, HeadGrid(inputs[name], selected=[(1, 2)], **WORDS[options]))
 
 
 @pytest.mark.slow
@@ -290,28 +285,25 @@ def test_a_sentence_is_saved_as_it_is_seen(
 
 
 def measured() -> dict[str, HeadWidget]:
-    """Maps and strips of 12 x 12 heads, small and large names, many and few heads."""
+    """Maps of 12 x 12 heads, small and large names, many and few heads."""
     random = np.random.default_rng(0)
     positions = random.normal(size=(12, 12, 2))
-    values = random.normal(size=(12, 12))
     names = np.array(["to [SEP]", "other", "a behaviour whose name is longer than a line is wide"])
     labels = names[random.integers(0, 3, size=(12, 12))]
     here = [(0, 1), (7, 9)]
-    metrics = {"entropy": values, "x" * 60 + " of words": 1e7 * values, "same": 0 * values}
     return {
         "layers": HeadMap.from_positions(positions, model_name="a model", selected=here),
         "labelled": HeadMap.from_positions(positions, selected=here, labels=LABELS),
         "behaviours": HeadMap.from_positions(positions, labels, selected=here),
         "a thousand": HeadMap.from_positions(random.normal(size=(32, 32, 2))),
-        "metrics": MetricStrip(metrics, selected=here),
     }
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "name", only_first_is_fast(["layers", "labelled", "behaviours", "a thousand", "metrics"])
+    "name", only_first_is_fast(["layers", "labelled", "behaviours", "a thousand"])
 )
-def test_maps_and_strips_are_saved_as_they_are_seen(desk: Desk, name: str) -> None:
+def test_maps_are_saved_as_they_are_seen(desk: Desk, name: str) -> None:
     assert_all_alike(desk, measured()[name])
 
 
@@ -324,10 +316,10 @@ def relations() -> RelationAccuracies:
 
 
 TABLES: dict[str, dict[str, object]] = {
-    # Rows that a picture has too: it leaves out the row of all words, and draws no map of them.
-    "some rows": {"search": "s", "relation": "case", "selected": [(3, 8), (1, 2)]},
-    "wishes": {"search": "o", "significant": True, "sort": "accuracy", "relation": "obl"},
-    "empty": {"search": "zz", "relation": "det"},
+    # A picture has the row of all words only where it has no other row.
+    "a row": {"min_count": 100, "relation": "case", "selected": [(3, 8), (1, 2)]},
+    "wishes": {"min_count": 100, "sort": "accuracy", "relation": "obl"},
+    "empty": {"min_count": 2000, "relation": "det"},
 }
 
 

@@ -20,7 +20,6 @@ from attnwidget import (
     Head,
     HeadView,
     Sentence,
-    explore,
     load_model,
     make_segments,
     measure,
@@ -367,14 +366,6 @@ def test_arcs_read_anew_what_was_read_with_a_head_off() -> None:
     assert "without" not in arcs.caption.model
     arcs.sentence = 0
     assert not np.allclose(arcs.predictions.maps[..., 2, 4, :, :], edited)
-
-
-def test_an_explorer_is_stored_by_the_name_of_the_intact_model() -> None:
-    model = load_model(device="cpu")
-    with model.disabled((2, 4)):
-        explorer = explore(model, SENTENCE, treebank=False)
-    assert "without L2 H4" in explorer.attention.model_name
-    assert explorer.to_state()["model"]["name"] == "small BERT (in the package)"
 
 
 def test_encoders_are_measured_edited() -> None:

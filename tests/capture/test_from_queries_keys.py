@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from attnwidget import Attention, HeadGrid, HeadView, TokenLens, load_model
+from attnwidget import Attention, HeadGrid, HeadView, load_model
 from attnwidget.capture.maps.thumbnails import draw_thumbnails
 from attnwidget.capture.tapping.attention_sites import find_sites
 from attnwidget.capture.tapping.projection import projection_of, projection_weight
@@ -292,7 +292,7 @@ def test_figures_and_metrics_without_a_model_work() -> None:
     for figure in (
         HeadGrid(attention),
         HeadView(attention, 1, 2),
-        TokenLens(attention, tokens=[("query", 1)]),
+        HeadGrid(attention, tokens=[("query", 1)]),
     ):
         assert "mine" in str(figure.caption)
         assert figure.figure().svg.startswith("<svg")

@@ -17,7 +17,6 @@ from attnwidget import (
     Head,
     HeadGrid,
     HeadView,
-    MetricStrip,
     load_model,
     make_segments,
     measure,
@@ -192,15 +191,14 @@ class TestStudies:
         assert [head.layer for head in grid.similar((2, 0), 3)] == [2] * 3
         assert texts(grid.figure()).count("no attention") == 0
 
-    def test_percentiles_are_among_heads_with_attention(
+    def test_ranks_are_among_heads_with_attention(
         self, attention: Attention, inputs: dict[str, Any]
     ) -> None:
         entropy = measure_attention(attention, ["entropy"])["entropy"].heads()["entropy"]
-        strip = MetricStrip({"entropy": entropy}, selected=[(2, int(entropy[2].argmax()))])
-        assert strip.to_frame()["percentile"].tolist() == [100]
-        picture = strip.figure()
-        assert "100\xa0%" in texts(picture)
-        assert "NaN" not in picture.svg
+        most = (2, int(entropy[2].argmax()))
+        grid = HeadGrid(attention, metrics={"entropy": entropy}, metric="entropy", selected=[most])
+        assert "rank 1 of 4 (1 is the largest)" in grid.caption.text()
+        assert "NaN" not in grid.figure().svg
 
 
 def test_means_of_heads_keep_the_layer_numbers_and_leave_other_layers_out(

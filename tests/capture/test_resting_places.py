@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from attnwidget import Attention, AttentionModel, CompareView, HeadGrid, HeadView, TokenLens, link
+from attnwidget import Attention, AttentionModel, HeadGrid, HeadView, link
 from attnwidget.capture.maps.resting_places import resting_places
 from fixtures.recording import on_page
 
@@ -32,7 +32,7 @@ def test_three_times_the_even_share_is_much(share: float, hidden: list[str]) -> 
     resting = resting_places(attention)
     assert list(resting.kinds) == hidden
     assert resting.share == pytest.approx(share if hidden else 0, abs=1e-5)
-    for figure in (HeadGrid(attention), HeadView(attention), TokenLens(attention)):
+    for figure in (HeadGrid(attention), HeadView(attention)):
         assert figure.hidden == hidden
 
 
@@ -95,13 +95,14 @@ def test_a_head_that_is_off_has_no_ink_in_any_figure(model: AttentionModel) -> N
             assert "L1 H8 is off: it looks nowhere" in view.caption.notes
             assert view.figure().table.empty
         marks = [("query", she), ("key", nurse)]
-        lens = TokenLens(attention, tokens=marks, **off)
-        assert "L1 H8" not in map(str, lens.heads)
-        assert "empty and struck through: switched off (L1 H8)" in lens.caption.notes
+        grid = HeadGrid(attention, tokens=marks, **off)
+        rows = on_page(grid, "rows")["values"]
+        assert not np.frombuffer(rows["view"], "<f4").reshape(rows["shape"])[1, 8].any()
+        assert "empty and struck through: switched off" in grid.caption.notes
         beside = HeadView(
             attention, selected=[(1, 3), (1, 8)], arrangement="beside", disabled=[(1, 8)]
         )
         assert "switched off: L1 H8" in beside.caption.notes
     other = model.attend(TEXT)
-    compared = CompareView(attention, other, selected=[(1, 8)], disabled=[(1, 8)])
+    compared = HeadView(attention, versus=other, selected=[(1, 8)], disabled=[(1, 8)])
     assert "switched off: L1 H8" in compared.caption.notes

@@ -42,7 +42,7 @@ def view(
     shown = tokens or [*TOKENS, "[SEP]"]
     weights = np.random.default_rng(0).dirichlet(np.full(len(shown), 0.3), (8, 10, len(shown)))
     attention = Attention.from_weights(weights.astype("f4"), shown, model_name=name)
-    return HeadView(attention, 7, 9, hidden=["sep"], renormalise=True)
+    return HeadView(attention, 7, 9, hidden=["sep"])
 
 
 def banded(n: int) -> HeadView:
@@ -315,7 +315,7 @@ def test_the_caption_is_drawn_under_the_figure_on_request(tmp_path: Path, width:
         margin = np.asarray(picture.convert("L"))[round((y + height) * width / box) + 4 :, -4:]
     assert margin.size and margin.min() == 255
     with pypdf.PdfReader(save(tmp_path, "captioned.pdf", width=width, caption=True)) as reader:
-        assert "renormalised" in reader.pages[0].extract_text()
+        assert "[SEP]" in reader.pages[0].extract_text()
 
 
 def test_a_long_word_in_a_caption_is_broken(tmp_path: Path) -> None:

@@ -20,12 +20,11 @@ from IPython.core.interactiveshell import InteractiveShell
 from IPython.display import display, update_display
 from PIL import Image
 
-from attnwidget import AttentionModel, explore
+from attnwidget import Attention, AttentionModel, HeadGrid, explore
 from attnwidget.drawing.caption import Caption
 from attnwidget.drawing.engine import Drawing, draw
 from attnwidget.drawing.figure_html import figure_html
 from attnwidget.text.atomic_file import write_whole
-from attnwidget.widgets.metric_strip import MetricStrip
 from attnwidget.widgets.shared import engine_start, exporting
 from attnwidget.widgets.shared.session_options import options
 from fixtures.recording import from_page, on_page, updates
@@ -56,9 +55,16 @@ def drawn(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return drawn
 
 
+def grid_of(title: str) -> HeadGrid:
+    """A grid of 2 x 3 heads with a metric."""
+    attention = Attention.from_weights(np.full((2, 3, 4, 4), 0.25), list("abcd"))
+    metrics = {title: np.arange(6.0).reshape(2, 3)}
+    return HeadGrid(attention, metrics=metrics, metric=title, selected=[(1, 2)])
+
+
 @pytest.fixture
-def strip() -> MetricStrip:
-    return MetricStrip({HOSTILE: np.arange(6.0).reshape(2, 3)}, selected=[(1, 2)])
+def grid() -> HeadGrid:
+    return grid_of(HOSTILE)
 
 
 def picture(data: dict[str, Any]) -> Image.Image:
@@ -68,83 +74,81 @@ def picture(data: dict[str, Any]) -> Image.Image:
 def pixels_of(width: int, height: int) -> tuple[int, int]:
     """Two for each of the figure's in either direction, of a large one about 300,000 in all."""
     density = min(2, (300_000 / (width * height)) ** 0.5)
-    return round(width * density), pytest.approx(height * density, abs=1)  # type: ignore[return-value]
+    sides = (pytest.approx(side * density, abs=2) for side in (width, height))
+    return tuple(sides)  # type: ignore[return-value]
 
 
-def test_a_small_picture_is_sharp_on_a_dense_screen(strip: MetricStrip) -> None:
-    strip.selected = []
-    figure = strip.static()
+def test_a_small_picture_is_sharp_on_a_dense_screen() -> None:
+    figure = HeadGrid(Attention.from_weights(np.ones((1, 1, 1, 1)), ["a"])).static()
     with Image.open(io.BytesIO(figure.png)) as png:
         assert png.size == (2 * figure.width, 2 * figure.height)
 
 
-def test_a_notebook_gets_the_live_view_a_picture_and_a_table(strip: MetricStrip) -> None:
-    data, metadata = DisplayFormatter().format(strip)
+def test_a_notebook_gets_the_live_view_a_picture_and_a_table(grid: HeadGrid) -> None:
+    data, metadata = DisplayFormatter().format(grid)
     assert set(data) == {VIEW, "image/png", "text/html", "text/plain"}
-    assert data[VIEW]["model_id"] == strip.model_id and data["text/plain"] == repr(strip)
+    assert data[VIEW]["model_id"] == grid.model_id and data["text/plain"] == repr(grid)
     about = metadata["image/png"]
-    assert about["alt"] == strip.caption.text()
+    assert about["alt"] == grid.caption.text()
     with picture(data) as png:
         assert png.size == pixels_of(about["width"], about["height"])
         # Drawn, and not blank: the letters of the title.
         assert min(np.asarray(png.convert("L")).ravel()) < 60
 
 
-def test_the_table_is_one_that_can_be_read_aloud(strip: MetricStrip) -> None:
-    html = DisplayFormatter().format(strip)[0]["text/html"]
+def test_the_table_is_one_that_can_be_read_aloud(grid: HeadGrid) -> None:
+    html = DisplayFormatter().format(grid)[0]["text/html"]
     assert "<caption" in html and '<th scope="col"' in html
-    assert '<th scope="row">&lt;/table&gt;&lt;script&gt;' in html and ">100</td>" in html
+    assert ">&lt;/table&gt;&lt;script&gt;" in html and ">L1 H2" in html
     assert "<script" not in html.lower() and "L1 H2" in html
-    assert 'alt="Metrics of one head · L1 H2 ' in html
+    assert 'alt="All heads, self-attention · weights · L1 H2 ' in html
 
 
-def test_the_hosts_own_metadata_are_kept(
-    strip: MetricStrip, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_hosts_own_metadata_are_kept(grid: HeadGrid, monkeypatch: pytest.MonkeyPatch) -> None:
     # As in Colab, where they enable the manager of widgets.
     url = {"colab": {"custom_widget_manager": {"url": "x"}}}
     monkeypatch.setattr("anywidget._util.get_repr_metadata", lambda: {VIEW: url})
-    data, metadata = strip._repr_mimebundle_()
+    data, metadata = grid._repr_mimebundle_()
     assert metadata[VIEW] == url and "image/png" in metadata and VIEW in data
 
 
-def test_the_picture_follows_the_state(strip: MetricStrip) -> None:
-    before = DisplayFormatter().format(strip)[0]
-    assert DisplayFormatter().format(strip)[0] == before
-    strip.selected = [(0, 1)]
-    after = DisplayFormatter().format(strip)[0]
+def test_the_picture_follows_the_state(grid: HeadGrid) -> None:
+    before = DisplayFormatter().format(grid)[0]
+    assert DisplayFormatter().format(grid)[0] == before
+    grid.selected = [(0, 1)]
+    after = DisplayFormatter().format(grid)[0]
     assert after["image/png"] != before["image/png"] and "L0 H1" in after["text/html"]
 
 
-def test_displaying_sends_nothing_to_the_page(strip: MetricStrip) -> None:
-    sent = len(updates(strip))
-    DisplayFormatter().format(strip)
-    assert len(updates(strip)) == sent
+def test_displaying_sends_nothing_to_the_page(grid: HeadGrid) -> None:
+    sent = len(updates(grid))
+    DisplayFormatter().format(grid)
+    assert len(updates(grid)) == sent
 
 
 def test_the_static_fallback_can_be_turned_off_and_then_costs_nothing(
-    strip: MetricStrip, drawn: list[str]
+    grid: HeadGrid, drawn: list[str]
 ) -> None:
     options.static_fallback = False
-    data, metadata = DisplayFormatter().format(strip)
+    data, metadata = DisplayFormatter().format(grid)
     assert set(data) == {VIEW, "text/plain"} and metadata == {} and drawn == []
 
 
 def test_a_failing_picture_leaves_the_live_view_and_one_warning(
-    strip: MetricStrip, monkeypatch: pytest.MonkeyPatch
+    grid: HeadGrid, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def broken(*state: Any, **how: Any) -> Drawing:
         raise RuntimeError("the figure could not be drawn: no such colour\n    at paint")
 
     monkeypatch.setattr("attnwidget.drawing.picture.draw", broken)
-    says = r"MetricStrip is shown without .*no such colour\).*options"
+    says = r"HeadGrid is shown without .*no such colour\).*options"
     with pytest.warns(RuntimeWarning, match=says):
-        data, _ = strip._repr_mimebundle_()
+        data, _ = grid._repr_mimebundle_()
     assert set(data) == {VIEW, "text/html", "text/plain"}
     assert "has no stored picture: RuntimeError: the figure could not be drawn" in data["text/html"]
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert VIEW in strip._repr_mimebundle_()[0]
+        assert VIEW in grid._repr_mimebundle_()[0]
 
 
 @pytest.fixture
@@ -158,33 +162,29 @@ def notebook(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[dict[str, Any]]]:
 
 
 def test_a_cell_shows_the_picture_and_then_the_view(
-    strip: MetricStrip, notebook: list[dict[str, Any]]
+    grid: HeadGrid, notebook: list[dict[str, Any]]
 ) -> None:
-    display(strip)
+    display(grid)
     picture, view = notebook
     assert set(view["data"]) == {VIEW, "text/html", "text/plain"} and not view["data"]["text/html"]
-    assert view["data"][VIEW]["model_id"] == strip.model_id
+    assert view["data"][VIEW]["model_id"] == grid.model_id
     assert set(picture["data"]) == {"image/png", "text/html"}
-    assert picture["metadata"]["image/png"]["alt"] == strip.caption.text()
+    assert picture["metadata"]["image/png"]["alt"] == grid.caption.text()
     html = picture["data"]["text/html"]
     # The one is hidden by the name that the other has on the page.
-    figure = on_page(strip, "figure")
+    figure = on_page(grid, "figure")
     assert f':root:has([data-figure="{figure}"]) [data-kept="{figure}"]' in html
     assert html.count("<img") == 1 and "<script" not in html.lower()
-    assert (
-        strip.get_state()["_figure"]
-        == on_page(strip, "figure")
-        != MetricStrip({"a": np.ones((2, 2))})._figure
-    )
+    assert grid.get_state()["_figure"] == on_page(grid, "figure") != grid_of("a")._figure
 
 
 def test_a_widget_as_the_last_line_has_a_picture_too(
-    strip: MetricStrip, notebook: list[dict[str, Any]], capsys: pytest.CaptureFixture[str]
+    grid: HeadGrid, notebook: list[dict[str, Any]], capsys: pytest.CaptureFixture[str]
 ) -> None:
     shell = InteractiveShell.instance()
-    shell.user_ns["strip"] = strip
-    ran = shell.run_cell("strip")
-    assert ran.success and ran.result is strip and repr(strip) in capsys.readouterr().out
+    shell.user_ns["grid"] = grid
+    ran = shell.run_cell("grid")
+    assert ran.success and ran.result is grid and repr(grid) in capsys.readouterr().out
     (output,) = notebook
     assert set(output["data"]) == {"image/png", "text/html"}
 
@@ -194,10 +194,10 @@ COMPLETE = {VIEW, "image/png", "text/html", "text/plain"}
 
 @pytest.mark.parametrize("updates", ["handle", "update_display", "display"])
 def test_an_update_replaces_a_figure_as_it_replaces_any_widget(
-    strip: MetricStrip, notebook: list[dict[str, Any]], updates: str
+    grid: HeadGrid, notebook: list[dict[str, Any]], updates: str
 ) -> None:
-    other = MetricStrip({"entropy": np.ones((2, 2))}, selected=[(0, 1)])
-    handle = display(strip, display_id=True)
+    other = grid_of("entropy")
+    handle = display(grid, display_id=True)
     if updates == "handle":
         handle.update(other)
     elif updates == "update_display":
@@ -207,17 +207,17 @@ def test_an_update_replaces_a_figure_as_it_replaces_any_widget(
     first, second = notebook
     assert (first["update"], second["update"]) == (False, True)
     assert first["transient"] == second["transient"] == {"display_id": handle.display_id}
-    for output, figure in [(first, strip), (second, other)]:
+    for output, figure in [(first, grid), (second, other)]:
         assert set(output["data"]) == COMPLETE
         assert output["data"][VIEW]["model_id"] == figure.model_id
         assert output["metadata"]["image/png"]["alt"] == figure.caption.text()
 
 
 def test_a_figure_takes_the_place_of_text_and_gives_it_back(
-    strip: MetricStrip, notebook: list[dict[str, Any]]
+    grid: HeadGrid, notebook: list[dict[str, Any]]
 ) -> None:
     handle = display("Reading …", display_id="place")
-    handle.update(strip)
+    handle.update(grid)
     handle.update("Done")
     assert [output["update"] for output in notebook] == [False, True, True]
     assert [set(output["data"]) for output in notebook] == [
@@ -228,28 +228,28 @@ def test_a_figure_takes_the_place_of_text_and_gives_it_back(
 
 
 def test_what_a_cell_says_about_a_display_holds_for_a_figure(
-    strip: MetricStrip, notebook: list[dict[str, Any]]
+    grid: HeadGrid, notebook: list[dict[str, Any]]
 ) -> None:
-    display(strip, metadata={"isolated": True}, exclude=["text/html"])
+    display(grid, metadata={"isolated": True}, exclude=["text/html"])
     (output,) = notebook
     assert output["metadata"]["isolated"] and set(output["data"]) == COMPLETE - {"text/html"}
     notebook.clear()
-    display(strip, include=["image/png"])
+    display(grid, include=["image/png"])
     (output,) = notebook
     assert set(output["data"]) == {"image/png"}
 
 
 def test_who_formats_a_figure_gets_all_of_it(
-    strip: MetricStrip, notebook: list[dict[str, Any]]
+    grid: HeadGrid, notebook: list[dict[str, Any]]
 ) -> None:
     box = ipywidgets.Output()
-    box.append_display_data(strip)
+    box.append_display_data(grid)
     (output,) = box.outputs
     assert set(output["data"]) == COMPLETE and not notebook
 
     class Report:
         def _repr_html_(self) -> str:
-            box.append_display_data(strip)
+            box.append_display_data(grid)
             return "a report"
 
     display(Report())
@@ -258,55 +258,57 @@ def test_who_formats_a_figure_gets_all_of_it(
 
 
 def test_a_closed_figure_is_displayed_in_words(
-    strip: MetricStrip, notebook: list[dict[str, Any]]
+    grid: HeadGrid, notebook: list[dict[str, Any]]
 ) -> None:
-    strip.close()
-    display(strip)
-    assert [output["data"] for output in notebook] == [{"text/plain": repr(strip)}]
+    grid.close()
+    display(grid)
+    assert [output["data"] for output in notebook] == [{"text/plain": repr(grid)}]
 
 
 def test_without_pictures_there_is_one_output(
-    strip: MetricStrip, notebook: list[dict[str, Any]]
+    grid: HeadGrid, notebook: list[dict[str, Any]]
 ) -> None:
     options.static_fallback = False
-    display(strip)
+    display(grid)
     assert [set(output["data"]) for output in notebook] == [{VIEW, "text/plain"}]
 
 
 def test_a_picture_that_fails_leaves_the_view_and_the_reason(
-    strip: MetricStrip, notebook: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch
+    grid: HeadGrid, notebook: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def broken(*state: Any, **how: Any) -> Drawing:
         raise RuntimeError("no such colour")
 
     monkeypatch.setattr("attnwidget.drawing.picture.draw", broken)
     with pytest.warns(RuntimeWarning, match="is shown without a picture"):
-        display(strip)
+        display(grid)
     reason, view = notebook
     assert VIEW in view["data"] and set(reason["data"]) == {"text/html"}
     assert "has no stored picture: RuntimeError: no such colour" in reason["data"]["text/html"]
 
 
-def test_requests_of_the_page_are_answered_after_its_changes(strip: MetricStrip) -> None:
-    before = len(strip.comm.sent)
-    from_page(strip, {"selected": [[0, 1, "self"]]})
+def test_requests_of_the_page_are_answered_after_its_changes(grid: HeadGrid) -> None:
+    before = len(grid.comm.sent)
+    from_page(grid, {"selected": [[0, 1, "self"]]})
     question = {"data": {"method": "custom", "content": {"asked": 0.5}}}
-    strip._handle_msg({"content": question, "buffers": []})
-    sent = [data for _, data, _ in strip.comm.sent[before:]]
+    grid._handle_msg({"content": question, "buffers": []})
+    sent = [data for _, data, _ in grid.comm.sent[before:]]
     assert sent[-1] == {"method": "custom", "content": {"asked": 0.5}}
-    assert strip.selected[-1][:2] == (0, 1)
+    assert grid.selected[-1][:2] == (0, 1)
 
 
-def test_a_static_figure_outlives_its_widget(strip: MetricStrip) -> None:
-    figure = strip.static()
-    strip.close()
+def test_a_static_figure_outlives_its_widget(grid: HeadGrid) -> None:
+    figure = grid.static()
+    grid.close()
     data, metadata = DisplayFormatter().format(figure)
     assert set(data) == {"image/png", "text/html", "text/plain"}
     assert metadata["image/png"]["alt"] == figure.caption.text()
     with picture(data) as png:
         assert png.size == pixels_of(figure.width, figure.height)
     size = f"{figure.width}×{figure.height}"
-    assert repr(figure) == f"StaticFigure(Metrics of one head · L1 H2 (2-3), {size})"
+    assert (
+        repr(figure) == f"StaticFigure(All heads, self-attention · weights · L1 H2 (2-3), {size})"
+    )
 
 
 def test_numbers_are_aligned_and_missing_ones_are_dashes() -> None:
@@ -346,7 +348,7 @@ def test_an_unknown_option_is_named_with_the_nearest() -> None:
 
 
 def test_saving_is_refused_before_anything_is_drawn(
-    strip: MetricStrip, drawn: list[str], tmp_path: Any
+    grid: HeadGrid, drawn: list[str], tmp_path: Any
 ) -> None:
     for name, keywords, says in [
         ("x.gif", {}, "one of .svg, .pdf, .png; a widget as .html"),
@@ -355,16 +357,16 @@ def test_saving_is_refused_before_anything_is_drawn(
         ("x.png", {"scale": 0}, "scale is a number above 0"),
     ]:
         with pytest.raises(ValueError, match=says):
-            strip.save(tmp_path / name, **keywords)
+            grid.save(tmp_path / name, **keywords)
     with pytest.raises(FileNotFoundError, match="make it first"):
-        strip.save(tmp_path / "nowhere" / "x.html")
+        grid.save(tmp_path / "nowhere" / "x.html")
     assert drawn == [] and list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("suffix", ["svg", "pdf", "png", "html"])
-def test_a_widget_saves_in_every_format(strip: MetricStrip, tmp_path: Any, suffix: str) -> None:
-    path = strip.save(tmp_path / f"strip.{suffix}")
-    assert path == tmp_path / f"strip.{suffix}" and path.stat().st_size > 1000
+def test_a_widget_saves_in_every_format(grid: HeadGrid, tmp_path: Any, suffix: str) -> None:
+    path = grid.save(tmp_path / f"grid.{suffix}")
+    assert path == tmp_path / f"grid.{suffix}" and path.stat().st_size > 1000
 
 
 class LiveKernel:
@@ -376,23 +378,23 @@ class LiveKernel:
             return True
 
 
-def test_numbers_of_numpy_are_numbers(strip: MetricStrip, tmp_path: Any) -> None:
-    path = strip.save(tmp_path / "strip.png", width=np.int64(300), scale=np.float32(0.5))
+def test_numbers_of_numpy_are_numbers(grid: HeadGrid, tmp_path: Any) -> None:
+    path = grid.save(tmp_path / "grid.png", width=np.int64(300), scale=np.float32(0.5))
     with Image.open(path) as picture:
         assert picture.width == 150
 
 
-def test_a_caption_of_ones_own_is_refused(strip: MetricStrip, tmp_path: Any) -> None:
+def test_a_caption_of_ones_own_is_refused(grid: HeadGrid, tmp_path: Any) -> None:
     with pytest.raises(TypeError, match=r"caption is True or False, .*got 'mine'"):
-        strip.save(tmp_path / "strip.svg", caption="mine")  # type: ignore[arg-type]
+        grid.save(tmp_path / "grid.svg", caption="mine")  # type: ignore[arg-type]
 
 
 def test_an_unknown_theme_is_refused_by_figures_too() -> None:
     with pytest.raises(ValueError, match="theme is one of 'light', 'dark', got 'drak'"):
-        MetricStrip({"entropy": np.ones((2, 2))}).figure(theme="drak")  # type: ignore[arg-type]
+        grid_of("entropy").figure(theme="drak")  # type: ignore[arg-type]
 
 
-def test_threads_may_save_to_one_path(strip: MetricStrip, tmp_path: Any) -> None:
+def test_threads_may_save_to_one_path(grid: HeadGrid, tmp_path: Any) -> None:
     failed: list[BaseException] = []
 
     def save() -> None:
@@ -417,13 +419,12 @@ def test_a_live_notebook_starts_to_draw_ahead(
     started = threading.Event()
     monkeypatch.setattr(engine_start, "_draw_nothing", started.set)
     options.static_fallback = wanted
-    metrics = {"entropy": np.ones((2, 2))}
     engine_start.warm_up.cache_clear()
-    MetricStrip(metrics).close()
+    grid_of("entropy").close()
     assert not started.wait(0.2), "nobody looks at a widget of a script"
     monkeypatch.setitem(sys.modules, "ipykernel.kernelapp", LiveKernel)
     engine_start.warm_up.cache_clear()
-    MetricStrip(metrics).close()
+    grid_of("entropy").close()
     assert started.wait(60 if wanted else 0.2) == wanted
     engine_start.warm_up.cache_clear()
 
@@ -437,14 +438,14 @@ def pictures(outputs: list[dict[str, Any]]) -> list[dict[str, Any]]:
 def test_the_picture_in_a_notebook_is_renewed_when_all_is_measured(
     model: AttentionModel, notebook: list[dict[str, Any]]
 ) -> None:
-    explorer = explore(model, "The cat sat on the mat.", treebank=False, tab="strip")
+    explorer = explore(model, "The cat sat on the mat.", treebank=False, tab="head_map")
     display(explorer)
     assert explorer.wait(120)
     first, *renewed = pictures(notebook)
     assert [output["update"] for output in renewed] == [True]
     assert renewed[0]["transient"] == first["transient"] != {}
-    assert "percentile" in renewed[0]["data"]["text/html"]
-    assert "percentile" not in first["data"]["text/html"]
+    assert "not measured yet" not in renewed[0]["data"]["text/html"]
+    assert "not measured yet: map of heads" in first["data"]["text/html"]
     name = f'data-kept="{on_page(explorer, "figure")}"'
     assert all(name in output["data"]["text/html"] for output in (first, *renewed))
     explorer.close()

@@ -14,8 +14,6 @@ from hosts.start import CELL, SHARE, convert, started
 
 #: The panels that open when their data has been measured, by tab.
 LATER = {
-    "token lens": "lens",
-    "metrics": "strip",
     "map of heads": "head_map",
     "predictions": "predictions",
     "why": "why",
@@ -96,7 +94,7 @@ def see_explorer(root: Locator, folder: Path, theme: str = "light") -> None:
         expect(figure).to_be_visible()
     root.get_by_role("button", name="edit the text").press("]")
     expect(title).to_contain_text("L4 H5")
-    root.get_by_role("tab", name="token lens").click()
+    root.get_by_role("tab", name="map of heads").click()
     see_saved_page(root, folder)
     page.evaluate("scrollTo(0, 0)")
 
@@ -189,10 +187,10 @@ def test_jupyterlite(seen: Watched, tmp_path: Path) -> None:
         expect(roots).to_have_count(5)
         expect(page.locator(".jp-OutputArea-output[data-mime-type*=error]")).to_have_count(0)
         expect(page.get_by_text("cannot be drawn")).to_have_count(0)
-        grid, view, lens = roots.nth(0), roots.nth(1), roots.nth(2)
+        grid, view, words = roots.nth(0), roots.nth(1), roots.nth(2)
         GridOnPage(grid).click(1, 5)
         expect(view).to_contain_text("L1 H5")
-        expect(lens).to_contain_text("layer 1")
+        expect(words).to_contain_text("L1 H5")
         # None reaches Python, and comes back: the figure has no metric, and no error.
         measured = roots.nth(3)
         measured.locator("[data-control=metric]").select_option(label="none")

@@ -23,7 +23,6 @@ MEASURED_PAGES: dict[str, dict[str, Any]] = {
     "hover": {
         "empty": [16.0, 17.0],
         "hover": [18.0, 20.0],
-        "lens": [30.0, 40.0],
         "switch": [60.0, 70.0],
         "pass": [9.0, 10.0],
     },

@@ -21,7 +21,7 @@ BUNDLES = sorted(path.name for path in STATIC.glob("*.*"))
 BUDGET = 80_000
 BUDGETS = {
     "explorer.js": 90_000,
-    "head_grid.js": 90_000,
+    "head_grid.js": 91_000,
     "head_view.js": 172_000,
     "picture.js": 270_000,
 }

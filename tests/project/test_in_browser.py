@@ -48,7 +48,7 @@ sys.modules["pyodide.ffi"].jsnull = jsnull
 threading.Thread.start = no_thread
 sys.platform = "emscripten"
 
-from attnwidget import Attention, HeadGrid, HeadView, TokenLens, link, options, save_page
+from attnwidget import Attention, HeadGrid, HeadView, link, options, save_page
 
 folder = Path(sys.argv[1])
 lesson = folder / "01_what_attention_is.ipynb"
@@ -62,8 +62,8 @@ maps = np.load(folder / "maps.npy")
 attention = Attention.from_weights(maps, list("abcd"))
 metric = maps[..., -1].mean(axis=-1)
 grid = HeadGrid(attention, metrics={"to the last": metric}, metric="to the last")
-view, lens = HeadView(attention, 1, 2), TokenLens(attention, tokens=[("query", 2)])
-together = link(grid, view, lens)
+view, word = HeadView(attention, 1, 2), HeadGrid(attention, tokens=[("query", 2)])
+together = link(grid, view, word)
 
 
 def from_page(widget, **state):
@@ -75,12 +75,12 @@ from_page(grid, metric=jsnull, selected=[[0, 1, "self"]])
 answer = {
     "metric": grid.metric,
     "checked": printed.getvalue().count("Write it in the place of the dots"),
-    "lesson": [names["text"]._error, names["view"]._error, str(names["view"].head)],
-    "selected": [list(map(list, widget.selected)) for widget in (grid, view, lens)],
-    "sent": [grid.get_state("metric")["metric"] is jsnull, None in lens.get_state().values()],
-    "inner": lens.get_state("_lens")["_lens"]["decade"] is jsnull,
+    "lesson": [names["view"]._error, str(names["view"].head)],
+    "selected": [list(map(list, widget.selected)) for widget in (grid, view, word)],
+    "sent": [grid.get_state("metric")["metric"] is jsnull, None in word.get_state().values()],
+    "inner": grid.get_state("_thumbnails")["_thumbnails"]["row"] is jsnull,
     "pictures": options.static_fallback,
-    "errors": [widget._error for widget in (grid, view, lens)],
+    "errors": [widget._error for widget in (grid, view, word)],
 }
 view.save(folder / "view.html")
 save_page(attention, folder / "page.html")
@@ -114,7 +114,7 @@ def test_figures_open_and_are_linked(answer: tuple[Path, dict[str, Any]]) -> Non
 def test_the_first_lesson_runs_and_checks_answers(answer: tuple[Path, dict[str, Any]]) -> None:
     _, said = answer
     assert said["checked"] == 5
-    assert said["lesson"] == ["", "", "L0 H0"]
+    assert said["lesson"] == ["", "L0 H0"]
 
 
 def test_none_crosses_as_the_null_of_javascript(answer: tuple[Path, dict[str, Any]]) -> None:

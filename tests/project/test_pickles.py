@@ -16,7 +16,6 @@ from attnwidget import (
     Document,
     HeadGrid,
     HeadView,
-    TokenLens,
     load_model,
     measure,
 )
@@ -176,7 +175,7 @@ def test_a_shallow_copy_of_relations_keeps_the_model(model: AttentionModel) -> N
         unpickled(found).predictions(demo_treebank()[0])
 
 
-@pytest.mark.parametrize("figure", [HeadGrid, HeadView, TokenLens])
+@pytest.mark.parametrize("figure", [HeadGrid, HeadView])
 @pytest.mark.parametrize("again", [pickle.dumps, copy.copy, copy.deepcopy])
 def test_figures_say_why_they_are_not_copied(
     model: AttentionModel, figure: Any, again: Callable[[Any], Any]

@@ -111,6 +111,21 @@ def test_a_name_of_another_public_module_is_an_error_that_names_it(
     exec(f"from {home} import {name}")
 
 
+@pytest.mark.parametrize(
+    ("name", "replacement"),
+    [
+        ("CompareView", "HeadView"),
+        ("LinkedText", "explore"),
+        ("MetricStrip", "HeadGrid"),
+        ("TokenLens", "HeadGrid"),
+    ],
+)
+def test_a_former_name_is_an_error_that_says_what_to_use(name: str, replacement: str) -> None:
+    with pytest.raises(ImportError, match=f"'{name}' was removed: use {replacement}"):
+        exec(f"from attnwidget import {name}")
+    exec(f"from attnwidget import {replacement}")
+
+
 @pytest.mark.parametrize("package", ["attnwidget", "attnwidget.words", "attnwidget.metrics"])
 def test_a_name_that_nothing_has_is_an_attribute_error(package: str) -> None:
     with pytest.raises(AttributeError, match=f"module '{package}' has no attribute 'Nothing'"):

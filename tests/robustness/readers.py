@@ -333,7 +333,6 @@ SAVED = (
     "resume files of ablations",
     "saved probes",
     "saved structural probes",
-    "states of explorers",
 )
 
 

@@ -1,16 +1,12 @@
-"""Readers of what the package itself has saved: resume files, probes, states of explorers."""
+"""Readers of what the package itself has saved: resume files and probes."""
 
 from __future__ import annotations
 
-import json
-import random
 import tempfile
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import Any
-
-import traitlets
 
 from attnwidget import ablate, load_model, load_probe, measure
 from attnwidget.corpus.segmenting import make_segments
@@ -19,8 +15,8 @@ from fixtures import zoo
 from fixtures.planted_probes import sentences
 from fixtures.probed_sentences import reader as small_model
 from fixtures.vocabularies import word_tokenizer, wordpiece
-from robustness.mutations import mutated_arrays, mutated_json
-from robustness.readers import Mutated, Reader
+from robustness.mutations import mutated_arrays
+from robustness.readers import Reader
 
 
 @cache
@@ -89,37 +85,9 @@ def _structural() -> Reader:
     return Reader(read, {"probe.npz": _saved(probe.save)}, mutated_arrays)
 
 
-def _states() -> Reader:
-    from attnwidget.widgets.explorer.widget import Explorer, explore
-
-    first = explore(model(), "the cat sat on the mat", treebank=False, selected=[(1, 2)])
-    state = json.dumps(first.to_state())
-    first.close()
-
-    def mutate(data: bytes, draw: random.Random) -> Mutated:
-        kind, changed = mutated_json(json.loads(data), draw)
-        return kind, json.dumps(changed).encode()
-
-    def read(path: Path) -> Any:
-        given = json.loads(path.read_bytes())
-        try:
-            explorer = Explorer.from_state(given, model())
-        except traitlets.TraitError as error:
-            raise ValueError(str(error)) from error
-        try:
-            return explorer.to_state()
-        finally:
-            explorer.close()
-
-    one = Reader(read, {"state.json": state.encode()}, mutate)
-    one.names = lambda path, said: True  # type: ignore[method-assign]
-    return one
-
-
 SAVED_WORK: dict[str, Callable[[], Reader]] = {
     "resume files": _resume_files,
     "resume files of ablations": _ablations,
     "saved probes": _probes,
     "saved structural probes": _structural,
-    "states of explorers": _states,
 }

@@ -22,9 +22,7 @@ from attnwidget import (
     HeadGrid,
     HeadMap,
     HeadView,
-    MetricStrip,
     RelationTable,
-    TokenLens,
     explore,
 )
 from attnwidget.corpus.segmenting import make_segments
@@ -89,11 +87,12 @@ def predicted(bad: str) -> HeadWidget:
 
 
 MAKERS: dict[str, Maker] = {
-    "grid": lambda bad: HeadGrid(attention(bad), metrics={bad: np.ones((2, 2))}, selected=[(0, 1)]),
+    "grid": lambda bad: HeadGrid(
+        attention(bad), metrics={bad: np.ones((2, 2))}, metric=bad, selected=[(0, 1)]
+    ),
     "lines": lambda bad: HeadView(attention(bad), 0, 1, tokens=[("query", 1)]),
     "matrix": lambda bad: HeadView(attention(bad), 0, 1, mode="matrix"),
-    "lens": lambda bad: TokenLens(attention(bad), tokens=[("query", 1)], selected=[(0, 1)]),
-    "strip": lambda bad: MetricStrip({bad: np.ones((2, 2)), "b": np.zeros((2, 2))}),
+    "word": lambda bad: HeadGrid(attention(bad), tokens=[("query", 1)], selected=[(0, 1)]),
     "map": lambda bad: HeadMap.from_positions(
         np.random.default_rng(0).normal(size=(2, 2, 2)), behaviours=[[bad, "b"], ["b", "b"]]
     ),

@@ -36,7 +36,7 @@ def made() -> Iterator[dict[str, HeadWidget]]:
         ("view", "_esm", "alert(1)"),
         ("coreference", "_source", {}),
         ("arcs", "_drawn", 7),
-        ("explorer", "progress", {"lens": 0.5}),
+        ("explorer", "progress", {"why": 0.5}),
         ("explorer", "grid", None),
         ("explorer", "_shown", {"text": "another"}),
     ],

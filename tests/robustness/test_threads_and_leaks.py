@@ -21,7 +21,7 @@ from attnwidget import (
     AttentionModel,
     HeadGrid,
     HeadView,
-    TokenLens,
+    LinkView,
     explore,
     link,
     load_model,
@@ -40,10 +40,8 @@ KINDS = (
     "HeadGrid",
     "HeadGrid, heads off",
     "HeadView",
-    "CompareView",
-    "TokenLens",
-    "MetricStrip",
-    "LinkedText",
+    "HeadView, two",
+    "HeadGrid, a word",
     "HeadMap",
     "RelationTable",
     "DependencyArcs",
@@ -71,8 +69,8 @@ def test_what_is_changed_while_a_link_gives_is_not_lost() -> None:
     attention = small().attend("w1 w2 w3")
     grid = HeadGrid(attention)
     view = HeadView(attention)
-    lens = TokenLens(attention)
-    link(grid, lens, view)  # what the first two have is given before the third holds it up
+    other = HeadGrid(attention)
+    link(grid, other, view)  # what the first two have is given before the third holds it up
     amid = threading.Event()
     go_on = threading.Event()
 
@@ -85,12 +83,12 @@ def test_what_is_changed_while_a_link_gives_is_not_lost() -> None:
     thread.start()
     assert amid.wait(30)
     view.unobserve(hold, "selected")
-    lens.selected = [(2, 3)]
+    other.selected = [(2, 3)]
     go_on.set()
     thread.join(30)
-    assert [str(one.head) for one in (grid, lens, view)] == ["L2 H3"] * 3, "the later change"
-    assert grid.layer == view.layer == lens.layer
-    for widget in (grid, view, lens):
+    assert [str(one.head) for one in (grid, other, view)] == ["L2 H3"] * 3, "the later change"
+    assert grid.layer == view.layer == other.layer
+    for widget in (grid, view, other):
         widget.close()
 
 
@@ -127,12 +125,12 @@ def test_four_threads_change_figures_while_studies_run(kind: str) -> None:
         without = model.attend(text).weights()
     explorer = None
     if kind == "linked":
-        figures: list[Any] = [HeadGrid(intact), HeadView(intact), TokenLens(intact)]
+        figures: list[Any] = [HeadGrid(intact), HeadView(intact), LinkView(intact)]
         link(*figures)
     else:
         explorer = explore(model, text, treebank=False)
         assert explorer.wait()
-        figures = [explorer, explorer.grid, explorer.view, explorer.lens]
+        figures = [explorer, explorer.grid, explorer.view, explorer.why]
 
     def study(_: random.Random) -> None:
         found = measure(model, segments, ["entropy"], progress=False)["entropy"].entropy

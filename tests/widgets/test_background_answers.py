@@ -10,16 +10,17 @@ import numpy as np
 import pytest
 import traitlets
 
-from attnwidget.widgets.metric_strip import MetricStrip
+from attnwidget import Attention
+from attnwidget.widgets.head_grid import HeadGrid
 from attnwidget.widgets.shared.background import Job
 from attnwidget.widgets.shared.background_answers import BackgroundAnswers
 
 
-class Asking(BackgroundAnswers, MetricStrip):
+class Asking(BackgroundAnswers, HeadGrid):
     """A figure that answers with the question itself."""
 
     jobs = ("slow",)
-    kind = "metric_strip"
+    kind = "head_grid"
     answer = traitlets.Any(None)
     _problem = traitlets.Unicode().tag(sync=True)
 
@@ -27,7 +28,7 @@ class Asking(BackgroundAnswers, MetricStrip):
         self.computed = threading.Event()
         self.may_show = threading.Event()
         self.asked_still: list[bool] = []
-        super().__init__({"ones": np.ones((1, 1))})
+        super().__init__(Attention.from_weights(np.ones((1, 1, 1, 1)), ["a"]))
 
     def ask(self, question: object) -> None:
         self._ask("slow", question, self._work)

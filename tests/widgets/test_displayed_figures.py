@@ -235,7 +235,7 @@ def test_the_figures_of_a_suspended_explorer_are_suspended(
     # A suspended explorer is used as any other, and its new figures do not open.
     old.text = "The cat sat on the mat."
     assert len(old.view.attention.tokens) == 9 and old.wait(60)
-    assert old.strip.is_suspended and old.head_map.is_suspended
+    assert old.why.is_suspended and old.head_map.is_suspended
     notebook.run("grid", "None")
     assert old.grid.is_suspended
     opened = len(open_widgets) - before

@@ -29,6 +29,7 @@ from attnwidget.widgets.prediction_view import widget as prediction_widget
 from attnwidget.widgets.shared.background import Background
 from attnwidget.words.relations import RelationAccuracies, probe_relations
 from fixtures.recording import from_page, on_page, updates
+from fixtures.shown_code import choices, shown_by
 from fixtures.svg_picture import elements, offset, texts
 
 pytestmark = pytest.mark.usefixtures("recording")
@@ -40,7 +41,6 @@ MAT = Sentence.from_lists(
     ["det", "amod", "nsubj", "root", "case", "nmod:poss", "obl"],
 )
 #: The state of an explorer with options of all kinds.
-STORED = Path(__file__).parents[1] / "fixtures" / "explorer_state.json"
 #: The panels of an explorer without an atlas.
 WITHOUT_ATLAS = tuple(name for name in PANELS if name != "card")
 FISH = Sentence.from_lists(["Cats", "eat", "fish"], [2, 0, 2], ["nsubj", "root", "obj"])
@@ -79,7 +79,7 @@ def test_the_page_gets_grid_and_view_at_once_and_the_rest_later(model: Attention
     sent = [state for state, _ in updates(explorer)]
     assert {name for state in sent for name in state} >= {*WITHOUT_ATLAS[2:], "progress", "_notes"}
     assert explorer.progress == {} and on_page(explorer, "problems") == {}
-    assert on_page(explorer, "notes") == dict.fromkeys(("strip", "head_map"), "of this text alone")
+    assert on_page(explorer, "notes") == {"head_map": "of this text alone"}
 
 
 def test_nothing_is_measured_before_the_page_has_drawn(model: AttentionModel) -> None:
@@ -104,7 +104,7 @@ def test_all_figures_follow_each_other(model: AttentionModel) -> None:
     from_page(explorer.head_map, {"selected": [[1, 1, "self"], [2, 4, "self"]], "layer": 2})
     assert explorer.selected == explorer.grid.selected == [Head(1, 1), Head(2, 4)]
     explorer.layer = 4
-    assert explorer.view.head == explorer.strip.head == explorer.arcs.head == Head(4, 4)
+    assert explorer.view.head == explorer.head_map.head == explorer.arcs.head == Head(4, 4)
     explorer.hidden = ["cls"]
     explorer.unit = "words"
     assert (explorer.grid.hidden, explorer.view.unit) == (["cls"], "words")
@@ -135,7 +135,6 @@ def test_metrics_and_distances_are_those_of_the_text(model: AttentionModel) -> N
     for title in ("entropy", "mean distance", "confidence", "to [CLS]", "to [SEP]"):
         got = explorer.grid.metrics["self"][title]
         np.testing.assert_allclose(got, expected[title], atol=1e-6, err_msg=title)
-        np.testing.assert_array_equal(got, explorer.strip.metrics["self"][title])
     np.testing.assert_allclose(
         text_distances(explorer.attention).distances, whole["distances"].distances, atol=1e-4
     )
@@ -145,19 +144,15 @@ def test_metrics_and_distances_are_those_of_the_text(model: AttentionModel) -> N
 def test_given_metrics_are_shown_and_kept(model: AttentionModel) -> None:
     whole = measure(model, make_segments([TEXT, "It is."], model), ["distances"], progress=False)
     explorer = explore(model, TEXT, metrics=whole, treebank=False, atlas=False)
-    assert explorer.strip is not None and set(explorer.progress) == {
-        "lens",
-        "head_map",
-        "predictions",
-        "why",
-    }
+    assert set(explorer.progress) == {"head_map", "predictions", "why"}
     explorer.wait(60)
     assert on_page(explorer, "notes") == {} and (explorer.table, explorer.arcs) == (None, None)
     np.testing.assert_array_equal(explorer.head_map.positions, whole["distances"].embed().positions)
-    kept = explorer.strip.metrics
+    kept = explorer.grid.metrics["self"]
     explorer.text = "Another text."
     assert set(explorer.progress) == {"predictions"} and explorer.wait(60)
-    assert explorer.strip.metrics is kept
+    for title, values in explorer.grid.metrics["self"].items():
+        np.testing.assert_array_equal(values, kept[title])
 
 
 def test_accuracies_are_shown_at_once(model: AttentionModel, found: RelationAccuracies) -> None:
@@ -218,7 +213,7 @@ def test_another_text_is_shown_in_the_same_figures(model: AttentionModel) -> Non
     n = len(explorer.attention.words.tokens)
     assert on_page(explorer.view, "map")["values"]["shape"] == [n, n]
     expected = text_metrics(explorer.attention)["self"]["entropy"]
-    np.testing.assert_array_equal(explorer.strip.metrics["self"]["entropy"], expected)
+    np.testing.assert_array_equal(explorer.grid.metrics["self"]["entropy"], expected)
 
 
 def test_text_and_pair_are_read_together(model: AttentionModel) -> None:
@@ -252,10 +247,8 @@ def test_an_attention_of_ones_own_can_be_shown(model: AttentionModel) -> None:
     assert explorer.wait(60) and explorer.progress == {}
     # It is of no text: none is said to be shown, and the old one can be read again.
     assert explorer.text == "" and "captain" not in str(explorer.caption)
-    with pytest.raises(ValueError, match="shows an assigned attention"):
-        explorer.to_state()
     explorer.text = TEXT
-    assert len(explorer.view.attention.tokens) > 10 and explorer.to_state()["explorer"]["text"]
+    assert len(explorer.view.attention.tokens) > 10 and explorer.text == TEXT
 
 
 @pytest.mark.slow
@@ -398,11 +391,11 @@ def test_more_urgent_work_goes_between_the_steps_of_another() -> None:
     assert done == ["slow 0", "quick", "slow 1", "slow 2"]
 
 
-# State
+# Code
 
 
 @pytest.mark.slow
-def test_a_state_restores_the_view_exactly(model: AttentionModel) -> None:
+def test_the_code_restores_the_view_exactly(model: AttentionModel) -> None:
     explorer = explore(model, TEXT, pair="It sank.", selected=[(1, 1), (2, 4)], scale="log")
     explorer.wait(60)
     explorer.choose("det")
@@ -413,16 +406,11 @@ def test_a_state_restores_the_view_exactly(model: AttentionModel) -> None:
     explorer.grid.filter = (0.5, 2.5)
     explorer.grid.sort = "rows"
     explorer.view.mode = "matrix"
-    explorer.view.top_mass = 0.6
     explorer.view.highlight = ["captain"]
     explorer.table.sort = "gain"
     explorer.arcs.sentence = 7
-    explorer.arcs.threshold = 0.25
-    state = json.loads(json.dumps(explorer.to_state()))
-    again = Explorer.from_state(state)
-    # Also before everything is measured, nothing that waits is lost.
-    assert again.to_state() == state
-    assert again.wait(60) and again.to_state() == state
+    again = shown_by(explorer.code())
+    assert again.wait(60) and choices(again) == choices(explorer)
     assert again.grid.passing == explorer.grid.passing
     np.testing.assert_array_equal(again.view.weights, explorer.view.weights)
     np.testing.assert_array_equal(again.head_map.positions, explorer.head_map.positions)
@@ -437,29 +425,25 @@ def test_a_state_restores_the_view_exactly(model: AttentionModel) -> None:
 def test_what_was_measured_before_is_not_measured_again(
     model: AttentionModel, found: RelationAccuracies
 ) -> None:
-    state = explore(model, TEXT).to_state()
-    again = Explorer.from_state(state, model, treebank=(found, demo_treebank()))
-    assert again.wait(60) and again.table is not None
-    assert again.table.accuracies is found
+    explorer = explore(model, TEXT, treebank=(found, demo_treebank()))
+    assert explorer.wait(60) and explorer.table is not None
+    assert explorer.table.accuracies is found
 
 
 @pytest.mark.slow
-def test_a_state_keeps_behaviours_and_no_text_that_was_refused(model: AttentionModel) -> None:
+def test_a_refused_text_changes_no_option(model: AttentionModel) -> None:
     explorer = measured(model)
     explorer.head_map.behaviours = np.arange(72).reshape(6, 12) % 3
-    explorer.head_map.color = "behaviour"
     explorer.view.highlight = ["captain"]
     with pytest.raises(ValueError, match="at most"):
         explorer.text = "word " * 600
-    state = json.loads(json.dumps(explorer.to_state()))
-    again = Explorer.from_state(state, model, treebank=explorer.arcs.sentences)
-    assert again.wait(60) and again.text == TEXT
-    assert again.head_map.color == "behaviour" and again.head_map.behaviours[0, 4] == 1
-    assert again.view.highlight == ["captain"]
-    again.text = "Another one."
-    assert again.view.highlight == []
-    again.selected = [(1, 2)]
-    assert again.head_map.selected == again.selected
+    assert explorer.wait(60) and f'"{TEXT}"' in explorer.code()
+    assert explorer.head_map.behaviours[0, 4] == 1
+    assert explorer.view.highlight == ["captain"]
+    explorer.text = "Another one."
+    assert explorer.view.highlight == []
+    explorer.selected = [(1, 2)]
+    assert explorer.head_map.selected == explorer.selected
 
 
 def test_numbers_of_another_model_are_refused(found: RelationAccuracies) -> None:
@@ -483,25 +467,6 @@ def test_a_refused_explorer_leaves_no_warning(
     assert complaints == [] and working() <= before
 
 
-@pytest.mark.parametrize(
-    ("damage", "lacks"),
-    [
-        ({"model": None}, "model"),
-        ({"explorer": {}}, "explorer.text"),
-        ({"treebank": "x"}, "treebank"),
-        ({"figures": 3}, "figures"),
-    ],
-)
-def test_a_damaged_state_is_named(
-    model: AttentionModel, damage: dict[str, object], lacks: str
-) -> None:
-    state = explore(model, TEXT, treebank=False).to_state()
-    with pytest.raises(ValueError, match=f"damaged: it lacks {lacks};"):
-        Explorer.from_state({**state, **damage}, model)
-    with pytest.raises(ValueError, match="lacks metrics"):
-        Explorer.from_state({k: v for k, v in state.items() if k != "metrics"}, model)
-
-
 def test_a_long_text_is_cut_in_the_picture(model: AttentionModel) -> None:
     explorer = explore(model, "cats and dogs " * 90, treebank=False, atlas=False, panels=["grid"])
     picture = explorer.figure(width=900)
@@ -510,77 +475,16 @@ def test_a_long_text_is_cut_in_the_picture(model: AttentionModel) -> None:
     assert len(lines) <= 3 and texts(picture)[len(lines)].endswith("… (272 tokens)")
 
 
-@pytest.mark.parametrize("source", ["some-hub/name", "a-folder", None])
-def test_a_state_cannot_choose_the_model_or_its_name(
-    model: AttentionModel, source: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    model.hf_model.save_pretrained(tmp_path / "a-folder")
-    model.tokenizer.save_pretrained(tmp_path / "a-folder")
-    monkeypatch.chdir(tmp_path)
-    state = explore(model, TEXT, treebank=False).to_state()
-    foreign = {**state, "model": {**state["model"], "name": "GPT-9", "source": source}}
-    with pytest.raises(ValueError, match=r"of the model 'GPT-9', .* from_state\(state, model="):
-        Explorer.from_state(foreign)
-    again = Explorer.from_state(foreign, "a-folder")
-    assert again.model.name == "a-folder"
-    assert "GPT-9" not in "".join(texts(again.figure(width=900)))
-    renamed = {**state, "model": {**state["model"], "name": "GPT-9"}}
-    assert Explorer.from_state(renamed).model.name == model.name
-
-
-def test_a_state_reads_no_treebank_file_by_itself(model: AttentionModel, tmp_path: Path) -> None:
+def test_the_code_names_the_file_of_a_treebank(model: AttentionModel, tmp_path: Path) -> None:
     path = tmp_path / "two.conllu"
     path.write_text("1\tCats\tcat\tNOUN\t_\t_\t0\troot\t_\t_\n\n", encoding="utf-8")
-    state = explore(model, TEXT, treebank=path).to_state()
-    assert state["treebank"]["source"] == str(path)
-    with pytest.raises(ValueError, match=r"pass the treebank again, treebank=.*two\.conllu"):
-        Explorer.from_state(state)
-    assert Explorer.from_state(state, treebank=path).to_state() == state
+    assert f"treebank={json.dumps(str(path))}" in explore(model, TEXT, treebank=path).code()
 
 
-def test_a_state_says_what_it_lacks(model: AttentionModel, found: RelationAccuracies) -> None:
-    state = explore(model, TEXT, treebank=[MAT, FISH]).to_state()
-    with pytest.raises(ValueError, match="treebank of 2 sentences, which is not part of it"):
-        Explorer.from_state(state, model)
-    with pytest.raises(ValueError, match="the given treebank has 1 or differs"):
-        Explorer.from_state(state, model, treebank=[MAT])
-    assert Explorer.from_state(state, model, treebank=[MAT, FISH]).to_state() == state
-    for version in (2, 9):
-        with pytest.raises(ValueError, match=f"version {version}, this attnwidget reads 3"):
-            Explorer.from_state({**state, "version": version})
-    with pytest.raises(ValueError, match="not the state of an explorer"):
-        Explorer.from_state({"text": "The cat."})
-    other = {**state, "model": {**state["model"], "layers": 12, "heads": 12}}
-    with pytest.raises(ValueError, match="12×12 heads, the model given has 6×12"):
-        Explorer.from_state(other, model, treebank=[MAT, FISH])
-    numbers = {"ones": np.ones((6, 12))}
-    given = explore(model, TEXT, treebank=False, metrics=numbers).to_state()
-    with pytest.raises(ValueError, match=r"metrics \(ones\), which are not part of it"):
-        Explorer.from_state(given, model)
-    with pytest.raises(ValueError, match="has the metrics ones, got twos"):
-        Explorer.from_state(given, model, metrics={"twos": numbers["ones"]})
-    assert Explorer.from_state(given, model, metrics=numbers).to_state() == given
-
-
-def test_a_stored_state_is_restored_as_it_is(model: AttentionModel) -> None:
-    """The file was written before the metadata of traits decided what a state contains."""
-    stored = json.loads(STORED.read_text("utf-8"))
-    explorer = Explorer.from_state(stored, model)
-    assert explorer.wait()
-    state = json.loads(json.dumps(explorer.to_state()))
-    # An entry of `stored` was lost: it had the name of a panel.
-    assert state["figures"]["predictions"].pop("lens") is False
-    # Grids of texts have maps as thumbnails, as all grids had then.
-    assert state["figures"]["grid"].pop("thumbnail") is None
-    assert state == stored
-    assert explorer.grid.sort == "all" and explorer.view.mode == "matrix"
-
-
-def test_a_state_keeps_the_lens_of_the_predictions(model: AttentionModel) -> None:
+def test_the_code_keeps_the_lens_of_the_predictions(model: AttentionModel) -> None:
     explorer = measured(model)
     explorer.predictions.lens = True
-    again = Explorer.from_state(explorer.to_state(), model, treebank=[MAT, FISH])
-    assert again.wait() and again.predictions.lens is True
+    assert "explorer.predictions.lens = True" in explorer.code()
 
 
 # Pictures
@@ -588,17 +492,17 @@ def test_a_state_keeps_the_lens_of_the_predictions(model: AttentionModel) -> Non
 
 @pytest.mark.slow
 def test_the_figure_has_the_panels_in_sight(model: AttentionModel) -> None:
-    explorer = measured(model, tab="strip")
+    explorer = measured(model, tab="head_map")
     for width, theme in ((1000, "light"), (480, "dark")):
         picture = explorer.figure(width=width, theme=theme)
         written = " ".join(texts(picture))
-        assert "captain" in written and "entropy" in written and "best head" not in written
+        assert "captain" in written and "best head" not in written
         assert written.count("small BERT") == 1
         # Grid and view stand side by side where there is room, the open detail below them.
-        grid, view, strip = picture.drawing.figures
+        grid, view, detail = picture.drawing.figures
         assert (view[0] > grid[0] + grid[2]) == (width == 1000)
-        assert strip[0] == grid[0] and strip[1] >= grid[1] + grid[3]
-    assert "panels: all heads, one head, metrics" in explorer.caption.text()
+        assert detail[0] == grid[0] and detail[1] >= grid[1] + grid[3]
+    assert "panels: all heads, one head, map of heads" in explorer.caption.text()
     assert explorer.figure().table["value"].iloc[0] == TEXT and len(explorer.figure().table) <= 20
     explorer.tab = "table"
     assert "best head" in texts(explorer.figure(width=1200))
@@ -628,7 +532,7 @@ def test_effects_of_many_heads_wait_until_they_are_seen(
     assert explorer.wait() and view.is_estimate is False
     # The grid shows the effects of the next text too, although the tab is closed.
     explorer.grid.metric = "effect on “her” (uniform)"
-    explorer.tab = "lens"
+    explorer.tab = "head_map"
     explorer.text = "The king lost [MASK] crown."
     assert explorer.wait() and view.is_estimate is False
     explorer.grid.metric = "entropy"
@@ -686,9 +590,7 @@ def test_effects_on_the_answer_are_a_metric_of_the_grid(model: AttentionModel) -
     np.testing.assert_array_equal(explorer.grid.metrics["self"][title], view.effects)
     assert "entropy" in explorer.grid.metrics["self"]
     explorer.grid.metric = title
-    state = explorer.to_state()
-    code = explorer.code()
-    assert "metric" not in state["figures"]["grid"] and "effect on" not in code
+    assert "effect on" not in explorer.code()
     before = view.effects
     explorer.disabled = [Head(1, 8)]
     assert view.disabled == [Head(1, 8)] and view.effects is None
@@ -720,7 +622,7 @@ def test_predictions_out_of_sight_follow_the_other_figures(model: AttentionModel
     # While this thread holds the lock, the thread of measurements changes no figure.
     with explorer._lock:
         explorer.text = "He lost [MASK] keys."
-        assert explorer.to_state()["figures"]["predictions"]["answer"] is None
+        assert view.answer is None
         assert explorer.view.attention is explorer.grid.attention is explorer.attention
         assert view.attention is before and "predictions" in explorer.progress
     explorer.view.selected, explorer.view.tokens = [(2, 3)], [("query", 1)]
@@ -739,7 +641,7 @@ def test_predictions_out_of_sight_follow_the_other_figures(model: AttentionModel
 def test_closed_tabs_follow_another_text_after_the_open_tab(model: AttentionModel) -> None:
     explorer = explore(model, TEXT, treebank=False)
     explorer.wait()
-    explorer.tab = "lens"
+    explorer.tab = "why"
 
     def answered(name: str, trait: str) -> bool:
         """Whether the page got an answer since the last look."""
@@ -748,18 +650,18 @@ def test_closed_tabs_follow_another_text_after_the_open_tab(model: AttentionMode
         figure.comm.sent.clear()
         return sent
 
-    answered("lens", "_lens"), answered("card", "_card")
+    answered("why", "_link"), answered("card", "_card")
     # While this thread holds the lock, no other thread lets the closed tabs answer.
     with explorer._lock:
         before = explorer.head
         explorer.text = "cats and cats and cats ."
         assert explorer.head != before
-        assert answered("lens", "_lens") and not answered("card", "_card")
+        assert answered("why", "_link") and not answered("card", "_card")
         explorer.tab = "card"
         assert answered("card", "_card")
         explorer.text = TEXT
-        assert answered("card", "_card") and not answered("lens", "_lens")
-    assert explorer.wait() and answered("lens", "_lens")
+        assert answered("card", "_card") and not answered("why", "_link")
+    assert explorer.wait() and answered("why", "_link")
     assert explorer.card.head == explorer.head
     explorer.close()
 
@@ -791,10 +693,10 @@ def test_a_page_without_grid_and_view_opens_a_detail_and_holds_no_other_figure(
     model: AttentionModel, tmp_path: Path
 ) -> None:
     pages = {}
-    for name, panels in (("none", []), ("lens", ["predictions", "lens"])):
+    for name, panels in (("none", []), ("why", ["why", "predictions"])):
         explorer = explore(model, TEXT, treebank=False, atlas=False, panels=panels)
         assert explorer.wait()
-        assert explorer.tab == ("lens" if panels else None)
+        assert explorer.tab == ("predictions" if panels else None)
         explorer.save(tmp_path / f"{name}.html")
         pages[name] = (tmp_path / f"{name}.html").read_text("utf-8")
         explorer.close()
@@ -808,4 +710,4 @@ def test_a_page_without_grid_and_view_opens_a_detail_and_holds_no_other_figure(
         ]
         for name, page in pages.items()
     }
-    assert held == {"none": ["explorer"], "lens": ["explorer", "token_lens", "prediction_view"]}
+    assert held == {"none": ["explorer"], "why": ["explorer", "prediction_view", "link_view"]}

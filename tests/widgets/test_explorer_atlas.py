@@ -7,7 +7,6 @@ import json
 import re
 import threading
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -20,6 +19,7 @@ from attnwidget.results import Atlas
 from attnwidget.widgets.explorer import head_names
 from attnwidget.widgets.explorer.widget import Explorer, explore
 from fixtures.recording import from_page, on_page
+from fixtures.shown_code import shown_by
 from fixtures.svg_picture import texts
 
 pytestmark = pytest.mark.usefixtures("recording")
@@ -87,15 +87,11 @@ def test_names_are_labels_where_the_user_gave_none(model: AttentionModel, atlas:
     assert 'labels={(2, 8): "determiners"}' in code and "atlas=atlas" in code
     del explorer.labels[(0, 2)]
     explorer.card.notes[(1, 3)] = "a note"
-    state = json.loads(json.dumps(explorer.to_state()))
-    explorer.close()
-    with pytest.raises(ValueError, match="has an atlas of 'small BERT"):
-        Explorer.from_state(state, model)
-    again = Explorer.from_state(state, model, atlas=replace(atlas, notes={}))
-    assert again.wait(60)
-    assert (0, 2) not in again.labels and again.labels[(2, 8)] == "determiners"
+    again = shown_by(explorer.code(), atlas=atlas)
+    assert again.wait(60) and again.labels[(2, 8)] == "determiners"
     assert again.card.notes[(1, 3)] == "a note"
     again.close()
+    explorer.close()
     atlas.notes.clear()
 
 
@@ -116,13 +112,10 @@ def test_an_embedded_model_brings_its_atlas(model: AttentionModel, atlas: Atlas)
     assert explorer.wait(60) and on_page(explorer.card, "card")["name"] == "pronoun to person"
     assert explorer.labels[(0, 2)] == "previous token"
     assert "atlas" not in explorer.code()
-    state = json.loads(json.dumps(explorer.to_state()))
-    assert state["atlas"] is True
     explorer.card.notes[(0, 0)] = "a note"
     explorer.close()
-    again = Explorer.from_state(state)
+    again = explore(model, TEXT, treebank=False)
     assert again.wait(60) and again.card is not None and not again.card.notes
-    assert again.to_state() == state
     again.close()
 
 
@@ -132,13 +125,7 @@ def test_an_explorer_can_have_no_atlas(model: AttentionModel) -> None:
     # Nobody asked for names: the page does not say that the heads have none.
     assert on_page(explorer, "tested") is None
     assert "atlas=False" in explorer.code()
-    state = explorer.to_state()
-    assert state["atlas"] is False
     explorer.close()
-    for earlier in (state, {**state, "atlas": None}):
-        again = Explorer.from_state(earlier, model)
-        assert again.wait(60) and again.card is None
-        again.close()
     foreign = explore(load_model("attnwidget/induction"), "a b a", treebank=False)
     assert foreign.wait(60) and foreign.card is None and "atlas" not in foreign.code()
     assert on_page(foreign, "tested") == []
@@ -220,9 +207,6 @@ def test_heads_are_named_when_asked_for(
     assert [[0, 2, "self"], "neighbour"] in explorer.grid._families
     assert on_page(explorer, "tested")[0]["said"] == "the word before"
     assert explorer.card.atlas is atlas and explorer.tokens == locked
-    state = json.loads(json.dumps(explorer.to_state()))
-    with pytest.raises(ValueError, match="pass the atlas again, atlas="):
-        Explorer.from_state(state, unnamed)
     with pytest.raises(RuntimeError, match="have names, are being named"):
         explorer.name_heads()
     explorer.close()
@@ -248,8 +232,6 @@ def test_names_that_a_reader_keeps_are_there_the_next_time(
     again = explore(load_model(unnamed.hf_model, unnamed.tokenizer), TEXT)
     assert again.atlas is not None and again.labels[(0, 2)] == "previous token"
     assert "atlas" not in again.code() and "card" not in on_page(again, "offers")
-    restored = Explorer.from_state(again.to_state(), unnamed)
-    assert restored.atlas is not None
     assert explore(unnamed, TEXT, atlas=False).atlas is None
     file.write_text("{}")
     assert "card" in on_page(explore(unnamed, TEXT), "offers")

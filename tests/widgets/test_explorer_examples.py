@@ -17,9 +17,10 @@ from attnwidget.text.demonstrations import demo_treebank
 from attnwidget.widgets import head_grid
 from attnwidget.widgets.explorer.examples import examples_for
 from attnwidget.widgets.explorer.opening import active_word, opening_of
-from attnwidget.widgets.explorer.widget import Explorer, explore
+from attnwidget.widgets.explorer.widget import explore
 from attnwidget.words.relation_results import DIRECTIONS
 from fixtures.recording import from_page, on_page, updates
+from fixtures.shown_code import choices, shown_by
 from fixtures.vocabularies import word_tokenizer
 from fixtures.zoo import build
 
@@ -119,7 +120,7 @@ def test_the_word_stays_from_head_to_head_and_another_text_begins_anew(
     # What a reader hides and locks stays so from head to head.
     explorer.hidden = ["sep"]
     explorer.tokens = [("query", 2)]
-    assert explorer.grid._rows["query"] == 2
+    assert explorer.grid._rows["of"] == 2
     explorer.selected = [(4, 4)]
     assert (explorer.hidden, explorer.tokens) == (["sep"], [("query", 2)])
     explorer.text = "The dog sat."
@@ -144,18 +145,11 @@ def test_an_example_of_another_name_is_refused(model: AttentionModel) -> None:
         explore(model, "The cat.", example="passive")
 
 
-def test_a_state_keeps_its_example(model: AttentionModel) -> None:
+def test_the_code_keeps_the_example(model: AttentionModel) -> None:
     explorer = explore(model, example="clauses", treebank=False)
-    again = Explorer.from_state(explorer.to_state(), model)
+    again = shown_by(explorer.code())
     assert (again.example, again.tokens) == ("clauses", explorer.tokens)
-    assert again.to_state() == explorer.to_state()
-    partial = explorer.to_state()
-    for name in ("tab", "example", "target"):
-        del partial["explorer"][name]
-    restored = Explorer.from_state(partial, model)
-    assert restored.text == explorer.text and restored.tab is None
-    partial["explorer"]["tab"] = "strip"
-    assert Explorer.from_state(partial, model).tab == "strip"
+    assert choices(again) == choices(explorer)
 
 
 def planted(layer: int, head: int, n: int = 10) -> np.ndarray:
@@ -310,8 +304,7 @@ def test_an_encoder_decoder_reads_a_target_and_others_do_not(model: AttentionMod
     from_page(explorer, {"target": "w3 w4 w5 w6"})
     assert len(explorer.attention.stacks["decoder"].query) == before + 2
     assert on_page(explorer, "shown")["target"] == "w3 w4 w5 w6"
-    again = Explorer.from_state(explorer.to_state(), translating)
-    assert again.target == "w3 w4 w5 w6" and on_page(again, "shown") == on_page(explorer, "shown")
+    assert 'target="w3 w4 w5 w6"' in explorer.code()
     assert explore(model).get_state()["_second"] == "pair"
     causal = explore(load_model(build("gpt2"), word_tokenizer(template=False)), "w1 w2 w3")
     assert causal.get_state()["_second"] == ""
@@ -327,19 +320,17 @@ def test_relations_of_a_model_of_ones_own_are_measured_when_asked_for(own: Atten
     explorer = explore(own, "The cat sat.")
     offers = on_page(explorer, "offers")
     assert offers["table"] == offers["arcs"] == "measure on the 115 demonstration sentences"
-    assert explorer.to_state()["treebank"] is True and explorer.table is None
-    assert on_page(Explorer.from_state(explorer.to_state(), own), "offers") == offers
+    assert "treebank" not in explorer.code() and explorer.table is None
     from_page(explorer, {"_accepted": "table"})
     assert "table" not in on_page(explorer, "offers")
     assert set(explorer.progress) >= {"table", "arcs"}
     assert explorer.wait(120) and explorer.table is not None
     explorer.choose("obj")
     assert explorer.arcs.relation == "obj"
-    kept = explorer.to_state()
-    assert kept["treebank"]["source"] == "demo_treebank()"
+    assert "treebank=True" in explorer.code()
     assert set(explore(own, "The cat sat.", treebank=True).progress) >= {"table", "arcs"}
     none = explore(own, "The cat sat.", treebank=False)
-    assert "table" not in on_page(none, "offers") and none.to_state()["treebank"] is False
+    assert "table" not in on_page(none, "offers") and "treebank=False" in none.code()
 
 
 @pytest.mark.slow

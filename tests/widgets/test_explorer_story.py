@@ -75,7 +75,7 @@ def test_heads_that_send_a_pair_are_counted_on_the_weights_themselves(
         rows = explorer.grid._rows
         held = np.frombuffer(rows["values"]["view"], "<f4").reshape(rows["values"]["shape"])
         weights = shown.weights()[:, :, query]
-        assert rows["query"] == query and rows["unit"] == unit
+        assert (rows["side"], rows["of"], rows["unit"]) == ("query", query, unit)
         np.testing.assert_allclose(held, weights, atol=1e-6)
         kept = [i for i, kind in enumerate(shown.special) if kind not in explorer.hidden]
         others = np.max(weights[..., [i for i in kept if i != key]], axis=-1)
@@ -94,9 +94,17 @@ def test_rows_of_all_heads_are_those_of_the_locked_word(model: AttentionModel) -
     explorer.disabled = [(1, 3)]
     rows = on_page(explorer.grid, "rows")
     held = np.frombuffer(rows["values"]["view"], "<f4").reshape(rows["values"]["shape"])
-    assert rows["query"] == 2 and not held[1, 3].any()
-    expected = explorer.attention.words.weights()[4, 4, 2]
-    np.testing.assert_allclose(held[4, 4], expected, atol=1e-6)
+    assert (rows["side"], rows["of"]) == ("query", 2) and not held[1, 3].any()
+    expected = explorer.attention.words.weights()[4, 4]
+    np.testing.assert_allclose(held[4, 4], expected[2], atol=1e-6)
+    # A lock on the key side alone asks who looks at the word.
+    explorer.tokens = [("key", 2)]
+    rows = on_page(explorer.grid, "rows")
+    held = np.frombuffer(rows["values"]["view"], "<f4").reshape(rows["values"]["shape"])
+    assert (rows["side"], rows["of"]) == ("key", 2) and not held[1, 3].any()
+    np.testing.assert_allclose(held[4, 4], expected[:, 2], atol=1e-6)
+    word = explorer.attention.words.tokens[2]
+    assert f"who looks at “{word}” most, with the share of" in explorer.grid.caption.text()
     explorer.versus_text = TEXTS[3]
     assert on_page(explorer.grid, "rows") is None
 

@@ -8,11 +8,12 @@ import numpy as np
 import pytest
 import traitlets
 
-from attnwidget import Attention, AttentionModel, CompareView, HeadView, TokenLens, link, load_model
-from attnwidget.widgets.explorer.widget import Explorer, explore
+from attnwidget import Attention, AttentionModel, HeadGrid, HeadView, link, load_model
+from attnwidget.widgets.explorer.widget import explore
 from attnwidget.widgets.head_view.generation_steps import RIVALS
 from fixtures import zoo
 from fixtures.recording import from_page, on_page
+from fixtures.shown_code import shown_by
 from fixtures.vocabularies import word_tokenizer
 
 pytestmark = pytest.mark.usefixtures("recording")
@@ -72,12 +73,12 @@ def test_the_caption_names_the_step_of_the_locked_query(written: Attention) -> N
 
 
 def test_linked_figures_follow_the_step(written: Attention) -> None:
-    view, lens = HeadView(written, 1, 2), TokenLens(written)
-    both = link(view, lens)
+    view, grid = HeadView(written, 1, 2), HeadGrid(written)
+    both = link(view, grid)
     first = on_page(view, "steps")["first"]
     from_page(view, {"tokens": [["query", first + 2]]})
-    assert lens.query == first + 2
-    assert lens.values is not None and lens.values.shape == (4, len(written.tokens))
+    rows = on_page(grid, "rows")
+    assert (rows["of"], rows["values"]["shape"]) == (first + 2, [2, 4, len(written.tokens)])
     both.unlink()
 
 
@@ -114,7 +115,7 @@ def test_texts_that_no_model_wrote_have_no_steps(
     causal: AttentionModel, written: Attention
 ) -> None:
     assert on_page(HeadView(causal.attend(PROMPT)), "steps") is None
-    view = CompareView(written, causal.generate("She had been with", max_new_tokens=3))
+    view = HeadView(written, versus=causal.generate("She had been with", max_new_tokens=3))
     # Places on the common axes are no places in the text.
     assert on_page(view, "steps") is None
 
@@ -144,7 +145,7 @@ def test_an_explorer_lets_the_model_write_on(causal: AttentionModel) -> None:
     assert explorer.tokens == [("query", n_tokens - 2)] == explorer.view.tokens
     assert "generated token 4 of 4" in " ".join(explorer.view.caption.notes)
     assert "max_new_tokens=4" in explorer.code()
-    again = Explorer.from_state(explorer.to_state())
+    again = shown_by(explorer.code())
     assert again.max_new_tokens == 4 and again.attention.tokens == explorer.attention.tokens
     explorer.max_new_tokens = 2
     assert len(explorer.attention.tokens) == n_tokens - 2

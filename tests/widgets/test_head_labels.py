@@ -17,13 +17,11 @@ from attnwidget import (
     HeadGrid,
     HeadMap,
     HeadView,
-    MetricStrip,
-    TokenLens,
     explore,
     link,
 )
-from attnwidget.widgets.explorer.widget import Explorer
 from fixtures.recording import from_page, updates
+from fixtures.shown_code import shown_by
 
 pytestmark = pytest.mark.usefixtures("recording")
 
@@ -113,10 +111,6 @@ def test_captions_and_code_have_labels(attention: Attention) -> None:
     assert 'labels={(1, 3): "pronoun"}' in grid.code()
     view = HeadView(attention, selected=selected, labels=labels)
     assert view.caption.head == name
-    lens = TokenLens(attention, selected=selected, labels=labels, tokens=[("query", 7)])
-    assert f"selected: {name}" in lens.caption.notes
-    strip = MetricStrip({"x": np.arange(72.0).reshape(6, 12)}, selected=selected, labels=labels)
-    assert strip.caption.head == name
     positions = np.random.default_rng(0).normal(size=(6, 12, 2))
     head_map = HeadMap.from_positions(positions, selected=selected, labels=labels)
     assert head_map.caption.head == name
@@ -125,9 +119,12 @@ def test_captions_and_code_have_labels(attention: Attention) -> None:
 
 
 def test_a_figure_of_another_model_keeps_the_labels_of_heads_that_it_has() -> None:
-    strip = MetricStrip({"x": np.zeros((6, 12))}, labels={(1, 3): "pronoun", (5, 0): "last"})
-    strip.metrics = {"x": np.zeros((2, 12))}
-    assert strip.labels == {PRONOUN: "pronoun"}
+    weights = np.full((6, 12, 3, 3), 1 / 3, "f4")
+    tokens = list("abc")
+    labels = {(1, 3): "pronoun", (5, 0): "last"}
+    grid = HeadGrid(Attention.from_weights(weights, tokens), labels=labels)
+    grid.attention = Attention.from_weights(weights[:2], tokens)
+    assert grid.labels == {PRONOUN: "pronoun"}
 
 
 def test_an_explorer_tells_links_and_keeps_labels(model: AttentionModel) -> None:
@@ -142,13 +139,9 @@ def test_an_explorer_tells_links_and_keeps_labels(model: AttentionModel) -> None
     explorer.disabled = []
     explorer.text = TEXT
     assert explorer.labels == {PRONOUN: "pronoun"}
-    state = json.loads(json.dumps(explorer.to_state()))
-    again = Explorer.from_state(state, model)
-    assert again.labels == again.grid.labels == again.view.labels == {PRONOUN: "pronoun"}
-    assert again.to_state() == state
-    del state["explorer"]["labels"]
-    assert Explorer.from_state(state, model).labels == {}
     assert 'labels={(1, 3): "pronoun"}' in explorer.code()
+    again = shown_by(explorer.code())
+    assert again.labels == again.grid.labels == again.view.labels == {PRONOUN: "pronoun"}
 
 
 def test_saved_files_have_labels(attention: Attention, tmp_path: Path) -> None:

@@ -73,7 +73,6 @@ def test_a_map_opens_with_the_embedding_as_bytes() -> None:
 
 def test_behaviours_of_the_paper_keep_their_marks() -> None:
     head_map = HeadMap.from_positions(POSITIONS, LABELS)
-    assert head_map.color == "behaviour"
     heads = head_map.get_state()["_heads"]
     assert heads["groups"] == [
         {"name": "to [SEP]", "slot": 1},
@@ -108,14 +107,13 @@ def test_cluster_numbers_are_named_in_their_order() -> None:
 
 def test_other_behaviours_can_be_assigned_and_taken_away() -> None:
     head_map = HeadMap.from_positions(POSITIONS)
-    assert (head_map.color, head_map.get_state()["_heads"]["groups"]) == ("layer", [])
+    assert head_map.get_state()["_heads"]["groups"] == []
     head_map.behaviours = LABELS
-    head_map.color = "behaviour"
     assert len(head_map.get_state()["_heads"]["groups"]) == 5
     head_map.comm.sent.clear()
     head_map.behaviours = None
     states = [state for state, _ in updates(head_map)]
-    assert len(states) == 1 and states[0]["color"] == "layer"
+    assert len(states) == 1
     assert states[0]["_heads"]["groups"] == []
 
 
@@ -163,8 +161,6 @@ def test_traits_that_one_lacks_cannot_be_linked() -> None:
     ("options", "said"),
     [
         ({"behaviours": LABELS[:2]}, r"\[2, 4\]; expected one label a head, \[3, 4\]"),
-        ({"color": "behaviour"}, "no behaviours"),
-        ({"color": "hue"}, "layer"),
         ({"selected": [(3, 0)]}, "layer 3 is not among 0 to 2"),
         ({"selected": [(0, 0, "cross")]}, "no stack 'cross'"),
         ({"layer": 3}, "0 to 2"),
@@ -199,8 +195,8 @@ def test_positions_must_be_finite_points(positions: np.ndarray, said: str) -> No
 def test_what_is_no_distances_is_refused_with_a_remedy() -> None:
     with pytest.raises(TypeError, match=r"got ndarray.*from_positions"):
         HeadMap(POSITIONS)
-    with pytest.raises(TypeError, match="did you mean 'color'"):
-        HeadMap(Measured(), colour="layer")
+    with pytest.raises(TypeError, match="did you mean 'behaviours'"):
+        HeadMap(Measured(), behaviors=LABELS)
 
 
 def test_repr_is_short() -> None:

@@ -124,7 +124,7 @@ def test_behaviours_have_a_colour_a_shape_a_name_and_a_count() -> None:
 
 
 def test_colour_by_layer_goes_from_the_first_to_the_last() -> None:
-    picture = head_map(behaviours=LABELS, color="layer").figure()
+    picture = head_map().figure()
     assert {"layer 0", "2"} <= set(texts(picture))
     assert "apple" not in texts(picture)
     middle = [e for e in elements(picture, "text") if e.get("text-anchor") == "middle"]
@@ -175,7 +175,7 @@ def test_caption_and_table_say_what_is_shown() -> None:
     ]
     assert len(rows) == 7
     widget.selected = [(layer, head) for layer in range(3) for head in range(4)]
-    widget.color = "layer"
+    widget.behaviours = None
     assert len(widget.figure().table) == 15
     assert "selected 12 heads: " in " ".join(texts(widget.figure()))
 
@@ -200,5 +200,5 @@ def test_every_group_is_named_on_the_map(theme: str) -> None:
         ("to [SEP]", colours.series[1]),
         ("next token", colours.series[4]),
     ]
-    widget.color = "layer"
+    widget.behaviours = None
     assert "to [SEP]" not in texts(widget.figure())

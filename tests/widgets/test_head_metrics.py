@@ -1,4 +1,4 @@
-"""Metrics of heads in HeadGrid and MetricStrip: what is read, sent, chosen and refused."""
+"""Metrics of heads in HeadGrid: what is read, sent, chosen and refused."""
 
 from __future__ import annotations
 
@@ -14,10 +14,9 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from transformers.utils import ModelOutput
 
-from attnwidget import Attention, Head, HeadGrid, link
+from attnwidget import Attention, Head, HeadGrid, HeadView
 from attnwidget.corpus.results import Measurements
 from attnwidget.metrics.measured_checkpoints import MeasuredCheckpoints
-from attnwidget.widgets.metric_strip import MetricStrip
 from attnwidget.widgets.pages.write_page import page_of
 from attnwidget.widgets.shared.metric_table import nearest_heads, read_metrics
 from fixtures.recording import from_page, on_page, updates
@@ -61,7 +60,7 @@ class Found:
         return self._heads
 
 
-def sent(widget: HeadGrid | MetricStrip) -> dict[str, np.ndarray]:
+def sent(widget: HeadGrid) -> dict[str, np.ndarray]:
     wire = widget.get_state()["_metrics"]
     values = np.frombuffer(wire["values"]["view"], "<f4").reshape(wire["values"]["shape"])
     return dict(zip(wire["titles"], values, strict=True))
@@ -171,10 +170,10 @@ def test_metrics_of_a_stack_that_is_gone_are_named() -> None:
 def test_the_page_chooses_sorts_and_filters() -> None:
     grid = HeadGrid(attention(), metrics=METRICS)
     from_page(grid, {"metric": "entropy", "filter": None})
-    from_page(grid, {"sort": "all", "descending": False, "outside": "remove"})
+    from_page(grid, {"sort": "all", "descending": False})
     from_page(grid, {"filter": [9.5, 11]})
     assert (grid.metric, grid.sort, grid.descending) == ("entropy", "all", False)
-    assert (grid.filter, grid.outside) == ((9.5, 11.0), "remove")
+    assert grid.filter == (9.5, 11.0)
     assert grid.passing == [Head(2, 2), Head(2, 3)]
 
 
@@ -204,7 +203,6 @@ def test_the_ends_of_a_filter_belong_to_it_in_float32_as_on_the_page() -> None:
     [
         ("metric", "entrophy", "one of 'entropy', 'to \\[SEP\\]', 'constant', got 'entrophy'"),
         ("sort", "layer", "'none'"),
-        ("outside", "hide", "'dim'"),
         ("filter", (1, 0), r"\(smallest, largest\)"),
         ("filter", 3, r"\(smallest, largest\)"),
         ("filter", (np.nan, 1), r"\(smallest, largest\)"),
@@ -271,51 +269,18 @@ def test_similar_says_what_it_lacks() -> None:
         HeadGrid(attention()).similar((0, 0))
 
 
-# -- the strip --
+# -- one head among all --
 
 
-def test_a_strip_gives_the_shown_heads_numbers() -> None:
-    strip = MetricStrip(METRICS, selected=[(0, 0), (2, 1)])
-    frame = strip.to_frame().set_index("metric")
-    assert frame.loc["entropy", "value"] == 9.0
-    assert frame.loc["entropy", "percentile"] == pytest.approx(100 * 9 / 11)
-    assert frame.loc["constant", "percentile"] == pytest.approx(50)
-    assert MetricStrip(METRICS).to_frame().empty
-
-
-def test_a_strip_follows_a_grid_through_its_stacks() -> None:
-    metrics = {"encoder": {"entropy": np.ones((2, 4))}, "cross": METRICS}
-    grid = HeadGrid(three_stacks(), metrics=metrics)
-    strip = MetricStrip(metrics)
-    link(grid, strip)
-    from_page(grid, {"selected": [[2, 1, "cross"]], "layer": 2})
-    assert strip.selected == [Head(2, 1, "cross")]
-    assert list(sent(strip)) == list(METRICS)
-    grid.selected = [(1, 3, "encoder")]
-    assert list(sent(strip)) == ["entropy"]
-    grid.selected = [(0, 0, "decoder")]
-    assert strip.selected == []
-
-
-def test_new_metrics_drop_selected_heads_that_do_not_exist() -> None:
-    strip = MetricStrip(METRICS, selected=[(2, 1)])
-    strip.metrics = {"norm": np.ones((2, 2))}
-    assert (strip.selected, strip.layer, list(sent(strip))) == ([], 1, ["norm"])
-
-
-def test_a_strip_refuses_what_the_grid_refuses() -> None:
-    with pytest.raises(traitlets.TraitError, match="no metrics to show"):
-        MetricStrip({})
-    with pytest.raises(traitlets.TraitError, match=r"'b' has the shape \[1, 4\]"):
-        MetricStrip({"a": np.ones((2, 4)), "b": np.ones((1, 4))})
-    with pytest.raises(traitlets.TraitError, match="layer 3"):
-        MetricStrip(METRICS, selected=(3, 0))
-    with pytest.raises(TypeError, match="did you mean 'selected'"):
-        MetricStrip(METRICS, select=[(0, 0)])
+def test_the_caption_has_value_and_rank_of_the_shown_head() -> None:
+    grid = HeadGrid(attention(), metrics=METRICS, metric="entropy", selected=[(0, 0), (2, 1)])
+    assert "L2 H1: 9, rank 3 of 12 (1 is the largest)" in grid.caption.notes
+    grid.selected = []
+    assert "rank" not in grid.caption.text()
 
 
 def test_every_trait_has_help() -> None:
-    for widget in (HeadGrid(attention()), MetricStrip(METRICS)):
+    for widget in (HeadGrid(attention()), HeadView(attention())):
         own = set(widget.trait_names()) - set(ipywidgets.DOMWidget.class_trait_names())
         public = [name for name in own if not name.startswith("_") and name != "comm"]
         assert all(widget.traits()[name].help for name in public)

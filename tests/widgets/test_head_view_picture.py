@@ -168,30 +168,17 @@ def test_a_locked_token_has_its_weights_beside_the_other_side(attention: Attenti
     assert view.caption.scale.endswith(f"0 to {spoken(float(column.max()))}, this token")
 
 
-def test_top_mass_keeps_the_strongest_of_each_row(attention: Attention) -> None:
-    view = HeadView(attention, 3, 5, top_mass=0.8, hidden=[], scale="linear")
-    weights = attention.weights(3, 5).astype(float)
-    lines = line_ends(view)
-    for q, row in enumerate(weights):
-        kept = sorted((row[k] for a, k in lines if a == q), reverse=True)
-        assert sum(kept) >= 0.8 * row.sum() * (1 - 1e-5)
-        assert sum(kept[:-1]) < 0.8 * row.sum()
-    assert "lines that make up 80\xa0% of each row" in view.caption.notes
-
-
-def test_what_is_hidden_renormalised_and_filtered_is_said(pair: Attention) -> None:
-    view = HeadView(pair, 3, 5, hidden=["cls", "sep"], renormalise=True, mode="matrix")
+def test_what_is_hidden_and_filtered_is_said(pair: Attention) -> None:
+    view = HeadView(pair, 3, 5, hidden=["cls", "sep"], mode="matrix")
     weights = pair.weights(3, 5)
     special = [i for i, kind in enumerate(pair.stacks["self"].key.special) if kind]
     rows = [i for i in range(len(weights)) if i not in special]
     shown = weights[np.ix_(rows, rows)]
-    shown = shown / shown.sum(axis=1, keepdims=True)
     assert float(view.figure().table["weight"][0]) == pytest.approx(float(shown.max()), abs=6e-4)
     assert cell_colours(view) == expected_cells(shown)
     part = 100 * weights[rows][:, special].sum() / weights[rows].sum()
     notes = view.caption.notes
     assert f"hidden: [CLS] [SEP] ({part:.1f}\xa0% of the weight)" in notes
-    assert "rows renormalised" in notes
     view = HeadView(pair, 3, 5, sentences="ab", mode="matrix")
     segments = np.array(pair.stacks["self"].query.segments)
     assert cell_colours(view) == expected_cells(weights[np.ix_(segments == 0, segments == 1)])
@@ -337,15 +324,13 @@ def test_lines_that_go_on_outside_are_cut_at_the_figure(long: Attention) -> None
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("tokens", "mass"), [(40, 1.0), (122, 0.9)])
+@pytest.mark.parametrize("tokens", [40, 122])
 @pytest.mark.parametrize("highlight", [[], ["t3"]])
-def test_thousands_of_lines_are_the_same_as_pixels(
-    tokens: int, mass: float, highlight: list[str]
-) -> None:
+def test_thousands_of_lines_are_the_same_as_pixels(tokens: int, highlight: list[str]) -> None:
     random = np.random.default_rng(1)
     weights = random.dirichlet(np.full(tokens, 0.4), size=(1, 1, tokens)).astype(np.float32)
     attention = Attention.from_weights(weights, [f"t{i}" for i in range(tokens)])
-    picture = HeadView(attention, 0, 0, top_mass=mass, highlight=highlight, mode="lines").figure()
+    picture = HeadView(attention, 0, 0, highlight=highlight, mode="lines").figure()
     drawings = [picture.drawn(density=1, dense=dense) for dense in (False, True)]
     assert [len(drawing.rasters) for drawing in drawings] == [1, 2]
     stroked, painted = (

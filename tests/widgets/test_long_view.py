@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 import attnwidget.capture.maps.collect_long as capture
 from attnwidget import (
     Attention,
-    CompareView,
     Head,
     HeadGrid,
     HeadView,
@@ -285,17 +284,12 @@ def kept(attention: Attention, unit: str, hidden: set[str]) -> list[int]:
 @pytest.mark.slow
 @pytest.mark.parametrize("unit", ["tokens", "words"])
 @pytest.mark.parametrize("hidden", [[], ["cls", "sep"]])
-@pytest.mark.parametrize("renormalise", [False, True])
-def test_hidden_tokens_words_and_rows_that_sum_to_one(
-    read: Whole, unit: str, hidden: list[str], renormalise: bool
-) -> None:
-    view = HeadView(read.long[0], 2, 1, unit=unit, hidden=hidden, renormalise=renormalise)
+def test_hidden_tokens_and_words(read: Whole, unit: str, hidden: list[str]) -> None:
+    view = HeadView(read.long[0], 2, 1, unit=unit, hidden=hidden)
     whole = in_unit(read.short[0], unit).weights(2, 1)
     shown = kept(read.short[0], unit, {*hidden})
     wanted = whole[np.ix_(shown, shown)]
     hides = whole[shown].sum() - wanted.sum()
-    if renormalise and hidden:
-        wanted = wanted / wanted.sum(1, keepdims=True)
     np.testing.assert_allclose(values_of(view)[0], wanted, atol=TOLERANCE)
     long = on_page(view, "long")
     if hidden:
@@ -342,8 +336,8 @@ def test_a_linked_quantity_that_a_long_input_lacks_stays_where_it_is(read: Whole
 
 
 def test_two_inputs_are_compared_on_common_axes(read: Whole) -> None:
-    view = CompareView(*read.long, layer=2, head=1, hidden=["cls"])
-    short = CompareView(*read.short, layer=2, head=1)
+    view = HeadView(read.long[0], versus=read.long[1], layer=2, head=1, hidden=["cls"])
+    short = HeadView(read.short[0], versus=read.short[1], layer=2, head=1)
     assert short.difference is not None and view.difference is not None
     np.testing.assert_allclose(view.difference, short.difference, atol=TOLERANCE)
     shown = [
@@ -378,18 +372,6 @@ def test_several_heads_have_a_tile_each(read: Whole) -> None:
     assert len(on_page(view, "long")["heads"]) == 12
     view.arrangement = "one"
     assert on_page(view, "long")["heads"] == [[2, 1, "self"]]
-
-
-@pytest.mark.slow
-def test_lines_make_up_a_share_of_their_rows(read: Whole) -> None:
-    view = HeadView(read.long[0], 2, 1, mode="lines", top_mass=0.3)
-    whole = read.short[0].weights(2, 1)
-    (links,) = on_page(view, "tile")["links"]
-    assert 0 < len(links) < 300
-    for query, _, weight in links:
-        row = np.sort(whole[query])[::-1]
-        least = row[np.searchsorted(np.cumsum(row), 0.3 * row.sum() * (1 - 1e-6))]
-        assert weight >= least * (1 - 1e-5)
 
 
 def test_maps_of_many_blocks_are_those_of_their_cells(causal: Attention) -> None:

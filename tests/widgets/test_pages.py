@@ -27,8 +27,6 @@ from attnwidget.widgets.dependency_arcs.widget import DependencyArcs
 from attnwidget.widgets.explorer.widget import Explorer
 from attnwidget.widgets.head_map import HeadMap
 from attnwidget.widgets.link_view.widget import LinkView
-from attnwidget.widgets.linked_text import LinkedText
-from attnwidget.widgets.metric_strip import MetricStrip
 from attnwidget.widgets.pages.page_data import page_data
 from attnwidget.widgets.pages.page_part import Part
 from attnwidget.widgets.pages.size_limit import held_around, held_note
@@ -36,7 +34,6 @@ from attnwidget.widgets.pages.write_page import write_page
 from attnwidget.widgets.prediction_view.widget import PredictionView
 from attnwidget.widgets.relation_table import RelationTable
 from attnwidget.widgets.shared.head_widget import HeadWidget
-from attnwidget.widgets.token_lens.widget import TokenLens
 from attnwidget.words.coreference import probe_coreference
 from attnwidget.words.coreference_results import CoreferenceAccuracies
 from attnwidget.words.relations import (
@@ -130,15 +127,12 @@ def test_every_kind_of_figure_has_a_page_and_stays_as_it_is(
     widgets: dict[str, HeadWidget] = {
         "head_grid": HeadGrid(attention, metrics=strongest, metric="strongest", sort="all"),
         "head_view": HeadView(attention, layer=3, head=5),
-        "token_lens": TokenLens(attention, tokens=[("query", 3)], selected=[(3, 5)]),
         "head_map": HeadMap.from_positions(np.zeros((6, 12, 2))),
-        "metric_strip": MetricStrip(strongest, selected=[(3, 5)]),
-        "relation_table": RelationTable(relations, search="det"),
+        "relation_table": RelationTable(relations, sort="relation"),
         "dependency_arcs": DependencyArcs(model, SENTENCES, relations, sentence=1),
         "coreference_view": CoreferenceView(coreference, document=1),
         "prediction_view": predictions,
         "link_view": LinkView(attention, 0, 3, query=7, key=2),
-        "linked_text": LinkedText(attention, "A [pronoun](L1 H3: he -> captain)."),
         "atlas_view": AtlasView(demo_atlas()),
     }
     alive = set(_instances)
@@ -164,7 +158,7 @@ def test_every_kind_of_figure_has_a_page_and_stays_as_it_is(
     held = figures(tmp_path / "head_grid.html")["head_grid"]
     assert held["state"]["sort"] == "all" and held["own"]["metrics"][0]["titles"] == ["strongest"]
     held = figures(tmp_path / "relation_table.html")["relation_table"]
-    assert held["state"]["search"] == "det"
+    assert held["state"]["sort"] == "relation"
     held = figures(tmp_path / "prediction_view.html")["prediction_view"]
     assert held["remark"] == "as they were when it was saved: a page has no model to be asked again"
     assert held["state"]["_predictions"]["off"] == [[1, 8, "self"]]

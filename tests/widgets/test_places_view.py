@@ -17,7 +17,7 @@ import traitlets
 from numpy.typing import NDArray
 from PIL import Image
 
-from attnwidget import Attention, CompareView, HeadView
+from attnwidget import Attention, HeadView
 from attnwidget.results import Box, Sound, Span
 from attnwidget.text.places import Media
 from attnwidget.text.tokens import Tokens
@@ -194,7 +194,7 @@ def test_a_page_holds_the_picture_once_and_says_so(tmp_path: Path) -> None:
 
 
 def test_two_attentions_over_one_picture_are_compared_on_it() -> None:
-    view = CompareView(picture_attention(0), picture_attention(1))
+    view = HeadView(picture_attention(0), versus=picture_attention(1))
     assert view.mode == "places"
     assert floats(on_page(view, "places")["key"]).shape == (17, 5)
     assert list(view.figure().table.columns)[-3:] != ["weight"] * 3

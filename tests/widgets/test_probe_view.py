@@ -17,8 +17,8 @@ from attnwidget.demo import demo_treebank
 from attnwidget.probes import train_dependency_probe, train_structural_probe
 from attnwidget.probes.dependency.dependency_results import DependencyProbe
 from attnwidget.probes.structural.structural_result import StructuralProbe
-from attnwidget.widgets.explorer.widget import Explorer
 from fixtures.recording import from_page, on_page
+from fixtures.shown_code import shown_by
 
 SENTENCES = demo_treebank()[:46]
 SHOWN = SENTENCES[36:]
@@ -99,8 +99,6 @@ def test_the_next_sentence_with_a_wrong_answer(probe: DependencyProbe) -> None:
     own = probe.predictions(SHOWN[found])
     wrong = own.governors != np.array(SHOWN[found].governors)
     assert any(wrong[i] for i, relation in enumerate(SHOWN[found].relations) if relation == "nsubj")
-    view.threshold = 1.0
-    assert view.jump("right") is None
     view.close()
 
 
@@ -137,14 +135,9 @@ def test_the_explorer_has_a_probe_for_its_arcs(probe: DependencyProbe) -> None:
         words = [SHOWN[explorer.arcs.sentence].relations, explorer.arcs.answers.governors]
         assert any(relation == "det" for relation in words[0])
         assert "probe=probe" in explorer.code()
-        state = json.loads(json.dumps(explorer.to_state()))
-        given = {"treebank": list(SHOWN), "probe": probe}
-        again = Explorer.from_state(state, load_model(), **given)
-        again.wait()
+        again = shown_by(explorer.code(), treebank=list(SHOWN), probe=probe)
         assert again.arcs.sentence == explorer.arcs.sentence
         again.close()
-        with pytest.raises(ValueError, match="the state has a probe trained on 36 sentences"):
-            Explorer.from_state(state, load_model(), treebank=list(SHOWN))
     finally:
         explorer.close()
     with pytest.raises(ValueError, match="other weights"):
@@ -242,10 +235,8 @@ def test_the_explorer_has_the_tree_of_the_stepped_layer(structural: StructuralPr
         for layer in (1, 2):
             explorer.layer = layer
             assert explorer.arcs.answers.layer == layer
-        state = json.loads(json.dumps(explorer.to_state()))
-        given = {"treebank": list(SHOWN), "probe": structural}
-        again = Explorer.from_state(state, load_model(), **given)
-        again.wait()
+        again = shown_by(explorer.code(), treebank=list(SHOWN), probe=structural)
+        assert again.wait()
         assert again.arcs.answers.layer == 2
         again.close()
     finally:
@@ -253,7 +244,7 @@ def test_the_explorer_has_the_tree_of_the_stepped_layer(structural: StructuralPr
 
 
 @pytest.mark.slow
-def test_what_is_no_probe_is_refused(probe: DependencyProbe, structural: StructuralProbe) -> None:
+def test_what_is_no_probe_is_refused(probe: DependencyProbe) -> None:
     with pytest.raises(TypeError, match="ProbeView shows a probe, got AttentionModel"):
         ProbeView(probe.model, SHOWN)
     with pytest.raises(ValueError, match="no model is at hand"):
@@ -261,10 +252,6 @@ def test_what_is_no_probe_is_refused(probe: DependencyProbe, structural: Structu
     with pytest.raises(TypeError, match="leave direction out"):
         ProbeView(probe, SHOWN, direction="governor to dependent")
     assert not ProbeView(probe, SHOWN).has_trait("direction")
-    with pytest.raises(TypeError, match="leave threshold out"):
-        ProbeView(structural, SHOWN, threshold=0.5)
-    with pytest.raises(traitlets.TraitError, match="links of a tree have no weight"):
-        ProbeView(structural, SHOWN).threshold = 0.5
     with probe.model.disabled([(1, 2)]):
         view = ProbeView(probe, SHOWN)
         view.open()

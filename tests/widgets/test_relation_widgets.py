@@ -105,9 +105,7 @@ def test_the_frame_has_the_rows_shown_in_their_order(
     assert set(frame["relation"]) == {"all", "det", "nsubj", "case", "nmod (all)"}
     keys = frame[["layer", "head"]].apply(tuple, axis=1) if column == "head" else frame[column]
     assert list(keys) == sorted(keys)
-    table.search = "SUB"
-    assert list(table.to_frame()["relation"]) == ["nsubj"]
-    table.significant = True
+    table.min_count = 2000
     assert table.to_frame().empty
 
 
@@ -171,7 +169,7 @@ def test_a_metric_change_sends_one_message_and_a_filter_sends_none(
     assert tuple(states[-1]["_drawn"]["head"]) == (1, 7, "self")
     assert states[-1]["_drawn"]["predicted"]["map"]["shape"] == [7, 7]
     arcs.comm.sent.clear()
-    from_page(arcs, {"relation": "det", "threshold": 0.25})
+    from_page(arcs, {"relation": "det"})
     assert all("_drawn" not in state for state, _ in updates(arcs))
 
 
@@ -214,10 +212,10 @@ def test_jumps_go_to_the_next_such_sentence(
         assert arcs.sentence == (wanted[0] if wanted else 0)
 
 
-def test_a_jump_counts_only_what_is_drawn_and_goes_round(model: AttentionModel) -> None:
-    arcs = DependencyArcs(model, SENTENCES, selected=[(3, 8)], threshold=1.0)
+def test_a_jump_needs_a_head_and_goes_round(model: AttentionModel) -> None:
+    arcs = DependencyArcs(model, SENTENCES, selected=[])
     assert arcs.jump("right") is None and arcs.jump("wrong") is None
-    arcs.threshold = 0.0
+    arcs.selected = [(3, 8)]
     seen = {arcs.jump("wrong", -1) or arcs.sentence for _ in range(4)}
     assert seen <= {0, 1, 2}
     with pytest.raises(ValueError, match="right"):
@@ -280,7 +278,6 @@ def test_pooled_relations_have_the_words_of_their_subtypes() -> None:
     ("options", "said"),
     [
         ({"sentence": 3}, "'sentence' is 0 to 2 here, got 3"),
-        ({"threshold": 1.5}, "threshold"),
         ({"relation": "verb"}, "'relation' is one of all"),
     ],
 )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import threading
 from collections.abc import Iterator
 from unittest.mock import patch
@@ -19,7 +18,6 @@ from attnwidget import (
     Head,
     HeadGrid,
     HeadView,
-    TokenLens,
     explore,
     link,
 )
@@ -30,6 +28,7 @@ from attnwidget.widgets.explorer.widget import Explorer
 from attnwidget.widgets.shared.computed import ComputedTraits
 from attnwidget.widgets.wire.values import in_unit
 from fixtures.recording import from_page, on_page, updates
+from fixtures.shown_code import shown_by
 
 TEXT = "The captain told his men that he would not leave the ship."
 OFF = [(1, 3), (2, 0)]
@@ -154,10 +153,10 @@ def test_a_view_keeps_its_window_its_locks_and_its_mode(model: AttentionModel) -
     assert view.window is None
 
 
-def test_a_lens_names_the_edit(attention: Attention) -> None:
-    lens = TokenLens(attention, tokens=[("query", 7)])
-    lens.disabled = [(1, 3)]
-    assert lens.tokens == [("query", 7)] and "without L1 H3 (uniform)" in lens.caption.text()
+def test_cells_that_answer_for_a_word_name_the_edit(attention: Attention) -> None:
+    grid = HeadGrid(attention, tokens=[("query", 7)])
+    grid.disabled = [(1, 3)]
+    assert grid.tokens == [("query", 7)] and "without L1 H3 (uniform)" in grid.caption.text()
 
 
 def test_what_the_model_refuses_is_said_and_goes_back(attention: Attention) -> None:
@@ -200,7 +199,7 @@ def test_switching_heads_off_needs_one_pass_and_one_computation_per_figure(
 ) -> None:
     grid = explorer.grid
     view = explorer.view
-    lens = explorer.lens
+    why = explorer.why
     this_thread = threading.get_ident()
     compute = ComputedTraits._compute_stale
     drawn: list[ComputedTraits] = []
@@ -222,7 +221,7 @@ def test_switching_heads_off_needs_one_pass_and_one_computation_per_figure(
             drawn_in_background.clear()
             start.disabled = heads
             assert reads.call_count == bool(heads)
-            for figure in (grid, view, lens):
+            for figure in (grid, view, why):
                 # A measurement in the background that reads a stale figure computes it instead.
                 computed = drawn.count(figure) or min(1, drawn_in_background.count(figure))
                 assert computed == 1, type(figure).__name__
@@ -236,7 +235,8 @@ def test_an_explorer_keeps_what_is_shown_and_measures_again(explorer: Explorer) 
     tokens = explorer.tokens
     text = explorer.text
     intact = explorer.grid.metrics["self"]["entropy"]
-    assert on_page(explorer, "notes")["strip"] == "of this text alone"
+    explorer.grid.metric = "entropy"
+    assert "metrics of this text alone" in explorer.grid.caption.notes
     explorer.disabled = [(0, 3)]
     explorer.wait()
     assert (explorer.tokens, explorer.text) == (tokens, text)
@@ -251,10 +251,11 @@ def test_an_explorer_keeps_what_is_shown_and_measures_again(explorer: Explorer) 
     assert explorer.example == "pronouns"
     off = explorer.grid.metrics["self"]["entropy"]
     assert not np.allclose(intact[3:], off[3:])
-    for panel in ("strip", "head_map"):
-        assert on_page(explorer, "notes")[panel] == "of this text alone, without L0 H3 (uniform)"
-    explorer.tab = "strip"
-    assert "metrics of this text alone, without L0 H3 (uniform)" in explorer.caption.notes
+    said = "of this text alone, without L0 H3 (uniform)"
+    assert on_page(explorer, "notes")["head_map"] == said
+    assert "metrics of this text alone" in explorer.grid.caption.notes
+    explorer.tab = "head_map"
+    assert f"map of heads {said}" in explorer.caption.notes
     explorer.tab = None
     explorer.text = "Another text that the model reads."
     explorer.wait()
@@ -264,7 +265,7 @@ def test_an_explorer_keeps_what_is_shown_and_measures_again(explorer: Explorer) 
     assert explorer.attention is explorer.attention.intact is explorer.view.attention
     assert (
         explorer.text.startswith("Another")
-        and on_page(explorer, "notes")["strip"] == "of this text alone"
+        and on_page(explorer, "notes")["head_map"] == "of this text alone"
     )
     explorer.example = "pronouns"
     explorer.wait()
@@ -272,18 +273,18 @@ def test_an_explorer_keeps_what_is_shown_and_measures_again(explorer: Explorer) 
 
 
 @pytest.mark.slow
-def test_state_and_code_carry_what_is_off(explorer: Explorer) -> None:
+def test_the_code_carries_what_is_off(explorer: Explorer) -> None:
     explorer.disabled = [(0, 3)]
     explorer.method = "zero"
     explorer.grid.versus = "intact"
-    again = Explorer.from_state(json.loads(json.dumps(explorer.to_state())), explorer.model)
+    code = explorer.code()
+    again = shown_by(code)
     try:
         assert again.disabled == again.grid.disabled == [Head(0, 3)] and again.method == "zero"
         assert "without L0 H3 (zero)" in again.grid.caption.text()
         assert again.grid.versus == "intact" and on_page(again.grid, "thumbnails")["signed"]
     finally:
         again.close()
-    code = explorer.code()
     assert "disabled=[" in code and 'method="zero"' in code and "without" not in code
     assert 'explorer.grid.versus = "intact"' in code
 

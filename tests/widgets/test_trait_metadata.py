@@ -28,11 +28,10 @@ KNOWN = {
     "from_page",
     "input",
     "live",
-    "needs_metrics",
     "of_metric",
     "option",
     "page_computes",
-    "saved",
+    "set_by_explorer",
     "set_last",
     "shared",
 }
@@ -98,7 +97,7 @@ def test_values_of_the_kernel_alone_are_sent_back(model: AttentionModel) -> None
     for name in ("_map", "_source", "_esm", "_circle", "_figure", "_model_name", "_search_answer"):
         assert not allowed[name], name
     panels = [n for n, t in Explorer.class_traits().items() if isinstance(t, Child)]
-    assert len(panels) == 10
+    assert len(panels) == 8
 
 
 def test_a_page_has_no_trait_of_a_live_figure_and_none_that_it_computes(

@@ -22,7 +22,6 @@ from attnwidget import (
     HeadGrid,
     HeadView,
     LinkView,
-    TokenLens,
     link,
 )
 from attnwidget.capture.maps.thumbnails import draw_thumbnails
@@ -133,9 +132,9 @@ def test_any_number_of_widgets_is_linked_until_unlinked(attention: Attention) ->
 def test_figures_that_are_linked_twice_keep_a_selection(attention: Attention) -> None:
     grid = HeadGrid(attention, selected=[(0, 0)])
     view = HeadView(attention)
-    lens = TokenLens(attention)
-    links = [link(grid, view), link(grid, view), link(lens, grid, view)]
-    for source, others in ((grid, (view, lens)), (view, (grid, lens)), (lens, (grid, view))):
+    third = HeadGrid(attention)
+    links = [link(grid, view), link(grid, view), link(third, grid, view)]
+    for source, others in ((grid, (view, third)), (view, (grid, third)), (third, (grid, view))):
         source.selected = [(2, 8), (1, 3)]
         for figure in others:
             assert figure.selected == [(2, 8, "self"), (1, 3, "self")]
@@ -242,7 +241,7 @@ def test_a_locked_token_that_the_text_lacks_is_refused(attention: Attention) -> 
             figure(attention, tokens=[("query", 0), ("key", last + 1)])
 
 
-@pytest.mark.parametrize("figure", [HeadView, HeadGrid, TokenLens, LinkView])
+@pytest.mark.parametrize("figure", [HeadView, HeadGrid, LinkView])
 def test_tokens_that_the_text_lacks_are_refused_later_too(
     attention: Attention, figure: type[Any]
 ) -> None:
@@ -284,24 +283,23 @@ def test_linked_figures_leave_out_tokens_that_they_lack(
 
 
 def test_locked_tokens_are_shown(attention: Attention) -> None:
-    lens = TokenLens(attention, hidden=["cls", "sep"])
-    lens.tokens = [("query", 0)]
-    assert lens.hidden == ["sep"] and lens.values is not None
-    np.testing.assert_array_equal(lens.values, TokenLens(attention, tokens=[("query", 0)]).values)
+    grid = HeadGrid(attention, hidden=["cls", "sep"])
+    grid.tokens = [("query", 0)]
+    assert grid.hidden == ["sep"]
     # Kinds that are hidden by default are shown where a figure is made with such a token.
-    assert TokenLens(attention).hidden == ["cls", "sep"]
-    assert TokenLens(attention, tokens=[("key", 0)]).hidden == ["sep"]
+    assert HeadGrid(attention).hidden == ["cls", "sep"]
+    assert HeadGrid(attention, tokens=[("key", 0)]).hidden == ["sep"]
 
 
 def test_unknown_options_get_a_hint(attention: Attention) -> None:
     with pytest.raises(TypeError, match="did you mean 'selected'"):
         HeadGrid(attention, select=[(0, 0)])
-    with pytest.raises(TypeError, match="did you mean 'top_mass'"):
-        HeadView(attention, topmass=0.5)
+    with pytest.raises(TypeError, match="did you mean 'of_two'"):
+        HeadView(attention, oftwo="first")
     with pytest.raises(TypeError, match=r"has no option 'xyzzy'; options: ") as refused:
         HeadView(attention, xyzzy=1)
     offered = str(refused.value).partition("options: ")[2].split(", ")
-    assert {"selected", "mode", "top_mass"} <= set(offered)
+    assert {"selected", "mode", "arrangement"} <= set(offered)
     assert not set(offered) & set(anywidget.AnyWidget.class_trait_names())
 
 

@@ -66,7 +66,7 @@ class AtlasView(HeadWidget):
     # An explorer has its card without the table, and reads the text of the opened example.
     table = traitlets.Bool(
         True, help="Whether the table of heads is shown; the card is always shown."
-    ).tag(sync=True, option=True, saved=False)
+    ).tag(sync=True, option=True, set_by_explorer=True)
     search = traitlets.Unicode(
         help="Show only heads with this text in their number, name, runner-up, outcome or note; "
         "case and spaces are ignored."
@@ -92,7 +92,7 @@ class AtlasView(HeadWidget):
         min=0,
         help="Number of the opened example of the chosen kind, from 0; None for none. Linked "
         "figures show its text with the link locked.",
-    ).tag(sync=True, option=True, saved=False)
+    ).tag(sync=True, option=True, set_by_explorer=True)
 
     notes = Notes(
         help='Notes on heads, for example {(1, 3): "see the examples"}; notes[(1, 3)] = "…" '
@@ -100,7 +100,6 @@ class AtlasView(HeadWidget):
     ).tag(
         sync=True,
         option=False,
-        saved=True,
         from_page=True,
         to_json=lambda notes, widget: notes.pairs(),
     )

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,14 +34,12 @@ class ArcsOptions:
         layer: The stepped layer.
         relation: The shown relation, such as "nsubj" or "all".
         direction: Who attends to whom, one of `DIRECTIONS`.
-        threshold: The smallest weight of a drawn arc.
     """
 
     head: Head | None
     layer: int
     relation: str
     direction: str
-    threshold: float
 
 
 @dataclass(frozen=True)
@@ -71,9 +69,6 @@ class Answerer(ABC):
     Args:
         model: The model that reads the sentences.
     """
-
-    #: Whether answers have a weight, which the threshold is compared with.
-    has_weights: ClassVar[bool] = True
 
     def __init__(self, model: AttentionModel) -> None:
         self.model = model

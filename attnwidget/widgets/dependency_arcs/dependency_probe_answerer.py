@@ -64,13 +64,10 @@ class DependencyProbeAnswerer(ProbeAnswerer[ProbePredictions]):
     def outcomes(
         self, sentence: Sentence, words: list[int], options: ArcsOptions
     ) -> NDArray[np.int64]:
-        """Return the outcomes; arcs below the threshold are not drawn."""
+        """Return which governors are right."""
         answers = self.answers(sentence, options.layer)
-        governors = answers.governors[words]
-        right = governors == np.array(sentence.governors)[words]
-        drawn = answers.probabilities[words, governors] >= options.threshold
-        outcomes: NDArray[np.int64] = np.where(drawn, right, -1)
-        return outcomes
+        right = answers.governors[words] == np.array(sentence.governors)[words]
+        return right.astype(np.int64)
 
 
 def _strongest_votes(answers: ProbePredictions) -> dict[str, Any] | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,18 +36,6 @@ _MOST_SENTENCES = 40
 _BYTES_A_WORD = 2 * (4 + 2)
 # Text and relation of a word, with the characters that JSON adds.
 _TEXT_A_WORD = 40
-
-
-class _Predicted(NamedTuple):
-    """Predictions of all heads for one sentence of m words, without the maps.
-
-    Attributes:
-        governors: int16 [L, H, 2, m], from 1.
-        weights: float32 [L, H, 2, m], the weight behind each prediction.
-    """
-
-    governors: NDArray[np.int16]
-    weights: NDArray[np.float32]
 
 
 class HeadsAnswerer(Answerer):
@@ -91,7 +79,7 @@ class HeadsAnswerer(Answerer):
         self._weights = WeightsSeen(self.model.hf_model)
         self._maps: LatestValues[Sentence, GovernorPredictions]
         self._maps = LatestValues(_ROOM, _bytes_of_maps, at_least=1)
-        self._predicted: dict[Sentence, _Predicted] = {}
+        self._predicted: dict[Sentence, NDArray[np.int16]] = {}
 
     def predictions(self, sentence: Sentence) -> GovernorPredictions:
         """Return the predictions of every head for a sentence.
@@ -122,15 +110,12 @@ class HeadsAnswerer(Answerer):
     def outcomes(
         self, sentence: Sentence, words: list[int], options: ArcsOptions
     ) -> NDArray[np.int64]:
-        """Return the outcomes of the shown head; arcs below the threshold are not drawn."""
+        """Return which governors of the shown head are right; -1 without a head."""
         if options.head is None:
             return np.full(len(words), -1)
-        predicted = self._without_maps(sentence)
         at = (*options.head[:2], DIRECTIONS.index(options.direction), words)
-        right = predicted.governors[at] == np.array(sentence.governors)[words]
-        drawn = predicted.weights[at] >= options.threshold
-        outcomes: NDArray[np.int64] = np.where(drawn, right, -1)
-        return outcomes
+        right = self._governors(sentence)[at] == np.array(sentence.governors)[words]
+        return right.astype(np.int64)
 
     def page_answers(
         self, sentences: Sequence[Sentence], index: int, options: ArcsOptions
@@ -156,12 +141,11 @@ class HeadsAnswerer(Answerer):
     def _read(self, sentence: Sentence) -> GovernorPredictions:
         return predict_governors(self.model, sentence, unit=self._unit, by_clitic=self._by_clitic)
 
-    def _without_maps(self, sentence: Sentence) -> _Predicted:
+    def _governors(self, sentence: Sentence) -> NDArray[np.int16]:
+        """Return the predictions of all heads for a sentence of m words, from 1, [L, H, 2, m]."""
         self._forget_other_edits()
         if sentence not in self._predicted:
-            predictions = self.predictions(sentence)
-            governors = predictions.governors.astype(np.int16)
-            self._predicted[sentence] = _Predicted(governors, predictions.weights)
+            self._predicted[sentence] = self.predictions(sentence).governors.astype(np.int16)
         return self._predicted[sentence]
 
     def _forget_other_edits(self) -> None:

@@ -41,9 +41,9 @@ class ProbeView(SentenceArcs):
 
     `probe` is the result of `train_dependency_probe` or `train_structural_probe`, or of
     `load_probe` with its model; `sentences` are sentences of a treebank, preferably not the
-    training sentences. Further options are the options of `DependencyArcs` except the direction,
-    and for a structural probe except the threshold. Unknown options raise TypeError, a probe
-    without its model ValueError, values out of range traitlets.TraitError.
+    training sentences. Further options are the options of `DependencyArcs` except the direction.
+    Unknown options raise TypeError, a probe without its model ValueError, values out of range
+    traitlets.TraitError.
 
     Example:
         >>> from attnwidget import ProbeView, load_model
@@ -84,8 +84,6 @@ class ProbeView(SentenceArcs):
             )
         if "direction" in traits:
             raise TypeError("a probe finds governors in one direction: leave direction out")
-        if "threshold" in traits and not self._answerer.has_weights:
-            raise TypeError("links of a tree have no weight: leave threshold out")
         self._probe = probe
         super().__init__(self._answerer, sentences, traits)
 

@@ -35,9 +35,6 @@ class SentenceArcs(RelationChoice, OutcomeJumps):
     sentence = traitlets.Int(0, min=0, help="Index of the sentence shown.").tag(
         sync=True, option=True
     )
-    threshold = traitlets.Float(
-        0.0, min=0.0, max=1.0, help="Predicted arcs of a smaller weight are not drawn."
-    ).tag(sync=True, option=True)
 
     def __init__(
         self, answerer: Answerer, sentences: Iterable[Sentence], traits: dict[str, Any]
@@ -54,8 +51,8 @@ class SentenceArcs(RelationChoice, OutcomeJumps):
     def jump(self, outcome: Outcome, step: int = 1) -> int | None:
         """Show the next sentence with a right, or a wrong, answer.
 
-        The search looks for a word of `relation` whose predicted governor, with a weight of at
-        least `threshold`, is right or wrong. The search wraps around at the end of the list.
+        The search looks for a word of `relation` whose predicted governor is right or wrong. The
+        search wraps around at the end of the list.
 
         Args:
             outcome: "right" or "wrong".
@@ -102,7 +99,7 @@ class SentenceArcs(RelationChoice, OutcomeJumps):
 
     def _arcs_options(self) -> ArcsOptions:
         """Return the options that answers depend on."""
-        return ArcsOptions(self.head, self.layer, self.relation, DIRECTIONS[0], self.threshold)
+        return ArcsOptions(self.head, self.layer, self.relation, DIRECTIONS[0])
 
     def shapes(self) -> StackShapes:
         has_encoder = getattr(self.model.hf_model.config, "is_encoder_decoder", False)
@@ -130,15 +127,6 @@ class SentenceArcs(RelationChoice, OutcomeJumps):
         if not 0 <= index < count:
             raise traitlets.TraitError(f"'sentence' is 0 to {count - 1} here, got {index}")
         return int(index)
-
-    @traitlets.validate("threshold")
-    def _check_threshold(self, proposal: dict[str, Any]) -> float:
-        value = proposal["value"]
-        if value and not self._answerer.has_weights:
-            raise traitlets.TraitError(
-                f"links of a tree have no weight: leave threshold at 0, got {value}"
-            )
-        return float(value)
 
     @when_open("sentences")
     def _show_first_sentence(self, change: object) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +21,6 @@ from attnwidget.widgets.wire.values import to_wire
 class StructuralProbeAnswerer(ProbeAnswerer[PredictedTree]):
     """A probe from `train_structural_probe`, which has a tree for each probed layer."""
 
-    has_weights: ClassVar = False
     label = "structural probe"
 
     def __init__(self, probe: StructuralProbe) -> None:

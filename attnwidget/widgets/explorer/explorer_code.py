@@ -2,22 +2,53 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
+from attnwidget.behaviours.head_atlas.atlas_result import Atlas
 from attnwidget.behaviours.head_atlas.kept_atlas import known_atlas
 from attnwidget.capture.maps.python_call import YOURS, Call, literal
 from attnwidget.capture.model import AttentionModel
-from attnwidget.widgets.explorer.arguments import Arguments
+from attnwidget.probes.dependency.dependency_results import DependencyProbe
+from attnwidget.probes.structural.structural_result import StructuralProbe
 from attnwidget.widgets.explorer.atlas_names import names_in
 from attnwidget.widgets.explorer.examples import is_embedded
 from attnwidget.widgets.explorer.explorer_figure import ExplorerFigure
 from attnwidget.widgets.explorer.given_text import as_argument
 from attnwidget.widgets.explorer.panels import DETAILS, OF_TWO_AT_FIRST
-from attnwidget.widgets.explorer.treebank import DEMO
+from attnwidget.widgets.explorer.treebank import DEMO, Treebank
 from attnwidget.widgets.shared.widget_code import chosen_options, code_of
 
 #: Options with another default in an explorer.
 _OPENED_WITH = {"view": {"of_two": OF_TWO_AT_FIRST}}
+
+
+@dataclass(frozen=True, eq=False)
+class Arguments:
+    """What an explorer was made from, beside its options.
+
+    Attributes:
+        shown: The input that the figures show, by argument of `explore`.
+        versus: The second model, or None.
+        treebank: The treebank, or None.
+        offers_treebank: Whether the page has a button that measures one.
+        probe: The probe of the arcs, or None.
+        has_metrics: Whether the caller gave metrics.
+        atlas: The atlas, or None.
+        has_own_atlas: Whether the atlas came with the model or was kept for it.
+        shows_effect: Whether the metric of the grid is the effect of heads.
+    """
+
+    shown: Mapping[str, Any]
+    versus: AttentionModel | None
+    treebank: Treebank | None
+    offers_treebank: bool
+    probe: DependencyProbe | StructuralProbe | None
+    has_metrics: bool
+    atlas: Atlas | None
+    has_own_atlas: bool
+    shows_effect: bool
 
 
 def code_of_explorer(explorer: ExplorerFigure, made: Arguments) -> str:
@@ -35,7 +66,7 @@ def code_of_explorer(explorer: ExplorerFigure, made: Arguments) -> str:
         options["labels"] = own
         if not own:
             del options["labels"]
-    arguments: dict[str, Any] = {"metrics": YOURS if made.metrics is not None else None}
+    arguments: dict[str, Any] = {"metrics": YOURS if made.has_metrics else None}
     arguments |= _treebank(made, explorer.model)
     if made.atlas is not None and not made.has_own_atlas:
         arguments["atlas"] = YOURS
@@ -82,10 +113,13 @@ def _figures(explorer: ExplorerFigure, made: Arguments) -> list[str]:
     for name, child in explorer.children.items():
         of_metric = child.trait_names(of_metric=True)
         opened_with = _OPENED_WITH.get(name, {})
-        for option, value in chosen_options(child, always=opened_with).items():
+        last = child.trait_names(set_last=True)
+        chosen = chosen_options(child, always=opened_with)
+        for option in sorted(chosen, key=last.__contains__):
+            value = chosen[option]
             tags = child.traits()[option].metadata
-            # The explorer links its figures, and decides what is not saved.
-            if tags.get("shared") or tags.get("follows_selection") or tags.get("saved") is False:
+            # The explorer sets the shared options of its figures, and some others.
+            if tags.get("shared") or tags.get("follows_selection") or tags.get("set_by_explorer"):
                 continue
             if option in opened_with and value == opened_with[option]:
                 continue

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
 
@@ -18,13 +17,10 @@ class FigureSet:
 
     Args:
         explorer: The explorer.
-        pending: Options of figures that do not exist yet, by panel.
     """
 
-    def __init__(self, explorer: ExplorerFigure, pending: Mapping[str, Mapping[str, Any]]) -> None:
+    def __init__(self, explorer: ExplorerFigure) -> None:
         self._explorer = explorer
-        #: Options that a figure cannot take yet, by panel.
-        self.pending = {name: dict(options) for name, options in pending.items()}
         # By panel. A figure that is not linked shows an input that was shown before.
         self._links: dict[str, FigureLink] = {}
 
@@ -34,10 +30,9 @@ class FigureSet:
         return [figure for figure in linked if isinstance(figure, AttentionWidget)]
 
     def adopt(self, name: str, figure: HeadWidget) -> None:
-        """Add a new figure: link it, and set its waiting options."""
+        """Add a new figure, and link it."""
         setattr(self._explorer, name, figure)
         self.link(name)
-        self.restore(name)
         if self._explorer.is_suspended:
             figure.suspend()
 
@@ -52,25 +47,6 @@ class FigureSet:
     def is_linked(self, name: str) -> bool:
         """Whether a figure is linked with the explorer."""
         return name in self._links
-
-    def restore(self, name: str) -> None:
-        """Set the waiting options of a figure that it can take now.
-
-        Raises:
-            ValueError: The figure has no such option.
-        """
-        figure = getattr(self._explorer, name)
-        waiting = self.pending.get(name, {})
-        last = figure.trait_names(set_last=True)
-        without_metrics = name == "grid" and not figure.metrics
-        needing = figure.trait_names(needs_metrics=True) if without_metrics else ()
-        for option in sorted(waiting, key=last.__contains__):
-            if not figure.has_trait(option):
-                raise ValueError(
-                    f"{type(figure).__name__} has no option {option!r}, which waits for it"
-                )
-            if option not in needing:
-                setattr(figure, option, waiting.pop(option))
 
     def hand_on(self, figure: AttentionWidget) -> None:
         """Show the attention of the explorer in a figure, with the same heads switched off."""

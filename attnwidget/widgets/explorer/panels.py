@@ -6,8 +6,6 @@ from __future__ import annotations
 PANELS = (
     "grid",
     "view",
-    "lens",
-    "strip",
     "head_map",
     "predictions",
     "why",
@@ -19,14 +17,12 @@ PANELS = (
 DETAILS = PANELS[2:]
 #: The names of the tabs on the page, where they differ from the names of the panels.
 TAB_NAMES = {
-    "lens": "token lens",
-    "strip": "metrics",
     "head_map": "map of heads",
     "card": "this head",
     "table": "relations",
 }
 #: The tabs that show the text, and those that show a treebank.
-OF_TEXT = ("lens", "strip", "head_map", "predictions", "why")
+OF_TEXT = ("head_map", "predictions", "why")
 OF_TREEBANK = ("table", "arcs")
 #: The maps of a comparison that the view shows at first; all three would be as high as a page.
 OF_TWO_AT_FIRST = "difference"

@@ -147,10 +147,8 @@ class RelationPanels:
                     if self.probe is None
                     else ProbeView(self.probe, treebank.sentences)
                 )
-                restored = "sentence" in self._figures.pending.get("arcs", {})
                 self._figures.adopt("arcs", arcs)
-                if not restored:
-                    self.seek()
+                self.seek()
             self._status.measured(*OF_TREEBANK)
 
 

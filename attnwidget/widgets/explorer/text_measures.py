@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -16,7 +15,6 @@ from attnwidget.widgets.explorer.panel_status import PanelStatus
 from attnwidget.widgets.explorer.panels import OF_TEXT
 from attnwidget.widgets.head_map import HeadMap
 from attnwidget.widgets.link_view.widget import LinkView
-from attnwidget.widgets.metric_strip import MetricStrip
 from attnwidget.widgets.prediction_view.shown_question import (
     asked_places,
     can_be_asked,
@@ -27,9 +25,7 @@ from attnwidget.widgets.prediction_view.shown_question import (
 )
 from attnwidget.widgets.prediction_view.widget import PredictionView
 from attnwidget.widgets.shared.background import Background, Job
-from attnwidget.widgets.shared.head_widget import HeadWidget
 from attnwidget.widgets.shared.metric_table import Metrics
-from attnwidget.widgets.token_lens.widget import TokenLens
 
 _NO_MAPS = "Distances between heads need whole maps, and a long input has none: shorten the text."
 _ALONE = "of this {} alone"
@@ -41,7 +37,7 @@ _KEPT = 16
 
 
 class TextMeasures:
-    """The panels of the shown text: of heads for a word, metrics, distances, predictions, links.
+    """The panels of the shown text: metrics, distances, predictions, links.
 
     Args:
         explorer: The explorer.
@@ -75,10 +71,9 @@ class TextMeasures:
         self._effect_shown = False
 
     def begin(self) -> None:
-        """Show the metrics of the caller, and measure the first text."""
+        """Keep the metrics of the caller, and measure the first text."""
         if self.are_given:
             self.metrics = self._explorer.grid.metrics
-            self._show_metrics(self._explorer.attention, self.metrics)
         self._measure(delay=0)
 
     def read_another(self) -> None:
@@ -120,8 +115,7 @@ class TextMeasures:
     @property
     def _are_effects_in_sight(self) -> bool:
         """Whether the predictions or a metric of the grid show the effects of heads."""
-        waiting = str(self._figures.pending.get("grid", {}).get("metric", ""))
-        in_grid = self.shows_effect or self._effect_shown or waiting.startswith("effect on ")
+        in_grid = self.shows_effect or self._effect_shown
         return self._explorer.tab == "predictions" or in_grid
 
     def _can_wait(self, predictions: PredictionView) -> bool:
@@ -190,10 +184,9 @@ class TextMeasures:
         """Begin to measure the attention shown; what was measured of its text is taken up again."""
         explorer = self._explorer
         attention = explorer.attention
-        names = [name for name in OF_TEXT if name != "strip" or not self.are_given]
-        for name in ("lens", "why"):
-            if getattr(explorer, name) is not None:
-                names.remove(name)
+        names = list(OF_TEXT)
+        if explorer.why is not None:
+            names.remove("why")
         if self._figures.is_linked("predictions") or not can_be_asked(attention):
             names.remove("predictions")
         if self._given_distances is not None and explorer.head_map is not None:
@@ -201,7 +194,7 @@ class TextMeasures:
         if attention.is_long and "head_map" in names:
             names.remove("head_map")
             self._status.problem("head_map", _NO_MAPS)
-        if names:
+        if names or not self.are_given:
             self._status.measuring(dict.fromkeys(names, 0.0))
             key = explorer.key_of_input()
             job = self._job(attention, names, key)
@@ -209,13 +202,13 @@ class TextMeasures:
 
     def _job(self, attention: Attention, names: list[str], key: object) -> Job:
         known = self._known.get(key) if key is not None else None
-        yield partial(self._add, "lens", TokenLens, attention)
-        yield partial(self._add, "why", LinkView, attention)
+        yield partial(self._add_links, attention)
         if "predictions" in names:
             self._ask_first(attention)
             yield partial(self._show_predictions, attention)
-        metrics = known[0] if known else text_metrics(attention) if "strip" in names else {}
-        if "strip" in names:
+        metrics: dict[str, Metrics] = {}
+        if not self.are_given:
+            metrics = known[0] if known else text_metrics(attention)
             yield partial(self._show_metrics, attention, metrics)
         if "head_map" not in names:
             return
@@ -230,15 +223,12 @@ class TextMeasures:
         """Whether an attention is still the one to show."""
         return attention is self._explorer.attention and not self._background.closed
 
-    def _add(
-        self, name: str, make: Callable[[Attention], HeadWidget], attention: Attention
-    ) -> None:
-        """Add a figure that needs no measurement, if its panel is empty."""
+    def _add_links(self, attention: Attention) -> None:
+        """Add the figure of reasons, which needs no measurement, if its panel is empty."""
         with self._explorer._lock, self._explorer.together():
-            if getattr(self._explorer, name) is None and self._is_shown(attention):
-                # Link the panel first, so that the page shows the locked words at once.
-                self._figures.adopt(name, make(attention))
-            self._status.measured(name)
+            if self._explorer.why is None and self._is_shown(attention):
+                self._figures.adopt("why", LinkView(attention))
+            self._status.measured("why")
 
     def _ask_first(self, attention: Attention) -> None:
         """Ask the model what the figure of predictions asks when it opens.
@@ -278,16 +268,9 @@ class TextMeasures:
         with explorer._lock, explorer.together():
             if not self._is_shown(attention):
                 return
-            if not self.are_given:
-                self._status.note({"strip": _alone(attention)})
-                self.metrics = metrics
-                self._show_grid_metrics()
-            self._figures.restore("grid")
-            if explorer.strip is None:
-                self._figures.adopt("strip", MetricStrip(metrics))
-            else:
-                explorer.strip.metrics = metrics
-            self._status.measured("strip")
+            explorer.grid.note_metrics(_ALONE.format(_read(attention)))
+            self.metrics = metrics
+            self._show_grid_metrics()
 
     def _show_map(self, attention: Attention, distances: HeadDistances) -> None:
         explorer = self._explorer
@@ -303,17 +286,20 @@ class TextMeasures:
             self._status.measured("head_map")
 
     def _note_given(self) -> None:
-        """Note that metrics from the caller were not measured with the present heads off."""
-        kinds_given = {"strip": self.are_given, "head_map": self._given_distances is not None}
-        edits = self._explorer.edits
-        said = f"as given, not measured {edits}" if edits else ""
-        self._status.note({name: said for name, is_given in kinds_given.items() if is_given})
+        """Note that distances from the caller were not measured with the present heads off."""
+        if self._given_distances is not None:
+            edits = self._explorer.edits
+            self._status.note({"head_map": f"as given, not measured {edits}" if edits else ""})
 
 
 def _alone(attention: Attention) -> str:
-    """Return the note for metrics that were measured on one input."""
-    read = "input" if attention.media else "text"
-    return ", ".join(filter(None, [_ALONE.format(read), attention.edits]))
+    """Return the note for distances that were measured on one input."""
+    return ", ".join(filter(None, [_ALONE.format(_read(attention)), attention.edits]))
+
+
+def _read(attention: Attention) -> str:
+    """Return what the model read."""
+    return "input" if attention.media else "text"
 
 
 def _distances_in(metrics: object) -> HeadDistances | None:

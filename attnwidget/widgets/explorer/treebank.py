@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from hashlib import blake2b
 from pathlib import Path
-from typing import Any
 
 from attnwidget.capture.model import AttentionModel
 from attnwidget.text.demonstrations import demo_treebank
@@ -16,7 +14,7 @@ from attnwidget.widgets.shared.relation_choice import refuse_other_model
 from attnwidget.widgets.shared.relation_words import checked_sentences
 from attnwidget.words.relation_results import RelationAccuracies
 
-#: How a state names the treebank that comes with the package.
+#: The source of the treebank that comes with the package.
 DEMO = "demo_treebank()"
 
 
@@ -33,18 +31,6 @@ class Treebank:
     sentences: tuple[Sentence, ...]
     accuracies: RelationAccuracies | None
     source: str
-
-    def described(self) -> dict[str, Any]:
-        """Return a description that identifies the treebank, as JSON."""
-        digest = blake2b(digest_size=8)
-        for sentence in self.sentences:
-            digest.update(repr((sentence.words, sentence.governors, sentence.relations)).encode())
-        return {
-            "source": self.source,
-            "sentences": len(self.sentences),
-            "digest": digest.hexdigest(),
-            "measured": self.accuracies is not None,
-        }
 
 
 def given_treebank(treebank: object, model: AttentionModel) -> Treebank | None:

@@ -26,7 +26,6 @@ from attnwidget.probes.structural.structural_result import StructuralProbe
 from attnwidget.text.demonstrations import DemoText
 from attnwidget.text.unspaced_scripts import is_unspaced
 from attnwidget.widgets.explorer.answer_effects import quick_effects
-from attnwidget.widgets.explorer.arguments import Arguments
 from attnwidget.widgets.explorer.examples import (
     examples_for,
     is_embedded,
@@ -176,7 +175,7 @@ def explore(
 class Explorer(BackgroundAnswers, ExplorerFigure):
     """A text with examples, one row of controls, and linked figures. See `explore`.
 
-    `grid`, `view`, `lens`, `strip`, `head_map`, `why`, `card`, `table` and `arcs` are widgets with
+    `grid`, `view`, `head_map`, `why`, `card`, `table` and `arcs` are widgets with
     options, for example `explorer.view.mode = "matrix"`. `grid` and `view` exist from the start.
     All further figures are None until the page shows the grid and the view and the measurements are
     done; `table` and `arcs` stay None without a treebank, and `card` without an atlas. Assign
@@ -220,7 +219,6 @@ class Explorer(BackgroundAnswers, ExplorerFigure):
         probe: DependencyProbe | StructuralProbe | None = None,
         metrics: Any = None,
         atlas: Atlas | Literal[False] | None = None,
-        _figures: Mapping[str, dict[str, Any]] | None = None,
         **traits: Any,
     ) -> None:
         self._refuse_unknown(traits)
@@ -256,7 +254,7 @@ class Explorer(BackgroundAnswers, ExplorerFigure):
         chooses = bool({"selected", "layer"} & traits.keys())
 
         self._status = PanelStatus(self)
-        self._figures = FigureSet(self, _figures or {})
+        self._figures = FigureSet(self)
         parts = self._figures, self._status, self._background
         self._names = HeadNames(
             self,
@@ -292,8 +290,7 @@ class Explorer(BackgroundAnswers, ExplorerFigure):
             "target" if reads_target(loaded) else "pair" if pair or reads_pairs(loaded) else ""
         )
         self._open(attention, metrics, {**shown, "example": name, **traits})
-        # A state has all labels, also where the reader removed a name.
-        if self._names.by_head and _figures is None:
+        if self._names.by_head:
             self.labels = self._names.by_head | dict(self.labels)
         if other is not None:
             selected = self.selected
@@ -781,89 +778,20 @@ class Explorer(BackgroundAnswers, ExplorerFigure):
                 self.wait(_PATIENCE)
 
     def _code(self) -> str:
-        from attnwidget.widgets.explorer.explorer_code import code_of_explorer
+        from attnwidget.widgets.explorer.explorer_code import Arguments, code_of_explorer
 
-        return code_of_explorer(self, self._arguments())
-
-    def _arguments(self) -> Arguments:
-        """Return what the explorer was made from, for its state and its code."""
-        measures = self._measures
-        titles = {title for titles in measures.metrics.values() for title in titles}
-        return Arguments(
+        arguments = Arguments(
             shown=self._shown,
             versus=self._versus_model,
             treebank=self._relations_found.treebank,
             offers_treebank=self._status.offers("table"),
             probe=self._relations_found.probe,
-            metrics=sorted(titles) if measures.are_given else None,
+            has_metrics=self._measures.are_given,
             atlas=self._names.atlas,
             has_own_atlas=self._names.is_own_atlas,
-            shows_effect=measures.shows_effect,
-            pending=self._figures.pending,
+            shows_effect=self._measures.shows_effect,
         )
-
-    def to_state(self) -> dict[str, Any]:
-        """Return the input and all choices as JSON. `Explorer.from_state` shows them again.
-
-        The state names the model, the treebank and the measurements, and does not contain them.
-
-        Raises:
-            ValueError: An attention was assigned, so the text is not known.
-
-        Example:
-            >>> import json
-            >>> from attnwidget import Explorer
-            >>> explorer = Explorer(text="The cat sat.", treebank=False, selected=[(2, 4)])
-            >>> kept = json.dumps(explorer.to_state())
-            >>> again = Explorer.from_state(json.loads(kept))
-            >>> again.text, str(again.head)
-            ('The cat sat.', 'L2 H4')
-            >>> again.close(), explorer.close()
-            (None, None)
-        """
-        from attnwidget.widgets.explorer.saved_state import explorer_state
-
-        return explorer_state(self, self._arguments())
-
-    @classmethod
-    def from_state(
-        cls,
-        state: Mapping[str, Any],
-        model: Any = None,
-        *,
-        versus: Any = None,
-        treebank: Any = None,
-        probe: DependencyProbe | StructuralProbe | None = None,
-        metrics: Any = None,
-        atlas: Atlas | None = None,
-    ) -> Explorer:
-        """Restore an explorer from the result of `to_state`.
-
-        Args:
-            state: The result of `to_state`, or the same data read from JSON.
-            model: The model, in the forms of `explore`. None loads the model that the state names,
-                if this model comes with the package. Pass any other model again: a state may come
-                from a stranger, and must not decide which folder is read or fetched.
-            versus: The second model, if the state compares two models.
-            probe: The probe, if the state has a probe.
-            treebank: The treebank, if the state has a treebank that does not come with the package.
-            metrics: The metrics, if the state has metrics.
-            atlas: The atlas, if the state has an atlas.
-
-        Raises:
-            ValueError: The data is not the state of an explorer of this version, or a model, a
-                treebank, a probe, metrics or an atlas are missing or do not fit the state.
-            OSError: A passed model or treebank cannot be read.
-        """
-        from attnwidget.widgets.explorer.saved_state import refuse_other_metrics, restored
-
-        explorer = restored(cls, state, model, versus, treebank, probe, metrics, atlas)
-        try:
-            refuse_other_metrics(state, explorer.to_state())
-        except ValueError:
-            explorer.close()
-            raise
-        return explorer
+        return code_of_explorer(self, arguments)
 
     def drawn_state(self) -> dict[str, Any]:
         drawn = {

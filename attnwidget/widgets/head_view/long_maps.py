@@ -99,14 +99,11 @@ class LongMaps:
         # The third of two attentions is a difference.
         return [one.shares for one in self.maps[: len(self.heads)]]
 
-    def tile_to_wire(
-        self, window: MapWindow | None, *, lines: bool, top_mass: float = 1.0
-    ) -> dict[str, Any]:
+    def tile_to_wire(self, window: MapWindow | None, *, lines: bool) -> dict[str, Any]:
         """Return the visible part, widened on all sides to at most 256 x 256 cells.
 
         Cells are blocks of `step` queries and keys, a power of two; with a step of 1 all weights
-        are there. With `lines`, the result has the strongest visible links among the links that
-        make up `top_mass` of their rows.
+        are there. With `lines`, the result has the strongest visible links.
         """
         part = q0, q1, k0, k1 = self.part_of(window)
         most = TILE if len(self.maps) <= _FEW else TILE_OF_MANY
@@ -114,7 +111,7 @@ class LongMaps:
         queries = _widened(q0, q1, len(self.rows), step, most)
         keys = _widened(k0, k1, len(self.columns), step, most)
         blocks = [_without_first(one, queries, keys, step, self) for one in self.maps]
-        links = [self._links(one, part, _DRAWN, top_mass) for one in self.maps] if lines else None
+        links = [self._links(one, part, _DRAWN) for one in self.maps] if lines else None
         return {
             "heads": [list(head) for head in self.heads],
             "stack": self.heads[-1].stack,
@@ -232,25 +229,19 @@ class LongMaps:
         rows, columns = self.rows, self.columns
         return int(rows[q0]), int(rows[q1 - 1]) + 1, int(columns[k0]), int(columns[k1 - 1]) + 1
 
-    def _links(
-        self, one: PartedMap, within: MapWindow, count: int, top_mass: float = 1.0
-    ) -> list[CellValue]:
+    def _links(self, one: PartedMap, within: MapWindow, count: int) -> list[CellValue]:
         """The strongest links of a part.
 
         Links to the first key, links of the first queries, and links of a token to itself are left
         out, as far as the part has others. Such links are strong in most heads and say little about
         a head.
         """
-        if 0 in self.size or top_mass <= 0:
+        if 0 in self.size:
             return []
         q0, q1, k0, k1 = within
         first = 1 if self._apart else 0
         part = (max(q0, min(_FIRST, q1 - 1)), q1, max(k0, min(first, k1 - 1)), k1)
-        links = one.links(part, count, diagonal=self.is_cross)
-        if top_mass >= 1:
-            return links
-        least = {query: _least(one, query, len(self.columns), top_mass) for query, _, _ in links}
-        return [link for link in links if abs(link[2]) >= least[link[0]]]
+        return one.links(part, count, diagonal=self.is_cross)
 
 
 def shown_places(
@@ -313,15 +304,6 @@ def _round(place: int, count: int) -> IndexRange:
 
 def _is(text: str, wanted: str) -> bool:
     return text.strip().casefold().removeprefix("##") == wanted
-
-
-def _least(one: PartedMap, query: int, n_key: int, mass: float) -> float:
-    """The smallest value of a row's strongest, which make up `mass` of the row."""
-    row = one.blocks((query, query + 1), (0, n_key), 1)[0]
-    sizes = np.sort(np.abs(np.nan_to_num(row)))[::-1]
-    sums = np.cumsum(sizes, dtype=np.float64)
-    wanted = mass * sums[-1] * (1 - 1e-6)
-    return float(sizes[min(len(sizes) - 1, int(np.searchsorted(sums, wanted)))])
 
 
 def _step(queries: IndexRange, keys: IndexRange, cells: int) -> int:

@@ -85,10 +85,6 @@ class LongInputFigure(Versus):
         """The hidden tokens: on a picture none, because special tokens stand beside it."""
         return [] if self.mode == "places" else list(self.hidden)
 
-    @computed("mode", "renormalise", sync=False)
-    def _sums_to_one(self) -> bool:
-        return bool(self.renormalise and self.mode != "places")
-
     @computed(
         "attention",
         "versus",
@@ -99,7 +95,6 @@ class LongInputFigure(Versus):
         "unit",
         "_left_out",
         "sentences",
-        "_sums_to_one",
         sync=False,
     )
     def _by_parts(self) -> LongMaps | None:
@@ -109,9 +104,7 @@ class LongInputFigure(Versus):
             return None
         return self._drawn_maps(self.head, self._two()) if self.head else None
 
-    @computed(
-        "attention", "_by_parts", "quantity", "unit", "_left_out", "sentences", "_sums_to_one"
-    )
+    @computed("attention", "_by_parts", "quantity", "unit", "_left_out", "sentences")
     def _long(self) -> dict[str, Any] | None:
         """The drawn maps of a long input as a whole; None for a short input."""
         maps = self._by_parts
@@ -122,16 +115,15 @@ class LongInputFigure(Versus):
             "unit": self.unit,
             "hidden": self._left_out,
             "sentences": self.sentences,
-            "renormalise": self._sums_to_one,
         }
 
-    @computed("_by_parts", "window", "mode", "top_mass")
+    @computed("_by_parts", "window", "mode")
     def _tile(self) -> dict[str, Any] | None:
         """The part of a long input that is in sight; None for a short input or on a picture."""
         maps = self._by_parts
         if maps is None or self.mode == "places":
             return None
-        return maps.tile_to_wire(self.window, lines=self.mode == "lines", top_mass=self.top_mass)
+        return maps.tile_to_wire(self.window, lines=self.mode == "lines")
 
     @computed("_by_parts", "tokens", "mode")
     def _row(self) -> dict[str, Any] | None:
@@ -190,17 +182,11 @@ class LongInputFigure(Versus):
         )
         sizes = [len(axis) for axis in self._axes_of(head.stack)]
         everything = [len(rows), len(columns)] == sizes
-        # Shares of one are a property of weights: other quantities stay as they were measured.
-        renormalise = bool(
-            self._sums_to_one and self.quantity == "weights" and len(columns) < sizes[1]
-        )
         plain = everything and self.unit == "tokens" and self.quantity == "weights"
 
         def shown(cells: MapCells, *of: object) -> PartedMap:
-            choice = (*self._left_out, self.sentences, renormalise, self.quantity, self.unit)
-            return self._remember(
-                (*of, choice), ShownParts(cells, rows, columns, hidden, renormalise)
-            )
+            choice = (*self._left_out, self.sentences, self.quantity, self.unit)
+            return self._remember((*of, choice), ShownParts(cells, rows, columns, hidden))
 
         if two is not None:
             heads = [head, head]

@@ -75,21 +75,19 @@ class HeadParts:
 
 @dataclass(frozen=True, eq=False)
 class ShownParts:
-    """Some rows and columns of a map, perhaps with rows that sum to 1 again.
+    """Some rows and columns of a map.
 
     Attributes:
         cells: the map.
         rows: its shown queries, in ascending order.
         columns: its shown keys, in ascending order.
         hidden: its keys that are hidden; all others that are not shown are filtered out.
-        renormalise: divide each row by the sum of its shown weights.
     """
 
     cells: MapCells
     rows: CellPlaces
     columns: CellPlaces
     hidden: CellPlaces
-    renormalise: bool = False
 
     @property
     def size(self) -> tuple[int, int]:
@@ -135,10 +133,7 @@ class ShownParts:
         return links[:count]
 
     def _values(self, queries: IndexRange, keys: IndexRange) -> Float32Array:
-        values = self.cells(self.rows[slice(*queries)], self.columns[slice(*keys)])
-        if self.renormalise:
-            values = values / self._pass.sums[slice(*queries), None]
-        return values
+        return self.cells(self.rows[slice(*queries)], self.columns[slice(*keys)])
 
     def _is_diagonal(self, queries: IndexRange, keys: IndexRange) -> NDArray[np.bool_]:
         rows = self.rows[slice(*queries), None]
@@ -169,34 +164,28 @@ class ShownParts:
         """The numbers from a pass over all rows."""
         n_query, n_key = self.size
         every = np.arange(self.cells.size[1])
-        sums = np.ones(n_query, np.float32)
         blocks: list[Float32Array] = []
         off_diagonal: list[Float32Array] = []
         total = hidden = kept = 0.0
         for first, last in _chunks((0, n_query), len(every), _PYRAMID):
             whole = self.cells(self.rows[first:last], every)
             values = whole[:, self.columns]
-            shown = np.nansum(np.maximum(values, 0), axis=1)
             total += float(np.nansum(np.maximum(whole, 0)))
             hidden += float(np.nansum(np.maximum(whole[:, self.hidden], 0)))
-            kept += float(shown.sum())
-            if self.renormalise:
-                sums[first:last] = np.where(shown > 0, shown, 1)
-                values = values / sums[first:last, None]
+            kept += float(np.nansum(np.maximum(values, 0)))
             blocks.append(_farthest(values, _PYRAMID))
             diagonal = self._is_diagonal((first, last), (0, n_key))
             off_diagonal.append(_farthest(np.where(diagonal, np.nan, values), _PYRAMID))
         shares = (hidden / total, max(0.0, 1 - (hidden + kept) / total)) if total else (0.0, 0.0)
-        return _Pass(np.concatenate(blocks), np.concatenate(off_diagonal), sums, shares)
+        return _Pass(np.concatenate(blocks), np.concatenate(off_diagonal), shares)
 
 
 @dataclass(frozen=True)
 class _Pass:
-    """Blocks with and without links of a token to itself, sums of rows, shares left out."""
+    """Blocks with and without links of a token to itself, and the shares left out."""
 
     blocks: Float32Array
     off_diagonal: Float32Array
-    sums: Float32Array
     shares: tuple[float, float]
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attnwidget.capture.maps.attention import Attention
+from attnwidget.capture.maps.comparable_maps import refuse_incomparable
 from attnwidget.capture.tapping.head import Head
 from attnwidget.text.alignment import SharedAxis
 from attnwidget.text.tokens import Tokens
@@ -134,3 +135,39 @@ class TwoMaps:
         what = f"the maps of {only}, twice" if only else "the maps of all heads, twice"
         remedy = "shorten the texts (the size grows with their square)"
         return Holding(what, remedy, 2 * AS_TEXT * sum(sizes), embed)
+
+
+def most_changed(attention: Attention, other: Attention, stack: str | None = None) -> Head | None:
+    """Return the head whose maps differ most between two attentions.
+
+    Args:
+        attention: The first attention.
+        other: The second attention.
+        stack: The stack of the head; None = any stack.
+
+    Returns:
+        The head, or None for attentions that cannot be compared, for long inputs, and for
+        attentions without a difference.
+
+    Example:
+        >>> from attnwidget import load_model
+        >>> from attnwidget.widgets.head_view.two_maps import most_changed
+        >>> attention = load_model().attend("The cat sat.")
+        >>> print(most_changed(attention, attention))
+        None
+    """
+    try:
+        refuse_incomparable(attention.stacks, other.stacks)
+    except ValueError:
+        return None  # `HeadView` says why.
+    if attention.is_long or other.is_long:
+        return None
+    best: Head | None = None
+    most = 0.0
+    for name in attention.stacks if stack is None else [stack]:
+        changes = np.nan_to_num(attention.changes(other, name))
+        layer, head = divmod(int(changes.argmax()), changes.shape[1])
+        if changes[layer, head] > most:
+            most = float(changes[layer, head])
+            best = Head(layer, head, name)
+    return best

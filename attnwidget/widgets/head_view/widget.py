@@ -20,7 +20,7 @@ from attnwidget.widgets.head_view.highlighted import highlighted
 from attnwidget.widgets.head_view.long_traits import LongInputFigure
 from attnwidget.widgets.head_view.map_cells import cells_of, whole_of
 from attnwidget.widgets.head_view.several import ARRANGEMENTS, drawn_heads, maps_to_wire
-from attnwidget.widgets.head_view.two_maps import TwoMaps
+from attnwidget.widgets.head_view.two_maps import TwoMaps, most_changed
 from attnwidget.widgets.pages.attention_maps import UNITS, all_maps, maps_of
 from attnwidget.widgets.pages.encoding import as_json_value
 from attnwidget.widgets.pages.page_part import Holding, Page, Part
@@ -56,11 +56,14 @@ class HeadView(TokenSize, LongInputFigure):
     `layer` and `head` (0-based), with `stack` in an encoder-decoder, choose the head; a view linked
     to a `HeadGrid` shows the head selected in the grid. With `arrangement="beside"` or `"overlay"`
     the view shows all selected heads, or with `of="layer"` all heads in the layer of the last
-    selected head. With `versus` the view shows the head in both attentions and the difference
-    (`CompareView`). `highlight` names words whose attention, to and from, is drawn in a second
-    colour. Further options are the traits below, as keywords. An unknown one raises TypeError, a
-    value out of range traitlets.TraitError, a highlighted word that the input lacks
-    traitlets.TraitError.
+    selected head. With an attention in `versus` the view shows the head in both attentions and the
+    difference, on axes that hold the common tokens (a longest common subsequence) once; a token of
+    one attention is hatched in the map of the other. Unless a head is chosen, such a view opens on
+    the head that changed most (`Attention.changes`), or on the first head of a long input.
+
+    `highlight` names words whose attention, to and from, is drawn in a second colour. Further
+    options are the traits below, as keywords. An unknown one raises TypeError, a value out of range
+    traitlets.TraitError, a highlighted word that the input lacks traitlets.TraitError.
 
     For a text that `AttentionModel.generate` wrote, a slider goes from one generated token to the
     next. It locks the query that the model wrote the token from, and the page shows the probability
@@ -71,6 +74,13 @@ class HeadView(TokenSize, LongInputFigure):
         >>> view = HeadView(load_model().attend("The cat sat on the mat."), layer=2, head=1)
         >>> view.weights.shape
         (9, 9)
+
+        Two texts, or two models, beside each other:
+
+        >>> attend = load_model().attend
+        >>> view = HeadView(attend("The cat sits."), versus=attend("The cats sit."))
+        >>> view.difference.shape, str(view.head)
+        ((8, 8), 'L5 H11')
     """
 
     kind = "head_view"
@@ -84,22 +94,9 @@ class HeadView(TokenSize, LongInputFigure):
         "row painted on the picture or the sound that the tokens come from (opens where the keys "
         "have places).",
     ).tag(sync=True, option=True)
-    token_layout = traitlets.Enum(
-        ["vertical", "horizontal"],
-        "vertical",
-        help="Tokens of lines in two columns, or as text in two rows: queries above, keys below "
-        '("horizontal"; right-to-left texts begin at the right). Long inputs and heads side by '
-        "side stay in columns, and the figure says so.",
-    ).tag(sync=True, option=True)
     window = WindowTrait(
         help="The part of a matrix in sight, as (query from, query to, key from, key to) with ends "
         "excluded, counted before anything is hidden; None shows all."
-    ).tag(sync=True, option=True)
-    top_mass = traitlets.Float(
-        1.0, min=0.0, max=1.0, help="Show the strongest lines that make up this share of each row."
-    ).tag(sync=True, option=True)
-    renormalise = traitlets.Bool(
-        False, help="Make rows sum to 1 again after tokens are hidden; the figure says so."
     ).tag(sync=True, option=True)
     sentences = traitlets.Enum(
         ["all", "aa", "ab", "ba", "bb"],
@@ -143,6 +140,10 @@ class HeadView(TokenSize, LongInputFigure):
         highlight: Sequence[str] | str = (),
         **traits: Any,
     ) -> None:
+        versus = traits.get("versus")
+        is_chosen = layer is not None or head is not None or "selected" in traits
+        if isinstance(attention, Attention) and isinstance(versus, Attention) and not is_chosen:
+            layer, head, stack = most_changed(attention, versus, stack) or (None, None, stack)
         if isinstance(attention, Attention) and "selected" not in traits:
             name = stack or next(iter(attention.stacks))
             traits["selected"] = [(layer or 0, head or 0, name)]

@@ -14,12 +14,9 @@ from attnwidget.widgets.wire.linked_traits import fitting
 #: Figures in their order on a page. Further figures follow by name.
 _FIRST = (
     "explorer",
-    "linked_text",
     "head_grid",
     "head_view",
-    "token_lens",
     "head_map",
-    "metric_strip",
     "relation_table",
     "dependency_arcs",
     "coreference_view",

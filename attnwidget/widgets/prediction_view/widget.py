@@ -126,7 +126,7 @@ class PredictionView(BackgroundAnswers, StackChoice):
     in `corrupted`, the map shows how much of the answer each head carries over: its outputs are put
     into a pass over the second text. `lens=True` adds the answer after each layer.
 
-    Linked to a `HeadView` or `TokenLens`, the last query locked there is the token asked about; of
+    Linked to a `HeadView` or `HeadGrid`, the last query locked there is the token asked about; of
     a causal model what follows that token. Options are the traits, as keywords. An unknown one
     raises TypeError, a value out of range traitlets.TraitError; so does a token that cannot be
     asked about. A model without a head that predicts raises TypeError, an attention of given

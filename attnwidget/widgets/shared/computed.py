@@ -15,10 +15,9 @@ every value would need a copy in a trait for the page. Computed traits are there
 on traitlets.
 
 The metadata of a trait state what the trait is: an option of the user, shared with linked figures,
-saved in the state of an explorer, set by the page, computed by a page without a kernel
-(`.tag(sync=True, option=True, shared=True)`; `HeadWidget` lists the tags). `code()`, states, links
-and pages read the metadata, so an option is declared once. A test finds public traits without a
-declaration, and lists of names beside the metadata.
+set by the page, computed by a page without a kernel (`.tag(sync=True, option=True, shared=True)`;
+`HeadWidget` lists the tags). `code()`, links and pages read the metadata, so an option is declared
+once. A test finds public traits without a declaration, and lists of names beside the metadata.
 """
 
 from __future__ import annotations

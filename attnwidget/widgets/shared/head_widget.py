@@ -50,8 +50,8 @@ class HeadWidget(Exporting, ComputedTraits):
 
     The metadata of a trait state what the trait is. No list of names stands beside them:
 
-    - `option`: The user may choose the value: `code()` and states of explorers contain it.
-    - `saved`: Whether states of explorers contain the value. The default is `option`.
+    - `option`: The user may choose the value, and `code()` contains it.
+    - `set_by_explorer`: An explorer chooses the value, so that its code does not contain it.
     - `shared`: Linked figures have the same value.
     - `from_page`: Whether the page may change the value. The default is `option`.
     - `live`: The value means nothing on a page without a kernel.
@@ -59,8 +59,7 @@ class HeadWidget(Exporting, ComputedTraits):
     - `follows_selection`: The selected head decides the value.
     - `input`: The value is a part of the input that an explorer reads.
     - `edits`: The model reads the input again after a change.
-    - `of_metric`, `needs_metrics`: The option is about the shown metric; it cannot be set without
-      metrics.
+    - `of_metric`: The option is about the shown metric.
     - `set_last`: The value refers to another option, which is set before.
     """
 
@@ -139,8 +138,8 @@ class HeadWidget(Exporting, ComputedTraits):
         """Return the names of the traits that linked figures share, in the order of the classes.
 
         Example:
-            >>> from attnwidget import MetricStrip
-            >>> MetricStrip.shared_traits()
+            >>> from attnwidget import HeadMap
+            >>> HeadMap.shared_traits()
             ('selected', 'layer', 'labels')
         """
         shared = cls.class_traits(shared=True)
@@ -259,7 +258,7 @@ class HeadWidget(Exporting, ComputedTraits):
         return PythonCode(self._lock.hold(self._code))
 
     def _code(self) -> str:
-        # A class without a kind of its own, such as `CompareView`, is written as its base.
+        # A subclass that a user defines has no kind of its own, and is written as its base.
         figure = next(cls for cls in type(self).__mro__ if "kind" in vars(cls))
         return code_of(figure.__name__, self._given(), self._chosen())
 

@@ -48,23 +48,20 @@ class MetricChoice(StackChoice):
     ).tag(sync=True, option=True)
     metric = traitlets.Unicode(
         None, allow_none=True, help="Title of the metric shown with each head, or None."
-    ).tag(sync=True, option=True, of_metric=True, needs_metrics=True)
+    ).tag(sync=True, option=True, of_metric=True)
     sort = traitlets.Enum(
         ["none", "rows", "all"],
         "none",
         help='Order by the metric: "rows" the heads of each layer, "all" the heads of all layers.',
-    ).tag(sync=True, option=True, of_metric=True, needs_metrics=True)
+    ).tag(sync=True, option=True, of_metric=True)
     descending = traitlets.Bool(True, help="Sort the largest first.").tag(
         sync=True, option=True, of_metric=True
     )
     filter = traitlets.Any(
         None,
-        help="Smallest and largest value of the metric, both included, that a head may have; "
-        "None for any. Another metric starts without.",
-    ).tag(sync=True, option=True, of_metric=True, needs_metrics=True, set_last=True)
-    outside = traitlets.Enum(
-        ["dim", "remove"], "dim", help="What becomes of heads outside the filter."
-    ).tag(sync=True, option=True, of_metric=True)
+        help="Smallest and largest value of the metric, both included, that a head may have, "
+        "others are dimmed; None for any. Another metric starts without.",
+    ).tag(sync=True, option=True, of_metric=True, set_last=True)
 
     # Note of the caption about metrics of another model, until the figure shows a new attention.
     _left_out = traitlets.Unicode()

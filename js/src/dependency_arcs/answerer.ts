@@ -57,8 +57,6 @@ export interface Answerer {
   /** The directions and the layers that a reader chooses from. */
   directions: readonly Direction[];
   layers: readonly number[];
-  /** The number that the threshold is compared with; "" without such a number. */
-  weight: string;
   /** Shown until a word is active. */
   hint: string;
   /** The look of right and wrong arcs, in words. */

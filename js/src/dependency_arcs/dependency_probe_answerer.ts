@@ -16,7 +16,6 @@ export const dependencyProbe = (name: string): Answerer => ({
   keepsWord: true,
   directions: [],
   layers: [],
-  weight: "probability",
   hint: "Click a word for its likeliest governors, and for the heads behind its governor.",
   legend: LEGEND,
   barsOf: () => "how likely each is its governor",

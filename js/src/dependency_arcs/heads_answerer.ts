@@ -17,7 +17,6 @@ export const HEADS: Answerer = {
   keepsWord: false,
   directions: DIRECTIONS,
   layers: [],
-  weight: "weight",
   hint: "Point at a word for its attention, click to hold it.",
   legend: LEGEND,
   barsOf: ({ direction = FORWARD }) =>

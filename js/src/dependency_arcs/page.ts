@@ -166,9 +166,7 @@ function sentencesModel(
       const sent = drawn(sentence);
       const tree = decodeTree(sent);
       const predicted = HEADS.answers(sent, tree, now)?.predicted ?? [];
-      return arcsOf(tree, predicted, now.relation).some(
-        ({ right, weight }) => right === isRight && weight >= now.threshold,
-      );
+      return arcsOf(tree, predicted, now.relation).some(({ right }) => right === isRight);
     });
     const where = held.length < now._source.count ? " on this page" : "";
     model.set("_jumped", { n, found: arrived, left: 0, where });

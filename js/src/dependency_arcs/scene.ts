@@ -1,7 +1,6 @@
 import { type Caption, caption, type Table } from "../shared/caption.js";
 import { inLine } from "../shared/in_line.js";
 import { counted, percentOf, signed } from "../shared/numbers.js";
-import { shareText } from "../shared/percent_text.js";
 import { ALL } from "../shared/relation_types.js";
 import type { Answerer, AnswererTexts, Answers } from "./answerer.js";
 import { answererOf } from "./answerers.js";
@@ -27,8 +26,7 @@ export interface Scene {
   answerer: Answerer;
   named: AnswererTexts;
   answers: Answers | undefined;
-  /** Predicted arcs of the relation, and the drawn arcs: those above the threshold. */
-  own: Predicted[];
+  /** Predicted arcs of the relation. */
   shown: Predicted[];
   /** What is shown; how often the answers are right, here and in the treebank. */
   title: string;
@@ -37,18 +35,19 @@ export interface Scene {
 
 /** What is shown of a state; nothing before the sentence arrives. */
 export function sceneOf(state: ArcsState): Scene | undefined {
-  const { _drawn: drawn, relation, threshold } = state;
+  const { _drawn: drawn, relation } = state;
   if (!drawn) return undefined;
   const tree = decodeTree(drawn);
   const answerer = answererOf(state._source);
   const named = answerer.named(state, drawn);
   const answers = answerer.answers(drawn, tree, state);
-  const own = arcsOf(tree, answers?.predicted ?? [], relation);
-  const shown = own.filter(({ weight }) => weight >= threshold);
+  const shown = arcsOf(tree, answers?.predicted ?? [], relation);
   const relations = relation === ALL ? "all relations" : relation;
   const title = inLine([named.title, relations, named.arcs]);
-  const rightness = answers ? rightnessText(answers.outcomes(relation, own), state._measured) : "";
-  return { state, drawn, tree, answerer, named, answers, own, shown, title, rightness };
+  const rightness = answers
+    ? rightnessText(answers.outcomes(relation, shown), state._measured)
+    : "";
+  return { state, drawn, tree, answerer, named, answers, shown, title, rightness };
 }
 
 function rightnessText(outcomes: boolean[], measured: ArcsState["_measured"]): string {
@@ -70,10 +69,9 @@ export const sourceTexts = ({ drawn, state: { _source } }: Scene) =>
 
 /** What is shown, in words; `brief` where the table has its first rows alone. */
 export function captionOf(scene: Scene, brief = false): Caption {
-  const { drawn, named, own, shown, answers, rightness } = scene;
-  const { relation, threshold } = scene.state;
+  const { drawn, named, answers, rightness } = scene;
+  const { relation } = scene.state;
   const [model = "", ...source] = sourceTexts(scene);
-  const hidden = own.length - shown.length;
   const words = drawn.problem ? 0 : listed(scene).length;
   const cut = `the table lists the first ${MOST_ROWS} of ${words} words`;
   const notes = answers?.notes(rightness) ?? [];
@@ -87,7 +85,6 @@ export function captionOf(scene: Scene, brief = false): Caption {
       `sentence ${drawn.sentence}`,
       relation === ALL ? "all relations" : `relation ${relation}`,
       ...notes,
-      hidden ? `${counted(hidden, "arc")} below ${shareText(threshold)} not drawn` : "",
       heldTexts(scene).join("; "),
       brief && words > MOST_ROWS ? cut : "",
       drawn.problem,

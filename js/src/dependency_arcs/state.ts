@@ -67,7 +67,6 @@ export interface ArcsState extends Omit<RelationsState, "direction">, TextState 
   /** A probe has no direction. */
   direction?: Direction;
   sentence: number;
-  threshold: number;
   _drawn: DrawnSentence | null;
   /** How often the shown head is right on the relation, where that was measured. */
   _measured?: { correct: number; n: number; baseline: number; offset: number } | null;

@@ -31,7 +31,6 @@ export const structuralProbe = (name: string, layers: readonly number[] = []): A
   keepsWord: true,
   directions: [],
   layers,
-  weight: "",
   hint: "Click a word for its distances to all others; point at a cell for two words.",
   legend: [
     ["right", "solid: annotated too"],

@@ -26,7 +26,6 @@ const WATCHED: (keyof ArcsState)[] = [
   "relation",
   "direction",
   "sentence",
-  "threshold",
   "_drawn",
   "_measured",
   "_source",

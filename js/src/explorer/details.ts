@@ -3,7 +3,7 @@ import { save } from "../shared/snapshot.js";
 import type { Model } from "../shared/types.js";
 import { type ExplorerState, PANELS, type Panel, TITLES } from "./explorer_types.js";
 
-/** The figures below the row "more", of which one is open, or none. */
+/** The figures below the row "more"; at most one is open. */
 export function detailsBelow(model: Model<ExplorerState>, invalidate: () => void) {
   /** All details, and the open detail. */
   let there: Panel[] = [];

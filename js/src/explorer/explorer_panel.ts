@@ -6,9 +6,7 @@ import { type ExplorerState, type Host, type Panel, TITLES } from "./explorer_ty
 const READ = "read this sentence above";
 const RELATIONS = "Measuring how well every head predicts relations …";
 const WAITING: Partial<Record<Panel, string>> = {
-  lens: "Reading what every head does for a word …",
   head_map: "Measuring how differently the heads attend …",
-  strip: "Measuring the heads on this text …",
   predictions: "Asking the model …",
   why: "Reading what was kept of queries and keys …",
   card: "Finding out what every head does. Other work goes on …",

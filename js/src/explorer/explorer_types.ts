@@ -9,8 +9,6 @@ import type { WireArray } from "../shared/wire.js";
 export const PANELS = [
   "grid",
   "view",
-  "lens",
-  "strip",
   "head_map",
   "predictions",
   "why",
@@ -111,8 +109,6 @@ export interface ExplorerContext extends RenderContext<ExplorerState> {
 export const TITLES: Record<Panel, string> = {
   grid: "all heads",
   view: "one head",
-  lens: "token lens",
-  strip: "metrics",
   head_map: "map of heads",
   predictions: "predictions",
   why: "why",

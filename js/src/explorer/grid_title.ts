@@ -50,11 +50,16 @@ export function gridTitle(
   const asks = grid?.cells === "answers" && rows && rows.stack === grid.stack;
   const lock = (side: "query" | "key") => grid?.tokens.filter(([of]) => of === side).at(-1)?.[1];
   const [from, to] = [lock("query"), lock("key")];
-  if (!asks || !reading || from === undefined || from !== rows.query) {
+  const side = from === undefined ? "key" : "query";
+  const locked = from ?? to;
+  if (!asks || !reading || locked === undefined || rows.side !== side || rows.of !== locked) {
     if (painted && !grid._thumbnails?.signed) return paintedTitle(painted, reading, count);
     return html`<span>${count === 1 ? "The only head" : `All ${count} heads`}</span>
       <span class="attnw-ex-muted">${colourHint(grid, isDark)}</span>`;
   }
+  if (from === undefined)
+    return html`<span>Who looks at <b>${inQuotes(wordAt(reading, "key", locked))}</b> in each of the
+      ${count} heads</span>`;
   const word = fromWord(wordAt(reading, "query", from));
   if (to === undefined) return html`<span>Where ${word} looks in each of the ${count} heads</span>`;
   const pair = pairCount(rows, to, grid._axes, grid.hidden);

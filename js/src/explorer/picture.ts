@@ -6,7 +6,6 @@ import { drawPicture as headMap } from "../head_map/picture.js";
 import { drawPicture as view } from "../head_view/picture.js";
 import type { ViewState } from "../head_view/state.js";
 import { drawPicture as why } from "../link_view/picture.js";
-import { drawPicture as strip } from "../metric_strip/picture.js";
 import { drawPicture as predictions } from "../prediction_view/picture.js";
 import type { PredictionState } from "../prediction_view/state.js";
 import { drawPicture as table } from "../relation_table/picture.js";
@@ -19,9 +18,8 @@ import {
   shorten,
   tableRuler,
 } from "../shared/labels.js";
-import { counted, figures } from "../shared/numbers.js";
+import { counted } from "../shared/numbers.js";
 import { type Drawn, type DrawPicture, FONT, Sheet } from "../shared/picture/sheet.js";
-import { drawPicture as lens } from "../token_lens/picture.js";
 import { answersHeight, paintAnswers } from "./answers_paint.js";
 import { type ExplorerState, NO_PANELS, PANELS, type Panel, TITLES } from "./explorer_types.js";
 import { afterName, askedOf, type Guess, guessOf } from "./sentence/guess.js";
@@ -39,9 +37,7 @@ type Whole = ExplorerState & {
 const FIGURES: Record<Panel, DrawPicture<never>> = {
   grid,
   view,
-  lens,
   head_map: headMap,
-  strip,
   predictions,
   why,
   card,
@@ -205,10 +201,6 @@ function tableOf(state: Whole, line: string, drawn: Partial<Record<Panel, Drawn>
   if (heads) rows.push(["heads", "selected", heads]);
   const cells = ({ table: { columns, rows } }: Drawn, ...names: string[]) =>
     rows.map((row) => names.map((name) => row[columns.indexOf(name)] ?? ""));
-  const said = (value: unknown) => (typeof value === "number" ? figures(value) : `${value}`);
-  if (drawn.strip)
-    for (const [metric, value, percentile] of cells(drawn.strip, "metric", "value", "percentile"))
-      rows.push(["shown head", `${metric}`, `${said(value)} (percentile ${said(percentile)})`]);
   if (drawn.table)
     for (const [relation, head, share] of cells(drawn.table, "relation", "best head", "accuracy %"))
       rows.push(["best head", `${relation}`, `${head}: ${share}\u00a0%`]);

@@ -23,7 +23,7 @@ const KEYS = [
 /** The control of the view that stands beside the shown head: lines or a matrix. */
 const WAY = "mode";
 
-/** The controls that figures share: the way one head is drawn, and a menu with the others. */
+/** The controls that figures share: how the shown head is drawn, and a menu with the rest. */
 export function toolbar(model: Model<ExplorerState>, mounted: Mounted, signal: AbortSignal) {
   const keys = keyList(KEYS, mounted, signal);
   const figures = viewMenu(mounted, signal);

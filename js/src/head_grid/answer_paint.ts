@@ -6,12 +6,12 @@ import { type Pen, paintRaster, type Raster } from "../shared/pen.js";
 import { asFloat32 } from "../shared/wire.js";
 import type { Scene } from "./scene.js";
 import type { Rows } from "./state.js";
-import { pairAnswers, wordAnswers } from "./word_answers.js";
+import { othersOf, pairAnswers, wordAnswers } from "./word_answers.js";
 
 /** The question that the cells answer in place of thumbnails: about one word, or about two. */
 export interface WordQuestion {
   rows: Rows;
-  /** The locked key; undefined of a word alone. */
+  /** The key that a query is asked about; undefined if one word is locked. */
   key: number | undefined;
 }
 
@@ -37,11 +37,11 @@ function cut(pen: Pen, text: string, room: number): string {
   return letters.join("");
 }
 
-/** The visible weights of a word in one head, a column for each key. */
+/** The visible weights of a word in a head: each other word has a column. */
 function stripOf(row: Float32Array, shown: number[], table: Uint32Array): Raster {
   const at = transfer("absolute");
-  const words = Uint32Array.from(shown, (key) => {
-    const weight = row[key] ?? 0;
+  const words = Uint32Array.from(shown, (other) => {
+    const weight = row[other] ?? 0;
     return table[Math.round(255 * at(Number.isNaN(weight) ? 0 : weight))] ?? 0;
   });
   return { across: shown.length, down: 1, words };
@@ -89,11 +89,12 @@ function paintWord(pen: Pen, scene: Scene, rows: Rows): void {
   const isOneText =
     axes.query.text.length === axes.key.text.length &&
     axes.query.text.every((text, i) => text === axes.key.text[i]);
-  const shown = [...axes.key.special.keys()].filter(
-    (i) => !state.hidden.includes(axes.key.special[i] as never),
+  const others = othersOf(rows, axes);
+  const shown = [...others.special.keys()].filter(
+    (i) => !state.hidden.includes(others.special[i] as never),
   );
   const values = asFloat32(rows.values);
-  const keys = axes.key.text.length;
+  const count = others.text.length;
   const isStrip = cell < WITH_WORD;
   const hasNumber = cell >= WITH_NUMBER;
   pen.textBaseline = "middle";
@@ -102,17 +103,17 @@ function paintWord(pen: Pen, scene: Scene, rows: Rows): void {
     if (!answer) continue;
     const letters = square(pen, scene, isStrip ? 0 : answer.weight, { head, x, y });
     if (isStrip) {
-      const row = values.subarray(head * keys, (head + 1) * keys);
+      const row = values.subarray(head * count, (head + 1) * count);
       paintRaster(pen, stripOf(row, shown, scaleOf(scene, head)), x, y, cell, cell);
       continue;
     }
     if (!answer.standsOut) continue;
-    const isItself = isOneText && answer.key === rows.query;
+    const isItself = isOneText && answer.other === rows.of;
     const middle = x + GUTTER / 2 + cell / 2;
     pen.fillStyle = letters;
     pen.textAlign = "center";
     pen.font = labelFont(font, false, hasNumber ? WORD_SIZE.large : WORD_SIZE.small);
-    const text = isItself ? "self" : labelOf(axes.key, answer.key);
+    const text = isItself ? "self" : labelOf(others, answer.other);
     pen.fillText(cut(pen, text, cell - GUTTER - 2), middle, y + cell / 2 - (hasNumber ? 5 : 0));
     if (!hasNumber) continue;
     pen.font = labelFont(font, false, NUMBER_SIZE);

@@ -11,6 +11,7 @@ import {
 import type { Cell } from "../shared/cells.js";
 import { barTexts, strip } from "../shared/colour_bar.js";
 import { FAMILIES } from "../shared/families.js";
+import { shortName } from "../shared/head_names.js";
 import { inLine } from "../shared/in_line.js";
 import { labelOf, specialName, tokenInQuotes } from "../shared/labels.js";
 import { counted, figures } from "../shared/numbers.js";
@@ -82,7 +83,7 @@ export function describe(
   edit = "",
   label = "",
 ) {
-  if (!head) return "no head: filtered out";
+  if (!head) return "no head";
   const what = pair && /^[+−]/.test(pair.weight) ? "largest difference" : "strongest";
   const most = pair && `${what} ${pair.query} to ${pair.key} ${pair.weight}`;
   const parts = [
@@ -96,17 +97,35 @@ export function describe(
   return parts.filter(Boolean).join(", ");
 }
 
+/** The relative error of sums in float32, by which values of one rank may differ. */
+const ROUNDING = 1e-6;
+
+/** The value of a head, and its rank among all heads of the stack; rank 1 is the largest value. */
+function rankedText({ values }: Metric, index: number): string {
+  const value = values[index] ?? Number.NaN;
+  if (Number.isNaN(value)) return "";
+  const above = value + ROUNDING * Math.abs(value);
+  const larger = values.reduce((n, other) => n + (other > above ? 1 : 0), 0);
+  const count = values.reduce((n, other) => n + (Number.isNaN(other) ? 0 : 1), 0);
+  return `${figures(value)}, rank ${larger + 1} of ${count}`;
+}
+
 /** The chosen metric of one head, in words. */
 export function metricText(metric: Metric | undefined, head: Cell, heads: number): string {
-  const value = metric?.values[head[0] * heads + head[1]];
-  return metric && value !== undefined ? `${metric.title} ${figures(value)}` : "";
+  const said = metric && rankedText(metric, head[0] * heads + head[1]);
+  return said ? `${metric.title} ${said}` : "";
 }
 
 /** What a caption says of the metric: its bars, the order and the filter. */
 function metricNotes(metric: Metric, order: Order, state: GridState): string[] {
-  const { filter, outside, descending, _metrics_of: of = "", _source: source } = state;
+  const { filter, descending, _metrics_of: of = "", _source: source } = state;
   const [low, high] = barRange(metric);
   const notes = [`bars: ${metric.title}, ${figures(low)} to ${figures(high)}`];
+  const shown = state.selected.at(-1);
+  const heads = state._metrics?.values.shape[2] ?? 0;
+  const said = shown?.[2] === state.stack ? rankedText(metric, shown[0] * heads + shown[1]) : "";
+  if (shown && said) notes.push(`${shortName(shown, state)}: ${said} (1 is the largest)`);
+  if (state._metrics_note) notes.push(`metrics ${state._metrics_note}`);
   const step = stepNote(state);
   if (step) notes.push(step);
   const now = source.edits ?? "";
@@ -117,8 +136,8 @@ function metricNotes(metric: Metric, order: Order, state: GridState): string[] {
   if (filter) {
     const kept = metric.values.reduce((n, value) => n + (passes(value, filter) ? 1 : 0), 0);
     const [from, to] = filter.map(figures);
-    const others = `the others ${outside === "dim" ? "dimmed" : "removed"}`;
-    notes.push(`${kept} of ${metric.values.length} heads have ${from} to ${to}, ${others}`);
+    const share = `${kept} of ${metric.values.length} heads have ${from} to ${to}`;
+    notes.push(`${share}, the others dimmed`);
   }
   return notes;
 }
@@ -135,7 +154,7 @@ const comparedName = ({ _compared: names = [], of_two: of }: GridState) =>
 export const ofTwoText = (of: OfTwo, names: string[] = []) =>
   ({ difference: "A − B", first: `A: ${names[0]}`, second: `B: ${names[1]}` })[of];
 
-/** The colour bar, the values under it, and what stands beside it. */
+/** The colour bar, the values under it, and the words beside it. */
 export function legendOf(scene: Scene) {
   const { state } = scene;
   const { maps, scale, end, rows, table } = coloursOf(scene);
@@ -212,15 +231,21 @@ export function captionOf(scene: Scene): Caption {
 /** What a caption says of cells that answer for locked words, in place of maps. */
 function askedNote({ asked, layout, state: { _axes: axes } }: Scene): string {
   if (!asked) return "";
-  const from = tokenInQuotes(axes.query, asked.rows.query);
+  const { side, of } = asked.rows;
+  const word = tokenInQuotes(axes[side], of);
   if (asked.key !== undefined)
     return (
-      `cells: attention from ${from} to ${tokenInQuotes(axes.key, asked.key)} in per cent, ` +
+      `cells: attention from ${word} to ${tokenInQuotes(axes.key, asked.key)} in per cent, ` +
       `bold where no other word gets as much, from 1.5 times an even share on`
     );
-  return layout.cell < WITH_WORD
-    ? `cells: where ${from} looks, a column for each word`
-    : `cells: where ${from} looks most, with its share in per cent`;
+  const isStrip = layout.cell < WITH_WORD;
+  if (side === "key")
+    return isStrip
+      ? `cells: who looks at ${word}, a column for each word`
+      : `cells: who looks at ${word} most, with the share of its attention in per cent`;
+  return isStrip
+    ? `cells: where ${word} looks, a column for each word`
+    : `cells: where ${word} looks most, with its share in per cent`;
 }
 
 /** What a caption says of rows that are painted on pictures, and of what cells leave out. */
@@ -335,7 +360,9 @@ export function tableOf(scene: Scene): Table {
     stack === maps.stack && layer < rows && head < cols ? [layer * cols + head] : [],
   );
   const others = metric
-    ? orderHeads(rows, cols, metric, { ...state, sort: "all", outside: "remove" }).heads
+    ? orderHeads(rows, cols, metric, { ...state, sort: "all" }).heads.filter((head) =>
+        passes(metric.values[head] ?? Number.NaN, state.filter),
+      )
     : [...maxima.keys()].sort((a, b) => Math.abs(maxima[b] ?? 0) - Math.abs(maxima[a] ?? 0));
   const picked = [...new Set([...chosen, ...off, ...others.filter((head) => head >= 0)])];
   const listed = picked.slice(0, MOST_ROWS);

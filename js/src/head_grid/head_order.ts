@@ -9,7 +9,6 @@ export interface MetricState {
   sort: "none" | "rows" | "all";
   descending: boolean;
   filter: [low: number, high: number] | null;
-  outside: "dim" | "remove";
   _metrics: Metrics | null;
 }
 
@@ -55,11 +54,11 @@ export interface Order {
   perLayer?: number;
 }
 
-type Wish = Pick<MetricState, "sort" | "descending" | "filter" | "outside">;
+type Wish = Pick<MetricState, "sort" | "descending">;
 
 /**
- * Heads in their places, sorted and filtered as wished; of equal ones the first comes first. Layers
- * `without` attention have no heads.
+ * Heads in their places, sorted as wished; of equal ones the first comes first. Layers `without`
+ * attention have no heads.
  */
 export function orderHeads(
   layers: number,
@@ -70,19 +69,13 @@ export function orderHeads(
 ): Order {
   const all = Array.from({ length: layers * cols }, (_, i) => i);
   const exists = (head: number) => !without.includes(Math.floor(head / cols));
-  if (!metric) {
-    const heads = all.map((head) => (exists(head) ? head : -1));
-    return { sort: "none", rows: layers, cols, heads };
-  }
+  const sort = metric ? wish.sort : "none";
+  if (!metric || sort === "none")
+    return { sort, rows: layers, cols, heads: all.map((head) => (exists(head) ? head : -1)) };
   const value = (head: number) => metric.values[head] ?? 0;
-  const stays = (head: number) =>
-    exists(head) && (wish.outside === "dim" || passes(value(head), wish.filter));
   const sign = wish.descending ? -1 : 1;
   const sorted = (heads: number[]) =>
-    heads.filter(stays).sort((a, b) => sign * (value(a) - value(b)) || a - b);
-  const { sort } = wish;
-  if (sort === "none")
-    return { sort, rows: layers, cols, heads: all.map((head) => (stays(head) ? head : -1)) };
+    heads.filter(exists).sort((a, b) => sign * (value(a) - value(b)) || a - b);
   const groups =
     sort === "all"
       ? [all]
@@ -113,7 +106,7 @@ export function headIn({ heads, cols, perLayer }: Order, [row, col]: Cell): Cell
   return head < 0 ? undefined : [Math.floor(head / count), head % count];
 }
 
-/** The cell of a head; undefined where it is removed. */
+/** The cell of a head; undefined where its layer has none. */
 export function cellOf({ heads, cols, perLayer }: Order, [layer, head]: Cell): Cell | undefined {
   const index = heads.indexOf(layer * (perLayer ?? cols) + head);
   return index < 0 ? undefined : [Math.floor(index / cols), index % cols];

@@ -63,14 +63,6 @@ export function metricControls(
       hidden: !metric || state.sort === "none",
     },
     {
-      kind: "tick",
-      name: "remove the others",
-      place: "bar",
-      value: state.outside === "remove",
-      change: (removes) => save(model, { outside: removes ? "remove" : "dim" }),
-      hidden: !metric || !state.filter,
-    },
-    {
       kind: "action",
       name: "similar heads",
       place: "bar",

@@ -84,15 +84,17 @@ export const pageModel: Kernel<GridState, Own> = ({ state, own }, held) => {
     model.set("_thumbnails", { ...made, ...edited, of_two, changes });
     answer();
   };
-  /** Rows of a locked query; thumbnails that paint this row have them, unless a key is locked. */
+  /** Rows of a locked word; thumbnails that paint them have them, unless two words are locked. */
   function answer(): void {
     const stack = model.get("stack");
     const maps = mapsIn(held.maps ?? [], stack, model.get("unit"), model.get("quantity"));
-    const tokens = model.get("tokens");
-    const isPainted = model.get("_thumbnails")?.row && tokens.every(([side]) => side !== "key");
     const isCompared = model.get("_compared")?.length;
     const off = model.get("disabled").filter(([, , name]) => name === stack);
-    model.set("_rows", maps && !isPainted && !isCompared ? answersOf(maps, tokens, off) : null);
+    const rows = maps && !isCompared ? answersOf(maps, model.get("tokens"), off) : null;
+    model.set(
+      "_rows",
+      model.get("_thumbnails")?.row && !rows?.isPair ? null : (rows?.rows ?? null),
+    );
   }
   const drawn = [
     "thumbnail",
@@ -135,21 +137,37 @@ const paintedOf = (
 /** More numbers than these are not kept, as in a kernel. */
 const MOST_NUMBERS = 2 ** 20;
 
-/** Where the locked query looks in every head; null without one. */
-function answersOf(maps: EmbeddedMaps, tokens: GridState["tokens"], off: Head[]): Rows | null {
+/** What every head does for the locked query, else for the locked key; null without one. */
+function answersOf(maps: EmbeddedMaps, tokens: GridState["tokens"], off: Head[]) {
   const { axes, quantity } = maps;
   const [layers, heads, queries, keys] = maps.shape;
-  const locked = tokens.filter(([side, at]) => side === "query" && at < queries).at(-1)?.[1];
-  if (locked === undefined || layers * heads * keys > MOST_NUMBERS) return null;
-  const values = Float32Array.from({ length: layers * heads * keys }, (_, i) => {
-    return valueAt(maps, Math.floor(i / keys), locked * keys + (i % keys));
+  const last = (side: string, count: number) =>
+    tokens.filter(([of, at]) => of === side && at < count).at(-1)?.[1];
+  const query = last("query", queries);
+  const key = last("key", keys);
+  const side = query === undefined ? "key" : "query";
+  const of = query ?? key;
+  const count = side === "query" ? keys : queries;
+  if (of === undefined || layers * heads * count > MOST_NUMBERS) return null;
+  const values = Float32Array.from({ length: layers * heads * count }, (_, i) => {
+    const other = i % count;
+    const cell = side === "query" ? of * keys + other : other * keys + of;
+    return valueAt(maps, Math.floor(i / count), cell);
   });
   for (const [layer, head] of off) {
-    const at = (layer * heads + head) * keys;
-    values.fill(0, at, at + keys);
+    const at = (layer * heads + head) * count;
+    values.fill(0, at, at + count);
   }
   const { stack, unit } = axes;
-  return { stack, unit, quantity, query: locked, values: wire(values, [layers, heads, keys]) };
+  const rows: Rows = {
+    stack,
+    unit,
+    quantity,
+    side,
+    of,
+    values: wire(values, [layers, heads, count]),
+  };
+  return { rows, isPair: query !== undefined && key !== undefined };
 }
 
 /** Painted rows that are 0 in heads that are off. */

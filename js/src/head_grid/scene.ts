@@ -61,10 +61,13 @@ function askedOf(state: GridState): WordQuestion | undefined {
   if (cells !== "answers" || !rows || quantity !== "weights") return undefined;
   if (rows.stack !== stack || rows.unit !== unit || rows.quantity !== quantity) return undefined;
   const last = (side: string) => tokens.filter(([of]) => of === side).at(-1)?.[1];
-  const key = last("key");
-  const [, , keys = 0] = rows.values.shape;
-  if (last("query") !== rows.query || state._axes?.key.text.length !== keys) return undefined;
-  return { rows, key: key !== undefined && key < keys ? key : undefined };
+  const isOfKey = last("query") === undefined;
+  const [, , count = 0] = rows.values.shape;
+  const others = isOfKey ? state._axes?.query : state._axes?.key;
+  if ((rows.side === "key") !== isOfKey || last(rows.side) !== rows.of) return undefined;
+  if (others?.text.length !== count) return undefined;
+  const key = isOfKey ? undefined : last("key");
+  return { rows, key: key !== undefined && key < count ? key : undefined };
 }
 
 /**

@@ -64,13 +64,15 @@ export interface Thumbnails extends Partial<Edited> {
   row?: WireRow | null;
 }
 
-/** The values of one query to all keys in every head. */
+/** The row of a query, or the column of a key, in every head. */
 export interface Rows {
   stack: string;
   unit: string;
   quantity: string;
-  query: number;
-  /** float32 [L,H,K], NaN where masked, 0 in heads that are off. */
+  side: Side;
+  /** The position of the query or key. */
+  of: number;
+  /** float32 [L,H,K] or [L,H,Q], NaN where masked, 0 in heads that are off. */
   values: WireArray;
 }
 
@@ -88,6 +90,8 @@ export interface GridState extends SharedState, MetricState {
   _compared?: string[];
   /** What was off when the metrics were given. */
   _metrics_of?: string;
+  /** What the metrics were measured on. */
+  _metrics_note?: string;
   _thumbnails: Thumbnails | null;
   /** What thumbnails are; null for places where keys are on pictures, else maps. */
   thumbnail?: "maps" | "places" | null;
@@ -96,9 +100,9 @@ export interface GridState extends SharedState, MetricState {
   /** Where the tokens come from, while thumbnails are painted. */
   _places?: WirePlaces | null;
   _media?: { pictures: SmallPicture[]; sounds: { seconds: number }[] } | null;
-  /** What the cells show while a word is locked: where it looks in every head, or the maps. */
+  /** What the cells show while a word is locked: what each head does for it, or the maps. */
   cells?: "answers" | "maps";
-  /** Of the locked query, in every head; null without one, and where there are too many numbers. */
+  /** Of the locked query, else of the locked key; null without, and with too many numbers. */
   _rows?: Rows | null;
   /** The families of heads with a tested name. */
   _families?: [head: Head, family: Family][];
@@ -128,7 +132,6 @@ export const WATCHED: (keyof GridState)[] = [
   "sort",
   "descending",
   "filter",
-  "outside",
   "_thumbnails",
   "thumbnail",
   "_placed_on",
@@ -144,6 +147,7 @@ export const WATCHED: (keyof GridState)[] = [
   "_quantities",
   "_metrics",
   "_metrics_of",
+  "_metrics_note",
   "step",
   "_steps",
 ];

@@ -1,5 +1,5 @@
 import { evenOf, isLargestLink } from "../shared/largest_link.js";
-import type { Axes } from "../shared/types.js";
+import type { Axes, Axis } from "../shared/types.js";
 import { asFloat32 } from "../shared/wire.js";
 import type { Rows } from "./state.js";
 
@@ -9,10 +9,10 @@ const TIMES_PRINTED = 3;
 const TIMES_STANDS_OUT = 2;
 const LEAST = 0.1;
 
-/** Where the locked word looks in one head. */
+/** Where the locked word looks in one head, or who looks at it. */
 interface WordAnswer {
-  /** The visible key that gets most, and its weight; -1 without any. */
-  key: number;
+  /** The visible key that gets most, or the query that gives most; -1 without any. */
+  other: number;
   weight: number;
   standsOut: boolean;
 }
@@ -26,28 +26,33 @@ interface PairAnswer {
   isPrinted: boolean;
 }
 
-const isHidden = (axes: Axes, hidden: readonly string[]) =>
-  axes.key.special.map((kind) => hidden.includes(kind));
+const isHidden = (axis: Axis, hidden: readonly string[]) =>
+  axis.special.map((kind) => hidden.includes(kind));
 
-/** The rows of all heads, with the number of keys that the word sees in each. */
-function rowsOf({ values }: Rows) {
-  const [layers = 0, heads = 0, keys = 0] = values.shape;
+/** The words whose weights the rows have: the keys of a query, or the queries of a key. */
+export const othersOf = ({ side }: Pick<Rows, "side">, axes: Axes): Axis =>
+  side === "query" ? axes.key : axes.query;
+
+/** The rows of all heads, each with the even share of its values. */
+function rowsOf({ values, side }: Rows, axes: Axes) {
+  const [layers = 0, heads = 0, count = 0] = values.shape;
   const all = asFloat32(values);
   return Array.from({ length: layers * heads }, (_, head) => {
-    const row = all.subarray(head * keys, (head + 1) * keys);
-    return { row, even: evenOf(row) };
+    const row = all.subarray(head * count, (head + 1) * count);
+    // A column does not tell how many keys each query sees.
+    return { row, even: side === "query" ? evenOf(row) : 1 / axes.key.text.length };
   });
 }
 
-/** Where the word looks in every head, as layer * heads + head. */
+/** What the word does in every head, as layer * heads + head. */
 export function wordAnswers(rows: Rows, axes: Axes, hidden: readonly string[]): WordAnswer[] {
-  const hides = isHidden(axes, hidden);
-  return rowsOf(rows).map(({ row, even }) => {
-    let key = -1;
+  const hides = isHidden(othersOf(rows, axes), hidden);
+  return rowsOf(rows, axes).map(({ row, even }) => {
+    let other = -1;
     for (let i = 0; i < row.length; i++)
-      if (!hides[i] && (row[i] ?? 0) > (key < 0 ? 0 : (row[key] ?? 0))) key = i;
-    const weight = key < 0 ? 0 : (row[key] ?? 0);
-    return { key, weight, standsOut: weight >= Math.max(TIMES_STANDS_OUT * even, LEAST) };
+      if (!hides[i] && (row[i] ?? 0) > (other < 0 ? 0 : (row[other] ?? 0))) other = i;
+    const weight = other < 0 ? 0 : (row[other] ?? 0);
+    return { other, weight, standsOut: weight >= Math.max(TIMES_STANDS_OUT * even, LEAST) };
   });
 }
 
@@ -58,8 +63,8 @@ export function pairAnswers(
   axes: Axes,
   hidden: readonly string[],
 ): PairAnswer[] {
-  const hides = isHidden(axes, hidden);
-  return rowsOf(rows).map(({ row, even }) => {
+  const hides = isHidden(axes.key, hidden);
+  return rowsOf(rows, axes).map(({ row, even }) => {
     const weight = row[key] || 0;
     const isLargest = isLargestLink(row, key, hides, even);
     return { weight, isLargest, isPrinted: isLargest || weight >= TIMES_PRINTED * even };

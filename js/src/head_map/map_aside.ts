@@ -1,11 +1,9 @@
 import { html } from "lit-html";
-import { choice, controlView } from "../shared/controls.js";
-import type { WithControls } from "../shared/figure_controls.js";
 import { adds, keyList } from "../shared/key_list.js";
+import type { Mounted } from "../shared/mount.js";
 import { painted } from "../shared/painted.js";
 import { fresh } from "../shared/pen.js";
 import { captioned } from "../shared/save_menu.js";
-import { save } from "../shared/snapshot.js";
 import type { RenderContext } from "../shared/types.js";
 import { MARK, MARK_RADIUS, paintLayers, paintMark } from "./paint.js";
 import type { MapScene } from "./scene.js";
@@ -23,10 +21,10 @@ const KEYS = [
   ["?", "show or hide this list"],
 ] as const;
 
-/** What stands beside or under the map: the choice of colour, the legend, the caption, the keys. */
+/** What stands beside or under the map: the legend, the caption, the keys. */
 export function mapAside(
   { model, signal }: RenderContext<MapState>,
-  mounted: WithControls,
+  mounted: Mounted,
   chooseGroup: (group: number, add: boolean) => void,
 ) {
   const keys = keyList(KEYS, mounted, signal);
@@ -62,19 +60,9 @@ export function mapAside(
     toggleKeys: keys.toggle,
     view(scene: MapScene, readout: string, caption: string) {
       const groups = model.get("_heads")?.groups ?? [];
-      const isEmpty = scene.layers > 0 || groups.length === 0;
-      const colour = choice<MapState["color"]>({
-        name: "colour",
-        place: "bar",
-        values: groups.length ? ["layer", "behaviour"] : [],
-        value: model.get("color"),
-        change: (color) => save(model, { color }),
-      });
       return html`<div class="attnw-map-aside">
-        <div class="attnw-controls">
-          ${mounted.own([colour]).map(controlView)}${scaleView(scene)}${keys.button()}
-        </div>
-        <ul class="attnw-map-groups" aria-label="behaviours" ?hidden=${isEmpty}>
+        <div class="attnw-controls">${scaleView(scene)}${keys.button()}</div>
+        <ul class="attnw-map-groups" aria-label="behaviours" ?hidden=${groups.length === 0}>
           ${groups.map(({ name }, i) => groupView(scene, name, i))}
         </ul>
         <p class="attnw-map-readout">${readout}</p>

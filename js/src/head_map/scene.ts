@@ -138,7 +138,7 @@ export interface MapScene {
   touching: Set<Point>;
   /** The last one is the head that a view shows. */
   selected: Point[];
-  /** Layers to colour by, or 0 to colour by behaviour. */
+  /** Layers to colour by, where heads have no behaviours; else 0. */
   layers: number;
   labels: HeadLabel[] | undefined;
   /** Numbers and labels of heads, where they cover nothing. */
@@ -159,8 +159,8 @@ export function sceneOf(state: MapState, plane: Point[], look: Look): MapScene {
   const points = toCanvas(layout, plane);
   const many = points.length > MANY;
   const size = many ? { text: 10, radius: 3.5, ring: 8 } : { text: 12, radius: 5, ring: 10 };
-  const byLayer = state.color === "layer";
-  const groups = state._heads?.groups ?? [];
+  const groups = groupsOf(state);
+  const byLayer = !groups.length;
   const selected = selectedOf(state, points);
   const labels = state.labels ?? [];
   const shown = selected.slice(-1);
@@ -173,7 +173,7 @@ export function sceneOf(state: MapState, plane: Point[], look: Look): MapScene {
       selected,
     }),
   );
-  const names = byLayer ? [] : groupNames(points, groups, layout, size.radius, taken);
+  const names = groupNames(points, groups, layout, size.radius, taken);
   const texts = headTexts(points, {
     labels,
     byLayer,
@@ -198,6 +198,9 @@ export function sceneOf(state: MapState, plane: Point[], look: Look): MapScene {
     texts,
   };
 }
+
+/** The behaviours of the heads; without any, heads are coloured by layer. */
+const groupsOf = ({ _heads }: MapState) => _heads?.groups ?? [];
 
 /** The selected heads that the map has. */
 const selectedOf = ({ selected }: MapState, points: Point[]): Point[] =>
@@ -260,15 +263,14 @@ export const sourceOf = (state: MapState): string => inLine([state._source.model
 /** What the map shows, in words. */
 export function captionOf(state: MapState, points: Point[]): Caption {
   const { model, quantity, note } = state._source;
-  const byLayer = state.color === "layer";
   const stack = stackOf(state);
   return caption(FIGURE, {
     model,
     quantity,
     head: headNames(headsOf(selectedOf(state, points)), { most: NAMED, labels: state.labels }),
-    scale: byLayer
-      ? "numbers and colours: layers, small numbers: heads, from 0"
-      : "colours and shapes: behaviours, numbers: layer·head",
+    scale: groupsOf(state).length
+      ? "colours and shapes: behaviours, numbers: layer·head"
+      : "numbers and colours: layers, small numbers: heads, from 0",
     notes: [stack && `stack: ${stack}`, counted(points.length, "head"), note],
   });
 }
@@ -281,10 +283,11 @@ export function tableOf(state: MapState, points: Point[]): Table {
     headNames([head], state),
   ]);
   const layers = state._heads?.positions.shape[0] ?? 0;
-  const byLayer = state.color === "layer";
+  const behaviours = groupsOf(state).map(({ name }) => name);
+  const byLayer = !behaviours.length;
   const groups = byLayer
     ? Array.from({ length: layers }, (_, layer) => `layer ${layer}`)
-    : (state._heads?.groups ?? []).map(({ name }) => name);
+    : behaviours;
   for (const [i, name] of groups.entries()) {
     const heads = headsOf(points.filter(({ head, group }) => (byLayer ? head[0] : group) === i));
     rows.push([

@@ -12,7 +12,6 @@ export interface PlacedHeads {
 }
 
 export interface MapState extends HeadsState {
-  color: "layer" | "behaviour";
   _heads: PlacedHeads | null;
   /** `quantity`: what the places stand for; `note`: how they were made. */
   _source: { model: string; quantity: string; note: string };

@@ -4,7 +4,6 @@ import { createRef, ref } from "lit-html/directives/ref.js";
 import { captionText } from "../shared/caption.js";
 import { clamp } from "../shared/clamp.js";
 import { elementIds } from "../shared/element_ids.js";
-import { withControls } from "../shared/figure_controls.js";
 import { commonKey } from "../shared/key_list.js";
 import { announcer } from "../shared/live_region.js";
 import { type Look, mount } from "../shared/mount.js";
@@ -30,7 +29,7 @@ import {
 } from "./scene.js";
 import type { MapState } from "./state.js";
 
-const WATCHED: (keyof MapState)[] = ["selected", "layer", "labels", "color", "_heads", "_source"];
+const WATCHED: (keyof MapState)[] = ["selected", "layer", "labels", "_heads", "_source"];
 
 /**
  * The selection after heads were chosen together: these heads alone, or added to the selection. A
@@ -50,10 +49,7 @@ function chosenTogether(before: Head[], heads: Head[], add: boolean): Head[] {
 
 function render(context: RenderContext<MapState>): void {
   const { model, signal } = context;
-  const mounted = withControls(
-    mount(context, "head-map", WATCHED, { update, view, paint, keys }),
-    context.signal,
-  );
+  const mounted = mount(context, "head-map", WATCHED, { update, view, paint, keys });
   const { inner, schedule } = mounted;
   const idOf = elementIds();
   const aside = mapAside(context, mounted, chooseGroup);

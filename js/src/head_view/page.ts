@@ -67,7 +67,6 @@ const FIXED = [
   "unit",
   "quantity",
   "sentences",
-  "renormalise",
   "arrangement",
   "of",
 ] as const;

@@ -106,7 +106,6 @@ const BLOCKS: Partial<ViewState> = {
   tokens: [],
   sentences: "all",
   window: null,
-  renormalise: false,
 };
 
 /** The values among all tokens; what the map shown now masks, all of its layers do. */

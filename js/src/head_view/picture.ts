@@ -1,5 +1,4 @@
 import { ALL_HIDDEN, caption, NO_HEAD } from "../shared/caption.js";
-import { clamp } from "../shared/clamp.js";
 import { shortName, wholeName } from "../shared/head_names.js";
 import { LABEL_SIZE, labelFont, tableRuler } from "../shared/labels.js";
 import type { Pen } from "../shared/pen.js";
@@ -12,8 +11,8 @@ import { barOf, differenceBarOf } from "./colour_bars.js";
 import { linesRange } from "./lines/lines_focus.js";
 import { HEADING, type LinesLayout, scrollToMiddle } from "./lines/lines_layout.js";
 import {
+  allLines,
   arrangeLines,
-  chooseLines,
   FADED,
   focusedLines,
   linesNotes,
@@ -21,8 +20,6 @@ import {
   paintHeadings,
   paintOverLines,
 } from "./lines/lines_paint.js";
-import { rowsLayout } from "./lines/rows_layout.js";
-import { paintOverRows, paintRowsLines } from "./lines/rows_paint.js";
 import { paintMatrixLabels } from "./matrix/matrix_labels.js";
 import type { MatrixLayout } from "./matrix/matrix_layout.js";
 import { arrangeMatrix, matrixNotes, paintMatrix } from "./matrix/matrix_paint.js";
@@ -32,7 +29,6 @@ import { placesLine, placesNotes, placesSaid, placesTable } from "./places/place
 import {
   ASIDE,
   drawnState,
-  isInRows,
   lastLock,
   leads,
   roomFor,
@@ -238,7 +234,6 @@ function drawHeads(sheet: Sheet, scene: Scene): string[] {
   let drawing: Drawing;
   if (scene.places) drawing = placesDrawing(scene);
   else if (several?.arrangement === "beside") drawing = besideDrawing(sheet, scene);
-  else if (isInRows(state, scene.map, several)) drawing = rowsDrawing(sheet, scene);
   else if (state.mode === "matrix") drawing = matrixDrawing(scene, arrangeMatrix(scene));
   else
     drawing = linesDrawing(
@@ -260,10 +255,10 @@ function sight(scene: Scene, arrange: (top: number, whole: boolean) => LinesLayo
 }
 
 function linesDrawing(sheet: Sheet, scene: Scene, at: LinesLayout): Drawing {
-  const chosen = chooseLines(scene, at);
-  const focused = focusedLines(scene, at, chosen);
+  const all = allLines(scene, at);
+  const focused = focusedLines(scene, at);
   const lines = (pen: Pen) => {
-    paintAllLines(pen, at, chosen.all, scene, focused ? FADED : 1);
+    paintAllLines(pen, at, all, scene, focused ? FADED : 1);
     paintOverLines(pen, at, focused, scene);
   };
   const paint = (pen: Pen) => {
@@ -277,37 +272,8 @@ function linesDrawing(sheet: Sheet, scene: Scene, at: LinesLayout): Drawing {
     width: at.width,
     height: HEADING + at.height,
     paint,
-    notes: linesNotes(at, chosen.all, scene),
+    notes: linesNotes(at, all, scene),
   };
-}
-
-/** Two rows of tokens; of a text that is too long for the picture, the part with the last lock. */
-function rowsDrawing(sheet: Sheet, scene: Scene): Drawing {
-  const at = rowsLayout(scene);
-  const columns = arrangeLines(scene, 0, true);
-  const chosen = chooseLines(scene, columns);
-  const focused = focusedLines(scene, columns, chosen);
-  const width = Math.min(at.width, Math.max(120, scene.room));
-  const { query, key } = lastLock(scene);
-  const middle = at.middles[query === undefined ? "key" : "query"][query ?? key ?? 0] ?? 0;
-  const start = at.rightToLeft ? at.width - width : 0;
-  const wanted = query === undefined && key === undefined ? start : middle - width / 2;
-  const left = Math.round(clamp(wanted, 0, at.width - width));
-  const inSight = at.middles.key.flatMap((x, i) => (x >= left && x <= left + width ? [i] : []));
-  const lines = (pen: Pen) => {
-    pen.translate(-left, 0);
-    paintRowsLines(pen, at, chosen.all, scene, focused ? FADED : 1);
-    paintOverRows(pen, at, focused, scene);
-  };
-  const count = at.middles.key.length;
-  const cut =
-    width < at.width
-      ? `tokens ${inSight[0] ?? 0} to ${inSight.at(-1) ?? 0} of ${count} in sight, with their lines`
-      : "";
-  const paint = (pen: Pen) =>
-    cut ? sheet.pen.clipped(width, at.height, () => lines(pen)) : lines(pen);
-  const notes = [...linesNotes(columns, chosen.all, scene), cut].filter(Boolean);
-  return { width, height: at.height, paint, notes };
 }
 
 function placesDrawing(scene: Scene): Drawing {

@@ -132,7 +132,6 @@ export const writtenFrom = ({ prompt = 0 }: Axis, shown: number[]): number =>
 export const choices = (of: ViewState) => [
   of.hidden.join(),
   of.sentences,
-  of.renormalise,
   of.scale,
   JSON.stringify(of.disabled),
 ];
@@ -145,29 +144,15 @@ export const isZoomable = ({ mode }: Pick<ViewState, "mode">, map: VisibleMap): 
   mode === "matrix" || (mode === "lines" && map.tiles !== undefined);
 
 /**
- * Whether tokens are drawn in rows: lines of whole maps that are not side by side. Other lines stay
- * between columns.
- */
-export const isInRows = (
-  { mode, token_layout }: Pick<ViewState, "mode" | "token_layout">,
-  map: VisibleMap,
-  several?: Several,
-): boolean =>
-  mode === "lines" &&
-  token_layout === "horizontal" &&
-  map.tiles === undefined &&
-  several?.arrangement !== "beside";
-
-/**
  * A state as it is drawn: on pictures no token is hidden, because special tokens stand beside the
  * picture.
  */
 export const drawnState = (state: ViewState): ViewState =>
-  state.mode === "places" ? { ...state, hidden: [], renormalise: false } : state;
+  state.mode === "places" ? { ...state, hidden: [] } : state;
 
 /** The part of the map that is shown, by what is hidden and filtered. */
 export function visibleOf(state: ViewState, shown: Shown): VisibleMap {
-  const { hidden, sentences, renormalise, scale, disabled } = state;
+  const { hidden, sentences, scale, disabled } = state;
   const { several, quantity } = shown;
   const isTwo = several?.names !== undefined;
   const heads = several?.heads ?? [shown.head];
@@ -182,17 +167,7 @@ export function visibleOf(state: ViewState, shown: Shown): VisibleMap {
     return several ? togetherMap(several, members) : (members[0] as VisibleMap);
   }
   const visible = (values: Float32Array, place = 0) =>
-    inked(
-      visibleMap(values, shown.axes, {
-        hidden,
-        sentences,
-        // Shares of one are a property of weights: other quantities stay as they were measured.
-        renormalise: renormalise && quantity === "weights",
-        scale,
-        quantity,
-      }),
-      place,
-    );
+    inked(visibleMap(values, shown.axes, { hidden, sentences, scale, quantity }), place);
   return several ? severalMap(several, visible) : visible(shown.values);
 }
 

@@ -9,7 +9,6 @@ import {
   choices,
   drawnState,
   type Figure,
-  isInRows,
   isZoomable,
   roomFor,
   type Scene,
@@ -80,10 +79,7 @@ export class ShownView {
 
   kind(mode = this.scene?.state.mode ?? this.model.get("mode")): keyof typeof this.figures {
     if (mode === "places") return mode;
-    if (this.shown?.several?.arrangement === "beside") return "beside";
-    const token_layout = this.model.get("token_layout");
-    const inRows = this.map && isInRows({ mode, token_layout }, this.map, this.shown?.several);
-    return inRows ? "rows" : mode;
+    return this.shown?.several?.arrangement === "beside" ? "beside" : mode;
   }
 
   get figure(): Figure {

@@ -20,12 +20,9 @@ export interface Steps {
 /** The traits of `HeadView`. */
 export interface ViewState extends SharedState {
   mode: "lines" | "matrix" | "places";
-  top_mass: number;
-  renormalise: boolean;
   sentences: Sentences;
   token_size: TokenSize;
   /** Tokens of lines in two columns, or in two rows. */
-  token_layout: "vertical" | "horizontal";
   /**
    * The part of a matrix that is in sight, [query from, query to, key from, key to) on the full
    * axes; null shows all.
@@ -75,12 +72,9 @@ export const WATCHED: (keyof ViewState)[] = [
   "disabled",
   "labels",
   "mode",
-  "top_mass",
-  "renormalise",
   "sentences",
   "_highlighted",
   "token_size",
-  "token_layout",
   "window",
   "_map",
   "_axes",

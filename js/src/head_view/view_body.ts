@@ -7,7 +7,6 @@ import type { Head } from "../shared/types.js";
 import { barOf, differenceBarOf } from "./colour_bars.js";
 import { linesFigure } from "./lines/lines_figure.js";
 import type { LineRange } from "./lines/lines_focus.js";
-import { rowsFigure } from "./lines/rows_figure.js";
 import { matrixFigure } from "./matrix/matrix_figure.js";
 import { placesFigure } from "./places/places_figure.js";
 import { ASIDE, type Scene } from "./scene.js";
@@ -58,7 +57,6 @@ export function viewFigures(
   const apart = document.createDocumentFragment();
   const figures = {
     lines: linesFigure(apart),
-    rows: rowsFigure(apart),
     matrix: matrixFigure(apart),
     places: placesFigure(apart),
     beside: besideFigure(apart, signal, onlyThis),

@@ -19,15 +19,7 @@ const ARRANGEMENT_NAMES: Record<Arrangement, string> = {
   beside: "side by side",
   overlay: "overlaid",
 };
-const LAYOUTS: ViewState["token_layout"][] = ["vertical", "horizontal"];
 const SENTENCES: ViewState["sentences"][] = ["all", "aa", "ab", "ba", "bb"];
-
-/** The map that the controls are for. */
-export interface Controlled {
-  axes: Axes;
-  /** Whether any key of the map is left out. */
-  leavesOut: boolean;
-}
 
 /**
  * The ways that a figure can be drawn in: places need a picture or a sound, which a page without a
@@ -52,12 +44,11 @@ export const modeControl = (
     change: setMode,
   });
 
-/** The other controls of the figure. */
-export function viewControls(model: Model<ViewState>, { axes, leavesOut }: Controlled): Control[] {
+/** The other controls of the figure, whose map has these axes. */
+export function viewControls(model: Model<ViewState>, axes: Axes): Control[] {
   const pair = twoSentences(axes);
   const present = hideable(axes);
   const isTwo = model.get("_compared").length > 0;
-  const percent = Math.round(100 * model.get("top_mass"));
   return [
     choice<ViewState["sentences"]>({
       name: "from → to",
@@ -100,38 +91,5 @@ export function viewControls(model: Model<ViewState>, { axes, leavesOut }: Contr
       hidden: isTwo || model.get("arrangement") === "one",
     },
     ...drawnControls(model, { window: null }),
-    choice<ViewState["token_layout"]>({
-      name: "tokens in",
-      place: "menu",
-      values: model.get("mode") === "lines" ? LAYOUTS : [],
-      value: model.get("token_layout"),
-      change: (token_layout) => save(model, { token_layout }),
-      print: (value) => (value === "vertical" ? "columns" : "rows"),
-    }),
-    {
-      kind: "range",
-      name: "top mass",
-      place: "menu",
-      hint: "Draw the strongest lines of each token that have this share of its attention.",
-      max: 100,
-      value: percent,
-      text: `${percent}\u00a0%`,
-      change: (value) => save(model, { top_mass: value / 100 }),
-      hidden: model.get("mode") !== "lines",
-    },
-    {
-      kind: "tick",
-      name: "renormalise",
-      place: "menu",
-      label: "renormalise rows",
-      hint: "Divide the weights of each query by their sum over the keys that are shown.",
-      value: model.get("renormalise"),
-      change: (renormalise) => save(model, { renormalise }),
-      hidden:
-        model.get("quantity") !== "weights" ||
-        model.get("mode") === "places" ||
-        (present.size === 0 && !pair),
-      disabled: !leavesOut,
-    },
   ];
 }

@@ -2,8 +2,7 @@ import { commonKey } from "../shared/key_list.js";
 import { save } from "../shared/snapshot.js";
 import { isWhole } from "../shared/window.js";
 import { partByKey } from "./gestures.js";
-import { readsRightToLeft } from "./lines/rows_layout.js";
-import { isInRows, type Scene } from "./scene.js";
+import type { Scene } from "./scene.js";
 import { nextArrangement } from "./several/several.js";
 import type { ShownView } from "./shown_view.js";
 import { sourceOf } from "./source/source_of.js";
@@ -34,19 +33,6 @@ interface Commands {
 const takesLetters = (target: EventTarget | null) =>
   target instanceof HTMLSelectElement ||
   (target instanceof HTMLInputElement && target.type === "search");
-
-/** The key that does between columns what a key does between rows of tokens. */
-function turnedKey(key: string, rightToLeft: boolean): string {
-  const before = rightToLeft ? "ArrowRight" : "ArrowLeft";
-  const after = rightToLeft ? "ArrowLeft" : "ArrowRight";
-  const turned: Record<string, string> = {
-    ArrowUp: "ArrowLeft",
-    ArrowDown: "ArrowRight",
-    [before]: "ArrowUp",
-    [after]: "ArrowDown",
-  };
-  return turned[key] ?? key;
-}
 
 /** The keys of a view; the function returns whether a key was one of them. */
 export function viewKeyboard(view: ShownView, locks: ViewLocks, commands: Commands) {
@@ -86,10 +72,9 @@ export function viewKeyboard(view: ShownView, locks: ViewLocks, commands: Comman
   }
 
   /** Where a key moves the cursor; of blocks from block to block. */
-  function targetOf(pressed: string, { map, part, state, ...scene }: Scene): Target | undefined {
-    const inRows = isInRows(state, map, scene.several);
-    const key = inRows ? turnedKey(pressed, readsRightToLeft(scene.axes.key)) : pressed;
-    const at = view.known({ map, part, state, ...scene }, view.active);
+  function targetOf(key: string, scene: Scene): Target | undefined {
+    const { map, part, state } = scene;
+    const at = view.known(scene, view.active);
     const { rows, cols } = sizeOf(map);
     const isMatrix = state.mode === "matrix";
     const step = isMatrix && map.tiles ? (sourceOf(map).cells(part).at(-1)?.step ?? 1) : 1;

@@ -85,7 +85,7 @@ export function shownHeads(state: ViewState, head: Head, last: Shown | null) {
 /** Parts of the maps of a long input; `last` while those that are there are of other choices. */
 function shownTiled(state: ViewState, head: Head, last: Shown | null) {
   const { _long: long, _tile: tile, _row: row, _axes: axes, _highlighted: highlighted } = state;
-  const { quantity, unit, arrangement, sentences, renormalise } = state;
+  const { quantity, unit, arrangement, sentences } = state;
   const before = { shown: last, busy: true };
   if (!long || !("values" in long) || axes?.stack !== long.stack || axes.unit !== long.unit)
     return before;
@@ -93,8 +93,7 @@ function shownTiled(state: ViewState, head: Head, last: Shown | null) {
     long.quantity === quantity &&
     long.unit === unit &&
     String(long.hidden) === String(state.hidden) &&
-    long.sentences === sentences &&
-    long.renormalise === renormalise;
+    long.sentences === sentences;
   const together = isTogether(state);
   const several = together ? severalTiled(state, long) : undefined;
   const isThere = together

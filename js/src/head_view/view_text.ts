@@ -36,10 +36,9 @@ import { lengthOf } from "./aside/tiled_text.js";
 import { isMany, listName, printerOf, tokenName } from "./aside/token_name.js";
 import type { LineRange } from "./lines/lines_focus.js";
 import { columnsScroll } from "./lines/lines_layout.js";
-import { rowsLayout } from "./lines/rows_layout.js";
 import { evenOf } from "./places/places_text.js";
 import { shownRow } from "./places/shown_row.js";
-import { isInRows, leads, type Scene } from "./scene.js";
+import { leads, type Scene } from "./scene.js";
 import { namesOf } from "./several/head_list_text.js";
 import { differenceScale } from "./several/two_maps.js";
 import type { Pair } from "./source/map_source.js";
@@ -135,11 +134,7 @@ export function captionOf(
       shown.peek ?? "",
       stepNote(state),
       together ? "" : keyGroup(stack, head),
-      rowsNote(state, map, together),
       map.off && !together ? offNote(headName(head, state._stacks)) : "",
-      state.mode === "lines" && state.top_mass < 1
-        ? `lines that make up ${percentOf(state.top_mass, 1)} of each row`
-        : "",
       hidden.length
         ? `hidden: ${hidden.join(" ")}${shown.peek || map.off ? "" : ` (${share} of the ${whole})`}`
         : "",
@@ -150,7 +145,6 @@ export function captionOf(
               ? ""
               : ` (${percentOf(map.filteredShare, 100)} of the ${whole} goes to the other sentence)`
           }`,
-      map.renormalised ? "rows renormalised" : "",
       quantity === "weights" && low < (exact ? FULL_SUM : FULL_SUM_ROUNDED)
         ? `rows sum to ${low.toFixed(2)}–${high.toFixed(2)} (attention sinks)`
         : "",
@@ -162,14 +156,6 @@ export function captionOf(
       source.note,
     ],
   });
-}
-
-/** Why tokens stand in columns, where rows were chosen. */
-function rowsNote(state: ViewState, map: VisibleMap, several: Shown["several"]): string {
-  if (state.mode !== "lines" || state.token_layout !== "horizontal") return "";
-  if (isInRows(state, map, several)) return "";
-  const which = map.tiles ? "a long input" : "heads side by side";
-  return `tokens in columns: ${which} has no horizontal layout`.replace("side has", "side have");
 }
 
 /** The values under the bar of colours or of thickness, and what stands beside it. */
@@ -239,7 +225,6 @@ export interface Listed {
 export function standsBeside(scene: Scene): boolean {
   const { state, map, size, slim, several } = scene;
   if (state.mode !== "lines" || map.tiles || several) return false;
-  if (isInRows(state, map, several)) return rowsLayout(scene).upright;
   return !slim && !columnsScroll(Math.max(map.rows.length, map.cols.length), size);
 }
 

@@ -10,7 +10,7 @@ import { fresh } from "../shared/pen.js";
 import { releasing } from "../shared/release.js";
 import { shownHead, stepTo } from "../shared/selection.js";
 import { snapshot } from "../shared/snapshot.js";
-import { type Head, headName, type Model, type RenderContext } from "../shared/types.js";
+import { type Axes, type Head, headName, type Model, type RenderContext } from "../shared/types.js";
 import { findForm } from "./aside/find_form.js";
 import { MINIMAP, paintMinimap } from "./aside/minimap.js";
 import { curveSize, paintCurve } from "./aside/row_curve.js";
@@ -26,7 +26,7 @@ import { ShownView } from "./shown_view.js";
 import type { VisibleMap } from "./source/visible_map.js";
 import { type ViewState, WATCHED } from "./state.js";
 import { viewBody, viewFigures } from "./view_body.js";
-import { type Controlled, modesOf, viewControls } from "./view_controls.js";
+import { modesOf, viewControls } from "./view_controls.js";
 import { KEYS } from "./view_cursor.js";
 import { headOf, setMode } from "./view_head.js";
 import { viewKeyboard } from "./view_keyboard.js";
@@ -51,12 +51,9 @@ const nameOf = (of: Shown, map: VisibleMap, state: ViewState) =>
 const spokenName = (scene: Scene, name: string) =>
   scene.places ? `${name.replace(/; strongest: .*$/s, "")}. ${placesLine(scene)}. ${HELP}` : name;
 
-/** What the controls are about; undefined before the kernel has answered. */
-function controlledBy({ shown, map }: ShownView, { _axes }: ViewState): Controlled | undefined {
-  if (shown && map)
-    return { axes: shown.axes, leavesOut: map.cols.length < shown.axes.key.text.length };
-  return _axes?.query ? { axes: _axes, leavesOut: false } : undefined;
-}
+/** The axes that the controls are about; undefined before the kernel has answered. */
+const controlledAxes = ({ shown }: ShownView, { _axes }: ViewState): Axes | undefined =>
+  shown?.axes ?? (_axes?.query ? _axes : undefined);
 
 /** Step the shown head through the layers of its stack. */
 function stepLayers(model: Model<ViewState>, view: ShownView, by: number): void {
@@ -133,7 +130,7 @@ function render(context: RenderContext<ViewState>): void {
     },
   });
   let name = "";
-  let controlled: Controlled | undefined;
+  let controlled: Axes | undefined;
 
   onPeek(
     signal,
@@ -153,7 +150,7 @@ function render(context: RenderContext<ViewState>): void {
     const followed = view.follow(state, look);
     words.follow(state, followed, look);
     if (!followed.head) return;
-    controlled = controlledBy(view, state) ?? controlled;
+    controlled = controlledAxes(view, state) ?? controlled;
     view.showFigure();
     if (view.scene) view.figure.element.setAttribute("aria-label", spokenName(view.scene, name));
   }

@@ -1,7 +1,6 @@
 import { type Caption, caption, headNames, type Table } from "../shared/caption.js";
 import type { Cell } from "../shared/cells.js";
 import { inLine } from "../shared/in_line.js";
-import { inQuotes } from "../shared/labels.js";
 import { counted, percent, percentOf, printP, signed } from "../shared/numbers.js";
 import { ALL, DIRECTIONS, type Direction, POOLED } from "../shared/relation_types.js";
 import { type Head, headName } from "../shared/types.js";
@@ -9,7 +8,7 @@ import { asFloat32, asInt32 } from "../shared/wire.js";
 import type { Column, RelationNumbers, TableState } from "./state.js";
 
 export const FIGURE = "Best head of each relation";
-export const NOTHING = "No relation is left: search for less, or ask for fewer words.";
+export const NOTHING = "No relation is left: ask for fewer words.";
 export const LEGEND = "accuracy % · dot: better than the offset, corrected p ≤ 0.05";
 /** Rows of the accessible table. */
 const MOST_ROWS = 20;
@@ -111,19 +110,13 @@ export function decodeRelations(table: RelationNumbers): Decoded {
 const keyOf = ({ head, ...row }: Row, column: Column): number | string =>
   column === "head" ? head[0] * 1e4 + head[1] : row[column];
 
-type Wish = Pick<TableState, "min_count" | "significant" | "search" | "sort" | "descending">;
+type Wish = Pick<TableState, "min_count" | "sort" | "descending">;
 
 /** The rows to show, in their order. */
 export function chosenRows(rows: Row[], wish: Wish): Row[] {
-  const wanted = wish.search.toLocaleLowerCase();
   const way = wish.descending ? -1 : 1;
   return rows
-    .filter(
-      ({ relation, n, p }) =>
-        n >= wish.min_count &&
-        (!wish.significant || p <= LEVEL) &&
-        relation.toLocaleLowerCase().includes(wanted),
-    )
+    .filter(({ n }) => n >= wish.min_count)
     .sort((a, b) => {
       // Gains that can be chance do not stand among the best.
       const certain = Number(b.p <= LEVEL) - Number(a.p <= LEVEL);
@@ -249,12 +242,10 @@ function eachOnce(rows: Row[], chosen: Row | undefined): Row[] {
   return left.length ? left : rows;
 }
 
-function wishes({ search, min_count, significant, sort, descending }: TableState): string[] {
+function wishes({ min_count, sort, descending }: TableState): string[] {
   const [down, up] = ORDERS[sort] ?? ["largest first", "smallest first"];
   return [
     min_count > 1 ? `at least ${min_count.toLocaleString("en")} words` : "",
-    significant ? "only better than the offset" : "",
-    search ? `search: ${inQuotes(search)}` : "",
     `by ${SORTED[sort] ?? sort}, ${descending ? down : up}` +
       (sort === "gain" && descending ? ", significant gains first" : ""),
   ];

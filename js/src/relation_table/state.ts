@@ -31,8 +31,6 @@ export type Column = "relation" | "n" | "head" | "direction" | "accuracy" | "bas
 
 export interface TableState extends RelationsState {
   min_count: number;
-  significant: boolean;
-  search: string;
   sort: Column;
   descending: boolean;
   /** Rows of a picture at most. */

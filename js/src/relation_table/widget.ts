@@ -1,8 +1,7 @@
 import { html, nothing } from "lit-html";
-import { live } from "lit-html/directives/live.js";
 import { captionText } from "../shared/caption.js";
 import type { Cell } from "../shared/cells.js";
-import { type Control, choice, controlView } from "../shared/controls.js";
+import { choice, controlView } from "../shared/controls.js";
 import { withControls } from "../shared/figure_controls.js";
 import { commonKey, keyList } from "../shared/key_list.js";
 import { announcer } from "../shared/live_region.js";
@@ -35,8 +34,6 @@ const WATCHED: (keyof TableState)[] = [
   "relation",
   "direction",
   "min_count",
-  "significant",
-  "search",
   "sort",
   "descending",
   "_numbers",
@@ -55,10 +52,8 @@ const KEYS = [
 ] as const;
 type Selection = Pick<TableState, "relation" | "direction" | "selected">;
 
-/** The fields that choose rows while the reader types. */
-function relationFields(model: Model<TableState>) {
-  const search = ({ currentTarget }: Event) =>
-    save(model, { search: (currentTarget as HTMLInputElement).value });
+/** The field that chooses rows while the reader types. */
+function countField(model: Model<TableState>) {
   function count({ currentTarget }: Event): void {
     const min_count = (currentTarget as HTMLInputElement).valueAsNumber;
     if (Number.isInteger(min_count) && min_count >= 1) save(model, { min_count });
@@ -66,22 +61,10 @@ function relationFields(model: Model<TableState>) {
   const blur = ({ currentTarget }: Event) => {
     (currentTarget as HTMLInputElement).value = String(model.get("min_count"));
   };
-  return html`<label>search <input type="search" placeholder="relation" autocomplete="off"
-      spellcheck="false" .value=${live(model.get("search"))} @input=${search}></label>
-    <label>at least <input type="number" min="1" step="1" .value=${String(model.get("min_count"))}
+  const value = String(model.get("min_count"));
+  return html`<label>at least <input type="number" min="1" step="1" .value=${value}
       @input=${count} @blur=${blur}> words</label>`;
 }
-
-/** The other controls that choose rows. */
-const relationControls = (model: Model<TableState>): Control[] => [
-  {
-    kind: "tick",
-    name: "only better than the offset",
-    place: "bar",
-    value: model.get("significant"),
-    change: (significant) => save(model, { significant }),
-  },
-];
 
 function render(context: RenderContext<TableState>): void {
   const { model, signal } = context;
@@ -143,10 +126,8 @@ function render(context: RenderContext<TableState>): void {
   function view(look: Look): unknown {
     if (!scene || !layout) return nothing;
     const said = captionText(captionOf(scene, layout.table.bar > 0));
-    const controls = mounted.own(relationControls(model));
     const direction = mounted.own([directionControl()], "direction");
-    return html`<div class="attnw-controls">${relationFields(model)}
-        ${mounted.bar(controls)}${keys.button()}</div>
+    return html`<div class="attnw-controls">${countField(model)}${keys.button()}</div>
       <div class=${`attnw-rel-body${layout.aside > 0 ? " attnw-rel-wide" : ""}`}>
         <div class="attnw-rel-left">${list.view(scene, layout.table, look)}</div>
         <div class="attnw-rel-aside">

@@ -95,7 +95,7 @@ function wholeInSight(count: number, pitch: number, start: number, room: number)
 export const hasText = ({ band }: GridLayout) => band > BAR + 1;
 
 /** Distances from one cell to the next, across and down. */
-export const pitches = ({ cell, gap, band }: GridLayout): [number, number] => [
+const pitches = ({ cell, gap, band }: GridLayout): [number, number] => [
   cell + gap,
   cell + band + gap,
 ];

@@ -66,15 +66,3 @@ function paintTicks(pen: Pen, theme: Theme, places: number[], height: number): v
   }
   pen.globalAlpha = 1;
 }
-
-/**
- * The percentile of a value: the share of smaller values in per cent, counting ties by half; NaN
- * for a single value.
- */
-export function percentile(values: Float32Array, index: number): number {
-  const shown = values[index] ?? 0;
-  let below = 0;
-  for (const [i, value] of values.entries())
-    if (i !== index) below += value < shown ? 1 : value === shown ? 0.5 : 0;
-  return (100 * below) / (values.length - 1);
-}

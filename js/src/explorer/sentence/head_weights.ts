@@ -42,13 +42,13 @@ function mapOf({ _map: map, _maps: maps, _axes: axes, unit, quantity }: ViewStat
 /** The row of a locked query, which the grid has of every head. */
 function rowOfGrid({ grid, view }: Sources, head: Head) {
   const rows = grid?._rows;
-  if (!rows || rows.stack !== head[2] || rows.unit !== view.unit || rows.quantity !== view.quantity)
-    return undefined;
+  if (rows?.side !== "query" || rows.stack !== head[2]) return undefined;
+  if (rows.unit !== view.unit || rows.quantity !== view.quantity) return undefined;
   const [layers = 0, heads = 0, keys = 0] = rows.values.shape;
   if (head[0] >= layers || head[1] >= heads || keys !== view._axes.key.text.length)
     return undefined;
   const at = head[0] * heads + head[1];
-  return { query: rows.query, values: asFloat32(rows.values).subarray(at * keys, (at + 1) * keys) };
+  return { query: rows.of, values: asFloat32(rows.values).subarray(at * keys, (at + 1) * keys) };
 }
 
 /** Which keys a query sees, from a head of the same stack: a thumbnail does not say it. */

@@ -39,7 +39,6 @@ export function looksOf(
   weights: HeadWeights,
   query: number,
   hidden: readonly string[],
-  renormalise = false,
 ): Looks | undefined {
   const known = weights.row(query);
   if (!known) return undefined;
@@ -54,10 +53,8 @@ export function looksOf(
     if (isHidden(i)) rest += weight;
     else shown += weight;
   }
-  const divisor = renormalise && shown > 0 ? shown : 1;
-  const row = divisor === 1 ? known : known.map((weight) => weight / divisor);
   const seen: Look[] = [];
-  for (const [i, weight] of row.entries())
+  for (const [i, weight] of known.entries())
     if (!Number.isNaN(weight) && !isHidden(i)) seen.push({ key: i, weight });
   seen.sort((a, b) => b.weight - a.weight || a.key - b.key);
   // Weights sum to 1: what is not seen rests on the hidden keys.
@@ -65,10 +62,10 @@ export function looksOf(
   const resting = weights.hasHidden(query) ? rest : hides ? 1 - shown : 0;
   return {
     query,
-    row,
+    row: known,
     even: 1 / Math.max(1, count),
     seen,
-    resting: divisor === 1 ? Math.max(0, resting) : 0,
+    resting: Math.max(0, resting),
   };
 }
 

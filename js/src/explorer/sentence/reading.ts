@@ -193,10 +193,7 @@ export function readingOf(screen: Screen): Reading | undefined {
     to: inside(to, "key"),
     isLocked,
     weights,
-    looks:
-      weights && query !== undefined
-        ? looksOf(weights, query, view.hidden, view.renormalise && view.quantity === "weights")
-        : undefined,
+    looks: weights && query !== undefined ? looksOf(weights, query, view.hidden) : undefined,
     compared,
   };
 }

@@ -20,65 +20,11 @@ export interface Span {
 /** More lines in sight than this cannot be told apart, and cost more than a frame. */
 export const MOST_LINES = 12_000;
 
-const BINS = 256;
-
-/**
- * The smallest weight in each row whose lines are drawn: no weaker than the map allows, and so that
- * the lines make up no more than `mass` of the row.
- */
-export function rowCutoffs(map: VisibleMap, mass: number): Float32Array {
-  const cutoffs = massCutoffs(map, mass);
-  return map.least
-    ? cutoffs.map((cutoff, row) => Math.max(cutoff, map.least?.[row] ?? 0))
-    : cutoffs;
-}
-
-function massCutoffs(map: VisibleMap, mass: number): Float32Array {
-  const cutoffs = new Float32Array(map.rows.length);
-  if (mass >= 1) return cutoffs;
-  if (mass <= 0) return cutoffs.fill(Number.POSITIVE_INFINITY);
-  const width = map.cols.length;
-  for (let r = 0; r < cutoffs.length; r++) {
-    const row = map.values.subarray(r * width, (r + 1) * width);
-    cutoffs[r] = cutoff(map.signed ? row.map(Math.abs) : row, mass);
-  }
-  return cutoffs;
-}
-
-/** Bins locate the wanted sum, so that the weights of a single bin need sorting. */
-function cutoff(row: Float32Array, mass: number): number {
-  let peak = 0;
-  let total = 0;
-  for (let i = 0; i < row.length; i++) {
-    const weight = row[i] || 0;
-    if (weight > peak) peak = weight;
-    total += weight;
-  }
-  if (peak === 0) return Number.POSITIVE_INFINITY;
-  // Weights are heavy-tailed: square roots spread them over the bins.
-  const binOf = (weight: number) => Math.floor((BINS - 1) * Math.sqrt(weight / peak));
-  const sums = new Float64Array(BINS);
-  for (let i = 0; i < row.length; i++) {
-    const weight = row[i] || 0;
-    const bin = binOf(weight);
-    sums[bin] = (sums[bin] ?? 0) + weight;
-  }
-  const wanted = mass * total * (1 - 1e-6);
-  let bin = BINS - 1;
-  let sum = 0;
-  while (bin > 0 && sum + (sums[bin] ?? 0) < wanted) sum += sums[bin--] ?? 0;
-  const tied = row.filter((weight) => binOf(weight || 0) === bin).sort();
-  let i = tied.length;
-  while (i > 0 && sum < wanted) sum += tied[--i] ?? 0;
-  return tied[i] ?? peak;
-}
-
 /**
  * The lines with at least one end in sight. With `focus`, only those of its tokens.
  */
 export function linesInView(
   map: VisibleMap,
-  cutoffs: Float32Array,
   view: Span,
   toLevel: (weight: number) => number,
   focus?: { query: Set<number>; key: Set<number> },
@@ -91,7 +37,7 @@ export function linesInView(
     if (size > 0 && size >= cutoff) found.add(r, c, weight);
   };
   for (let r = 0; r < map.rows.length; r++) {
-    const cutoff = cutoffs[r] ?? 0;
+    const cutoff = map.least?.[r] ?? 0;
     const inSight = r >= view.start && r < view.end;
     const [start, end] = inSight ? [0, width] : [view.start, Math.min(view.end, width)];
     if (!focus || focus.query.has(r)) for (let c = start; c < end; c++) add(r, c, cutoff);

@@ -12,7 +12,7 @@ import { type LinesLayout, rowCentre, rowsInSight } from "./lines_layout.js";
 export const LABEL_GAP = 8;
 const BAR_HEIGHT = 7;
 /** Smaller shares have no number beside their token. */
-export const LEAST_SHARE = 0.01;
+const LEAST_SHARE = 0.01;
 
 interface Column {
   side: Side;
@@ -26,7 +26,7 @@ interface Column {
  * Set the letters and the colour of a token: special tokens are quiet, locked ones and the active
  * one stand out, and a token without a known weight is pale.
  */
-export function styleToken(
+function styleToken(
   pen: Pen,
   { theme, font, size, locked, active, highlighted, absent }: Scene,
   token: {
@@ -126,11 +126,11 @@ function paintColumn(
 }
 
 /** Whether weights are shares on the absolute scale. */
-export const isShareOf = ({ least, maximum, signed }: VisibleMap): boolean =>
+const isShareOf = ({ least, maximum, signed }: VisibleMap): boolean =>
   least !== undefined && maximum === 1 && !signed;
 
 /** The entry of the table for a weight's bar: well within its side of the scale. */
-export const barLevel = ({ signed }: VisibleMap, weight: number) =>
+const barLevel = ({ signed }: VisibleMap, weight: number) =>
   !signed ? 170 : weight > 0 ? 212 : 44;
 
 /**
@@ -165,7 +165,7 @@ function paintPrompt(
 }
 
 /** A filled diamond at the line's end: a lock shows by shape as well as by colour. */
-export function paintLock(pen: Pen, x: number, y: number, colour: string): void {
+function paintLock(pen: Pen, x: number, y: number, colour: string): void {
   pen.fillStyle = colour;
   pen.beginPath();
   for (const [dx, dy] of [

@@ -15,9 +15,8 @@ import {
   zoomRoom,
 } from "./lines_layout.js";
 import {
+  allLines,
   arrangeLines,
-  type Chosen,
-  chooseLines,
   focusedLines,
   linesNotes,
   paintAllLines,
@@ -43,19 +42,19 @@ export function linesFigure(parent: DocumentFragment): Figure {
   overlay.style.top = `${HEADING}px`;
   let layout: LinesLayout | undefined;
   let shown: Scene | undefined;
-  let chosen: Chosen | undefined;
+  let all: Lines | undefined;
   let focused: Lines | undefined;
   let drawn: unknown[] = [];
 
-  function drawBase(scene: Scene, at: LinesLayout): Chosen {
+  function drawBase(scene: Scene, at: LinesLayout): Lines {
     // Every update has a state of its own, from which map and marks follow.
     const { state, theme, font, density } = scene;
     const places = [at.pitch.query, at.pitch.key, at.from.query, at.from.key];
     const look = [state, theme, font, density, scene.map.maximum];
     const now = [...look, at.width, at.scrollTop, at.labelWidth, ...places];
-    if (chosen && now.every((value, i) => value === drawn[i])) return chosen;
+    if (all && now.every((value, i) => value === drawn[i])) return all;
     drawn = now;
-    const listed = chooseLines(scene, at);
+    const lines = allLines(scene, at);
     stage.style.height = `${HEADING + at.fullHeight}px`;
     const scrolls = at.fullHeight > at.height;
     scroller.classList.toggle("attnw-scrolls", scrolls);
@@ -66,8 +65,8 @@ export function linesFigure(parent: DocumentFragment): Figure {
     const over = fresh(headings, at.width, HEADING);
     if (over) paintHeadings(over, at, scene);
     const context = fresh(base, at.width, at.height);
-    if (context) paintAllLines(context, at, listed.all, scene);
-    return listed;
+    if (context) paintAllLines(context, at, lines, scene);
+    return lines;
   }
 
   return {
@@ -75,10 +74,10 @@ export function linesFigure(parent: DocumentFragment): Figure {
     draw(scene) {
       shown = scene;
       layout = arrangeLines(scene, scroller.scrollTop);
-      chosen = drawBase(scene, layout);
-      focused = focusedLines(scene, layout, chosen);
+      all = drawBase(scene, layout);
+      focused = focusedLines(scene, layout);
       // Words in place of lines stay legible.
-      base.classList.toggle("attnw-faded", focused !== undefined && chosen.all.count > 0);
+      base.classList.toggle("attnw-faded", focused !== undefined && all.count > 0);
       const context = fresh(overlay, layout.width, layout.height);
       if (context) paintOverLines(context, layout, focused, scene);
       const { x0, x1, rows, cols, scrollTop } = layout;
@@ -95,9 +94,10 @@ export function linesFigure(parent: DocumentFragment): Figure {
       });
     },
     hit(clientX, clientY): Target {
-      if (!layout || !chosen) return {};
+      const lines = focused ?? all;
+      if (!layout || !lines) return {};
       const { left, top } = base.getBoundingClientRect();
-      return hitLines(layout, clientX - left, clientY - top, focused ?? chosen.all);
+      return hitLines(layout, clientX - left, clientY - top, lines);
     },
     reveal(target, toMiddle = false) {
       const index = target.query ?? target.key;
@@ -106,7 +106,7 @@ export function linesFigure(parent: DocumentFragment): Figure {
     },
     isCut: ({ font, ruler, size }, _, text) =>
       layout !== undefined && ruler(labelFont(font, true, size))(text) > layout.labelWidth,
-    notes: () => (layout && chosen && shown ? linesNotes(layout, chosen.all, shown) : []),
+    notes: () => (layout && all && shown ? linesNotes(layout, all, shown) : []),
     plot() {
       if (!layout?.part) return undefined;
       const { left, top } = base.getBoundingClientRect();

@@ -186,31 +186,24 @@ export function hitLines(layout: LinesLayout, x: number, y: number, lines: Lines
       ? { [side]: index }
       : {};
   }
-  const point = { from: x - layout.x0, length: layout.x1 - layout.x0, along: y };
-  return nearestLine(lines, point, (side, index) => rowCentre(layout, side, index));
+  return nearestLine(lines, layout, x, y);
 }
 
 /** Within so many pixels the strongest line is meant, else the nearest up to FAR. */
 const NEAR = 3;
 const FAR = 6;
 
-/**
- * The line that a point between the tokens means; `from` and `length` are measured from the queries
- * to the keys, `along` and the ends of the lines along the tokens.
- */
-export function nearestLine(
-  lines: Lines,
-  { from, length, along }: Record<"from" | "length" | "along", number>,
-  endOf: (side: Side, index: number) => number,
-): Target {
-  const share = alongAt(EASED, from / length);
+/** The line that a point between the tokens means. */
+function nearestLine(lines: Lines, layout: LinesLayout, x: number, y: number): Target {
+  const length = layout.x1 - layout.x0;
+  const share = alongAt(EASED, (x - layout.x0) / length);
   let best = FAR;
   let at = -1;
   for (let i = lines.count - 1; i >= 0; i--) {
-    const start = endOf("query", lines.query[i] ?? 0);
-    const end = endOf("key", lines.key[i] ?? 0);
+    const start = rowCentre(layout, "query", lines.query[i] ?? 0);
+    const end = rowCentre(layout, "key", lines.key[i] ?? 0);
     const slope = (end - start) / length;
-    const away = Math.abs(start + share * (end - start) - along) / Math.hypot(1, slope);
+    const away = Math.abs(start + share * (end - start) - y) / Math.hypot(1, slope);
     if (away < best) {
       best = away;
       at = i;

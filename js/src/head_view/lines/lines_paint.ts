@@ -12,7 +12,7 @@ import { sourceOf, weightAt } from "../source/source_of.js";
 import { isPair } from "../source/target.js";
 import type { VisibleMap } from "../source/visible_map.js";
 import { cellTable, lineTables } from "./line_tables.js";
-import { type Lines, linesInView, linesOfPairs, rowCutoffs, type Span } from "./lines_choose.js";
+import { type Lines, linesInView, linesOfPairs, type Span } from "./lines_choose.js";
 import { LABEL_GAP, paintColumns } from "./lines_columns.js";
 import { focusOf, linesRange } from "./lines_focus.js";
 import {
@@ -60,48 +60,32 @@ const OFF = "This head is off: it looks nowhere.";
 const NO_LINES = "No link is stronger than 1.5 times an even share.";
 const NO_DIFFERENCES = "No link differs by 0.1\u00a0% of the scale of A and B.";
 
-/** The lines to draw: all in sight, and those of the tokens that are locked or pointed at. */
-export interface Chosen {
-  /** Of each map that is drawn. */
-  cutoffs: Float32Array[];
-  all: Lines;
-}
-
 /** The table of one head, or of all overlaid heads. */
 const drawnMaps = (map: VisibleMap): VisibleMap[] => map.members ?? [map];
 
-function linesOf(
-  { map, state }: Scene,
-  at: LinesLayout,
-  cutoffs: Float32Array[],
-  maximum: number,
-  focus?: Positions,
-) {
+function linesOf({ map, state }: Scene, at: LinesLayout, maximum: number, focus?: Positions) {
   const toLevel = lineLevelOf(state.scale, maximum, map.signed);
   const query = rowsInSight(at, "query");
   const key = rowsInSight(at, "key");
   const sight = { start: Math.min(query.start, key.start), end: Math.max(query.end, key.end) };
   return together(
-    drawnMaps(map).map((drawnMap, i) => {
+    drawnMaps(map).map((drawnMap) => {
       const source = sourceOf(drawnMap);
-      if (!source.links)
-        return linesInView(drawnMap, cutoffs[i] ?? new Float32Array(), sight, toLevel, focus);
+      if (!source.links) return linesInView(drawnMap, sight, toLevel, focus);
       const rows = [...(focus?.query ?? [])].flatMap((query) => source.row(query)?.strongest ?? []);
       return linesOfPairs([...rows, ...source.links], drawnMap, toLevel, focus);
     }),
   );
 }
 
-export function chooseLines(scene: Scene, at: LinesLayout): Chosen {
-  const cutoffs = drawnMaps(scene.map).map((map) =>
-    map.tiles ? new Float32Array() : rowCutoffs(map, scene.state.top_mass),
-  );
-  return { cutoffs, all: linesOf(scene, at, cutoffs, scene.map.maximum) };
-}
+/** All lines in sight. */
+export const allLines = (scene: Scene, at: LinesLayout): Lines =>
+  linesOf(scene, at, scene.map.maximum);
 
-export function focusedLines(scene: Scene, at: LinesLayout, { cutoffs }: Chosen) {
+/** The lines of the tokens that are locked or pointed at; undefined without one. */
+export function focusedLines(scene: Scene, at: LinesLayout): Lines | undefined {
   const focus = focusOf(scene);
-  return focus && linesOf(scene, at, cutoffs, linesRange(scene).maximum, focus);
+  return focus && linesOf(scene, at, linesRange(scene).maximum, focus);
 }
 
 /** What lines leave out. */
@@ -143,36 +127,17 @@ export function paintHeadings(pen: Pen, at: LinesLayout, { font, theme }: Scene)
   write(pen, "to", [at.x1 + LABEL_GAP, HEADING / 2], theme.muted);
 }
 
-/** How lines run from one token to another. */
-export interface Drawn {
-  /** Where the lines lie. */
-  box: { x: number; y: number; width: number; height: number };
-  /** Whether every token is in sight. */
-  isWhole: boolean;
-  /** Add one line to the pen's path. */
-  trace(pen: Pen, query: number, key: number, curved: boolean): void;
-  /** Columns, between which lines can become pixels. */
-  columns?: LinesLayout;
-}
-
-const drawnInColumns = (at: LinesLayout): Drawn => ({
-  box: { x: at.x0, y: 0, width: at.x1 - at.x0, height: at.height },
-  isWhole: at.fullHeight <= at.height && !at.part,
-  trace: (pen, query, key, curved) => traceLine(pen, at, query, key, curved),
-  columns: at,
-});
+/** Where the lines lie. */
+const boxOf = ({ x0, x1, height }: LinesLayout) => ({ x: x0, y: 0, width: x1 - x0, height });
 
 /** All lines between two columns; where tokens are highlighted the others are pale. */
-export const paintAllLines = (
+export function paintAllLines(
   pen: Pen,
   at: LinesLayout,
   lines: Lines,
   scene: Scene,
   fade = 1,
-): void => paintLinesOn(pen, drawnInColumns(at), lines, scene, fade);
-
-/** All lines; where tokens are highlighted the others are pale. */
-export function paintLinesOn(pen: Pen, at: Drawn, lines: Lines, scene: Scene, fade = 1): void {
+): void {
   const tables = lineTables(scene);
   const some = scene.highlighted.query.size + scene.highlighted.key.size > 0;
   const base = some ? { ...tables, first: tables.faded } : tables;
@@ -182,18 +147,18 @@ export function paintLinesOn(pen: Pen, at: Drawn, lines: Lines, scene: Scene, fa
 }
 
 /** Why there are no lines: the head is off, or nothing stands out; "" where there are lines. */
-function reasonForNoLines({ isWhole }: Drawn, lines: Lines, { map, state }: Scene): string {
+function reasonForNoLines(at: LinesLayout, lines: Lines, map: Scene["map"]): string {
   if (map.off) return OFF;
-  if (lines.count > 0 || !map.least || state.top_mass < 1 || !isWhole) return "";
+  const isWholeInSight = at.fullHeight <= at.height && !at.part;
+  if (lines.count > 0 || !map.least || !isWholeInSight) return "";
   return map.signed ? NO_DIFFERENCES : NO_LINES;
 }
 
 /** Words in place of lines. A strike from token to token would look like a line. */
-function paintNoLines(pen: Pen, at: Drawn, lines: Lines, scene: Scene) {
-  const text = reasonForNoLines(at, lines, scene);
+function paintNoLines(pen: Pen, at: LinesLayout, lines: Lines, { map, theme, font }: Scene) {
+  const text = reasonForNoLines(at, lines, map);
   if (!text) return;
-  const { theme, font } = scene;
-  const { x, y, width, height } = at.box;
+  const { x, y, width, height } = boxOf(at);
   pen.font = labelFont(font, false, AXIS_LABEL_SIZE);
   const words = wrapped(text, width - 16, (part) => pen.measureText(part).width);
   const line = AXIS_LABEL_SIZE + 4;
@@ -213,13 +178,13 @@ export function paintOverLines(
   focused: Lines | undefined,
   scene: Scene,
 ) {
-  paintFocused(pen, drawnInColumns(at), focused, scene);
+  paintFocused(pen, at, focused, scene);
   paintColumns(pen, at, scene, lineTables(scene).first);
   if (scene.colours) paintHeadCells(pen, at, scene, cellTable(scene));
 }
 
 /** The lines of the tokens that are locked or pointed at, and the line pointed at. */
-export function paintFocused(pen: Pen, at: Drawn, focused: Lines | undefined, scene: Scene): void {
+function paintFocused(pen: Pen, at: LinesLayout, focused: Lines | undefined, scene: Scene): void {
   const { active, theme, map, state } = scene;
   const tables = lineTables(scene);
   if (focused) paintBoth(pen, at, focused, tables, scene);
@@ -229,7 +194,7 @@ export function paintFocused(pen: Pen, at: Drawn, focused: Lines | undefined, sc
     pen.strokeStyle = theme.accent;
     pen.lineWidth = Math.max(LEAST_MARK, thickness(toLevel(weight || 0), map.signed));
     pen.beginPath();
-    at.trace(pen, active.query, active.key, true);
+    traceLine(pen, at, active.query, active.key, true);
     pen.stroke();
   }
 }
@@ -253,7 +218,7 @@ type Only = (query: number, key: number) => boolean;
  */
 function paintLines(
   pen: Pen,
-  at: Drawn,
+  at: LinesLayout,
   lines: Lines,
   table: Uint32Array,
   only: Only,
@@ -272,25 +237,24 @@ function paintLines(
     }
     last = level;
     pen.beginPath();
-    at.trace(pen, query, key, curved);
+    traceLine(pen, at, query, key, curved);
     pen.stroke();
   }
 }
 
 /** Highlighted tokens' lines in the second colour, over all others in the first. */
-function paintBoth(pen: Pen, at: Drawn, lines: Lines, tables: Tables, scene: Scene): void {
+function paintBoth(pen: Pen, at: LinesLayout, lines: Lines, tables: Tables, scene: Scene): void {
   const { highlighted, theme } = scene;
   const lit: Only = (query, key) => highlighted.query.has(query) || highlighted.key.has(key);
   const some = highlighted.query.size + highlighted.key.size > 0;
-  const { columns: layout } = at;
-  if (scene.dense && layout) {
+  if (scene.dense) {
     const curved = lines.count <= MOST_CURVES;
-    const raster = rasterLines(layout, lines, tables, theme, some ? lit : undefined, {
+    const raster = rasterLines(at, lines, tables, theme, some ? lit : undefined, {
       curved,
       density: scene.density,
       signed: scene.map.signed ?? false,
     });
-    paintRaster(pen, raster, layout.x0, 0, layout.x1 - layout.x0, layout.height);
+    paintRaster(pen, raster, at.x0, 0, at.x1 - at.x0, at.height);
     return;
   }
   const { signed } = scene.map;

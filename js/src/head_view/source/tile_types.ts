@@ -24,7 +24,6 @@ interface Blocks {
 export interface LongMaps extends Blocks, Pick<SharedState, "quantity" | "unit" | "hidden"> {
   stack: string;
   sentences: Sentences;
-  renormalise: boolean;
   /** Visible ones. */
   n_query: number;
   n_key: number;

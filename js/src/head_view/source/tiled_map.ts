@@ -93,8 +93,6 @@ export function tiledMaps(
       maximum: isSigned ? largest : endOfScale(scale, long.quantity, largest),
       hiddenShare: long.shares[0],
       filteredShare: long.shares[1],
-      renormalised:
-        long.renormalise && long.quantity === "weights" && cols.length < axes.key.text.length,
       tiles: {
         overview,
         tile: finest && fits ? { cells: finest, tile: fits } : undefined,

@@ -5,7 +5,6 @@ import type { Sentences, Tiles } from "./tile_types.js";
 export interface MapOptions {
   hidden: Special[];
   sentences: Sentences;
-  renormalise: boolean;
   scale: Scale;
   quantity: string;
 }
@@ -57,7 +56,6 @@ export interface VisibleMap {
   hiddenShare: number;
   /** Share of it that goes to the sentence filtered out. */
   filteredShare: number;
-  renormalised: boolean;
   /** Values are differences: below 0 too, and the maximum is the largest of either sign. */
   signed?: boolean;
   /** The common maximum of all heads drawn together; absent for a single head. */
@@ -105,7 +103,6 @@ export function visibleMap(values: Float32Array, axes: Axes, choice: MapOptions)
   const { rows, cols } = keptOf(axes, choice);
   const nKeys = axes.key.text.length;
   const hiddenKey = axes.key.text.map((_, i) => hides(choice, axes.key, i));
-  const renormalised = choice.renormalise && cols.length < nKeys;
   const shown = new Float32Array(rows.length * cols.length);
   const even = new Float32Array(rows.length);
   let largest = 0;
@@ -118,6 +115,7 @@ export function visibleMap(values: Float32Array, axes: Axes, choice: MapOptions)
       const weight = values[row * nKeys + (cols[c] ?? 0)] ?? Number.NaN;
       shown[r * cols.length + c] = weight;
       if (weight > 0) sum += weight;
+      if (weight > largest) largest = weight;
     }
     let whole = 0;
     let seen = 0;
@@ -130,18 +128,10 @@ export function visibleMap(values: Float32Array, axes: Axes, choice: MapOptions)
     }
     total += whole;
     kept += sum;
-    const divisor = renormalised && sum > 0 ? sum : 1;
-    for (let i = r * cols.length; i < (r + 1) * cols.length; i++) {
-      const weight = (shown[i] ?? 0) / divisor;
-      shown[i] = weight;
-      if (weight > largest) largest = weight;
-    }
     // Even attention is to all keys that the query sees, hidden keys included; of other quantities
     // it is the mean of the row.
     const sumOfRow = choice.quantity === "weights" ? 1 : whole;
-    even[r] = renormalised
-      ? 1 / Math.max(1, seenIn(shown, r, cols.length))
-      : sumOfRow / Math.max(1, seen);
+    even[r] = sumOfRow / Math.max(1, seen);
   }
   const maximum = endOfScale(choice.scale, choice.quantity, largest);
   const share = (part: number) => (total > 0 ? Math.max(0, part / total) : 0);
@@ -152,15 +142,10 @@ export function visibleMap(values: Float32Array, axes: Axes, choice: MapOptions)
     maximum,
     hiddenShare: share(hidden),
     filteredShare: share(total - hidden - kept),
-    renormalised,
   };
   if (choice.scale === "absolute") map.least = even.map((each) => leastLine(each, maximum));
   return map;
 }
-
-/** The number of shown keys that the query of a row sees. */
-const seenIn = (shown: Float32Array, row: number, width: number): number =>
-  shown.subarray(row * width, (row + 1) * width).reduce((n, weight) => n + Number(weight >= 0), 0);
 
 /** The map of a head that is off: nothing where it has weights. */
 export function emptied(map: VisibleMap): VisibleMap {

@@ -39,7 +39,7 @@ export function wire(array: Uint8Array | Float32Array | Int32Array, shape: numbe
 }
 
 /** The byte of a cell with its rounding error: 0 if masked, else a number from 1 to 255. */
-export const levelAt = ({ values, fine }: EmbeddedMaps, at: number): number => {
+const levelAt = ({ values, fine }: EmbeddedMaps, at: number): number => {
   const byte = values[at] ?? 0;
   return byte && fine ? byte + ((fine[at] ?? 128) - 128) / 256 : byte;
 };

@@ -17,10 +17,8 @@ from numpy.typing import NDArray
 from attnwidget import (
     Attention,
     AttentionModel,
-    CompareView,
     HeadGrid,
     HeadView,
-    TokenLens,
     explore,
     link,
     load_model,
@@ -31,10 +29,10 @@ from attnwidget.kernels.pooling import farthest_pool, quantise_signed
 from attnwidget.text.alignment import SharedAxis, common_subsequence
 from attnwidget.text.tokens import Tokens
 from attnwidget.widgets.explorer.opening import opening_of_change
-from attnwidget.widgets.explorer.widget import Explorer
 from attnwidget.widgets.wire.values import in_unit
 from fixtures import zoo
 from fixtures.recording import from_page, on_page
+from fixtures.shown_code import shown_by
 from fixtures.svg_picture import texts
 from fixtures.vocabularies import word_tokenizer
 
@@ -93,7 +91,7 @@ def test_special_tokens_of_two_vocabularies_belong_together() -> None:
 def test_the_page_gets_both_maps_on_common_axes(
     pair: tuple[Attention, Attention], unit: str
 ) -> None:
-    view = CompareView(*pair, 2, 3, unit=unit)
+    view = HeadView(pair[0], versus=pair[1], layer=2, head=3, unit=unit)
     view.open()
     axes = on_page(view, "axes")
     maps = floats(on_page(view, "maps")["values"])
@@ -121,7 +119,7 @@ def test_two_attentions_of_one_text_share_its_axes(
 ) -> None:
     attention = model.attend(ONE)
     other = tuned.attend(ONE)
-    view = CompareView(attention, other, 5, 4)
+    view = HeadView(attention, versus=other, layer=5, head=4)
     view.open()
     assert on_page(view, "axes")["query"]["text"] == attention.tokens
     assert on_page(view, "axes")["query"]["alone"] == ([], [])
@@ -140,7 +138,7 @@ def test_two_attentions_of_one_text_share_its_axes(
 
 def test_a_mask_stays_a_mask() -> None:
     llama = load_model(zoo.build("llama"), word_tokenizer(template=False))
-    view = CompareView(llama.attend("w1 w2 w3"), llama.attend("w1 w4 w3"), 0, 0)
+    view = HeadView(llama.attend("w1 w2 w3"), 0, 0, versus=llama.attend("w1 w4 w3"))
     masked = np.isnan(view.difference)
     said = "without a counterpart: w2 (A alone), w4 (B alone) · causal mask"
     assert said in str(view.caption)
@@ -220,26 +218,26 @@ def test_heads_switched_off_are_compared_with_the_intact_ones(model: AttentionMo
 def test_it_opens_on_the_head_that_changed_most(pair: tuple[Attention, Attention]) -> None:
     changes = pair[0].changes(pair[1])
     (most,) = np.argwhere(changes == changes.max()).tolist()
-    assert CompareView(*pair).selected == [(*most, "self")]
-    assert CompareView(*pair, layer=4).selected == [(4, 0, "self")]
-    assert CompareView(*pair, selected=[]).selected == []
+    assert HeadView(pair[0], versus=pair[1]).selected == [(*most, "self")]
+    assert HeadView(pair[0], versus=pair[1], layer=4).selected == [(4, 0, "self")]
+    assert HeadView(pair[0], versus=pair[1], selected=[]).selected == []
     # Without a difference there is no such head.
-    assert CompareView(pair[0], pair[0]).selected == [(0, 0, "self")]
+    assert HeadView(pair[0], versus=pair[0]).selected == [(0, 0, "self")]
 
 
 def test_tokens_are_linked_only_where_axes_are_the_same(
     pair: tuple[Attention, Attention], tuned: AttentionModel
 ) -> None:
-    lens = TokenLens(pair[0])
-    same = CompareView(pair[0], tuned.attend(ONE))
-    differs = CompareView(*pair)
-    with link(lens, same), link(lens, differs):
-        lens.tokens = [("query", 3)]
+    single = HeadGrid(pair[0])
+    same = HeadView(pair[0], versus=tuned.attend(ONE))
+    differs = HeadView(pair[0], versus=pair[1])
+    with link(single, same), link(single, differs):
+        single.tokens = [("query", 3)]
         assert same.tokens == [("query", 3)] and differs.tokens == []
         differs.tokens = [("query", 5)]
-        assert lens.tokens == [("query", 3)]
+        assert single.tokens == [("query", 3)]
         differs.selected = [(4, 4)]
-        assert lens.head == same.head == differs.head
+        assert single.head == same.head == differs.head
 
 
 def test_what_cannot_be_compared_is_refused(
@@ -247,13 +245,13 @@ def test_what_cannot_be_compared_is_refused(
 ) -> None:
     small = load_model(zoo.build("bert"), word_tokenizer())
     with pytest.raises(traitlets.TraitError, match="as many layers and heads"):
-        CompareView(pair[0], small.attend("w1 w2"))
+        HeadView(pair[0], versus=small.attend("w1 w2"))
     with pytest.raises(traitlets.TraitError, match="no common token"):
         HeadGrid(pair[0], versus=model.attend("xyz"))
     with pytest.raises(traitlets.TraitError, match='an Attention, "intact" or None'):
         HeadGrid(pair[0], versus="genre")
-    with pytest.raises(TypeError, match="two Attentions"):
-        CompareView(pair[0], "The cats sit.")
+    with pytest.raises(traitlets.TraitError, match='an Attention, "intact" or None'):
+        HeadView(pair[0], versus="The cats sit.")
     grid = HeadGrid(*pair[:1], versus=pair[1])
     grid.open()
     from_page(grid, {"versus": "other"})
@@ -265,7 +263,7 @@ def test_what_cannot_be_compared_is_refused(
 
 
 def test_captions_name_the_two(pair: tuple[Attention, Attention]) -> None:
-    view = CompareView(*pair, 2, 3, mode="matrix", tokens=[("query", 1)])
+    view = HeadView(pair[0], versus=pair[1], layer=2, head=3, mode="matrix", tokens=[("query", 1)])
     caption = str(view.caption)
     assert "A: The cat sits on the mat. · B: The cats sit on the mat, today." in caption
     assert "without a counterpart: cat sits (A alone), cats sit , today (B alone)" in caption
@@ -320,13 +318,14 @@ def test_captions_name_the_two(pair: tuple[Attention, Attention]) -> None:
 def test_long_texts_are_named_by_whole_words_with_their_difference(
     model: AttentionModel, texts: tuple[str, str], names: tuple[str, str]
 ) -> None:
-    view = CompareView(*map(model.attend, texts), layer=1, head=3)
+    first, second = map(model.attend, texts)
+    view = HeadView(first, 1, 3, versus=second)
     assert "A: {} · B: {}".format(*names) in view.caption.notes
 
 
 @pytest.mark.slow
 def test_a_page_holds_both(pair: tuple[Attention, Attention], tmp_path) -> None:
-    for widget in (CompareView(*pair, 2, 3), HeadGrid(pair[0], versus=pair[1])):
+    for widget in (HeadView(pair[0], 2, 3, versus=pair[1]), HeadGrid(pair[0], versus=pair[1])):
         page = widget.save(tmp_path / f"{widget.kind}.html").read_text("utf-8")
         script = re.search(r'<script type="application/json"[^>]*>(.*?)</script>', page, re.S)
         held = json.loads(script[1])["held"]
@@ -344,7 +343,7 @@ def test_a_page_holds_both(pair: tuple[Attention, Attention], tmp_path) -> None:
 
 
 def test_a_picture_has_the_maps_that_the_page_has(pair: tuple[Attention, Attention]) -> None:
-    view = CompareView(*pair, layer=2, head=1)
+    view = HeadView(pair[0], versus=pair[1], layer=2, head=1)
     a, b, difference = f"A: {ONE}", f"B: {OTHER}", "A − B"
     end = next(text for text in texts(view.figure()) if re.match(r"\+[\d.]+\u00a0points", text))
     over = f"{difference}, ±{end[1:]}"  # its range, which the colours of a difference state too
@@ -390,11 +389,10 @@ def test_the_explorer_reads_both(model: AttentionModel, tuned: AttentionModel) -
                 "[SEP]",
             ]
         )
-        kept = json.dumps(explorer.to_state())
-        again = Explorer.from_state(json.loads(kept))
+        assert 'versus=load_model("attnwidget/genre")' in explorer.code()
+        again = shown_by(explorer.code())
         assert again.view._other().model_name == tuned.name
         again.close()
-        assert 'versus=load_model("attnwidget/genre")' in explorer.code()
     finally:
         explorer.close()
 
@@ -409,9 +407,10 @@ def test_the_explorer_compares_two_texts(model: AttentionModel) -> None:
         assert "of_two" not in explorer.code()
         explorer.view.of_two = "all"
         assert 'explorer.view.of_two = "all"' in explorer.code()
-        assert Explorer.from_state(explorer.to_state()).view.of_two == "all"
         assert f'versus_text="{OTHER}"' in explorer.code()
-        assert Explorer.from_state(explorer.to_state()).versus_text == OTHER
+        again = shown_by(explorer.code())
+        assert (again.view.of_two, again.versus_text) == ("all", OTHER)
+        again.close()
         with pytest.raises(ValueError, match="no common token"):
             explorer.text = "xyz"
         assert on_page(explorer, "shown")["text"] == ONE

@@ -16,11 +16,10 @@ from browser.settled import settle
 pytestmark = pytest.mark.browser
 
 PAIR = """
-from attnwidget import CompareView
 tuned = load_model("attnwidget/genre")
 other = tuned.attend("The captain told his men that he would not leave the ship.")
 grid = HeadGrid(attention, versus=other, selected=[(4, 4)], hidden=[])
-view = CompareView(attention, other, 4, 4, hidden=[])
+view = HeadView(attention, versus=other, layer=4, head=4, hidden=[])
 both = link(grid, view)
 """
 #: The colours of a row of cells of a matrix, in the middle of each, as numbers.
@@ -125,8 +124,8 @@ def test_three_panels_are_in_step(in_lab: OpenNotebook) -> None:
 @pytest.mark.slow
 def test_what_a_text_lacks_is_named(in_lab: OpenNotebook) -> None:
     texts = '"The cat sits on the mat.", "The cats sit on the mat."'
-    cell = f"{SETUP}from attnwidget import CompareView\n"
-    cell += f"view = CompareView(*map(model.attend, ({texts})), 2, 3, mode='matrix')\nview"
+    cell = f"{SETUP}first, second = map(model.attend, ({texts}))\n"
+    cell += "view = HeadView(first, 2, 3, versus=second, mode='matrix')\nview"
     notebook = in_lab([cell])
     notebook.run_cell(0)
     root = notebook.output(0).locator(".attnw-root")

@@ -1,1 +1,0 @@
-"""TokenLens: the weights of every head for one word."""
