@@ -75,7 +75,14 @@ test.each([
       ["query", 0],
       ["key", 1],
     ],
-    _rows: { stack: "self", unit: "tokens", quantity: "weights", query: 0, values: rows },
+    _rows: {
+      stack: "self",
+      unit: "tokens",
+      quantity: "weights",
+      side: "query",
+      of: 0,
+      values: rows,
+    },
   });
   const texts = [{ text: "a" }, { text: "b" }];
   const reading = { words: { query: texts, key: texts }, isOneText: true } as unknown as Reading;
