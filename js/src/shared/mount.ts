@@ -109,7 +109,10 @@ export function mount<T extends { _error: string }>(
     const note = model.send ? connectionNote(connection) : nothing;
     const line = on.keepsShowing && !alert ? nothing : errorLine(alert);
     const work = workLine(String(model.get("_working" as keyof T) ?? ""));
-    render(html`${line}${note}${work}${inner}`, root);
+    // A figure without a kernel says so first. A figure that waits says it below, where nothing moves
+    // and nothing is covered.
+    const [above, below] = isLost ? [note, nothing] : [nothing, note];
+    render(html`${line}${above}${work}${inner}${below}`, root);
   };
   frame();
   const onLink = (now: Connection) => {
