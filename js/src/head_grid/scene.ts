@@ -1,4 +1,10 @@
-import { type Cell, canvasSize, type GridLayout, gridLayout } from "../shared/cells.js";
+import {
+  type Cell,
+  type CellLimits,
+  canvasSize,
+  type GridLayout,
+  gridLayout,
+} from "../shared/cells.js";
 import { clamp } from "../shared/clamp.js";
 import { diverging, ramp } from "../shared/colour.js";
 import { word } from "../shared/colour_levels.js";
@@ -76,13 +82,12 @@ export const coloursOf = ({ asked, maps, look, theme }: Scene) =>
     ? { maps: null, scale: "absolute" as const, end: 1, table: ramp(theme), rows: undefined }
     : { maps, ...look };
 
-/** What is shown of a state, and where; cells are made for `highest` pixels. */
+/** What is shown of a state, and where. */
 export function sceneOf(
   state: GridState,
   maps: SmallMaps | null,
   page: Page,
-  highest?: number,
-  least?: number,
+  limits: Partial<CellLimits> = {},
 ): Scene {
   const stack = state._stacks.find(({ name }) => name === state.stack);
   const rows = maps?.rows ?? stack?.n_layers ?? 0;
@@ -97,13 +102,15 @@ export function sceneOf(
   const bare = labels.length && !families.length ? "label" : "nothing";
   const below = upright.sort !== "none" ? "name" : metric ? "bar" : bare;
   const shared = stack && stack.n_key_heads < stack.n_heads && upright.sort === "none";
+  // Pictures keep their shape.
+  const shape = maps?.row && state._media?.pictures.length ? { widest: 1 } : {};
   const layoutOf = ({ rows, cols }: Order, isBanded: boolean) =>
-    gridLayout(room, rows, cols, isBanded, density, below, highest, least);
+    gridLayout(room, rows, cols, isBanded, density, below, { ...limits, ...shape });
   const turned = flipped(upright);
   const before = layoutOf(upright, shared === true);
   // The longer side lies across, where cells get larger so. Layers without attention stay rows,
   // which have room for the words that say it.
-  const turns = rows > cols && !without.length && layoutOf(turned, false).cell > before.cell;
+  const turns = rows > cols && !without.length && layoutOf(turned, false).tall > before.tall;
   const order = turns ? turned : upright;
   const layout = turns ? layoutOf(turned, false) : before;
   const bands = shared && !turns ? stack.n_key_heads : 0;

@@ -121,7 +121,7 @@ export function sceneOf(state: PredictionState, look: Look): Scene | null {
   const mapTop = beside ? 0 : barsHeight + 2 * GAP;
   const x0 = Math.round(mapLeft + NAMES);
   const y0 = mapTop + HEADER + NUMBERS;
-  const map = { x0, y0, cell, gap: 1, band: 0, dpr, rows, cols };
+  const map = { x0, y0, cell, tall: cell, gap: 1, band: 0, dpr, rows, cols };
   const effects = state._effects?.stack === stack.name ? state._effects : null;
   const values = effects && asFloat32(effects.values);
   const mapHeight = y0 + rows * (cell + 1) + SCALE;

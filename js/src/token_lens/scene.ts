@@ -231,7 +231,7 @@ function tokenLayout(
   const pitch = crisp(clamp(TALLEST / Math.max(1, rows), LOWEST, HIGHEST));
   // Rows are lower than columns are wide: the band under a cell takes away what a square has too
   // much.
-  return { x0, y0: HEADER, cell, gap: 0, band: pitch - cell, dpr, rows, cols };
+  return { x0, y0: HEADER, cell, tall: cell, gap: 0, band: pitch - cell, dpr, rows, cols };
 }
 
 /** A square a head; numbers fit in them where there is room. */

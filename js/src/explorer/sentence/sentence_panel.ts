@@ -9,8 +9,8 @@ import type { Side } from "../../shared/types.js";
 import { type Arc, arcsOf, marksOf } from "./arcs.js";
 import { type Box, type SentenceSize, sentenceSize } from "./layout.js";
 import { type Reading, rowsOf } from "./reading.js";
-import { type WordActions, wordKey, wordView } from "./word_view.js";
-import type { Word } from "./words.js";
+import { gapBefore, type WordActions, wordKey, wordView } from "./word_view.js";
+import { unbroken, type Word } from "./words.js";
 
 const PENCIL = svg`<path d="M2 14l1-4 8-8 3 3-8 8z" fill="none" stroke="currentColor"
   stroke-width="1.4" stroke-linejoin="round"></path>`;
@@ -68,13 +68,20 @@ export function sentencePanel(actions: WordActions & { edit(): void }, drawNow: 
     const reached = focused ?? (from === undefined ? first : queryAt(from));
     const rowOf = ([side, row]: [Side, Word[]]) => {
       const name = isOneText ? "" : names[side];
-      const views = row.map((word) => {
+      const viewOf = (word: Word) => {
         const isReached = reached?.side === side && reached.index === word.index;
         const mark = marks.get(word.index);
         return wordView(reading, { side, word, mark, theme, isReached }, actions, (place) => {
           focused = place;
         });
-      });
+      };
+      // The space before the first word of a group is where its line may break.
+      const views = unbroken(row).map((group) =>
+        group.length === 1
+          ? group.map(viewOf)
+          : html`${group[0] && gapBefore(group[0])}<span class="attnw-ex-together"
+              >${group.map((word, i) => viewOf(i ? word : { ...word, before: "" }))}</span>`,
+      );
       return html`<div class="attnw-ex-words" dir="auto">${
         name && html`<span class="attnw-ex-row-name">${name}</span>`
       }${views}</div>`;

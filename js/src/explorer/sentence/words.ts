@@ -1,5 +1,5 @@
 import { spelledOf } from "../../shared/labels.js";
-import { CLOSING } from "../../shared/punctuation.js";
+import { CLOSING, OPENING } from "../../shared/punctuation.js";
 import type { Axis } from "../../shared/types.js";
 
 /** One entry of an axis as it stands in the sentence. */
@@ -28,6 +28,35 @@ const PART = "▪";
 /** What the sentence shows for a word: a token of a chat template is folded to a dot. */
 export const shownText = ({ kind, text }: Word): string =>
   kind === TEMPLATE ? "·" : kind === "place" ? PART : text;
+
+/** Letters of scripts without spaces between words, where a line may break at any letter. */
+const UNSPACED =
+  /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}]/u;
+const LETTER = /[\p{L}\p{N}]/u;
+/** Most letters that a line keeps together. */
+const MOST_TOGETHER = 24;
+
+/** Whether two neighbours stand in one line: pieces of a word, and a mark beside its word. */
+function areTogether(one: Word, next: Word): boolean {
+  if (next.before !== "" || [one, next].some(({ kind }) => !["word", "first"].includes(kind)))
+    return false;
+  if (CLOSING.test(next.text) || OPENING.test(one.text)) return true;
+  const [last, first] = [one.text.at(-1) ?? "", next.text.at(0) ?? ""];
+  return [last, first].every((sign) => LETTER.test(sign) && !UNSPACED.test(sign));
+}
+
+/** The words in groups between which a line may break. */
+export function unbroken(words: readonly Word[]): Word[][] {
+  const groups: Word[][] = [];
+  for (const word of words) {
+    const group = groups.at(-1);
+    const last = group?.at(-1);
+    const length = [...(group ?? []), word].reduce((sum, { text }) => sum + text.length, 0);
+    if (group && last && areTogether(last, word) && length <= MOST_TOGETHER) group.push(word);
+    else groups.push([word]);
+  }
+  return groups;
+}
 
 /** Sentences longer than this are read in the text box: nobody points at one word of thousands. */
 const MOST_WORDS = 700;
