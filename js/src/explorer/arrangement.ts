@@ -8,13 +8,13 @@ const SIDE_BY_SIDE = 560;
  * The share of all heads, of a page that is narrow, wide, or has a grid of many columns or of few,
  * which would leave room beside them.
  */
-const SHARES = { narrow: 0.62, usual: 0.575, many: 0.64, few: 0.45 };
+const SHARES = { narrow: 0.62, usual: 0.575, many: 0.64, few: 0.5 };
 const NARROW = 860;
 const MANY_COLUMNS = 16;
 const FEW_COLUMNS = 6;
 /** All heads have so much at least, and at most. */
 const LEAST_LEFT = 320;
-const MOST_LEFT = { usual: 660, many: 900 };
+const MOST_LEFT = { usual: 820, many: 900 };
 /** From so many rows on, words in cells would not have two lines in the usual height. */
 const MANY_ROWS = 10;
 /** The height for which cells are made, in pixels. */

@@ -19,8 +19,9 @@ export interface Word {
   role?: string;
 }
 
-/** The role of the tokens that a chat template writes. */
+/** The role of the tokens that a chat template writes, and of the model's own messages. */
 const TEMPLATE = "template";
+const ASSISTANT = "assistant";
 
 /** The sign of a part of a picture or a sound, which is seen in the figure of a head. */
 const PART = "▪";
@@ -141,12 +142,19 @@ function withParts(words: Word[], axis: Axis): Word[] {
   });
 }
 
-/** Words of a chat: every message stands in a line of its own, which begins with its role. */
+/**
+ * Words of a chat: every message stands in a line of its own, which begins with its role. The token
+ * before an answer that is not written yet begins the line of the answer.
+ */
 function wordsOfChat(words: readonly Word[], axis: Axis): Word[] {
   const roleOf = ({ index }: Word) => axis.roles?.[index] ?? TEMPLATE;
   const first = words.find((word) => roleOf(word) !== TEMPLATE);
+  const said = words.findLast((word) => roleOf(word) !== TEMPLATE);
+  const answered = words.at(-1) === said || (said && roleOf(said) === ASSISTANT);
   let turn: number | null | undefined;
   return words.map((word, place) => {
+    if (!answered && first && place > 0 && place === words.length - 1)
+      return { ...word, kind: "template", before: "\n", role: ASSISTANT };
     // The template before the first message stands in the line of this message.
     const role = place === 0 && first ? roleOf(first) : undefined;
     if (roleOf(word) === TEMPLATE) {
