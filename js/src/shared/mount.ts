@@ -109,8 +109,8 @@ export function mount<T extends { _error: string }>(
     const note = model.send ? connectionNote(connection) : nothing;
     const line = on.keepsShowing && !alert ? nothing : errorLine(alert);
     const work = workLine(String(model.get("_working" as keyof T) ?? ""));
-    // A figure without a kernel says so first. A figure that waits says it below, where nothing moves
-    // and nothing is covered.
+    // The note of a lost kernel comes first. The note of a busy kernel stands below the figure,
+    // because it would cover controls or move the figure elsewhere.
     const [above, below] = isLost ? [note, nothing] : [nothing, note];
     render(html`${line}${above}${work}${inner}${below}`, root);
   };

@@ -31,8 +31,12 @@ export const shownText = ({ kind, text }: Word): string =>
   kind === TEMPLATE ? "·" : kind === "place" ? PART : text;
 
 /** Letters of scripts without spaces between words, where a line may break at any letter. */
-const UNSPACED =
-  /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}]/u;
+const UNSPACED = new RegExp(
+  `[${["Han", "Hiragana", "Katakana", "Thai", "Lao", "Khmer", "Myanmar"]
+    .map((script) => `\\p{Script=${script}}`)
+    .join("")}]`,
+  "u",
+);
 const LETTER = /[\p{L}\p{N}]/u;
 /** Most letters that a line keeps together. */
 const MOST_TOGETHER = 24;
