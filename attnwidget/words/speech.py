@@ -300,13 +300,17 @@ class SpokenWordWeights(HeadResult):
         Args:
             width: Pixels of the whole figure.
         """
+        from attnwidget.charts.answer_title import answer_title
         from attnwidget.charts.head_heatmap import head_heatmap
 
         left_out = f", {self.n_left_out} left out" if self.n_left_out else ""
         return head_heatmap(
             self.weights,
-            title=f"Weight in the word that is written\n{self.model_name}; "
-            f"{counted(self.n_words, 'word')}{left_out}",
+            title=answer_title(
+                f"Weight in the word that is written\n{self.model_name}; "
+                f"{counted(self.n_words, 'word')}{left_out}",
+                self.weights,
+            ),
             value_title="weight",
             width=width,
         )

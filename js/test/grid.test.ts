@@ -12,6 +12,7 @@ import {
 import { placeOutside } from "../src/head_grid/grid_preview.js";
 import { orderHeads } from "../src/head_grid/head_order.js";
 import { paintGrid } from "../src/head_grid/paint.js";
+import { drawPicture } from "../src/head_grid/picture.js";
 import { sceneOf } from "../src/head_grid/scene.js";
 import {
   canvasSize,
@@ -307,6 +308,26 @@ describe("preview", () => {
     expect(place([0, 0, 1000, 800], 300, 200)).toEqual([800, 200]);
     expect(place([0, 0, 1000, 800], 700, 200)).toEqual([0, 200]);
   });
+});
+
+test("layers lie across in files as on pages, and down where cells would be too small", () => {
+  const model = { ...stack, n_layers: 30, n_heads: 9, n_key_heads: 9 };
+  const shown = gridState({ _stacks: [model] });
+  const request = { theme: THEMES.light, density: 1, blank: true, dense: false };
+  const columnsAt = (width: number) => {
+    const { look } = new Sheet({ ...request, width, brief: false, caption: false });
+    return sceneOf(shown, null, look).layout.cols;
+  };
+  expect([1070, 750, 640, 455].map(columnsAt)).toEqual([30, 30, 30, 30]);
+  expect([380, 219].map(columnsAt)).toEqual([9, 9]);
+});
+
+test("a file of many heads fits the column of a paper", () => {
+  const model = { ...stack, n_layers: 48, n_heads: 25, n_key_heads: 25 };
+  const request = { theme: THEMES.light, density: 1, blank: true, dense: false, width: 219 };
+  const state = gridState({ _stacks: [model] });
+  const { sheet } = drawPicture(state, { ...request, brief: false, caption: false });
+  expect(sheet.width).toBe(219);
 });
 
 describe("a word in a cell", () => {

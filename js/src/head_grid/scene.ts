@@ -82,6 +82,9 @@ export const coloursOf = ({ asked, maps, look, theme }: Scene) =>
     ? { maps: null, scale: "absolute" as const, end: 1, table: ramp(theme), rows: undefined }
     : { maps, ...look };
 
+/** The smallest cells of a grid whose layers lie across, where cells would be larger otherwise. */
+const TURNED = 10;
+
 /** What is shown of a state, and where. */
 export function sceneOf(
   state: GridState,
@@ -104,15 +107,17 @@ export function sceneOf(
   const shared = stack && stack.n_key_heads < stack.n_heads && upright.sort === "none";
   // Pictures keep their shape.
   const shape = maps?.row && state._media?.pictures.length ? { widest: 1 } : {};
-  const layoutOf = ({ rows, cols }: Order, isBanded: boolean) =>
-    gridLayout(room, rows, cols, isBanded, density, below, { ...limits, ...shape });
+  const layoutOf = ({ rows, cols }: Order, isBanded: boolean, more: Partial<CellLimits> = {}) =>
+    gridLayout(room, rows, cols, isBanded, density, below, { ...limits, ...shape, ...more });
   const turned = flipped(upright);
   const before = layoutOf(upright, shared === true);
-  // The longer side lies across, where cells get larger so. Layers without attention stay rows,
-  // which have room for the words that say it.
-  const turns = rows > cols && !without.length && layoutOf(turned, false).tall > before.tall;
+  const after = layoutOf(turned, false, { least: Math.min(limits.least ?? TURNED, TURNED) });
+  // The longer side lies across, on pages and in files alike, unless that makes cells both smaller
+  // and too small. Layers without attention stay rows, which have room for the words that say it.
+  const fits = after.tall >= TURNED && canvasSize(after)[0] <= room;
+  const turns = rows > cols && !without.length && (fits || after.tall > before.tall);
   const order = turns ? turned : upright;
-  const layout = turns ? layoutOf(turned, false) : before;
+  const layout = turns ? after : before;
   const bands = shared && !turns ? stack.n_key_heads : 0;
   const sorting = sortingText(order, metric, state.descending);
   const sortingEnd = layout.x0 + Math.ceil(ruler(labelFont(font, false, AXIS_LABEL_SIZE))(sorting));
