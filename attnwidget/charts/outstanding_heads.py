@@ -63,10 +63,10 @@ def outstanding_heads(
     across = width / max(1, len(layers))
     boxes: list[tuple[float, float, float]] = []
     kept = []
-    for row in found.itertuples():
-        x = (layers.index(row.layer) + 0.5) * across
-        y = height * (high - float(row.value)) / ((high - low) or 1.0)
-        room = text_width(str(row.name), LABEL)
+    for layer, value, name in zip(found["layer"], found["value"], found["name"], strict=True):
+        x = (layers.index(layer) + 0.5) * across
+        y = height * (high - value) / ((high - low) or 1.0)
+        room = text_width(name, LABEL)
         left = x if x < width / 2 else x - room
         box = left, left + room, y
         is_free = all(

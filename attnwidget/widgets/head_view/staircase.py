@@ -52,10 +52,12 @@ def staircase_to_wire(attention: Attention, head: Head, unit: str) -> dict[str, 
         return None
     weights = transcript.weights(head.layer, head.head)
     seconds = attention.sounds[0].seconds
-    steps = np.zeros((len(weights), max(1, ceil(seconds / STEP - 1e-6))))
+    count = max(1, ceil(seconds / STEP - 1e-6))
     middles = (transcript.edges[:-1] + transcript.edges[1:]) / 2
-    places = np.minimum((middles / STEP).astype(int), steps.shape[1] - 1)
-    np.add.at(steps, (slice(None), places), weights)
+    places = np.minimum((middles / STEP).astype(int), count - 1)
+    # The tokens of the sound in each step of the time, [K, steps].
+    within = np.eye(count)[places]
+    steps = weights @ within
     written = [transcript.rows[group[0]] for group in transcript.words]
     return {
         "stack": head.stack,
