@@ -19,7 +19,7 @@ ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "tests"))
 
 from browser.notebook import LiveNotebook  # noqa: E402
-from browser.pages import FLAGS, chromium  # noqa: E402
+from browser.pages import launched  # noqa: E402
 from browser.servers import jupyter  # noqa: E402
 
 PICTURE = ROOT / "docs" / "images" / "explorer.png"
@@ -41,7 +41,7 @@ def live_explorer(width: int) -> Iterator[tuple[LiveNotebook, Locator]]:
         jupyter(Path(folder)) as lab,
         sync_playwright() as playwright,
     ):
-        browser = playwright.chromium.launch(executable_path=chromium(), args=FLAGS)
+        browser = launched(playwright)
         page = browser.new_page(viewport={"width": 1800, "height": 1600})
         notebook = LiveNotebook(page, lab, "lab/tree", "explorer", [CELL])
         notebook.run_cell(0)

@@ -10,13 +10,25 @@ import pandas as pd
 
 from attnwidget.charts.frame_columns import checked, inline, row_names
 from attnwidget.charts.offline_chart import offline
+from attnwidget.charts.outstanding_heads import outstanding_heads
 from attnwidget.charts.series_style import colours, dashes, ordered, shapes, spread
-from attnwidget.charts.theme import HEIGHT, LABEL, LIGHT, WIDTH, fitted, publication
+from attnwidget.charts.theme import (
+    HEIGHT,
+    LABEL,
+    LIGHT,
+    PADDING,
+    WIDTH,
+    fitted,
+    publication,
+    text_width,
+)
 
 NUMBER = ".3g"
 """Three significant digits."""
 _BESIDE = 8
 """Pixels between the plot and the texts beside it."""
+_AXIS = 40
+"""Pixels of the axis of the values."""
 _SYMBOL = 14
 """Pixels of the symbol before the name of a curve: a name can stand far from its curve."""
 
@@ -31,7 +43,8 @@ def layer_curves(
 ) -> alt.LayerChart:
     """Draw a value of all heads over layers, a curve per series: Clark et al. 2019, Figures 2 to 4.
 
-    Points are heads; a line is the mean over the layer's heads and carries its series' name.
+    Points are heads; a line is the mean over the layer's heads and carries its series' name. Heads
+    far from the others of their series are named at their points.
 
     Args:
         frame: columns layer, head (both from 0), series and value; rows without a value are left
@@ -61,7 +74,11 @@ def layer_curves(
             raise ValueError(f"layer_curves cannot draw the reference {name!r} at {level}")
     names = ordered(table["series"])
     chart = curves(
-        table, value_title, series=colours(names, "layer_curves", lines=True), reference=reference
+        table,
+        value_title,
+        series=colours(names, "layer_curves", lines=True),
+        reference=reference,
+        width=width,
     )
     return offline(publication(fitted(chart, width, HEIGHT), title, width))
 
@@ -73,8 +90,12 @@ def curves(
     series: alt.Scale,
     reference: Mapping[str, float] | None = None,
     legend: alt.Legend | None = None,
+    width: int = WIDTH,
 ) -> alt.LayerChart:
-    """Draw points and lines of a checked table. Lines have names at their ends without a legend."""
+    """Draw points and lines of a checked table. Lines have names at their ends without a legend.
+
+    `width` is that of the whole figure, in pixels.
+    """
     reference = reference or {}
     means = table.groupby(["series", "layer"], sort=False, as_index=False).agg(
         value=("value", "mean"), heads=("value", "size")
@@ -115,6 +136,7 @@ def curves(
     if reference:
         layers.insert(0, _rules(reference, value))
     if legend is None:
+        layers += _names(table, span, value, points.encoding, series, width)
         ends = means.loc[means.groupby("series")["layer"].idxmax()].set_index("series")["value"]
         curve_ends = dict(ends) if len(ends) > 1 else {}
         levels = dict(zip(_reference_names(reference), reference.values(), strict=True))
@@ -128,6 +150,35 @@ def curves(
             said = _labels(_label_rows(places, levels), value, _BESIDE)
             layers.append(said.encode(color=alt.value(LIGHT.muted)))
     return alt.LayerChart(layer=layers)
+
+
+def _names(
+    table: pd.DataFrame,
+    span: list[float],
+    value: alt.Y,
+    encoding: alt.FacetedEncoding,
+    series: alt.Scale,
+    width: int,
+) -> list[alt.Chart]:
+    """Return the names of the heads that stand out, beside their points."""
+    beside = max(text_width(str(name), LABEL) for name in series.domain) + _BESIDE + _SYMBOL
+    plot = max(1.0, width - 2 * PADDING - _AXIS - beside)
+    named = outstanding_heads(table, span, width=plot, height=HEIGHT)
+    drawn = []
+    for is_right, rows in named.groupby("is_right"):
+        text = alt.Chart(inline(rows.drop(columns="is_right"))).mark_text(
+            align="left" if is_right else "right", dx=5 if is_right else -5, fontSize=LABEL
+        )
+        drawn.append(
+            text.encode(
+                x=layer_axis(),
+                xOffset=encoding.xOffset,
+                y=value,
+                text="name:N",
+                color=alt.Color("series:N", scale=series, legend=None),
+            )
+        )
+    return drawn
 
 
 def layer_axis() -> alt.X:

@@ -110,6 +110,7 @@ class ComparedHeads(HeadResult):
         Raises:
             ValueError: an unknown metric.
         """
+        from attnwidget.charts.answer_title import answer_title
         from attnwidget.charts.head_heatmap import head_heatmap
 
         heads = self.heads()
@@ -117,7 +118,7 @@ class ComparedHeads(HeadResult):
         cosine = metric.startswith("cosine")
         return head_heatmap(
             1 - heads[metric] if cosine else heads[metric],
-            title=self._title,
+            title=answer_title(self._title, 1 - heads[metric] if cosine else heads[metric]),
             value_title=f"1 − {metric}" if cosine else _VALUES.get(metric, metric),
             diverging=not cosine and metric != "divergence",
             width=width,
@@ -270,6 +271,7 @@ class ModelComparison(ComparedHeads):
         Args:
             width: Pixels of the whole figure.
         """
+        from attnwidget.charts.answer_title import answer_title
         from attnwidget.charts.layer_curves import layer_curves
 
         series = {
@@ -277,7 +279,9 @@ class ModelComparison(ComparedHeads):
             "without special tokens": 1 - self.cosine_without_special,
         }
         frame = heads_frame(series).rename(columns={"metric": "series"})
-        return layer_curves(frame, title=self._title, value_title="1 − cosine", width=width)
+        return layer_curves(
+            frame, title=answer_title(self._title, series), value_title="1 − cosine", width=width
+        )
 
     def __repr__(self) -> str:
         cosine = self.cosine

@@ -231,11 +231,14 @@ class SegmentMeansResult(HeadResult):
         *,
         width: int = 640,
     ) -> alt.LayerChart:
+        from attnwidget.charts.answer_title import answer_title
         from attnwidget.charts.layer_curves import layer_curves
 
         return layer_curves(
             heads_frame(heads).rename(columns={"metric": "series"}),
-            title=f"{title}\n{self.model_name}, {counted(self.n_documents, self.unit)}",
+            title=answer_title(
+                f"{title}\n{self.model_name}, {counted(self.n_documents, self.unit)}", heads
+            ),
             value_title=value_title,
             reference=reference,
             width=width,

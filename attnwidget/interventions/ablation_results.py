@@ -122,6 +122,7 @@ class Ablation(HeadResult):
         Args:
             width: Pixels of the whole figure.
         """
+        from attnwidget.charts.answer_title import answer_title
         from attnwidget.charts.head_heatmap import head_heatmap
 
         layers = None if np.isnan(self.layer_scores).all() else self.of_layers.difference
@@ -129,8 +130,11 @@ class Ablation(HeadResult):
         name = _NAMES.get(self.score, self.score)
         return head_heatmap(
             self.of_heads.difference,
-            title=f"{name} without each head ({self.method})\n{self._model}; "
-            f"intact {self.intact.mean():.3g}, {counted(len(self.intact), 'example')}{tested}",
+            title=answer_title(
+                f"{name} without each head ({self.method})\n{self._model}; "
+                f"intact {self.intact.mean():.3g}, {counted(len(self.intact), 'example')}{tested}",
+                self.of_heads.difference,
+            ),
             value_title=_CHANGES.get(self.score, f"change of {self.score}"),
             layers=layers,
             marked=self.of_heads.adjusted < 0.05,

@@ -70,12 +70,16 @@ class GradientEffects(HeadResult):
         Args:
             width: Pixels of the whole figure.
         """
+        from attnwidget.charts.answer_title import answer_title
         from attnwidget.charts.head_heatmap import head_heatmap
 
         return head_heatmap(
             self.effects,
-            title=f"Gradient times output on {self.answer} against {self.versus}\n"
-            f"{self.model_name}; logit difference {self.logit_difference:.3g}",
+            title=answer_title(
+                f"Gradient times output on {self.answer} against {self.versus}\n"
+                f"{self.model_name}; logit difference {self.logit_difference:.3g}",
+                self.effects,
+            ),
             value_title="logit difference",
             diverging=True,
             width=width,

@@ -80,14 +80,18 @@ class HeadImportance(HeadResult):
         Args:
             width: Pixels of the whole figure.
         """
+        from attnwidget.charts.answer_title import answer_title
         from attnwidget.charts.head_heatmap import head_heatmap
 
         return head_heatmap(
             self.values,
-            title=f"Importance of heads by gradients ({self.variant})\n"
-            f"{in_stack(self.model_name, self.stack)}; "
-            f"{counted(self.n_examples, 'example')}, loss {self.loss:.3g} nats; "
-            "each layer divided by its length",
+            title=answer_title(
+                f"Importance of heads by gradients ({self.variant})\n"
+                f"{in_stack(self.model_name, self.stack)}; "
+                f"{counted(self.n_examples, 'example')}, loss {self.loss:.3g} nats; "
+                "each layer divided by its length",
+                self.values,
+            ),
             value_title="importance",
             width=width,
         )

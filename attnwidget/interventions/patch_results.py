@@ -182,6 +182,7 @@ class HeadPatches(PatchedRuns, HeadResult):
         title = f"{into}\n{in_stack(self.model_name, self.stack)}; {self._runs()}"
         if by == "positions":
             return self._position_chart(title, width=width)
+        from attnwidget.charts.answer_title import answer_title
         from attnwidget.charts.head_heatmap import head_heatmap
 
         layers = None
@@ -189,7 +190,9 @@ class HeadPatches(PatchedRuns, HeadResult):
             layers = recovered(self.of_layers, self.gap)
         return head_heatmap(
             recovered(self.of_heads, self.gap),
-            title=f"{title}; dots: adjusted p < 0.05",
+            title=answer_title(
+                f"{title}; dots: adjusted p < 0.05", recovered(self.of_heads, self.gap)
+            ),
             value_title="share of the gap",
             layers=layers,
             marked=self.of_heads.adjusted < 0.05,

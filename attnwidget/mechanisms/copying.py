@@ -144,22 +144,29 @@ class CopyingScores(HeadResult):
         Raises:
             ValueError: Another form.
         """
+        from attnwidget.charts.answer_title import answer_title
         from attnwidget.charts.head_heatmap import head_heatmap, head_heatmaps
 
         one_of("form", form, ("names", "eigenvalues"))
         if form == "eigenvalues":
             return head_heatmap(
                 self.eigenvalues,
-                title=f"Copying by eigenvalues\n{self.model_name}; "
-                "from the effective embedding of every token to its logit",
+                title=answer_title(
+                    f"Copying by eigenvalues\n{self.model_name}; "
+                    "from the effective embedding of every token to its logit",
+                    self.eigenvalues,
+                ),
                 value_title="sum / sum of sizes",
                 diverging=True,
                 width=width,
             )
         return head_heatmaps(
             {"copying": self.copying, "suppression": self.suppression},
-            title=f"Names that heads copy and suppress\n{self.model_name}; "
-            f"{len(self.names)} names, among {self.top} tokens",
+            title=answer_title(
+                f"Names that heads copy and suppress\n{self.model_name}; "
+                f"{len(self.names)} names, among {self.top} tokens",
+                {"copying": self.copying, "suppression": self.suppression},
+            ),
             value_title="share of names",
             width=width,
         )

@@ -71,6 +71,7 @@ class HeadComposition(HeadResult):
         Raises:
             ValueError: Another part of a head, or scores that this head does not have.
         """
+        from attnwidget.charts.answer_title import answer_title
         from attnwidget.charts.head_heatmap import head_heatmap
 
         one_of("fed", fed, FED)
@@ -78,8 +79,11 @@ class HeadComposition(HeadResult):
             raise ValueError(self.no_scores)
         return head_heatmap(
             getattr(self, fed),
-            title=f"Heads that feed the {_PLURALS[fed]} of {self.head}\n{self.model_name}; "
-            f"{fed[0].upper()}-composition, unrelated heads ({self.random:.3f}) subtracted",
+            title=answer_title(
+                f"Heads that feed the {_PLURALS[fed]} of {self.head}\n{self.model_name}; "
+                f"{fed[0].upper()}-composition, unrelated heads ({self.random:.3f}) subtracted",
+                getattr(self, fed),
+            ),
             value_title="composition",
             diverging=True,
             width=width,

@@ -71,16 +71,20 @@ class GradientsResult(HeadResult):
         """
         import pandas as pd
 
+        from attnwidget.charts.answer_title import answer_title
         from attnwidget.charts.layer_curves import layer_curves
 
         c, layer, head = (i.ravel() for i in np.indices(self.values.shape))
         columns = {"layer": layer, "head": head, "series": np.array(self.classes)[c]}
         return layer_curves(
             pd.DataFrame(columns | {"value": self.values.ravel()}),
-            title=f"Gradient importance\n{self.model_name}, "
-            f"{counted(self.n_documents, 'segment')}, "
-            f"{self.loss_name} loss\nmean over all pairs whose key is in the class, then over "
-            "segments",
+            title=answer_title(
+                f"Gradient importance\n{self.model_name}, "
+                f"{counted(self.n_documents, 'segment')}, "
+                f"{self.loss_name} loss\nmean over all pairs whose key is in the class, then over "
+                "segments",
+                dict(zip(self.classes, self.values, strict=True)),
+            ),
             value_title="mean |∂L/∂a|",
             width=width,
         )

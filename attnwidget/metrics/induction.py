@@ -77,12 +77,16 @@ class InductionResult(HeadResult):
         Args:
             width: Pixels of the whole figure.
         """
+        from attnwidget.charts.answer_title import answer_title
         from attnwidget.charts.layer_curves import layer_curves
 
         return layer_curves(
             heads_frame(self.heads()).rename(columns={"metric": "series"}),
-            title="Attention in repeated sequences\n"
-            f"{self.model_name}, {counted(self.n_documents, 'sequence')}",
+            title=answer_title(
+                "Attention in repeated sequences\n"
+                f"{self.model_name}, {counted(self.n_documents, 'sequence')}",
+                self.heads(),
+            ),
             value_title="mean attention",
             reference={"even": self.even["induction"]},
             width=width,

@@ -119,14 +119,18 @@ class MassInPlacesResult(SegmentMeansResult):
         Args:
             width: Pixels of the whole figure.
         """
+        from attnwidget.charts.answer_title import answer_title
         from attnwidget.charts.head_heatmap import head_heatmap
 
         marked = np.nan_to_num(self.p_values, nan=1.0) < _LEVEL
         dots = "; dots: more than in places of other pictures, p < 0.05" if marked.any() else ""
         return head_heatmap(
             self.lift,
-            title=f"Attention of {self.query} in the places\n{self.model_name}, "
-            f"{counted(self.n_documents, 'picture')}{dots}",
+            title=answer_title(
+                f"Attention of {self.query} in the places\n{self.model_name}, "
+                f"{counted(self.n_documents, 'picture')}{dots}",
+                self.lift,
+            ),
             value_title="lift",
             marked=marked,
             width=width,

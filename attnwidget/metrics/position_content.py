@@ -136,14 +136,18 @@ class PositionContentResult(HeadResult):
         Args:
             width: Pixels of the whole figure.
         """
+        from attnwidget.charts.answer_title import answer_title
         from attnwidget.charts.layer_curves import layer_curves
 
         names = {"explained by offset": "text", "explained by offset, tokens shuffled": "shuffled"}
         frame = heads_frame({names[name]: values for name, values in self.heads().items()})
         return layer_curves(
             frame.rename(columns={"metric": "series"}),
-            title=f"Scores explained by the offset\n{self.model_name}, "
-            f"{counted(self.n_documents, 'segment')}",
+            title=answer_title(
+                f"Scores explained by the offset\n{self.model_name}, "
+                f"{counted(self.n_documents, 'segment')}",
+                {names[name]: values for name, values in self.heads().items()},
+            ),
             value_title="share of the variance of row-centred scores",
             width=width,
         )

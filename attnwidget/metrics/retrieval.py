@@ -61,12 +61,16 @@ class RetrievalResult(HeadResult):
         Args:
             width: Pixels of the whole figure.
         """
+        from attnwidget.charts.answer_title import answer_title
         from attnwidget.charts.layer_curves import layer_curves
 
         return layer_curves(
             heads_frame(self.heads()).rename(columns={"metric": "series"}),
-            title=f"Copying from a needle\n{self.model_name}; "
-            f"{counted(self.n_tokens, 'token')} read, the needle from {self.needle[0]:,}",
+            title=answer_title(
+                f"Copying from a needle\n{self.model_name}; "
+                f"{counted(self.n_tokens, 'token')} read, the needle from {self.needle[0]:,}",
+                self.heads(),
+            ),
             value_title="share of the needle's tokens",
             reference={"answered": self.share},
             width=width,

@@ -15,10 +15,9 @@ from attnwidget.capture.maps.python_call import YOURS
 from attnwidget.capture.maps.thumbnails import Thumbnails, draw_thumbnails
 from attnwidget.kernels.arrays import Float32Array
 from attnwidget.text.alignment import SharedAxis
-from attnwidget.text.places import Media
 from attnwidget.widgets.pages.attention_maps import UNITS, all_maps
 from attnwidget.widgets.pages.encoding import as_json_value
-from attnwidget.widgets.pages.page_part import Page, Part
+from attnwidget.widgets.pages.page_part import Part
 from attnwidget.widgets.shared.attention_widget import Edit, attention_shapes
 from attnwidget.widgets.shared.computed import computed, when_open
 from attnwidget.widgets.shared.metric_choice import MetricChoice, checked_metrics
@@ -34,10 +33,9 @@ from attnwidget.widgets.shared.painted_rows import (
     strongest_of_rows,
 )
 from attnwidget.widgets.shared.places import (
-    contents_note,
     has_places,
+    media_sizes,
     places_to_wire,
-    small_media_to_wire,
 )
 from attnwidget.widgets.shared.versus import OF_TWO, Versus, as_the_page_has_it
 from attnwidget.widgets.wire.values import axes_in, axes_to_wire, in_unit, to_wire
@@ -57,8 +55,8 @@ class HeadGrid(MetricChoice, Versus):
 
     Each thumbnail is a head's map, max-pooled to at most 64 x 64 cells: no strong weight is lost,
     and every head costs the page 4 kB for any input length. Where keys have places in a picture
-    (`Tokens.places`), each thumbnail is the picture instead, painted with the row of the locked
-    token in this head (`thumbnail`).
+    (`Tokens.places`), each thumbnail is the row of the locked token in this head instead, laid out
+    as the picture (`thumbnail`).
 
     `metrics` are numbers per head: arrays [layers, heads] by title, or an object with a `heads()`
     method such as the result of `measure`; with several stacks, by stack. Each is shown as a bar
@@ -115,9 +113,9 @@ class HeadGrid(MetricChoice, Versus):
         ["maps", "places"],
         None,
         allow_none=True,
-        help='What a thumbnail is: the whole map ("maps"), or the row of the locked token, painted '
-        'on the picture or along the sound that the keys come from ("places"). Without a locked '
-        "token, the row is that of [CLS] or of the last word. None = places for pictures.",
+        help='What a thumbnail is: the whole map ("maps"), or the row of the locked token, laid '
+        'out as the picture or along the sound of the keys ("places"). Without a locked token, the '
+        "row is that of [CLS] or of the last word. None = places for pictures.",
     ).tag(sync=True, option=True)
 
     cells = traitlets.Enum(
@@ -137,9 +135,6 @@ class HeadGrid(MetricChoice, Versus):
 
     # What `prepare` has compared: both attentions with a stack, and the changes of their heads.
     _prepared: tuple[object, NDArray[np.float32]] = None, np.zeros((0, 0), np.float32)
-
-    # The pictures that were last sent, and what was sent: switched heads do not change them.
-    _small: tuple[Media, dict[str, Any]] | None = None
 
     # By stack, of the two that they are between: hiding tokens changes nothing in them.
     _changed: tuple[tuple[Attention, Attention], dict[str, NDArray[np.float32]]] | None = None
@@ -255,13 +250,8 @@ class HeadGrid(MetricChoice, Versus):
 
     @computed("attention", "_paints")
     def _media(self) -> dict[str, Any] | None:
-        """The pictures at the size of thumbnails; None for thumbnails of maps."""
-        if not self._paints:
-            return None
-        media = self.attention.media
-        if self._small is None or self._small[0] is not media:
-            self._small = media, small_media_to_wire(media)
-        return self._small[1]
+        """The sizes of pictures and sounds; None for thumbnails of maps."""
+        return media_sizes(self.attention.media) if self._paints else None
 
     # `disabled` and `method` change the attention.
     @computed(
@@ -447,14 +437,6 @@ class HeadGrid(MetricChoice, Versus):
             },
             holdings=holdings,
         )
-
-    def page_content(self) -> Page:
-        """Return what a page without a kernel holds; a note says that it contains pictures."""
-        page = super().page_content()
-        media = self.attention.media
-        if not self._paints or not media.pictures:
-            return page
-        return replace(page, notes=(*page.notes, contents_note(Media(media.pictures))))
 
     def _metrics_of_all(self) -> list[Any]:
         """Return the metrics of every stack, at every checkpoint of a training, for a page."""

@@ -305,6 +305,7 @@ class RelationAccuracies(HeadResult):
             ValueError: the relation does not exist, no relation has enough words, or `limit` is
                 below 1.
         """
+        from attnwidget.charts.answer_title import answer_title
         from attnwidget.charts.best_heads import best_heads
         from attnwidget.charts.head_heatmap import head_heatmap
 
@@ -313,7 +314,9 @@ class RelationAccuracies(HeadResult):
             words = counted(int(self.counts[r]), "word")
             title = f"Accuracy on {relation}\n{self.model_name}, {words}; the better direction"
             values = self.accuracy[..., r].max(-1)
-            return head_heatmap(values, title=title, value_title="accuracy", width=width)
+            return head_heatmap(
+                values, title=answer_title(title, values), value_title="accuracy", width=width
+            )
         limit = whole_number("limit", limit, 1, "relation")
         best = _one_row_each(self.best(min_count))
         if best.empty:

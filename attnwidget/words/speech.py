@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
@@ -13,7 +12,6 @@ import pandas as pd
 
 from attnwidget.capture.cut_inputs import says_cuts
 from attnwidget.capture.maps.attention import Attention
-from attnwidget.capture.model_reading import refuse_no_attention
 from attnwidget.capture.result import Result
 from attnwidget.capture.tapping.head import Head
 from attnwidget.corpus.results import HeadMetrics, HeadResult
@@ -22,15 +20,10 @@ from attnwidget.kernels.plain_torch import in_plain_torch
 from attnwidget.kernels.time_warping import first_keys
 from attnwidget.text.counted import counted
 from attnwidget.text.places import Span
+from attnwidget.words.transcript import CROSS, Transcript
 
 if TYPE_CHECKING:
     import altair as alt
-
-#: Width of the median filter along the time, in tokens of the sound, in the recipe of Whisper.
-SMOOTHED = 7
-_CROSS = "cross"
-# Tokens of control, such as <|notimestamps|>, which not every tokenizer lists as special.
-_CONTROL = re.compile(r"<\|.*\|>")
 
 
 @in_plain_torch
@@ -67,7 +60,7 @@ def word_times(
         >>> word_times(attention).starts.tolist()
         [0.0, 2.0]
     """
-    spoken = _Transcript(attention)
+    spoken = Transcript(attention)
     chosen, how = _chosen(attention, heads)
     standard = np.stack([spoken.standardised(*head) for head in chosen])
     first = first_keys(standard.mean(axis=0)[None])[0]
@@ -115,7 +108,7 @@ def spoken_word_weights(
         >>> found.weights.round(2).tolist()
         [[0.8]]
     """
-    transcript = _Transcript(attention)
+    transcript = Transcript(attention)
     truth = [(str(word), float(start), float(end)) for word, start, end in spoken]
     for word, start, end in truth:
         if end <= start:
@@ -134,7 +127,7 @@ def spoken_word_weights(
             f"no word of the transcript, such as {transcript.text(groups[0])!r}, is among the "
             f"{counted(len(truth), 'spoken word')}"
         )
-    stack = attention.stacks[_CROSS]
+    stack = attention.stacks[CROSS]
     shape = (stack.n_layers, stack.n_heads)
     inside, padding, error = (np.zeros(shape) for _ in range(3))
     shares = np.stack([transcript.share(start, end) for _, (_, start, end) in matched])
@@ -157,103 +150,53 @@ def spoken_word_weights(
     )
 
 
-class _Transcript:
-    """The words of a transcript and the rows that wrote them.
+def aligning_head(attention: Attention) -> Head | None:
+    """Return the cross-attention head that follows the words of a sound best.
 
-    Attributes:
-        rows: The row that wrote each token of the transcript.
-        words: For each word, its tokens, counted within the transcript.
-        edges: Starts of the tokens of the sound in seconds, and the end of the last.
+    The head has the largest weight on the way through its map that `word_times` finds with this
+    head alone. The alignment heads of the model's generation configuration come first; without such
+    a list, all heads are compared.
+
+    Args:
+        attention: Any attention.
+
+    Returns:
+        The head; None without cross-attention to a sound, and for a transcript without words.
+
+    Example:
+        >>> from attnwidget import load_model
+        >>> from attnwidget.words.speech import aligning_head
+        >>> aligning_head(load_model().attend("The cat sat.")) is None
+        True
     """
-
-    def __init__(self, attention: Attention) -> None:
-        refuse_no_attention(attention)
-        stack = attention.stacks.get(_CROSS)
-        spans = () if stack is None else stack.key.places
-        placed = [i for i, place in enumerate(spans) if isinstance(place, Span)]
-        if stack is None or not placed:
-            raise ValueError(
-                f"{attention.model_name} shows no cross-attention to a sound with known times: "
-                "read a sound with a speech model, model.attend(audio=(samples, rate))"
-            )
-        self._attention = attention
-        self._tokens = stack.query
-        self._keys = placed
-        self._hidden = [i for i, kind in enumerate(stack.key.special) if kind == "padding"]
-        starts = [place.start for place in spans if isinstance(place, Span)]
-        ends = [place.end for place in spans if isinstance(place, Span)]
-        self.edges: Float64Array = np.array([*starts, ends[-1]], dtype=np.float64)
-        written = [
-            i
-            for i, (kind, word) in enumerate(
-                zip(stack.query.special, stack.query.words, strict=True)
-            )
-            if i and not kind and word is not None and not _CONTROL.fullmatch(stack.query.raw[i])
-        ]
-        if not written:
-            raise ValueError(
-                "the transcript has no words: pass it as target=..., or let the model write it"
-            )
-        self._written = written
-        self.rows = [i - 1 for i in written]
-        self.words: list[list[int]] = []
-        for place, token in enumerate(written):
-            word = stack.query.words[token]
-            before = written[place - 1] if place else None
-            if before is not None and stack.query.words[before] == word:
-                self.words[-1].append(place)
-            else:
-                self.words.append([place])
-
-    def text(self, group: Sequence[int]) -> str:
-        """Return a word of the transcript."""
-        added = self._tokens.added
-        return "".join(added[self._written[i]] for i in group).strip()
-
-    def weights(self, layer: int, head: int) -> Float64Array:
-        """Return the weights of the rows that wrote the transcript on the sound, [T, K]."""
-        return self._map(layer, head)[self.rows][:, self._keys]
-
-    def padding(self, layer: int, head: int) -> float:
-        """Return the mean weight of these rows on padding."""
-        return float(self._map(layer, head)[self.rows][:, self._hidden].sum(axis=1).mean())
-
-    def standardised(self, layer: int, head: int) -> Float64Array:
-        """Return the weights, standardised over the rows and smoothed over the time, [T, K]."""
-        from scipy.ndimage import median_filter
-
-        weights = self.weights(layer, head)
-        spread = weights.std(axis=0, keepdims=True)
-        standard = (weights - weights.mean(axis=0, keepdims=True)) / np.maximum(spread, 1e-9)
-        smoothed: Float64Array = median_filter(standard, size=(1, SMOOTHED), mode="reflect")
-        return smoothed
-
-    def share(self, start: float, end: float) -> Float64Array:
-        """Return the share of each token of the sound that lies between two times, [K]."""
-        left = np.clip(self.edges[:-1], start, end)
-        right = np.clip(self.edges[1:], start, end)
-        share: Float64Array = (right - left) / np.diff(self.edges)
-        return share
-
-    def _map(self, layer: int, head: int) -> Float64Array:
-        rows = range(len(self._tokens))
-        if not self._attention.is_long:
-            found = self._attention.weights(layer, head, stack=_CROSS)
-        else:
-            found = self._attention.rows(layer, head, rows, stack=_CROSS)
-        return np.asarray(found, dtype=np.float64)
+    stack = attention.stacks.get(CROSS)
+    if stack is None or not any(isinstance(place, Span) for place in stack.key.places):
+        return None
+    try:
+        transcript = Transcript(attention)
+    except ValueError:
+        return None
+    pairs, _ = _chosen(attention, None)
+    ways = first_keys(np.stack([transcript.standardised(*pair) for pair in pairs]))
+    scores = []
+    for pair, first in zip(pairs, ways, strict=True):
+        weights = transcript.weights(*pair)
+        ends = np.maximum(np.append(first[1:], weights.shape[1]), first + 1)
+        rows = zip(weights, first, ends, strict=True)
+        scores.append(np.mean([row[start:end].sum() for row, start, end in rows]))
+    return Head(*pairs[int(np.argmax(scores))], CROSS)
 
 
 def _chosen(
     attention: Attention, heads: Iterable[Head | Sequence[int]] | None
 ) -> tuple[list[tuple[int, int]], str]:
     """Return the heads, and how they were chosen, for a note."""
-    stack = attention.stacks[_CROSS]
+    stack = attention.stacks[CROSS]
     if heads is not None:
         pairs = [(h.layer, h.head) if isinstance(h, Head) else tuple(h)[:2] for h in heads]
         if not pairs:
             raise ValueError("heads is empty: name at least one cross-attention head")
-        found = [attention.head((*pair, _CROSS)) for pair in pairs]
+        found = [attention.head((*pair, CROSS)) for pair in pairs]
         return [(head.layer, head.head) for head in found], ""
     config = None
     if attention.reading is not None:
@@ -360,13 +303,17 @@ class SpokenWordWeights(HeadResult):
         Args:
             width: Pixels of the whole figure.
         """
+        from attnwidget.charts.answer_title import answer_title
         from attnwidget.charts.head_heatmap import head_heatmap
 
         left_out = f", {self.n_left_out} left out" if self.n_left_out else ""
         return head_heatmap(
             self.weights,
-            title=f"Weight in the word that is written\n{self.model_name}; "
-            f"{counted(self.n_words, 'word')}{left_out}",
+            title=answer_title(
+                f"Weight in the word that is written\n{self.model_name}; "
+                f"{counted(self.n_words, 'word')}{left_out}",
+                self.weights,
+            ),
             value_title="weight",
             width=width,
         )

@@ -302,7 +302,8 @@ test.each([
   [726, 12, "two", 450],
   [1034, 12, "two", 594],
   [1034, 30, "two", 661],
-  [1396, 12, "two", 660],
+  [1396, 12, "two", 802],
+  [1034, 4, "two", 517],
 ])("%s px with %s columns are laid out as %s", (room, columns, plan, left) => {
   expect(planFor(room)).toBe(plan);
   expect(leftWidth(room, columns)).toBe(left);
@@ -468,7 +469,7 @@ test("a text stands before the sound that it looks at, and after a text", async 
   expect(el.querySelectorAll(".attnw-ex-words")).toHaveLength(1);
 });
 
-test("of a chat, roles stand before lines, the template is dots, and the locked word is in sight", async () => {
+test("of a chat, roles stand before lines, the template is dots, and the end and the locked word are in sight", async () => {
   vi.spyOn(HTMLElement.prototype, "offsetTop", "get").mockReturnValue(400);
   vi.spyOn(HTMLElement.prototype, "clientHeight", "get").mockReturnValue(112);
   const { view, model, find, el } = await shown();
@@ -492,7 +493,8 @@ test("of a chat, roles stand before lines, the template is dots, and the locked 
   ]);
   expect(dot.getAttribute("aria-label")).toBe("<|end|>, of the chat template");
   const list = find('[role="toolbar"]');
-  expect(list.scrollTop).toBe(0);
+  expect(list.scrollTop).toBeGreaterThan(300);
+  list.scrollTop = 0;
   model.fromKernel({ tokens: [["query", 3]] });
   await frame();
   expect(list.scrollTop).toBeGreaterThan(300);
@@ -501,6 +503,51 @@ test("of a chat, roles stand before lines, the template is dots, and the locked 
   model.fromKernel({ labels: [] });
   await frame();
   expect(list.scrollTop).toBe(20);
+});
+
+test("a chat without an answer ends in the line of the answer, and all its roles are in sight", async () => {
+  const { view, el, find } = await shown();
+  const turns = Array.from({ length: 6 }, (_, turn) => ({
+    text: ["<|start|>", `word${turn}`, "<|end|>"],
+    roles: ["template", turn % 2 ? "assistant" : "user", "template"],
+    turns: [null, turn, null],
+  }));
+  turns.push({
+    text: ["<|start|>", "last", "<|end|>"],
+    roles: ["template", "user", "template"],
+    turns: [null, 6, null],
+  });
+  const text = turns.flatMap((turn) => turn.text);
+  const axis = {
+    ...axes.query,
+    text,
+    raw: text,
+    special: text.map((token) => (token.startsWith("<") ? "other" : "")),
+    segments: text.map(() => 0),
+    roles: turns.flatMap((turn) => turn.roles),
+    turns: turns.flatMap((turn) => turn.turns),
+  };
+  view.fromKernel({ _axes: { ...axes, query: axis, key: axis } });
+  await frame();
+  const roles = [
+    "user",
+    "assistant",
+    "user",
+    "assistant",
+    "user",
+    "assistant",
+    "user",
+    "assistant",
+  ];
+  const texts = (nodes: NodeListOf<Element>) => [...nodes].map((node) => node.textContent);
+  expect(texts(el.querySelectorAll(".attnw-ex-words .attnw-ex-row-name"))).toEqual(roles);
+  expect(texts(el.querySelectorAll(".attnw-ex-roles button"))).toEqual(roles);
+  const last = find(`[data-word="query-${text.length - 1}"]`);
+  expect(last.previousElementSibling?.textContent).toBe("assistant");
+  // A button scrolls to its message.
+  vi.spyOn(HTMLElement.prototype, "offsetTop", "get").mockReturnValue(400);
+  find(".attnw-ex-roles button").click();
+  expect(find('[role="toolbar"]').scrollTop).toBeGreaterThan(300);
 });
 
 test("the power button and x switch the head off and on", async () => {

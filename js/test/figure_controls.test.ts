@@ -168,7 +168,7 @@ describe("a figure alone", () => {
     expect(find(".attnw-menu output").textContent).toBe("50 %");
   });
 
-  test("closes its menu with Escape, a click and a focus elsewhere, and keeps letters", async () => {
+  test("closes its menu with its button and Escape alone, and keeps letters", async () => {
     const { el, find } = await mounted(figure("view"), state());
     const [menu, button] = [find(".attnw-menu"), find(".attnw-menu-button")];
     const heard: string[] = [];
@@ -183,14 +183,14 @@ describe("a figure alone", () => {
     expect([menu.hidden, heard]).toEqual([true, []]);
     expect(document.activeElement).toBe(button);
     button.click();
+    // The menu pushes the figure down: if it closed, the figure would move under the pointer.
     document.body.dispatchEvent(new MouseEvent("pointerdown", { bubbles: true, composed: true }));
-    await frame();
-    expect(menu.hidden).toBe(true);
-    button.click();
     find(".attnw-menu select").dispatchEvent(
       new FocusEvent("focusout", { bubbles: true, relatedTarget: find("[data-control=keys]") }),
     );
     await frame();
+    expect(menu.hidden).toBe(false);
+    button.click();
     expect(menu.hidden).toBe(true);
   });
 });

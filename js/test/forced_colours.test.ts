@@ -21,18 +21,21 @@ function forced(): { painted: Set<unknown>; words: Set<number> } {
   vi.spyOn(HTMLCanvasElement.prototype, "getContext").mockImplementation(function (
     this: HTMLCanvasElement,
   ) {
+    // A figure of an earlier test may still have a frame to draw.
+    const isOfAnother = () => this.isConnected && !document.body.lastElementChild?.contains(this);
     const pen: Record<string, unknown> = {
       canvas: this,
       measureText: () => ({ width: 10 }),
       createImageData: (w: number, h: number) => ({ data: new Uint8ClampedArray(4 * w * h) }),
       putImageData: ({ data }: ImageData) => {
+        if (isOfAnother()) return;
         for (const word of new Uint32Array(data.buffer)) found.words.add(word);
       },
     };
     return new Proxy(pen, {
       get: (of, name) => of[name as string] ?? (() => {}),
       set(of, name, value) {
-        if (/Style$/.test(String(name))) found.painted.add(value);
+        if (/Style$/.test(String(name)) && !isOfAnother()) found.painted.add(value);
         of[name as string] = value;
         return true;
       },

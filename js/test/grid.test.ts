@@ -1,5 +1,6 @@
 // @vitest-environment node
 import { describe, expect, test } from "vitest";
+import { wordLines } from "../src/head_grid/answer_paint.js";
 import {
   bytePixels,
   compose,
@@ -11,6 +12,7 @@ import {
 import { placeOutside } from "../src/head_grid/grid_preview.js";
 import { orderHeads } from "../src/head_grid/head_order.js";
 import { paintGrid } from "../src/head_grid/paint.js";
+import { drawPicture } from "../src/head_grid/picture.js";
 import { sceneOf } from "../src/head_grid/scene.js";
 import {
   canvasSize,
@@ -36,9 +38,9 @@ const WISH = { sort: "none", descending: true } as const;
 describe("layout", () => {
   test("144 heads fit 900 px, 24 x 20 heads at 480 px overflow with the smallest cells", () => {
     expect(canvasSize(gridLayout(900, 12, 12, false, 1))[0]).toBeLessThanOrEqual(900);
-    expect(canvasSize(gridLayout(900, 12, 12, false, 1, "nothing", 376))[1]).toBeLessThanOrEqual(
-      376,
-    );
+    expect(
+      canvasSize(gridLayout(900, 12, 12, false, 1, "nothing", { highest: 376 }))[1],
+    ).toBeLessThanOrEqual(376);
     const wide = gridLayout(480, 24, 20, false, 1);
     expect(wide.cell).toBe(22);
     expect(canvasSize(wide)[0]).toBeGreaterThan(480);
@@ -56,15 +58,15 @@ describe("layout", () => {
         for (const below of ["nothing", "bar", "name"] as const) {
           const layout = gridLayout(width, rows, cols, false, 1, below);
           const smallest = below === "name" ? 29 : 22;
-          expect(layout.cell).toBeGreaterThanOrEqual(smallest);
+          expect(Math.min(layout.cell, layout.tall)).toBeGreaterThanOrEqual(smallest);
           const [across, down] = canvasSize(layout);
-          if (layout.cell > smallest) expect([across <= width, down <= 780]).toEqual([true, true]);
+          if (layout.tall > smallest) expect([across <= width, down <= 780]).toEqual([true, true]);
         }
     },
   );
 
   test("a narrow figure has the smallest cells, and rows in sight are counted whole", () => {
-    const layout = gridLayout(100, 24, 12, false, 1, "nothing", 392);
+    const layout = gridLayout(100, 24, 12, false, 1, "nothing", { highest: 392 });
     expect(layout.cell).toBe(22);
     const [, second] = corner(layout, [16, 0]);
     expect(rowsInSight(layout, 0, second)).toBe(16);
@@ -78,6 +80,19 @@ describe("layout", () => {
     expect(columnsInSight(layout, 0, tenth)).toBe(10);
     expect(columnsInSight(layout, 12, tenth)).toBe(9);
     expect(columnsInSight(layout, 0, 10_000)).toBe(32);
+  });
+
+  test("where the height is short, cells are wider than high, for words; pictures are square", () => {
+    const limits = { highest: 330, least: 8 };
+    const low = gridLayout(546, 12, 12, false, 1, "nothing", limits);
+    expect([low.cell, low.tall]).toEqual([39, 23]);
+    const [across, down] = canvasSize(low);
+    expect([across <= 546, down <= 330]).toEqual([true, true]);
+    expect(cellAt(low, ...corner(low, [11, 11]))).toEqual([11, 11]);
+    const few = gridLayout(2000, 12, 2, false, 1, "nothing", limits);
+    expect(few.cell).toBeLessThanOrEqual(2.2 * few.tall);
+    const square = gridLayout(546, 12, 12, false, 1, "nothing", { ...limits, widest: 1 });
+    expect([square.cell, square.tall]).toEqual([23, 23]);
   });
 
   test.each([1, 1.25, 1.5, 2, 3])("every corner is on a device pixel at %s", (dpr) => {
@@ -95,7 +110,7 @@ describe("layout", () => {
     const layout = gridLayout(900, 6, 12, false, 1);
     const [x, y] = corner(layout, [4, 7]);
     expect(cellAt(layout, x, y)).toEqual([4, 7]);
-    expect(cellAt(layout, x + layout.cell + 1, y + layout.cell + 1)).toEqual([4, 7]);
+    expect(cellAt(layout, x + layout.cell + 1, y + layout.tall + 1)).toEqual([4, 7]);
     expect(cellAt(layout, layout.x0 - 1, y)).toBeUndefined();
     expect(cellAt(layout, x, corner(layout, [6, 0])[1])).toBeUndefined();
   });
@@ -144,7 +159,7 @@ describe("pixels", () => {
     const colours = diverging(THEMES.light);
     const look = { table: colours, line: LINE, scale: "sqrt", end: 0.5 } as const;
     const maps = { ...picture(values, 64, [-0.5]), signed: true, maximum: 0.5 };
-    drawHead(pixels, 10, 0, 10, maps, [0, 0], look);
+    drawHead(pixels, 10, 0, [10, 10], maps, [0, 0], look);
     expect(pixels[0]).toBe(colours[1]);
     expect(pixels[99]).toBe(colours[128]);
     expect([colours[1], colours[128], colours[255]]).toEqual([
@@ -177,7 +192,7 @@ describe("pixels", () => {
     values[37 * 64 + 11] = 255;
     const pixels = new Uint32Array(size * size);
     const look = { table, line: LINE, scale: "absolute", end: 1 } as const;
-    drawHead(pixels, size, 0, size, picture(values, 64, [1]), [0, 0], look);
+    drawHead(pixels, size, 0, [size, size], picture(values, 64, [1]), [0, 0], look);
     expect(pixels).toContain(table[255]);
     const at = Math.floor((37.5 * size) / 64) * size + Math.floor((11.5 * size) / 64);
     expect(pixels[at]).toBe(table[255]);
@@ -202,7 +217,7 @@ describe("pixels", () => {
         // The byte that the kernel sends of the weight.
         const byte = Math.round(255 * Math.sqrt(weight / largest));
         const pixels = new Uint32Array(1);
-        drawHead(pixels, 1, 0, 1, picture([byte], 1, [largest]), [0, 0], look);
+        drawHead(pixels, 1, 0, [1, 1], picture([byte], 1, [largest]), [0, 0], look);
         const drawn = table.indexOf(pixels[0] ?? 0);
         expect(Math.abs(drawn - ink(weight))).toBeLessThanOrEqual(1);
       }
@@ -216,7 +231,7 @@ describe("pixels", () => {
       const pixels = new Uint32Array(1);
       const values = Uint8Array.from([0, 0, 0, 0]).fill(byte);
       const look = { table, line: LINE, scale: "absolute", end } as const;
-      drawHead(pixels, 1, 0, 1, { ...pair, values }, [0, head], look);
+      drawHead(pixels, 1, 0, [1, 1], { ...pair, values }, [0, head], look);
       return table.indexOf(pixels[0] ?? 0);
     };
     // 0.8 (128 / 255)² and 0.2 (255 / 255)² are both 0.2.
@@ -295,12 +310,52 @@ describe("preview", () => {
   });
 });
 
+test("layers lie across in files as on pages, and down where cells would be too small", () => {
+  const model = { ...stack, n_layers: 30, n_heads: 9, n_key_heads: 9 };
+  const shown = gridState({ _stacks: [model] });
+  const request = { theme: THEMES.light, density: 1, blank: true, dense: false };
+  const columnsAt = (width: number) => {
+    const { look } = new Sheet({ ...request, width, brief: false, caption: false });
+    return sceneOf(shown, null, look).layout.cols;
+  };
+  expect([1070, 750, 640, 455].map(columnsAt)).toEqual([30, 30, 30, 30]);
+  expect([380, 219].map(columnsAt)).toEqual([9, 9]);
+});
+
+test("a file of many heads fits the column of a paper", () => {
+  const model = { ...stack, n_layers: 48, n_heads: 25, n_key_heads: 25 };
+  const request = { theme: THEMES.light, density: 1, blank: true, dense: false, width: 219 };
+  const state = gridState({ _stacks: [model] });
+  const { sheet } = drawPicture(state, { ...request, brief: false, caption: false });
+  expect(sheet.width).toBe(219);
+});
+
+describe("a word in a cell", () => {
+  // Letters as wide as half their size.
+  const lines = (text: string, room: number, most: number) =>
+    wordLines((part, size) => (part.length * size) / 2, text, room, most);
+
+  test("stands in one line, in smaller type, and then in lines of about the same length", () => {
+    expect(lines("ship", 36, 3)).toEqual({ lines: ["ship"], size: 11 });
+    expect(lines("captain", 36, 3)).toEqual({ lines: ["captain"], size: 10 });
+    expect(lines("mathematic", 36, 3)).toEqual({ lines: ["mathe", "matic"], size: 11 });
+    expect(lines("mathematician", 36, 3)).toEqual({ lines: ["mathema", "tician"], size: 10 });
+  });
+
+  test("is cut only if no lines hold it, and keeps accents on their letters", () => {
+    expect(lines("mathematician", 26, 1)).toEqual({ lines: ["mathe"], size: 10 });
+    const accents = "e\u0301e\u0301e\u0301e\u0301";
+    expect(lines(accents, 20, 3).lines).toEqual(["e\u0301e\u0301", "e\u0301e\u0301"]);
+    expect(lines("x", 1, 2).lines.join("")).toBe("x");
+  });
+});
+
 test("small cells: no number runs into the selected head's, and the mark leaves the map in sight", () => {
   const model = { ...stack, n_layers: 40, n_heads: 40, n_key_heads: 40 };
   const shown = gridState({ selected: [[29, 9, "self"]], _stacks: [model] });
-  const request = { width: 800, theme: THEMES.light, density: 1, blank: true, dense: false };
+  const request = { width: 460, theme: THEMES.light, density: 1, blank: true, dense: false };
   const { look } = new Sheet({ ...request, brief: false, caption: false });
-  const scene = sceneOf(shown, null, look, 340, 8);
+  const scene = sceneOf(shown, null, look, { highest: 340, least: 8 });
   expect(scene.layout.cell).toBeLessThan(10);
   const pen = new SvgPen([]);
   paintGrid(pen, scene, undefined);

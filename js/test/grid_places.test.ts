@@ -9,11 +9,10 @@ import type { GridState, Thumbnails } from "../src/head_grid/state.js";
 import { peekShown } from "../src/head_view/peek_shown.js";
 import type { Shown } from "../src/head_view/view_shown.js";
 import { captionText } from "../src/shared/caption.js";
-import { ramp } from "../src/shared/colour.js";
+import { channels, ramp } from "../src/shared/colour.js";
 import { levelOf } from "../src/shared/colour_levels.js";
 import { tableRuler } from "../src/shared/labels.js";
 import { FONT } from "../src/shared/picture/sheet.js";
-import { coverOf } from "../src/shared/places/picture_cover.js";
 import { THEMES } from "../src/shared/theme.js";
 import { asFloat32, asUint8 } from "../src/shared/wire.js";
 import { gridState } from "./grid_state.js";
@@ -31,9 +30,7 @@ const boxes = wireOf(
   [5, 5],
 );
 const places = { stack: "self", unit: "tokens", start: 0, query: boxes, key: boxes };
-/** The left half of the picture is white, the right half is black. */
-const pixels = wireOf(Uint8Array.from([255, 255, 255, 0, 0, 0]), [1, 2, 3]);
-const media = { pictures: [{ width: 80, height: 40, pixels }], sounds: [] };
+const media = { pictures: [{ width: 80, height: 40 }], sounds: [] };
 
 /** The byte of a weight in a row whose largest weight is 0.5. */
 const byte = (weight: number) => 1 + Math.round(254 * Math.sqrt(weight / 0.5));
@@ -89,32 +86,35 @@ function scene(patch: Partial<GridState> = {}, theme = THEMES.light) {
 function drawn(size: number, patch: Partial<GridState> = {}, head = 0, theme = THEMES.light) {
   const { maps, look } = scene(patch, theme);
   const words = new Uint32Array(size * size);
-  if (maps) drawHead(words, size, 0, size, maps, [0, head], look);
+  if (maps) drawHead(words, size, 0, [size, size], maps, [0, head], look);
   return (x: number, y: number) =>
     [0, 8, 16].map((shift) => ((words[y * size + x] ?? 0) >> shift) & 255);
 }
 
 describe("a painted cell", () => {
-  test("has the ink of each weight over a faint grey picture, in its own proportions", () => {
-    const at = drawn(80);
-    const table = coverOf(THEMES.light);
-    const ink = levelOf("absolute", 1);
-    for (const [weight, x, y, grey] of [
-      [0.5, 20, 30, 255],
-      [0.03, 60, 30, 0],
-      [0.17, 20, 50, 255],
-    ] as const) {
-      const colour = table[ink(weight)] ?? 0;
-      const expected = [0, 8, 16].map((shift) => 0.82 * ((colour >> shift) & 255) + 0.18 * grey);
-      for (const [channel, value] of at(x, y).entries())
-        expect(Math.abs(value - (expected[channel] ?? 0))).toBeLessThan(2.5);
-    }
-    // Above and below a wide picture is the ground of the page.
-    expect(at(40, 5)).toEqual([255, 255, 255]);
-    // What the token does not see is darker than a weight of 0.
-    const [masked = 0] = at(60, 50);
-    expect(masked).toBeLessThan(25);
-  });
+  test.each(["light", "dark"] as const)(
+    "has the ink of each weight in the proportions of the picture, on the ground of the %s page",
+    (theme) => {
+      const at = drawn(80, {}, 0, THEMES[theme]);
+      const table = ramp(THEMES[theme]);
+      const ink = levelOf("absolute", 1);
+      const ground = channels(THEMES[theme].background);
+      for (const [weight, x, y] of [
+        [0.5, 20, 30],
+        [0.03, 60, 30],
+        [0.17, 20, 50],
+      ] as const) {
+        const colour = table[ink(weight)] ?? 0;
+        const expected = [0, 8, 16].map((shift) => (colour >> shift) & 255);
+        for (const [channel, value] of at(x, y).entries())
+          expect(Math.abs(value - (expected[channel] ?? 0))).toBeLessThan(2.5);
+      }
+      // Above and below a wide picture, and where the token sees nothing.
+      expect([at(40, 5), at(60, 50)]).toEqual([ground, ground]);
+      // The scale begins at the ground.
+      expect([0, 8, 16].map((shift) => ((table[0] ?? 0) >> shift) & 255)).toEqual(ground);
+    },
+  );
 
   test("shows equal weights alike in heads whose largest weights differ", () => {
     const half = Uint8Array.from([
@@ -159,12 +159,12 @@ describe("a painted cell", () => {
 });
 
 describe("what is said of painted cells", () => {
-  test("names the row, what is left out, and the picture", () => {
+  test("names the row and what is left out", () => {
     const said = captionText(captionOf(scene()));
-    expect(said).toContain("cells: where “r0c1” looks, painted on the picture");
+    expect(said).toContain("cells: where “r0c1” looks, laid out as the picture");
     expect(said).toContain("tick on the bar: even share 25");
     expect(said).toContain("shares on tokens without a place are not drawn");
-    expect(said).toContain("contains the picture of the input");
+    expect(said).not.toContain("contains the picture");
     expect(said).not.toContain("block maxima");
     const { maps } = scene();
     if (!maps) throw new Error("no maps");

@@ -247,8 +247,8 @@ test("a keyboard that enters the grid finds the shown head in sight", async () =
   });
   const { find } = await show({
     selected: [[39, 3, "self"]],
-    _stacks: [info("self", 40, 4)],
-    _thumbnails: thumbnails("self", 40, 4),
+    _stacks: [info("self", 40, 40)],
+    _thumbnails: thumbnails("self", 40, 40),
   });
   const box = find(".attnw-grid-box");
   box.scrollTop = 0;

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { arrangePlaces } from "../src/head_view/places/places_layout.js";
-import { edgesRound, paintPlaces } from "../src/head_view/places/places_paint.js";
-import { placesLine, placesTable } from "../src/head_view/places/places_text.js";
+import { edgesRound, elementsOf, paintPlaces } from "../src/head_view/places/places_paint.js";
+import { placesLine, placesTable, tickOf } from "../src/head_view/places/places_text.js";
 import { playedPart, playText } from "../src/head_view/places/play_sound.js";
 import { shownRow } from "../src/head_view/places/shown_row.js";
 import { timesOn } from "../src/head_view/places/sound_paint.js";
@@ -386,6 +386,67 @@ describe("a sound", () => {
     expect(placesLine(locked)).toMatch(/^from the, which writes cat: /);
     const last = heard({ ...written, tokens: [["query", 1]] });
     expect(placesLine(last)).toMatch(/^from cat: /);
+  });
+
+  describe("of which a decoder writes the words", () => {
+    const stairs = {
+      stack: "self",
+      layer: 1,
+      head: 5,
+      unit: "tokens",
+      step: 0.5,
+      rows: [0, 1],
+      words: ["cat", "sat"],
+      values: floats([
+        [0.1, 0.8, 0.1],
+        [0.1, 0.1, 0.8],
+      ]),
+    };
+
+    test("has a row for each word, which is the query that writes the word", () => {
+      const { plate, layout } = plateOf({ _staircase: stairs });
+      const steps = plate.sound?.steps ?? [];
+      expect(steps.map(({ side, position, text }) => [side, position, text])).toEqual([
+        ["query", 0, "cat"],
+        ["query", 1, "sat"],
+      ]);
+      expect(layout.chips).toEqual([]);
+      expect(steps[1]?.y).toBe((steps[0]?.y ?? 0) + (steps[0]?.height ?? 0));
+      expect(plate.height).toBe(40 + 2 * 14);
+      // A row lies over the spans, so that a pointer on it is on the query.
+      expect(
+        elementsOf(layout)
+          .slice(-2)
+          .map(({ side }) => side),
+      ).toEqual(["query", "query"]);
+      expect(elementsOf(layout)[0]?.side).toBe("key");
+    });
+
+    test("prints each word beside its largest weight, within the sound", () => {
+      const now = heard({ _staircase: stairs, tokens: [["query", 1]] });
+      const all = arrangePlaces(now);
+      const [plate] = all.panels[0]?.layout.plates ?? [];
+      const pen = new SvgPen([]);
+      paintPlaces(pen, all, now);
+      const at = (text: string) =>
+        new RegExp(`<text x="([\\d.]+)"([^>]*)>${text}</text>`).exec(pen.body) ?? [];
+      const [, cat = ""] = at("cat");
+      const [, sat = "", style = ""] = at("sat");
+      const third = (plate?.width ?? 0) / 3;
+      expect(Number(cat)).toBeGreaterThan(2 * third);
+      expect(Number(sat)).toBeLessThan(2 * third);
+      expect(style).toContain("end");
+      expect(tickOf(now)).toBeCloseTo(1 / 3);
+    });
+
+    test("is a row for the chosen query where the staircase is of another head", () => {
+      const other = { ...stairs, head: 0 };
+      for (const patch of [{ _staircase: other }, { _staircase: null }]) {
+        const { plate, layout } = plateOf(patch);
+        expect(plate.sound?.steps).toBeUndefined();
+        expect(layout.chips).toHaveLength(2);
+      }
+    });
   });
 
   test("is a plane where spans have frequencies, high ones above", () => {

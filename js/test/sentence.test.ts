@@ -7,7 +7,13 @@ import { sentenceSize } from "../src/explorer/sentence/layout.js";
 import { lineOf, lineText } from "../src/explorer/sentence/line.js";
 import { leastDrawn, standsOut } from "../src/explorer/sentence/looks.js";
 import { type Reading, readingOf, type Screen } from "../src/explorer/sentence/reading.js";
-import { fitsSentence, inSentence, shownText, wordsOf } from "../src/explorer/sentence/words.js";
+import {
+  fitsSentence,
+  inSentence,
+  shownText,
+  unbroken,
+  wordsOf,
+} from "../src/explorer/sentence/words.js";
 import { cellOf, flipped, headIn, orderHeads } from "../src/head_grid/head_order.js";
 import { drawPicture } from "../src/head_grid/picture.js";
 import { pairCount, wordAnswers } from "../src/head_grid/word_answers.js";
@@ -822,6 +828,32 @@ test("the sentence is large in up to two and a half lines, and small without arc
     ({ lines }) => lines === 1,
   );
   expect(new Set(fonts.map(({ font }) => font))).toEqual(new Set([18, 19, 20]));
+});
+
+describe("lines of the sentence", () => {
+  const groups = (tokens: string[], text: string, special = tokens.map(() => "")) =>
+    unbroken(wordsOf(axis(tokens, special), [text])).map((group) =>
+      group.map(({ text }) => text).join(""),
+    );
+
+  test("break before no mark and within no word", () => {
+    expect(groups(["Yes", ",", "(", "he", ")", "said", "."], "Yes, (he) said.")).toEqual([
+      "Yes,",
+      "(he)",
+      "said.",
+    ]);
+    expect(groups(["the", "game", "##keeper", "##s"], "the gamekeepers")).toEqual([
+      "the",
+      "gamekeepers",
+    ]);
+  });
+
+  test("break within scripts without spaces, beside chips, and in words longer than a line", () => {
+    expect(groups(["我", "喜欢", "猫", "。"], "我喜欢猫。").slice(0, 2)).toEqual(["我", "喜欢"]);
+    expect(groups(["[CLS]", "The"], "The", ["cls", ""])).toEqual(["[CLS]", "The"]);
+    const long = Array<string>(20).fill("abcd");
+    expect(groups(long, long.join("")).length).toBeGreaterThan(2);
+  });
 });
 
 describe("clicks on words", () => {

@@ -11,7 +11,7 @@ from playwright.sync_api import Browser, Page, sync_playwright
 
 from benchmarks.rows import NotMeasuredError, Row, row
 from browser.notebook import LiveNotebook
-from browser.pages import FLAGS, chromium
+from browser.pages import chromium, launched
 from browser.servers import jupyter
 
 # Busy milliseconds of an empty frame, 60 times.
@@ -34,11 +34,10 @@ def open_browser() -> Iterator[tuple[Browser, Path]]:
     Raises:
         NotMeasuredError: There is no Chromium.
     """
-    path = chromium()
-    if path is None:
+    if chromium() is None:
         raise NotMeasuredError("no Chromium: install it, or name one in the variable CHROMIUM")
     with sync_playwright() as playwright, tempfile.TemporaryDirectory() as folder:
-        browser = playwright.chromium.launch(executable_path=path, args=FLAGS)
+        browser = launched(playwright)
         yield browser, Path(folder)
         browser.close()
 

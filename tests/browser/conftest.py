@@ -11,7 +11,7 @@ import pytest
 from playwright.sync_api import Browser, expect, sync_playwright
 
 from browser.notebook import LiveNotebook, OpenNotebook
-from browser.pages import FLAGS, PATIENCE_MS, Watched, chromium, watched
+from browser.pages import PATIENCE_MS, Watched, chromium, launched, watched
 from browser.parity import Desk
 from browser.servers import Server, jupyter, marimo
 
@@ -28,11 +28,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
-    path = chromium()
-    if path is None:
+    if chromium() is None:
         pytest.skip("no Chromium: install it, or name one in the environment variable CHROMIUM")
     with sync_playwright() as playwright:
-        instance = playwright.chromium.launch(executable_path=path, args=FLAGS)
+        instance = launched(playwright)
         yield instance
         instance.close()
 

@@ -19,13 +19,13 @@ SCALE = Path(__file__).parents[2] / "js" / "src" / "shared" / "scale.json"
 # The colours in cells of a thumbnail. A host may lay the grid out again, so that places and colours
 # are read together.
 PIXELS = """(canvas, [layer, head, cells, side]) => {
-  const { x0, y0, cell, gap, band, dpr } = JSON.parse(canvas.dataset.layout);
+  const { x0, y0, cell, tall, gap, band, dpr } = JSON.parse(canvas.dataset.layout);
   const left = x0 + head * (cell + gap);
-  const top = y0 + layer * (cell + gap + band);
+  const top = y0 + layer * (tall + gap + band);
   const context = canvas.getContext("2d");
   return cells.map(([row, col]) => {
     const x = Math.trunc((left + ((col + 0.5) * cell) / side) * dpr);
-    const y = Math.trunc((top + ((row + 0.5) * cell) / side) * dpr);
+    const y = Math.trunc((top + ((row + 0.5) * tall) / side) * dpr);
     return [...context.getImageData(x, y, 1, 1).data].slice(0, 3);
   });
 }"""
@@ -73,13 +73,13 @@ class GridOnPage:
     def corner(self, layer: int, head: int) -> tuple[float, float]:
         """Top-left of a thumbnail in CSS pixels of the canvas."""
         pitch = self.layout["cell"] + self.layout["gap"]
-        down = pitch + self.layout["band"]
+        down = self.layout["tall"] + self.layout["gap"] + self.layout["band"]
         return self.layout["x0"] + head * pitch, self.layout["y0"] + layer * down
 
     def click(self, layer: int, head: int) -> None:
         x, y = self.corner(layer, head)
-        half = self.layout["cell"] / 2
-        self.canvas.click(position={"x": x + half, "y": y + half})
+        across, down = self.layout["cell"] / 2, self.layout["tall"] / 2
+        self.canvas.click(position={"x": x + across, "y": y + down})
 
     def pixels(self, layer: int, head: int, cells: list[tuple[int, int]], side: int) -> Any:
         """The drawn colours at the centres of cells of a `side` x `side` map, [cells, 3]."""

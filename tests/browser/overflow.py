@@ -54,6 +54,33 @@ _NESTED = """(root) => {
 }"""
 
 
+# The scroll bar of a box that is a few pixels too small hides more than it shows. Where a box
+# scrolls down, its bar may be all that makes the content too wide.
+_BARELY = """([around, most]) => {
+  const scrolls = (overflow) => /auto|scroll/.test(overflow);
+  const found = [];
+  for (const node of [around, ...around.querySelectorAll("*")]) {
+    if (!node.getClientRects().length || node.matches("textarea, svg *")) continue;
+    const { overflowX, overflowY } = getComputedStyle(node);
+    const across = scrolls(overflowX) ? node.scrollWidth - node.clientWidth : 0;
+    const down = scrolls(overflowY) ? node.scrollHeight - node.clientHeight : 0;
+    const bar = node.offsetWidth - node.clientWidth;
+    const isBarely = (down > 0 && down <= most) || (across > 0 && across <= Math.max(most, bar));
+    if (isBarely) found.push(`${node.className || node.tagName}: ${across} across, ${down} down`);
+  }
+  return found;
+}"""
+#: Pixels by which no box may be too small for what it scrolls.
+BARELY = 4
+
+
+def barely_scrolling(root: Locator) -> list[str]:
+    """One line for each box that scrolls, and is only a few pixels too small."""
+    settle(root)
+    found: list[str] = root.page.evaluate(_BARELY, [root.element_handle(), BARELY])
+    return found
+
+
 def nested_scrolling(root: Locator) -> list[str]:
     """One line for each part that scrolls within another part that scrolls."""
     settle(root)

@@ -10,9 +10,17 @@ from functools import cache
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from playwright.sync_api import Browser, ConsoleMessage, Dialog, Error, Page, Route
+from playwright.sync_api import (
+    Browser,
+    ConsoleMessage,
+    Dialog,
+    Error,
+    Page,
+    Playwright,
+    Route,
+)
 
-FLAGS = [
+_FLAGS = [
     "--headless",
     "--no-sandbox",
     "--disable-gpu",
@@ -42,6 +50,17 @@ def chromium() -> str | None:
     finder = Path(__file__).with_name("find_chromium.sh")
     run = subprocess.run(["bash", finder], capture_output=True, text=True)
     return run.stdout.strip() or None
+
+
+def launched(playwright: Playwright) -> Browser:
+    """Start Chromium with scroll bars that take room, as on Linux and Windows.
+
+    Playwright hides the scroll bars of headless browsers, and with them boxes that are a pixel too
+    small.
+    """
+    return playwright.chromium.launch(
+        executable_path=chromium(), args=_FLAGS, ignore_default_args=["--hide-scrollbars"]
+    )
 
 
 @dataclass
@@ -79,10 +98,20 @@ def _is_local(url: str) -> bool:
 
 @contextmanager
 def watched(
-    browser: Browser, *, width: int = WIDTH, height: int = HEIGHT, touch: bool = False
+    browser: Browser,
+    *,
+    width: int = WIDTH,
+    height: int = HEIGHT,
+    touch: bool = False,
+    density: float = 1.0,
 ) -> Iterator[Watched]:
-    """A fresh page in a context of its own, on a screen for fingers if asked for."""
-    context = browser.new_context(viewport={"width": width, "height": height}, has_touch=touch)
+    """A fresh page in a context of its own, on a screen for fingers if asked for.
+
+    `density` is the number of device pixels of a pixel: the zoom of the browser.
+    """
+    context = browser.new_context(
+        viewport={"width": width, "height": height}, has_touch=touch, device_scale_factor=density
+    )
     context.set_default_timeout(PATIENCE_MS)
     page = context.new_page()
     seen = Watched(page)

@@ -10,7 +10,7 @@ from playwright.sync_api import FloatRect, Locator, expect
 from browser.axe import AXE, complaints
 from browser.figures import GridOnPage, open_menu
 from browser.notebook import LiveNotebook
-from browser.overflow import nested_scrolling, overflowing
+from browser.overflow import barely_scrolling, nested_scrolling, overflowing
 from browser.pages import Watched
 from browser.servers import Server
 from browser.settled import settle
@@ -139,6 +139,7 @@ def assert_fits(root: Locator, where: object) -> None:
         tab.click(trial=True)  # it fails where something else would get the click
     assert overflowing(root) == [], where
     assert nested_scrolling(root) == [], where
+    assert barely_scrolling(root) == [], where
     assert root.evaluate("(root) => root.scrollWidth <= root.clientWidth"), where
 
 

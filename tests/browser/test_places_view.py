@@ -203,8 +203,7 @@ def test_all_heads_show_the_row_of_the_patch_that_is_locked(
         page = there.page
         page.goto(path.as_uri())
         caption = page.locator(".attnw-grid-caption")
-        expect(caption).to_contain_text("cells: where “[CLS]” looks, painted on the picture")
-        expect(caption).to_contain_text("contains the picture of the input")
+        expect(caption).to_contain_text("cells: where “[CLS]” looks, laid out as the picture")
         page.locator(FIGURE).click(position=patch(page, 2, 1))
         page.mouse.move(0, 0)
         expect(caption).to_contain_text("cells: where “r2c1” looks")
@@ -221,7 +220,7 @@ def test_all_heads_show_the_row_of_the_patch_that_is_locked(
         expect(view).to_contain_text("from r2c1")
         page.mouse.move(0, 0)
         page.get_by_role("combobox", name="thumbnails").select_option("maps")
-        expect(caption).not_to_contain_text("painted on the picture")
+        expect(caption).not_to_contain_text("laid out as the picture")
         page.get_by_role("combobox", name="thumbnails").select_option("places")
         expect(caption).to_contain_text("cells: where “r2c1” looks")
         assert complaints(page) == []

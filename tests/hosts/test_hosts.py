@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Browser, Locator, Page, Route, expect, sync_playwright
 
 from browser.figures import GridOnPage
-from browser.pages import FLAGS, PATIENCE_MS, Watched, chromium, watched
+from browser.pages import PATIENCE_MS, Watched, chromium, launched, watched
 from hosts.start import CELL, SHARE, convert, started
 
 #: The panels that open when their data has been measured, by tab.
@@ -36,10 +36,9 @@ ANYWIDGET = SHARE / "nbextensions" / "anywidget" / "index.js"
 
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
-    path = chromium()
-    assert path is not None, "no Chromium: install it, or name one in the variable CHROMIUM"
+    assert chromium() is not None, "no Chromium: install it, or name one in the variable CHROMIUM"
     with sync_playwright() as playwright:
-        instance = playwright.chromium.launch(executable_path=path, args=FLAGS)
+        instance = launched(playwright)
         yield instance
         instance.close()
 

@@ -21,8 +21,8 @@ BUNDLES = sorted(path.name for path in STATIC.glob("*.*"))
 BUDGET = 80_000
 BUDGETS = {
     "explorer.js": 90_000,
-    "head_grid.js": 91_000,
-    "head_view.js": 172_000,
+    "head_grid.js": 94_000,
+    "head_view.js": 176_000,
     "picture.js": 270_000,
 }
 # Names of XML vocabularies look like addresses; nothing is fetched from them.

@@ -17,7 +17,6 @@ from attnwidget import Attention, HeadGrid, HeadView, link
 from attnwidget.results import Box
 from attnwidget.text.places import Media
 from attnwidget.widgets.shared.painted_rows import painted_token, painted_values, rounded_rows
-from attnwidget.widgets.shared.places import small_media_to_wire
 from fixtures.pictures import picture_attention, sound_attention
 from fixtures.recording import from_page, on_page, updates
 
@@ -198,27 +197,20 @@ def test_a_long_input_paints_the_exact_row() -> None:
     np.testing.assert_allclose(decoded(row)[0, 1], exact, atol=exact.max() / 200)
 
 
-def test_many_pictures_share_the_room_of_one() -> None:
-    pictures = tuple(np.zeros((300, 600, 3), np.uint8) for _ in range(4))
-    wire = small_media_to_wire(Media(pictures=pictures))
-    assert [array(one["pixels"]).shape for one in wire["pictures"]] == [(24, 48, 3)] * 4
-    assert (wire["pictures"][0]["width"], wire["pictures"][0]["height"]) == (600, 300)
-
-
 def test_bytes_of_rows_are_masked_or_the_root_of_a_share() -> None:
     levels, largest = rounded_rows(np.array([[[np.nan, -0.5, 0.0, 0.125]]], "f4"), signed=True)
     assert levels.tolist() == [[[0, 1, 128, 192]]]
     assert largest.tolist() == [[0.5]]
 
 
-def test_pictures_and_pages_of_the_grid_say_what_they_contain(tmp_path: Path) -> None:
+def test_pictures_and_pages_of_the_grid_contain_no_picture_of_the_input(tmp_path: Path) -> None:
     grid = HeadGrid(picture_attention(registers=1), tokens=[("query", 4)])
     caption = grid.caption.text()
-    assert "cells: where “r0c2” looks, painted on the picture" in caption
-    assert "contains the picture of the input" in caption
+    assert "cells: where “r0c2” looks, laid out as the picture" in caption
+    assert "contains the picture" not in caption
     svg = grid.save(tmp_path / "grid.svg").read_text("utf-8")
     assert svg.count("<image") == 2
     table = grid.figure().table
     assert table["from → to"].str.startswith("r0c2 →").all()
     page = grid.save(tmp_path / "grid.html").read_text("utf-8")
-    assert "contains 1 picture of the input" in page
+    assert "contains 1 picture" not in page

@@ -17,11 +17,13 @@ import traitlets
 from numpy.typing import NDArray
 from PIL import Image
 
-from attnwidget import Attention, HeadView
+from attnwidget import Attention, Head, HeadView
 from attnwidget.results import Box, Sound, Span
 from attnwidget.text.places import Media
 from attnwidget.text.tokens import Tokens
+from attnwidget.widgets.explorer.opening import opening_of
 from attnwidget.widgets.shared.places import first_query, media_to_wire, places_to_wire
+from attnwidget.words.speech import aligning_head
 from fixtures.pictures import PICTURE, picture_attention, sound_attention
 from fixtures.recording import from_page, on_page, updates
 from references.formula_attention import FormulaAttention
@@ -311,3 +313,49 @@ def test_rows_over_a_sound_are_labelled_by_what_they_write() -> None:
     view.unit = "words"
     assert not on_page(view, "places")["writes"]
     assert not on_page(HeadView(picture_attention()), "places")["writes"]
+
+
+def speech(n_words: int = 3) -> Attention:
+    """Two cross-attention heads, of which the second one follows the words of a sound."""
+    words = [f"word{i}" for i in range(n_words)]
+    spans = [Span(0, i / 50, (i + 1) / 50) for i in range(20 * n_words)]
+    weights = np.full((2, n_words + 1, len(spans)), 0.01)
+    for row in range(n_words):
+        weights[1, row, 20 * row + 8 : 20 * row + 12] = 1
+    return Attention.from_weights(
+        (weights / weights.sum(-1, keepdims=True))[None],
+        ["<s>", *words],
+        key_tokens=[str(i) for i in range(len(spans))],
+        stack="cross",
+        places=spans,
+        sounds=[Sound(np.zeros(len(spans) * 320, np.float32), 16_000)],
+    )
+
+
+def test_a_transcript_is_a_staircase_of_words_over_time() -> None:
+    attention = speech()
+    view = HeadView(attention, 0, 1, stack="cross")
+    stairs = view._staircase
+    assert stairs["words"] == ["word0", "word1", "word2"] and stairs["rows"] == [0, 1, 2]
+    assert (stairs["layer"], stairs["head"], stairs["step"]) == (0, 1, 0.08)
+    values = floats(stairs["values"])
+    assert values.shape == (3, 15)
+    # Each word is looked at in the middle of its 0.4 s; weights within 80 ms are added.
+    assert values.argmax(axis=1).tolist() == [2, 7, 12]
+    np.testing.assert_allclose(values.sum(axis=1), attention.weights(0, 1)[:3].sum(-1), rtol=1e-5)
+    assert "a row for each word that is written" in view.caption.text()
+    assert aligning_head(attention) == Head(0, 1, "cross")
+    assert opening_of(attention).head == Head(0, 1, "cross")
+    assert opening_of(attention).tokens == ()
+
+
+def test_only_weights_of_one_attention_to_a_sound_are_a_staircase() -> None:
+    attention = speech()
+    view = HeadView(attention, 0, 1, stack="cross")
+    view.mode = "matrix"
+    assert view._staircase is None
+    assert HeadView(picture_attention())._staircase is None
+    assert HeadView(speech(81), 0, 1, stack="cross")._staircase is None
+    assert HeadView(attention, 0, 1, stack="cross", versus=speech())._staircase is None
+    words = HeadView(attention, 0, 1, stack="cross", unit="words")
+    assert words._staircase["rows"] == [0, 1, 2]

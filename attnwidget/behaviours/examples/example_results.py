@@ -177,12 +177,16 @@ class HeadExamples(HeadResult):
 
     def chart(self, *, width: int = 640) -> alt.LayerChart:
         """Draw the mean weight of the k heaviest links of every head; `width` in pixels."""
+        from attnwidget.charts.answer_title import answer_title
         from attnwidget.charts.head_heatmap import head_heatmap
 
         title = f"The {counted(self.k, 'heaviest link')} of each head\n{self.model_name}"
         return head_heatmap(
             self.heads()["weight of the heaviest links"],
-            title=f"{title}; {counted(self.n_segments, 'segment')}",
+            title=answer_title(
+                f"{title}; {counted(self.n_segments, 'segment')}",
+                self.heads()["weight of the heaviest links"],
+            ),
             value_title="mean weight",
             width=width,
         )

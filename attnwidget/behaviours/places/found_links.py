@@ -84,14 +84,18 @@ class FoundLinks(HeadResult):
         Raises:
             ValueError: No place fits the query.
         """
+        from attnwidget.charts.answer_title import answer_title
         from attnwidget.charts.head_heatmap import head_heatmap
 
         if not self.n_places:
             raise ValueError(f"no place of the texts fits the query {self.query}")
         return head_heatmap(
             self.weights,
-            title=f"Weight at {self.query}\n{self.model_name}; "
-            f"{counted(self.n_places, 'place')}; even attention: {self.even:.2g}",
+            title=answer_title(
+                f"Weight at {self.query}\n{self.model_name}; "
+                f"{counted(self.n_places, 'place')}; even attention: {self.even:.2g}",
+                self.weights,
+            ),
             value_title="mean weight",
             width=width,
         )

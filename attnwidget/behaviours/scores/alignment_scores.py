@@ -81,13 +81,17 @@ class AlignmentScores(HeadResult):
         Args:
             width: Pixels of the whole figure.
         """
+        from attnwidget.charts.answer_title import answer_title
         from attnwidget.charts.head_heatmap import head_heatmap
 
         return head_heatmap(
             self.score - self.control,
-            title=f"Alignment of cross-attention\n{self.model_name}; "
-            f"control: the target of another pair; {counted(self.n_pairs, 'pair')}; "
-            "dots: above the control",
+            title=answer_title(
+                f"Alignment of cross-attention\n{self.model_name}; "
+                f"control: the target of another pair; {counted(self.n_pairs, 'pair')}; "
+                "dots: above the control",
+                self.score - self.control,
+            ),
             value_title="score - control",
             marked=self.aligned,
             diverging=True,

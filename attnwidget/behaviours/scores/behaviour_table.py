@@ -149,6 +149,7 @@ class BehaviourTable(HeadResult):
             ValueError: The behaviour has no score.
         """
         from attnwidget.behaviours.registry import words_of
+        from attnwidget.charts.answer_title import answer_title
         from attnwidget.charts.head_heatmap import head_heatmap
         from attnwidget.charts.named_heads import named_heads
 
@@ -157,9 +158,12 @@ class BehaviourTable(HeadResult):
             score = self[behaviour]
             return head_heatmap(
                 score.excess,
-                title=f"{words_of(behaviour).said}, score minus control\n{self.model_name}; "
-                f"control: {score.control_name}; {counted(score.n, score.unit)}; "
-                "dots: the behaviour may name the head",
+                title=answer_title(
+                    f"{words_of(behaviour).said}, score minus control\n{self.model_name}; "
+                    f"control: {score.control_name}; {counted(score.n, score.unit)}; "
+                    "dots: the behaviour may name the head",
+                    score.excess,
+                ),
                 value_title="score − control",
                 marked=self.named.significant[self.behaviours.index(behaviour)],
                 diverging=True,

@@ -118,11 +118,14 @@ class HeadVotes(HeadResult):
         Args:
             width: Pixels of the whole figure.
         """
+        from attnwidget.charts.answer_title import answer_title
         from attnwidget.charts.head_heatmap import head_heatmap
 
         return head_heatmap(
             self.values.sum(-1),
-            title=f"Votes of heads for {self.arc}\n{self.model_name}",
+            title=answer_title(
+                f"Votes of heads for {self.arc}\n{self.model_name}", self.values.sum(-1)
+            ),
             value_title="vote",
             width=width,
         )

@@ -20,6 +20,7 @@ from attnwidget.kernels.arrays import BoolArray, Float32Array
 from attnwidget.kernels.word_weights import word_weights
 from attnwidget.text.tokens import TEMPLATE, Tokens
 from attnwidget.text.word_classes import WordClass, plain_word, word_classes
+from attnwidget.words.speech import aligning_head
 
 #: A link stands out from this weight on, and from this many times the even share of its key.
 STANDS_OUT = 0.1
@@ -115,6 +116,9 @@ def opening_of(
     encoder-decoder opens on its cross-attention, where any two words are compared. With a picture,
     the attended words are its patches, and the active word is [CLS], or a word of the text.
 
+    A speech model opens on the head that follows the words of its transcript (`aligning_head`), and
+    no word is active: the view shows all words over time.
+
     With `effects`, a causal map opens on the last word, and on the head that changes the answer by
     2 points or more when it is off. Only heads in which the last word attends most to another
     content word are tried.
@@ -137,6 +141,9 @@ def opening_of(
         >>> str(opening.head), opening.tokens, attention.tokens[opening.key[0]]
         ('L1 H3', (('query', 7),), 'boat')
     """
+    aligning = aligning_head(attention)
+    if aligning is not None:
+        return Opening(aligning)
     words = _Words(attention, _stack_of(attention), mask, unknown)
     if effects is not None and words.last is not None:
         answering = _answering(words, effects)

@@ -20,6 +20,7 @@ from attnwidget.widgets.head_view.highlighted import highlighted
 from attnwidget.widgets.head_view.long_traits import LongInputFigure
 from attnwidget.widgets.head_view.map_cells import cells_of, whole_of
 from attnwidget.widgets.head_view.several import ARRANGEMENTS, drawn_heads, maps_to_wire
+from attnwidget.widgets.head_view.staircase import staircase_to_wire
 from attnwidget.widgets.head_view.two_maps import TwoMaps, most_changed
 from attnwidget.widgets.pages.attention_maps import UNITS, all_maps, maps_of
 from attnwidget.widgets.pages.encoding import as_json_value
@@ -302,6 +303,15 @@ class HeadView(TokenSize, LongInputFigure):
         if self._encoded is None or self._encoded[0] is not media:
             self._encoded = media, media_to_wire(media)
         return self._encoded[1]
+
+    @computed("attention", "versus", "_shown_head", "quantity", "unit", "mode")
+    def _staircase(self) -> dict[str, Any] | None:
+        """When the decoder of a speech model looks for each word; None for other maps."""
+        head = self._shown_head
+        is_plain = self.quantity == "weights" and self.mode == "places" and not self._two()
+        if head is None or not is_plain:
+            return None
+        return staircase_to_wire(self.attention, head, self.unit)
 
     @computed("attention", "versus", "_shown_stack", "unit", "highlight", page_computes=True)
     def _highlighted(self) -> dict[str, list[int]]:

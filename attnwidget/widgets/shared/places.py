@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import wave
 from collections.abc import Callable, Sequence
-from math import ceil, sqrt
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,10 +20,6 @@ if TYPE_CHECKING:
 
 #: Pixels that the longer side of a picture has on a page at most.
 LONGEST_SIDE = 1024
-#: Pixels that the longer side of the only picture of an input has in a thumbnail at most.
-LONGEST_SIDE_SMALL = 96
-# Each of many pictures has so many pixels at least.
-_LEAST_SIDE_SMALL = 24
 # A picture that needs more bytes without loss is sent as a JPEG.
 _LOSSLESS_BYTES = 200_000
 _JPEG_QUALITY = 85
@@ -112,30 +107,20 @@ def first_query(
     return None
 
 
-def small_media_to_wire(media: Media) -> dict[str, Any]:
-    """Return pictures as the pixels of thumbnails, and the lengths of sounds.
-
-    Thumbnails of all heads share one copy of the pictures. Pixels are uint8 [rows, columns, 3] of
-    at most 96 a side. Several pictures share the room of one picture.
+def media_sizes(media: Media) -> dict[str, Any]:
+    """Return the widths and heights of pictures, and the lengths of sounds.
 
     Example:
         >>> import numpy as np
         >>> from attnwidget.text.places import Media
-        >>> from attnwidget.widgets.shared.places import small_media_to_wire
+        >>> from attnwidget.widgets.shared.places import media_sizes
         >>> picture = np.zeros((400, 800, 3), np.uint8)
-        >>> (small,) = small_media_to_wire(Media(pictures=(picture,)))["pictures"]
-        >>> small["width"], small["pixels"]["shape"]
-        (800, [48, 96, 3])
+        >>> media_sizes(Media(pictures=(picture,)))
+        {'pictures': [{'width': 800, 'height': 400}], 'sounds': []}
     """
-    side = max(_LEAST_SIDE_SMALL, LONGEST_SIDE_SMALL // max(1, ceil(sqrt(len(media.pictures)))))
     return {
         "pictures": [
-            {
-                "width": picture.shape[1],
-                "height": picture.shape[0],
-                "pixels": to_wire(np.asarray(_at_most(picture, side))),
-            }
-            for picture in media.pictures
+            {"width": picture.shape[1], "height": picture.shape[0]} for picture in media.pictures
         ],
         "sounds": [{"seconds": sound.seconds} for sound in media.sounds],
     }

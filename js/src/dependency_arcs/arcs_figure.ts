@@ -3,7 +3,7 @@ import { createRef, ref } from "lit-html/directives/ref.js";
 import { elementIds } from "../shared/element_ids.js";
 import type { Look } from "../shared/mount.js";
 import { drawAbove, drawBelow, type MovingName, placeNames, standOut } from "./arcs_drawing.js";
-import { hangingIn, rowsOf, type Widths, type WordRow, widthsIn } from "./arcs_layout.js";
+import { EDGE, hangingIn, rowsOf, type Widths, type WordRow, widthsIn } from "./arcs_layout.js";
 import { hangingHeight, LINE } from "./paint.js";
 import { figureNames, type Scene } from "./scene.js";
 
@@ -36,6 +36,7 @@ export function arcsFigure(actions: FigureActions) {
   let row: WordRow | undefined;
   let widths: Widths | undefined;
   let laidOut = "";
+  let room = 0;
   let names: MovingName[] = [];
   let bars: SVGRectElement[] = [];
   /** Whether the next drawing begins at the start of the sentence, and the word it scrolls to. */
@@ -100,7 +101,8 @@ export function arcsFigure(actions: FigureActions) {
       target = word;
     },
     /** Lay a scene out. */
-    arrange(scene: Scene, { font, ruler }: Look): void {
+    arrange(scene: Scene, { font, ruler, width }: Look): void {
+      room = width;
       const now = JSON.stringify([scene.tree, scene.drawn.spaces, font]);
       if (now === laidOut) return;
       laidOut = now;
@@ -110,7 +112,10 @@ export function arcsFigure(actions: FigureActions) {
     },
     view(scene: Scene, active: Active) {
       const name = figureNames(scene);
-      const width = Math.ceil(row?.width ?? 0);
+      // A sentence that is a little too long leaves out the free room after it: a scroll bar would
+      // hide more than it shows.
+      const needed = Math.ceil(row?.width ?? 0);
+      const width = needed > room && needed <= room + EDGE ? room : needed;
       const arcs = row && widths ? hangingIn(scene.tree, row, scene.shown, widths) : [];
       const { word } = active;
       const line = `height: ${LINE}px; line-height: ${LINE}px`;

@@ -6,7 +6,8 @@ export const WORD_SIZE = 14;
 /** A label for a governor in another row, drawn at the edge. */
 export const NAME_SIZE = 10;
 const NAME_ROOM = 72;
-const EDGE = 12;
+/** Free room at both ends of a row. */
+export const EDGE = 12;
 const GAP = 14;
 /** Between the ends of arcs at one word. */
 const PORT = 6;
@@ -163,13 +164,10 @@ function rowOf(tree: Tree, start: number, end: number, widths: Widths, across = 
   }
   const hasRoot = tree.root >= start && tree.root < end;
   const rootEnd = (centres[tree.root - start] ?? 0) + widths.relation("root") / 2;
-  const width = Math.max(
-    taken + EDGE,
-    hasRoot ? rootEnd : 0,
-    ...annotated
-      .filter(({ governor }) => governor >= end)
-      .map((arc) => end1(arc) + needed(arc) + nameEnd(arc)),
-  );
+  const ends = annotated
+    .filter(({ governor }) => governor >= end)
+    .map((arc) => end1(arc) + needed(arc) + nameEnd(arc));
+  const width = Math.max(taken + EDGE, hasRoot ? rootEnd + EDGE : 0, ...ends);
 
   const levels = arcLevels(
     annotated.map((arc) => [arc.dependent, Math.min(Math.max(arc.governor, start - 1), end)]),

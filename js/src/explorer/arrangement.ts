@@ -4,15 +4,19 @@ import { type ExplorerState, PANELS, type Panel } from "./explorer_types.js";
 
 /** From this width on, in pixels, all heads and one head stand side by side. */
 const SIDE_BY_SIDE = 560;
-/** The share of all heads, of a page that is narrow, wide, or has a grid of many columns. */
-const SHARES = { narrow: 0.62, usual: 0.575, many: 0.64 };
+/**
+ * The share of all heads, of a page that is narrow, wide, or has a grid of many columns or of few,
+ * which would leave room beside them.
+ */
+const SHARES = { narrow: 0.62, usual: 0.575, many: 0.64, few: 0.5 };
 const NARROW = 860;
 const MANY_COLUMNS = 16;
+const FEW_COLUMNS = 6;
 /** All heads have so much at least, and at most. */
 const LEAST_LEFT = 320;
-const MOST_LEFT = { usual: 660, many: 900 };
-/** From so many rows on, cells would be too small to point at in the usual height. */
-const MANY_ROWS = 20;
+const MOST_LEFT = { usual: 820, many: 900 };
+/** From so many rows on, words in cells would not have two lines in the usual height. */
+const MANY_ROWS = 10;
 /** The height for which cells are made, in pixels. */
 const HEIGHTS = { one: 560, usual: 280, wide: 346 };
 
@@ -26,8 +30,13 @@ export const planFor = (width: number): Plan => (width < SIDE_BY_SIDE ? "one" : 
 /** The width of all heads, beside one head or alone. */
 export function leftWidth(width: number, columns: number): number {
   if (planFor(width) === "one") return width;
-  const isMany = columns > MANY_COLUMNS;
-  const share = isMany ? SHARES.many : width < NARROW ? SHARES.narrow : SHARES.usual;
+  const isNarrow = width < NARROW;
+  const share =
+    columns > MANY_COLUMNS
+      ? SHARES.many
+      : columns <= FEW_COLUMNS
+        ? SHARES.few
+        : SHARES[isNarrow ? "narrow" : "usual"];
   return clamp(Math.floor(width * share), LEAST_LEFT, mostLeft(columns));
 }
 
@@ -40,7 +49,8 @@ const mostLeft = (columns: number): number =>
  */
 export function gridHeight(width: number, columns: number, rows: number): number {
   if (planFor(width) === "one") return HEIGHTS.one;
-  const isWide = leftWidth(width, columns) === mostLeft(columns) || rows >= MANY_ROWS;
+  const isMany = rows >= MANY_ROWS || columns <= FEW_COLUMNS;
+  const isWide = leftWidth(width, columns) === mostLeft(columns) || isMany;
   return isWide ? HEIGHTS.wide : HEIGHTS.usual;
 }
 

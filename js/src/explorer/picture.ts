@@ -141,8 +141,9 @@ export const drawPicture: DrawPicture<Whole> = (state, request) => {
     const after = afterName(guess, reading.head);
     sheet.text(`${lead}${word && inQuotes(word)}${rest} says`, { bold: true });
     sheet.text(`grey: whole${after && `, blue: ${after}`}`);
-    sheet.place(ANSWERS_WIDTH, answersHeight(guess), (pen) =>
-      paintAnswers(pen, guess, ANSWERS_WIDTH, request.theme, FONT, tableRuler),
+    const across = Math.min(ANSWERS_WIDTH, sheet.room);
+    sheet.place(across, answersHeight(guess), (pen) =>
+      paintAnswers(pen, guess, across, request.theme, FONT, tableRuler),
     );
   }
   return {

@@ -1,7 +1,7 @@
+import { controlMenu } from "../shared/control_menu.js";
 import { type Control, controlView } from "../shared/controls.js";
 import { hostControls } from "../shared/figure_controls.js";
 import type { Mounted } from "../shared/mount.js";
-import { popupMenu } from "../shared/popup_menu.js";
 import { MAPS } from "./compared_choice.js";
 
 /**
@@ -19,7 +19,7 @@ const MAIN = ["head-grid", "view"];
  */
 export function viewMenu(mounted: Mounted, signal: AbortSignal) {
   const lists = new Map<string, Control[]>();
-  const menu = popupMenu("View", mounted, signal);
+  const menu = controlMenu("View", mounted);
   hostControls(
     mounted.root,
     {

@@ -160,7 +160,7 @@ function render({ model, el, signal, host }: ExplorerContext): void {
           ${answersView(screen.guess, reading, guessHint(model, screen), left, selecting(model))}
         </div>
         <div class="attnw-ex-right">
-          ${shownHead(model, reading, bar.ways(), isOpen("view"))}
+          ${shownHead(model, reading, bar.ways(), look, isOpen("view"))}
           ${panelViews((name) => name === "view")}
         </div>
       </div>
@@ -240,6 +240,7 @@ function shownHead(
   model: Model<ExplorerState>,
   reading: Reading | undefined,
   ways: unknown,
+  { theme }: Look,
   isThere: boolean,
 ) {
   const head = String(model.get("selected").at(-1));
@@ -250,6 +251,7 @@ function shownHead(
     fixed: model.get("_source").fixed ?? "",
     switchHead: () => switchHead(model),
     ways,
+    theme,
     hidden: !isThere,
   });
 }

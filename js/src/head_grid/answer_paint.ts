@@ -1,7 +1,7 @@
-import { corner } from "../shared/cells.js";
+import { corner, type GridLayout } from "../shared/cells.js";
 import { ramp, transfer } from "../shared/colour.js";
 import { inkOf } from "../shared/ink.js";
-import { labelFont, labelOf } from "../shared/labels.js";
+import { labelFont, spelledOf } from "../shared/labels.js";
 import { type Pen, paintRaster, type Raster } from "../shared/pen.js";
 import { asFloat32 } from "../shared/wire.js";
 import type { Scene } from "./scene.js";
@@ -15,13 +15,17 @@ export interface WordQuestion {
   key: number | undefined;
 }
 
-/** From this size on a cell has the word and its number; below the next one it has a strip. */
-const WITH_NUMBER = 36;
-export const WITH_WORD = 28;
+/** From this width on a cell has words; narrower cells have a strip with a column for each word. */
+const WITH_WORD = 28;
+/** Height of a line of a word or a number, and room round the lines, in pixels. */
+const LINE = 11;
+const EDGE = 1;
+/** Most lines of a word and its number. */
+const MOST_LINES = 3;
 /** From this size on a number of a pair is printed large, and from the next one on at all. */
 const LARGE = 34;
-const PRINTED = 22;
-const WORD_SIZE = { large: 11, small: 10 };
+const PRINTED = 16;
+const WORD_SIZES = [11, 10];
 const NUMBER_SIZE = 10;
 const PAIR_SIZE = { large: 12, small: 10 };
 /** Left of a cell for the colour of its family. */
@@ -30,11 +34,48 @@ const DOT = 2;
 
 const whole = (weight: number) => String(Math.round(100 * weight));
 
-/** As many letters as fit: half a word says more than an ellipsis. */
-function cut(pen: Pen, text: string, room: number): string {
-  const letters = [...text];
-  while (letters.length > 2 && pen.measureText(letters.join("")).width > room) letters.pop();
-  return letters.join("");
+/** Number of lines of text in a cell; 0 where cells have strips. */
+export const linesIn = ({ cell, tall }: GridLayout): number =>
+  cell < WITH_WORD ? 0 : Math.min(MOST_LINES, Math.floor((tall - EDGE) / LINE));
+
+/** Letters with their accents. */
+const lettersOf = (text: string): string[] => text.match(/.\p{M}*/gsu) ?? [];
+
+/** Break a word into `count` lines of about the same number of letters. */
+function broken(text: string, count: number): string[] {
+  const letters = lettersOf(text);
+  return Array.from({ length: count }, (_, i) => {
+    const [from, to] = [i, i + 1].map((at) => Math.round((at * letters.length) / count));
+    return letters.slice(from, to).join("");
+  });
+}
+
+/**
+ * A word in a cell with room for `most` lines: in one line if it fits, otherwise in smaller type,
+ * and then in several lines. Of a word that does not fit at all, each line has as many letters as
+ * fit: half a word says more than an ellipsis.
+ */
+export function wordLines(
+  measure: (text: string, size: number) => number,
+  text: string,
+  room: number,
+  most: number,
+): { lines: string[]; size: number } {
+  const [large = NUMBER_SIZE, small = large] = WORD_SIZES;
+  for (let count = 1; count <= most; count++) {
+    const lines = broken(text, count);
+    const size = [large, small].find((each) => lines.every((line) => measure(line, each) <= room));
+    if (size !== undefined) return { lines, size };
+  }
+  const lines: string[] = [];
+  let rest = lettersOf(text);
+  while (lines.length < most && rest.length) {
+    let count = rest.length;
+    while (count > 1 && measure(rest.slice(0, count).join(""), small) > room) count--;
+    lines.push(rest.slice(0, count).join(""));
+    rest = rest.slice(count);
+  }
+  return { lines, size: small };
 }
 
 /** The visible weights of a word in a head: each other word has a column. */
@@ -71,19 +112,19 @@ function square(
   weight: number,
   { head, x, y }: { head: number; x: number; y: number },
 ): string {
-  const { cell } = scene.layout;
+  const { cell, tall } = scene.layout;
   const { ground, letters } = inkOf(scene.theme, weight, scaleOf(scene, head));
   pen.fillStyle = ground;
-  pen.fillRect(x, y, cell, cell);
+  pen.fillRect(x, y, cell, tall);
   pen.strokeStyle = scene.theme.hairline;
   pen.lineWidth = 1;
-  pen.strokeRect(x - 0.5, y - 0.5, cell + 1, cell + 1);
+  pen.strokeRect(x - 0.5, y - 0.5, cell + 1, tall + 1);
   return letters;
 }
 
 function paintWord(pen: Pen, scene: Scene, rows: Rows): void {
   const { layout, font, state } = scene;
-  const { cell } = layout;
+  const { cell, tall } = layout;
   const axes = state._axes;
   const answers = wordAnswers(rows, axes, state.hidden);
   const isOneText =
@@ -95,8 +136,13 @@ function paintWord(pen: Pen, scene: Scene, rows: Rows): void {
   );
   const values = asFloat32(rows.values);
   const count = others.text.length;
-  const isStrip = cell < WITH_WORD;
-  const hasNumber = cell >= WITH_NUMBER;
+  const most = linesIn(layout);
+  const isStrip = most === 0;
+  const gutter = scene.families.size ? GUTTER : 0;
+  const measure = (text: string, size: number) => {
+    pen.font = labelFont(font, false, size);
+    return pen.measureText(text).width;
+  };
   pen.textBaseline = "middle";
   for (const { head, x, y } of cellsOf(scene)) {
     const answer = answers[head];
@@ -104,27 +150,32 @@ function paintWord(pen: Pen, scene: Scene, rows: Rows): void {
     const letters = square(pen, scene, isStrip ? 0 : answer.weight, { head, x, y });
     if (isStrip) {
       const row = values.subarray(head * count, (head + 1) * count);
-      paintRaster(pen, stripOf(row, shown, scaleOf(scene, head)), x, y, cell, cell);
+      paintRaster(pen, stripOf(row, shown, scaleOf(scene, head)), x, y, cell, tall);
       continue;
     }
     if (!answer.standsOut) continue;
     const isItself = isOneText && answer.other === rows.of;
-    const middle = x + GUTTER / 2 + cell / 2;
+    const middle = x + gutter / 2 + cell / 2;
     pen.fillStyle = letters;
     pen.textAlign = "center";
-    pen.font = labelFont(font, false, hasNumber ? WORD_SIZE.large : WORD_SIZE.small);
-    const text = isItself ? "self" : labelOf(others, answer.other);
-    pen.fillText(cut(pen, text, cell - GUTTER - 2), middle, y + cell / 2 - (hasNumber ? 5 : 0));
+    const text = isItself ? "self" : spelledOf(others, answer.other);
+    const { lines, size } = wordLines(measure, text, cell - gutter - 2, most);
+    // The whole word is worth more than the number: the ink shows the weight too.
+    const hasNumber = lines.length < most;
+    const shownLines = lines.length + Number(hasNumber);
+    const lineAt = (line: number) => y + tall / 2 + (line - (shownLines - 1) / 2) * LINE;
+    pen.font = labelFont(font, false, size);
+    for (const [line, part] of lines.entries()) pen.fillText(part, middle, lineAt(line));
     if (!hasNumber) continue;
     pen.font = labelFont(font, false, NUMBER_SIZE);
-    pen.fillText(whole(answer.weight), middle, y + cell / 2 + 8);
+    pen.fillText(whole(answer.weight), middle, lineAt(lines.length));
   }
   pen.textAlign = "left";
 }
 
 function paintPair(pen: Pen, scene: Scene, rows: Rows, key: number): void {
   const { layout, font, state } = scene;
-  const { cell } = layout;
+  const { cell, tall } = layout;
   const answers = pairAnswers(rows, key, state._axes, state.hidden);
   pen.textBaseline = "middle";
   pen.textAlign = "center";
@@ -132,9 +183,9 @@ function paintPair(pen: Pen, scene: Scene, rows: Rows, key: number): void {
     const answer = answers[head];
     if (!answer) continue;
     pen.fillStyle = square(pen, scene, answer.weight, { head, x, y });
-    const [middle, line] = [x + cell / 2, y + cell / 2];
-    if (cell >= PRINTED && answer.isPrinted) {
-      const size = cell >= LARGE ? PAIR_SIZE.large : PAIR_SIZE.small;
+    const [middle, line] = [x + cell / 2, y + tall / 2];
+    if (cell >= PRINTED && tall >= LINE && answer.isPrinted) {
+      const size = tall >= LARGE ? PAIR_SIZE.large : PAIR_SIZE.small;
       pen.font = labelFont(font, answer.isLargest, size);
       pen.fillText(whole(answer.weight), middle, line);
     } else if (answer.isLargest) pen.fillRect(middle - DOT, line - DOT, 2 * DOT, 2 * DOT);

@@ -112,14 +112,12 @@ export interface Look {
   rows?: PaintedRows | undefined;
 }
 
-/**
- * Draw one head as a `size` x `size` square at `offset` of a pixel buffer with rows of `stride`.
- */
+/** Draw one head as `across` x `down` pixels at `offset` of a buffer with rows of `stride`. */
 export function drawHead(
   pixels: Uint32Array,
   stride: number,
   offset: number,
-  size: number,
+  [across, down]: readonly [across: number, down: number],
   maps: SmallMaps,
   [row, col]: Cell,
   look: Look,
@@ -129,28 +127,33 @@ export function drawHead(
   if (look.rows) {
     const end = look.end ?? Math.abs(maps.maxima[head] ?? 0);
     const { scale, ground = look.table[0] ?? 0 } = look;
-    drawRow(pixels, stride, offset, size, look.rows, head, { scale, end, signed, ground });
+    drawRow(pixels, stride, offset, [across, down], look.rows, head, {
+      scale,
+      end,
+      signed,
+      ground,
+    });
     return;
   }
   const share = look.end === null ? 1 : Math.abs(maps.maxima[head] ?? 0) / (look.end || 1);
   const colours = bytePixels(look.papers?.get(head) ?? look.table, look.scale, share, signed);
   const zero = signed ? NO_CHANGE : 0;
-  const down = spans(height, size);
-  const across = spans(width, size);
-  for (let i = 0; i < size; i++) {
+  const queries = spans(height, down);
+  const keys = spans(width, across);
+  for (let i = 0; i < down; i++) {
     const to = offset + i * stride;
-    const top = down[2 * i] ?? 0;
-    const bottom = down[2 * i + 1] ?? 0;
-    if (i && top === down[2 * i - 2] && bottom === down[2 * i - 1]) {
-      pixels.copyWithin(to, to - stride, to - stride + size);
+    const top = queries[2 * i] ?? 0;
+    const bottom = queries[2 * i + 1] ?? 0;
+    if (i && top === queries[2 * i - 2] && bottom === queries[2 * i - 1]) {
+      pixels.copyWithin(to, to - stride, to - stride + across);
       continue;
     }
-    for (let j = 0; j < size; j++) {
-      const last = across[2 * j + 1] ?? 0;
+    for (let j = 0; j < across; j++) {
+      const last = keys[2 * j + 1] ?? 0;
       let byte = zero;
       for (let r = top; r <= bottom; r++) {
         const line = (head * height + r) * width;
-        for (let c = across[2 * j] ?? 0; c <= last; c++) {
+        for (let c = keys[2 * j] ?? 0; c <= last; c++) {
           const value = values[line + c] ?? zero;
           if (Math.abs(value - zero) > Math.abs(byte - zero)) byte = value;
         }
@@ -169,9 +172,10 @@ export const hairline = ({ gap, dpr }: GridLayout) => Math.floor((gap * dpr) / 2
  */
 export function compose(layout: GridLayout, maps: SmallMaps, order: Order, look: Look): Raster {
   const edge = hairline(layout);
-  const size = Math.round(layout.cell * layout.dpr);
-  const pitch = size + Math.round(layout.gap * layout.dpr);
-  const step = pitch + Math.round(layout.band * layout.dpr);
+  const pixels = (length: number) => Math.round(length * layout.dpr);
+  const size = [pixels(layout.cell), pixels(layout.tall)] as const;
+  const pitch = size[0] + pixels(layout.gap);
+  const step = size[1] + pixels(layout.gap) + pixels(layout.band);
   const across = layout.cols * pitch + edge;
   const down = layout.rows * step + edge;
   const words = new Uint32Array(across * down).fill(look.ground ?? look.table[0] ?? 0);
@@ -180,9 +184,9 @@ export function compose(layout: GridLayout, maps: SmallMaps, order: Order, look:
       const head = headIn(order, [row, col]);
       if (!head) continue;
       const offset = row * step * across + col * pitch;
-      for (let y = 0; y < size + 2 * edge; y++) {
+      for (let y = 0; y < size[1] + 2 * edge; y++) {
         const start = offset + y * across;
-        words.fill(look.line, start, start + size + 2 * edge);
+        words.fill(look.line, start, start + size[0] + 2 * edge);
       }
       drawHead(words, across, offset + edge * (across + 1), size, maps, head, look);
     }

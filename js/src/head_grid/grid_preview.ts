@@ -53,7 +53,7 @@ function contents(scene: Scene, maps: SmallMaps, at: Cell) {
   const paint = (canvas: HTMLCanvasElement) => {
     const size = Math.round(SIDE * layout.dpr);
     const words = new Uint32Array(size * size);
-    drawHead(words, size, 0, size, maps, at, look);
+    drawHead(words, size, 0, [size, size], maps, at, look);
     const pen = fresh(canvas, SIDE, SIDE);
     if (!pen) return;
     paintRaster(pen, { across: size, down: size, words }, 0, 0, SIDE, SIDE);
@@ -119,7 +119,7 @@ export function gridPreview() {
       const [x, y] = corner(layout, cell);
       const left = origin.left + x;
       const top = origin.top + y;
-      const anchor = { left, top, right: left + layout.cell, bottom: top + layout.cell };
+      const anchor = { left, top, right: left + layout.cell, bottom: top + layout.tall };
       const right = view.clientWidth - EDGE;
       const bottom = view.clientHeight - EDGE;
       const bounds = { left: EDGE, top: EDGE, right, bottom };

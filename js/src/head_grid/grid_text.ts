@@ -26,7 +26,7 @@ import {
   tablePrinter,
 } from "../shared/quantity.js";
 import type { Axes, Axis, Head, Special } from "../shared/types.js";
-import { WITH_WORD } from "./answer_paint.js";
+import { linesIn } from "./answer_paint.js";
 import type { SmallMaps } from "./grid_pixels.js";
 import { barRange, type Metric, type Order, orderHeads, passes } from "./head_order.js";
 import { type PaintedRows, rowsBar } from "./painted_rows.js";
@@ -238,32 +238,29 @@ function askedNote({ asked, layout, state: { _axes: axes } }: Scene): string {
       `cells: attention from ${word} to ${tokenInQuotes(axes.key, asked.key)} in per cent, ` +
       `bold where no other word gets as much, from 1.5 times an even share on`
     );
-  const isStrip = layout.cell < WITH_WORD;
-  if (side === "key")
-    return isStrip
+  const lines = linesIn(layout);
+  if (lines === 0)
+    return side === "key"
       ? `cells: who looks at ${word}, a column for each word`
-      : `cells: who looks at ${word} most, with the share of its attention in per cent`;
-  return isStrip
-    ? `cells: where ${word} looks, a column for each word`
-    : `cells: where ${word} looks most, with its share in per cent`;
+      : `cells: where ${word} looks, a column for each word`;
+  const share = side === "key" ? "the share of its attention" : "its share";
+  const asks = side === "key" ? `who looks at ${word} most` : `where ${word} looks most`;
+  return `cells: ${asks}${lines > 1 ? `, with ${share} in per cent` : ""}`;
 }
 
 /** What a caption says of rows that are painted on pictures, and of what cells leave out. */
 function paintedNotes({ asked, look: { rows }, maps, state }: Scene): string[] {
   if (!rows || asked) return [];
-  const { _axes: axes, _media: media } = state;
-  const pictures = rows.plates.filter(({ picture }) => picture).length;
+  const { _axes: axes } = state;
   const of = rows.of ?? -1;
   const row = rowWords(rows, of < 0 ? "" : tokenInQuotes(axes[rows.side], of));
-  const held = media?.pictures.length ?? 0;
   const { even } = rows;
   const share = even === undefined ? "" : maps?.times_keys ? "1×" : shareText(even);
   return [
-    `cells: ${row}, ${pictures ? "painted on the picture" : "along the sound"}`,
+    `cells: ${row}, ${rows.plates.some(({ isPicture }) => isPicture) ? "laid out as the picture" : "along the sound"}`,
     share && `tick on the bar: even share ${share}`,
     "shares on tokens without a place are not drawn",
     rows.isTiled ? "tiles only: tokens of the whole picture are not drawn" : "",
-    held ? `contains ${held > 1 ? `${held} pictures` : "the picture"} of the input` : "",
   ].filter(Boolean);
 }
 

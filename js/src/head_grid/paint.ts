@@ -41,7 +41,7 @@ const NO_PLACE = -9;
 export function paintGrid(pen: Pen, scene: Scene, maps: Raster | undefined, hand?: Hand): void {
   const pointer = hand ?? NOWHERE;
   const { layout, theme, selected, metric } = scene;
-  const { x0, y0, cell, dpr, rows, cols } = layout;
+  const { x0, y0, cell, tall, dpr, rows, cols } = layout;
   pen.font = labelFont(scene.font, false, AXIS_LABEL_SIZE);
   pen.textBaseline = "middle";
   if (maps && !scene.asked) {
@@ -54,7 +54,7 @@ export function paintGrid(pen: Pen, scene: Scene, maps: Raster | undefined, hand
     for (let row = 0; row < rows; row++)
       for (let col = 0; col < cols; col++)
         if (headIn(scene.order, [row, col]))
-          pen.fillRect(...corner(layout, [row, col]), cell, cell);
+          pen.fillRect(...corner(layout, [row, col]), cell, tall);
   }
   paintEmptyRows(pen, scene);
   if (hand) paintLayerLine(pen, scene);
@@ -96,8 +96,8 @@ function paintEdits(pen: Pen, { layout, theme, order, off, changes, maps, look }
 function paintEmpty(pen: Pen, layout: GridLayout, at: Cell, theme: Theme) {
   const [x, y] = corner(layout, at);
   pen.fillStyle = theme.background;
-  pen.fillRect(x, y, layout.cell, layout.cell);
-  paintStrike(pen, theme, { x, y, width: layout.cell, height: layout.cell });
+  pen.fillRect(x, y, layout.cell, layout.tall);
+  paintStrike(pen, theme, { x, y, width: layout.cell, height: layout.tall });
 }
 
 /**
@@ -120,7 +120,7 @@ function paintFrame(pen: Pen, layout: GridLayout, at: Cell, theme: Theme, solid:
     pen.fill();
   };
   // At most a third of a small cell, whose map would be hidden.
-  const side = Math.min(11, Math.ceil(layout.cell / 3));
+  const side = Math.min(11, Math.ceil(layout.tall / 3));
   triangle(theme.background, right - side - 2, right, y - 1);
   triangle(theme.accent, right - side, right, y - 1);
   if (!solid) triangle(theme.background, right - side / 2, right - 2, y + 1);
@@ -177,8 +177,8 @@ function paintRowLabels(
   const title = ranks ? "rank" : scene.sorting ? "" : across;
   write(pen, title, [right, top + LABEL_LINE], theme.muted, "right");
   for (let row = 0; row < layout.rows; row++) {
-    const middle = corner(layout, [row, 0])[1] + layout.cell / 2;
-    if (middle < top + layout.y0 || isCrowded(layout.cell, row, marked)) continue;
+    const middle = corner(layout, [row, 0])[1] + layout.tall / 2;
+    if (middle < top + layout.y0 || isCrowded(layout.tall, row, marked)) continue;
     const colour = marked.has(row) ? theme.text : theme.muted;
     const number = marginName(scene, "rows", row);
     const first = /^\d/.test(number) ? `${down} ${number}` : number;
@@ -206,7 +206,7 @@ function paintFamilies(pen: Pen, { layout, theme, order, families }: Scene): voi
     if (!family || family === "other") continue;
     const [x, y] = corner(layout, [Math.floor(i / order.cols), i % order.cols]);
     pen.fillStyle = theme.forced ? theme.text : colours[family];
-    pen.fillRect(x, y, width, layout.cell);
+    pen.fillRect(x, y, width, layout.tall);
   }
 }
 
@@ -214,19 +214,19 @@ function paintFamilies(pen: Pen, { layout, theme, order, families }: Scene): voi
 function paintEmptyRows(pen: Pen, { layout, theme, emptyRows }: Scene) {
   for (const row of emptyRows) {
     const [x, y] = corner(layout, [row, 0]);
-    write(pen, "no attention", [x, y + layout.cell / 2], theme.muted);
+    write(pen, "no attention", [x, y + layout.tall / 2], theme.muted);
   }
 }
 
 /** A line under the heads of the stepped layer, where sorting scatters these heads. */
 function paintLayerLine(pen: Pen, { layout, theme, order, state: { layer } }: Scene) {
   if (order.sort !== "all") return;
-  const { cell, gap, band, cols } = layout;
+  const { cell, tall, gap, band, cols } = layout;
   pen.fillStyle = theme.text;
   for (const i of order.heads.keys()) {
     const at = [Math.floor(i / cols), i % cols] as const;
     const [x, y] = corner(layout, at);
-    if (headIn(order, at)?.[0] === layer) pen.fillRect(x, y + cell + band - gap, cell, gap);
+    if (headIn(order, at)?.[0] === layer) pen.fillRect(x, y + tall + band - gap, cell, gap);
   }
 }
 
@@ -237,10 +237,10 @@ const LABEL_GAP = 6;
 /** A corner on each head with a label, and the labels under the cells where there is room. */
 function paintHeadLabels(pen: Pen, scene: Scene): void {
   const { layout, theme, labels } = scene;
-  const side = Math.min(LABEL_CORNER, layout.cell / 4);
+  const side = Math.min(LABEL_CORNER, layout.tall / 4);
   for (const { at } of labels) {
     const [x, y] = corner(layout, at);
-    const bottom = y + layout.cell;
+    const bottom = y + layout.tall;
     for (const [colour, size] of [
       [theme.background, side + 2],
       [theme.text, side],
@@ -259,7 +259,7 @@ function paintHeadLabels(pen: Pen, scene: Scene): void {
 
 /** Each label under its cell; a long one takes the free places beside it. */
 function paintLabelTexts(pen: Pen, { layout, theme, font, labels }: Scene): void {
-  const { cell, band } = layout;
+  const { cell, tall, band } = layout;
   pen.font = labelFont(font, false, BADGE_SIZE);
   const measure = (text: string) => pen.measureText(text).width;
   const [end] = corner(layout, [0, layout.cols]);
@@ -274,7 +274,7 @@ function paintLabelTexts(pen: Pen, { layout, theme, font, labels }: Scene): void
     const fitted = shorten(measure, withControlPictures(text), right - free);
     const width = measure(fitted);
     const left = Math.max(free, Math.min(x + (cell - width) / 2, right - width));
-    write(pen, fitted, [left, y + cell + band / 2 + 1], theme.text);
+    write(pen, fitted, [left, y + tall + band / 2 + 1], theme.text);
     free = left + width + LABEL_GAP;
   }
 }
@@ -336,7 +336,7 @@ const pairs = (names: string[], numbers: string[]) =>
 /** A bar under each cell for its metric, its texts, and a veil over heads outside the filter. */
 function paintBadges(pen: Pen, scene: Scene, metric: Metric): void {
   const { layout, order, theme } = scene;
-  const { cell } = layout;
+  const { cell, tall } = layout;
   const [low, high] = barRange(metric);
   const at = (value: number) => (high > low ? ((value - low) / (high - low)) * cell : 0);
   pen.font = labelFont(scene.font, false, BADGE_SIZE);
@@ -350,20 +350,20 @@ function paintBadges(pen: Pen, scene: Scene, metric: Metric): void {
     // The system's grey may be as strong as its text.
     const track = theme.forced ? 1 : 3;
     pen.fillStyle = theme.hairline;
-    pen.fillRect(x, y + cell + 5 - track, cell, track);
+    pen.fillRect(x, y + tall + 5 - track, cell, track);
     pen.fillStyle = metricColour(theme);
     const from = at(Math.min(0, value));
     const to = at(Math.max(0, value));
-    pen.fillRect(x + from, y + cell + 2, Math.max(to - from, 0.5), 3);
+    pen.fillRect(x + from, y + tall + 2, Math.max(to - from, 0.5), 3);
     const isIn = passes(value, scene.state.filter);
     if (!isIn) {
       pen.fillStyle = theme.background;
       pen.globalAlpha = 0.8;
-      pen.fillRect(x, y, cell, cell + 5);
+      pen.fillRect(x, y, cell, tall + 5);
       pen.globalAlpha = 1;
     }
     const [name, number] = texts[i] ?? ["", ""];
-    const line = y + cell + 12;
+    const line = y + tall + 12;
     write(pen, name, [x + 1, line], isIn ? theme.text : theme.muted);
     write(pen, number, [x + cell - 1, line], isIn && !name ? theme.text : theme.muted, "right");
   }

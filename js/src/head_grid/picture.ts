@@ -8,6 +8,8 @@ import { paintGrid } from "./paint.js";
 import { areCurrent, coloursOf, composed, sceneOf } from "./scene.js";
 import type { GridState } from "./state.js";
 
+/** A file cannot scroll: cells are so small that all heads fit in the column of a paper. */
+const LEAST = 4;
 /** So dense that hardly anything is lost where cells end on whole pixels. */
 const FINE = 100;
 
@@ -15,7 +17,7 @@ const FINE = 100;
 export const drawPicture: DrawPicture<GridState> = (state, request) => {
   const sheet = new Sheet(request);
   const maps = state._thumbnails && decode(state._thumbnails);
-  const scene = sceneOf(state, maps, sheet.look);
+  const scene = sceneOf(state, maps, sheet.look, { least: LEAST });
   const said = captionOf(scene);
   const title = inLine([said.figure, scaleTitle(coloursOf(scene).scale)]);
   sheet.title(title, said.model, said.quantity);
@@ -24,7 +26,7 @@ export const drawPicture: DrawPicture<GridState> = (state, request) => {
     return { sheet, caption: said, table: tableOf({ ...scene, maps: null }) };
   }
   // Cells that end on whole pixels must not change the size of the picture.
-  sheet.reserve(sceneOf(state, maps, { ...sheet.look, density: FINE }).width);
+  sheet.reserve(sceneOf(state, maps, { ...sheet.look, density: FINE }, { least: LEAST }).width);
   sheet.figure(scene.width, scene.height, (pen) => paintGrid(pen, scene, composed(scene)));
   const { texts, words, bar } = legendOf(scene);
   sheet.colourBar(texts, words, bar);

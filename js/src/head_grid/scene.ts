@@ -1,4 +1,10 @@
-import { type Cell, canvasSize, type GridLayout, gridLayout } from "../shared/cells.js";
+import {
+  type Cell,
+  type CellLimits,
+  canvasSize,
+  type GridLayout,
+  gridLayout,
+} from "../shared/cells.js";
 import { clamp } from "../shared/clamp.js";
 import { diverging, ramp } from "../shared/colour.js";
 import { word } from "../shared/colour_levels.js";
@@ -79,13 +85,15 @@ export const coloursOf = ({ asked, maps, look, theme }: Scene) =>
     ? { maps: null, scale: "absolute" as const, end: 1, table: ramp(theme), rows: undefined }
     : { maps, ...look };
 
-/** What is shown of a state, and where; cells are made for `highest` pixels. */
+/** The smallest cells of a grid whose layers lie across, where cells would be larger otherwise. */
+const TURNED = 10;
+
+/** What is shown of a state, and where. */
 export function sceneOf(
   state: GridState,
   maps: SmallMaps | null,
   page: Page,
-  highest?: number,
-  least?: number,
+  limits: Partial<CellLimits> = {},
 ): Scene {
   const stack = state._stacks.find(({ name }) => name === state.stack);
   const rows = maps?.rows ?? stack?.n_layers ?? 0;
@@ -100,15 +108,19 @@ export function sceneOf(
   const bare = labels.length && !families.length ? "label" : "nothing";
   const below = upright.sort !== "none" ? "name" : metric ? "bar" : bare;
   const shared = stack && stack.n_key_heads < stack.n_heads && upright.sort === "none";
-  const layoutOf = ({ rows, cols }: Order, isBanded: boolean) =>
-    gridLayout(room, rows, cols, isBanded, density, below, highest, least);
+  // Pictures keep their shape.
+  const shape = maps?.row && state._media?.pictures.length ? { widest: 1 } : {};
+  const layoutOf = ({ rows, cols }: Order, isBanded: boolean, more: Partial<CellLimits> = {}) =>
+    gridLayout(room, rows, cols, isBanded, density, below, { ...limits, ...shape, ...more });
   const turned = flipped(upright);
   const before = layoutOf(upright, shared === true);
-  // The longer side lies across, where cells get larger so. Layers without attention stay rows,
-  // which have room for the words that say it.
-  const turns = rows > cols && !without.length && layoutOf(turned, false).cell > before.cell;
+  const after = layoutOf(turned, false, { least: Math.min(limits.least ?? TURNED, TURNED) });
+  // The longer side lies across, on pages and in files alike, unless that makes cells both smaller
+  // and too small. Layers without attention stay rows, which have room for the words that say it.
+  const fits = after.tall >= TURNED && canvasSize(after)[0] <= room;
+  const turns = rows > cols && !without.length && (fits || after.tall > before.tall);
   const order = turns ? turned : upright;
-  const layout = turns ? layoutOf(turned, false) : before;
+  const layout = turns ? after : before;
   const bands = shared && !turns ? stack.n_key_heads : 0;
   const sorting = sortingText(order, metric, state.descending);
   const sortingEnd = layout.x0 + Math.ceil(ruler(labelFont(font, false, AXIS_LABEL_SIZE))(sorting));

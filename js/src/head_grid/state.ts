@@ -41,14 +41,6 @@ export interface WireRow {
   largest: WireArray;
 }
 
-/** A picture at the size of a thumbnail, with its size as the user gave it. */
-export interface SmallPicture {
-  width: number;
-  height: number;
-  /** uint8 [rows, columns, 3]. */
-  pixels: WireArray;
-}
-
 export interface Thumbnails extends Partial<Edited> {
   stack: string;
   quantity: string;
@@ -99,7 +91,7 @@ export interface GridState extends SharedState, MetricState {
   _placed_on?: "pictures" | "sounds" | "";
   /** Where the tokens come from, while thumbnails are painted. */
   _places?: WirePlaces | null;
-  _media?: { pictures: SmallPicture[]; sounds: { seconds: number }[] } | null;
+  _media?: { pictures: { width: number; height: number }[]; sounds: { seconds: number }[] } | null;
   /** What the cells show while a word is locked: what each head does for it, or the maps. */
   cells?: "answers" | "maps";
   /** Of the locked query, else of the locked key; null without, and with too many numbers. */

@@ -1,7 +1,7 @@
 import { html, nothing } from "lit-html";
 import { captionText } from "../shared/caption.js";
 import { cellGestures } from "../shared/cell_input.js";
-import type { Cell } from "../shared/cells.js";
+import type { Cell, CellLimits } from "../shared/cells.js";
 import { withControls } from "../shared/figure_controls.js";
 import { labelOfHead } from "../shared/head_names.js";
 import { hideOffer } from "../shared/hide_offer.js";
@@ -91,12 +91,12 @@ function render(context: RenderContext<GridState>): void {
     const state = snapshot(model, WATCHED);
     choices.notice(Boolean(model.get("_refused")));
     const maps = mapsOf(state._thumbnails);
-    const [least, highest] = heightsOf(root);
-    scene = sceneOf(state, maps, look, highest, least);
+    const limits = limitsOf(root);
+    scene = sceneOf(state, maps, look, limits);
     raster = rasterOf(scene);
     caption = captionText(captionOf(scene));
     // What was in sight may be so no longer.
-    const place = JSON.stringify([scene.layout, highest]);
+    const place = JSON.stringify([scene.layout, limits]);
     if (place !== before) peek.laidOut();
     before = place;
     root.classList.toggle("attnw-grid-stale", !areCurrent(maps, state));
@@ -157,14 +157,19 @@ function render(context: RenderContext<GridState>): void {
 }
 
 /**
- * The heights between which cells are made, where the style sheet names them: figures that share
- * the screen with others have less.
+ * The sizes between which cells are made, where the style sheet names them: figures that share the
+ * screen with others have less height.
  */
-function heightsOf(root: HTMLElement): [least: number | undefined, highest: number | undefined] {
+function limitsOf(root: HTMLElement): Partial<CellLimits> {
   const style = getComputedStyle(root);
-  const pixels = (name: string) => Number.parseFloat(style.getPropertyValue(name));
-  const highest = pixels("--attnw-grid-height") - SCROLL_BAR;
-  return [pixels("--attnw-grid-least") || undefined, highest || undefined];
+  const pixels = (name: string) =>
+    Number.parseFloat(style.getPropertyValue(`--attnw-grid-${name}`));
+  const named = {
+    highest: pixels("height") - SCROLL_BAR,
+    least: pixels("least"),
+    largest: pixels("largest"),
+  };
+  return Object.fromEntries(Object.entries(named).filter(([, value]) => value));
 }
 
 /** What is read aloud of a cell. */

@@ -5,15 +5,14 @@ import type { Raster } from "../shared/pen.js";
 import { coverOf, onGrey, tickedBar } from "../shared/places/picture_cover.js";
 import { THEMES } from "../shared/theme.js";
 import { flat, lineTables } from "./lines/line_tables.js";
-import { evenOf } from "./places/places_text.js";
-import { shownRow } from "./places/shown_row.js";
+import { tickOf } from "./places/places_text.js";
 import type { Scene } from "./scene.js";
 import { tablesOf } from "./several/head_colours.js";
 
 /** The scale of weights: the colours of cells, or the thickness of lines. */
 export function barOf(scene: Scene): Raster {
   const { theme, colours, state } = scene;
-  if (state.mode === "places") return placesBar(scene, evenOf(shownRow(scene)));
+  if (state.mode === "places") return placesBar(scene, tickOf(scene));
   if (state.mode !== "lines") return strip(colours ? rampTo(theme, theme.text) : ramp(theme));
   return wedge(
     colours

@@ -8,6 +8,7 @@ import { type Axes, type Axis, type Head, type Side, sameHead } from "../shared/
 import { isWhole, type MapPart } from "../shared/window.js";
 import { isMany, printerOf } from "./aside/token_name.js";
 import type { Plot } from "./gestures.js";
+import { staircaseOf } from "./places/staircase.js";
 import { headColours } from "./several/head_colours.js";
 import { type Several, severalMap, togetherMap } from "./several/several.js";
 import { scaledToSight } from "./source/colour_range.js";
@@ -15,7 +16,7 @@ import { isPair, type Target } from "./source/target.js";
 import { tiledMaps } from "./source/tiled_map.js";
 import { emptied, type VisibleMap, visibleMap } from "./source/visible_map.js";
 import { partOf, positionOf, sizeOf } from "./source/window_of.js";
-import type { ViewState } from "./state.js";
+import type { Staircase, ViewState } from "./state.js";
 import type { Shown } from "./view_shown.js";
 
 /** From this width on the legend stands beside the figure. */
@@ -81,6 +82,8 @@ export interface Scene extends Ground {
   slim?: boolean;
   /** Where tokens come from, where they are drawn on pictures. */
   places?: AxesPlaces | undefined;
+  /** The words of a transcript over time, of the shown head. */
+  stairs?: Staircase | undefined;
   /** Sides whose tokens are named at a matrix; both without it. */
   labelled?: Record<Side, boolean>;
 }
@@ -217,6 +220,7 @@ export function sceneOf(state: ViewState, shown: Shown, map: VisibleMap, ground:
     locked: positions(map, side("query"), side("key")),
     highlighted: positions(map, query, key),
     places: state.mode === "places" ? placesOf(state, shown.axes) : undefined,
+    stairs: shown.several || map.off ? undefined : staircaseOf(state, shown.head, shown.unit),
     ...together(shown.several, ground.theme),
   };
 }

@@ -1,6 +1,7 @@
 import type { TokenSize } from "../shared/labels.js";
 import type { WireMedia, WirePlaces } from "../shared/places/place_types.js";
 import type { AttentionMap, SharedState, Side } from "../shared/types.js";
+import type { WireArray } from "../shared/wire.js";
 import type { Arrangement, Maps, OfTwoMaps } from "./several/map_types.js";
 import type { ExactRow, LongMaps, NoHead, Sentences, Tile, TileRow } from "./source/tile_types.js";
 
@@ -15,6 +16,21 @@ export interface Steps {
   rivals: [text: string, probability: number][][];
   /** Why there are no probabilities, or "". */
   problem: string;
+}
+
+/** When the decoder of a speech model looks for each word that it writes. */
+export interface Staircase {
+  stack: string;
+  layer: number;
+  head: number;
+  unit: string;
+  /** Seconds of a step of the time. */
+  step: number;
+  /** For each word, the query that wrote its first token. */
+  rows: number[];
+  words: string[];
+  /** float32 [words, steps]: the weight within each step of the time. */
+  values: WireArray;
 }
 
 /** The traits of `HeadView`. */
@@ -57,6 +73,7 @@ export interface ViewState extends SharedState {
   /** Where tokens come from, and the pictures and sounds; null in other modes. */
   _places?: WirePlaces | null;
   _media?: WireMedia | null;
+  _staircase?: Staircase | null;
   _search_answer: { n?: number; count?: number; at?: number; nth?: number };
 }
 
@@ -97,4 +114,5 @@ export const WATCHED: (keyof ViewState)[] = [
   "_has_places",
   "_places",
   "_media",
+  "_staircase",
 ];

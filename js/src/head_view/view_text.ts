@@ -36,8 +36,7 @@ import { lengthOf } from "./aside/tiled_text.js";
 import { isMany, listName, printerOf, tokenName } from "./aside/token_name.js";
 import type { LineRange } from "./lines/lines_focus.js";
 import { columnsScroll } from "./lines/lines_layout.js";
-import { evenOf } from "./places/places_text.js";
-import { shownRow } from "./places/shown_row.js";
+import { tickOf } from "./places/places_text.js";
 import { leads, type Scene } from "./scene.js";
 import { namesOf } from "./several/head_list_text.js";
 import { differenceScale } from "./several/two_maps.js";
@@ -176,7 +175,7 @@ export function legendOf(scene: Scene, { maximum, of }: LineRange, quantity: str
 
 /** What the tick of the bar is. */
 function placesLegend(scene: Scene): string {
-  const even = scene.map.signed ? undefined : evenOf(shownRow(scene));
+  const even = scene.map.signed ? undefined : tickOf(scene);
   if (even === undefined) return "";
   const print = scene.state.quantity === "weights" ? shareText : scene.print;
   return `tick: even share ${print(even)}`;

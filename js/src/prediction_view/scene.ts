@@ -21,6 +21,8 @@ const LOWEST_BARS = 320;
 const LONGEST = 320;
 /** Left of the cells and above them, below the map's title. */
 const NAMES = 48;
+/** Right of the cells, for the frame of the last column. */
+const EDGE = 4;
 export const NUMBERS = 18;
 /** The map's title and the ends of its scale need so much, however few heads there are. */
 const LEAST_MAP = 270;
@@ -88,12 +90,13 @@ export function sceneOf(state: PredictionState, look: Look): Scene | null {
   });
 
   const { n_layers: rows, n_heads: cols } = stack;
-  const wanted = NAMES + cols * (LARGEST + 1);
+  const wanted = NAMES + cols * (LARGEST + 1) + EDGE;
   const beside = room - Math.min(wanted, room / 2) - SPACE >= LOWEST_BARS && room >= 640;
-  const across = Math.floor(((beside ? Math.min(wanted, room / 2) : room) - NAMES) / cols) - 1;
+  const widestMap = beside ? Math.min(wanted, room / 2) : room;
+  const across = Math.floor((widestMap - NAMES - EDGE) / cols) - 1;
   const down = Math.floor(HIGHEST / rows) - 1;
   const cell = Math.max(SMALLEST, Math.min(LARGEST, across, down));
-  const mapWidth = Math.max(NAMES + cols * (cell + 1), Math.min(LEAST_MAP, room));
+  const mapWidth = Math.max(NAMES + cols * (cell + 1) + EDGE, Math.min(LEAST_MAP, room));
 
   const regular = ruler(labelFont(font));
   const strong = ruler(labelFont(font, true));
@@ -121,7 +124,7 @@ export function sceneOf(state: PredictionState, look: Look): Scene | null {
   const mapTop = beside ? 0 : barsHeight + 2 * GAP;
   const x0 = Math.round(mapLeft + NAMES);
   const y0 = mapTop + HEADER + NUMBERS;
-  const map = { x0, y0, cell, gap: 1, band: 0, dpr, rows, cols };
+  const map = { x0, y0, cell, tall: cell, gap: 1, band: 0, dpr, rows, cols };
   const effects = state._effects?.stack === stack.name ? state._effects : null;
   const values = effects && asFloat32(effects.values);
   const mapHeight = y0 + rows * (cell + 1) + SCALE;
@@ -149,7 +152,7 @@ export function sceneOf(state: PredictionState, look: Look): Scene | null {
     reach: values?.reduce((most, value) => Math.max(most, Math.abs(value) || 0), 0) ?? 0,
     selected: place(state.selected),
     disabled: place(answered.off),
-    width: Math.max(room, x0 + cols * (cell + 1) + 4),
+    width: Math.max(room, x0 + cols * (cell + 1) + EDGE),
     layers,
     height: above + (layers?.height ?? 0),
   };

@@ -267,7 +267,7 @@ export function heatLayout(width: number, rows: number, cols: number, dpr: numbe
   const gap = snap(2);
   const room = (width - MAP.left - MAP.right) / Math.max(1, cols) - gap;
   const cell = Math.floor(clamp(room, MAP.smallest, MAP.largest) * dpr) / dpr;
-  return { x0: snap(MAP.left), y0: snap(MAP.top), cell, gap, band: 0, dpr, rows, cols };
+  return { x0: snap(MAP.left), y0: snap(MAP.top), cell, tall: cell, gap, band: 0, dpr, rows, cols };
 }
 
 /** Whether the smallest cells of so many heads fit in a width. */

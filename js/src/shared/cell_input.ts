@@ -1,7 +1,16 @@
 import { html, nothing } from "lit-html";
 import { keyed } from "lit-html/directives/keyed.js";
 import { ref } from "lit-html/directives/ref.js";
-import { type Cell, cellAt, corner, type GridLayout, inside, moved, sameCell } from "./cells.js";
+import {
+  type Cell,
+  cellAt,
+  corner,
+  type GridLayout,
+  inside,
+  moved,
+  pitches,
+  sameCell,
+} from "./cells.js";
 import { listening } from "./dom.js";
 import { elementIds } from "./element_ids.js";
 import { adds } from "./key_list.js";
@@ -129,12 +138,12 @@ export function cellGestures(signal: AbortSignal, actions: CellActions) {
   const reveal = (layout: GridLayout, cell: Cell) => {
     if (!box) return;
     const [x, y] = corner(layout, cell);
-    const size = layout.cell + layout.gap;
-    box.scrollLeft = Math.max(Math.min(box.scrollLeft, x - layout.x0), x + size - box.clientWidth);
-    box.scrollTop = Math.max(
-      Math.min(box.scrollTop, y - layout.y0),
-      y + size + layout.band - box.clientHeight,
+    const [across, down] = pitches(layout);
+    box.scrollLeft = Math.max(
+      Math.min(box.scrollLeft, x - layout.x0),
+      x + across - box.clientWidth,
     );
+    box.scrollTop = Math.max(Math.min(box.scrollTop, y - layout.y0), y + down - box.clientHeight);
   };
   const key = (event: KeyboardEvent): boolean => {
     const layout = actions.layout();

@@ -8,7 +8,10 @@ import type { Pen } from "./pen.js";
 export interface GridLayout {
   x0: number;
   y0: number;
+  /** Width of a cell. */
   cell: number;
+  /** Height of a cell. */
+  tall: number;
   gap: number;
   /** Height under each cell for its metric and its name. */
   band: number;
@@ -24,10 +27,17 @@ const BANDS = 6;
 const GAP = 2;
 /** Room for the outlines of the last row and column. */
 const MARGIN = 4;
-const SMALLEST = 22;
-const LARGEST = 64;
-/** Of the whole canvas, where nothing else is said. */
-const HIGHEST = 780;
+/** The sizes between which cells are made, in pixels. */
+export interface CellLimits {
+  /** Height of the whole canvas. */
+  highest: number;
+  /** Smallest and largest cells. */
+  least: number;
+  largest: number;
+  /** Largest width of a cell as a multiple of its height: words need more room than maps. */
+  widest: number;
+}
+const LIMITS: CellLimits = { highest: 780, least: 22, largest: 64, widest: 2.2 };
 /** A bar alone, and with a line of text. */
 const BAR = 5;
 const BAR_AND_TEXT = 20;
@@ -38,8 +48,8 @@ const PRINTED = 40;
 const NAMED = 29;
 
 /**
- * Cells as large as `width` and the height in sight allow; a grid whose smallest cells do not fit
- * is larger, and scrolls. `least` is the size of the smallest cells. `below` each cell can be a
+ * Cells as large as `width` and the height in sight allow, and wider than high where the height is
+ * short; a grid whose smallest cells do not fit is larger, and scrolls. `below` each cell can be a
  * bar, a bar and a name, or a label if the cells stay large enough for one.
  */
 export function gridLayout(
@@ -49,27 +59,31 @@ export function gridLayout(
   banded: boolean,
   dpr: number,
   below: "nothing" | "bar" | "name" | "label" = "nothing",
-  highest = HIGHEST,
-  least = SMALLEST,
+  limits: Partial<CellLimits> = {},
 ): GridLayout {
+  const { highest, least, largest, widest } = { ...LIMITS, ...limits };
   const snap = (x: number) => Math.round(x * dpr) / dpr;
   const x0 = snap(LABELS);
   const y0 = snap(NUMBERS + (banded ? BANDS : 0));
   const gap = snap(GAP);
   const smallest = below === "name" ? NAMED : least;
   const across = (width - x0 - MARGIN) / Math.max(cols, 1) - gap;
-  const cellOver = (band: number) => {
+  const crisp = (x: number) => Math.floor(x * dpr) / dpr;
+  const heightOver = (band: number) => {
     const down = (highest - y0 - MARGIN) / Math.max(rows, 1) - gap - band;
-    return Math.floor(Math.max(smallest, Math.min(LARGEST, across, down)) * dpr) / dpr;
+    return crisp(Math.max(smallest, Math.min(largest, across, down)));
+  };
+  const over = (band: number): GridLayout => {
+    const tall = heightOver(band);
+    const cell = Math.max(tall, crisp(Math.min(largest, across, widest * tall)));
+    return { x0, y0, cell, tall, gap, band, dpr, rows, cols };
   };
   if (below === "label") {
-    const isLegible = cellOver(LABEL) >= PRINTED;
-    const band = isLegible ? snap(LABEL) : 0;
-    return { x0, y0, cell: cellOver(band), gap, band, dpr, rows, cols };
+    return over(heightOver(LABEL) >= PRINTED ? snap(LABEL) : 0);
   }
-  const text = below === "name" || (below === "bar" && cellOver(BAR_AND_TEXT) >= PRINTED);
+  const text = below === "name" || (below === "bar" && heightOver(BAR_AND_TEXT) >= PRINTED);
   const band = below === "nothing" ? 0 : snap(text ? BAR_AND_TEXT : BAR);
-  return { x0, y0, cell: cellOver(band), gap, band, dpr, rows, cols };
+  return over(band);
 }
 
 /** Number of rows of a grid that are whole in sight, scrolled to `top` in a box of this height. */
@@ -95,9 +109,9 @@ function wholeInSight(count: number, pitch: number, start: number, room: number)
 export const hasText = ({ band }: GridLayout) => band > BAR + 1;
 
 /** Distances from one cell to the next, across and down. */
-const pitches = ({ cell, gap, band }: GridLayout): [number, number] => [
+export const pitches = ({ cell, tall, gap, band }: GridLayout): [number, number] => [
   cell + gap,
-  cell + band + gap,
+  tall + band + gap,
 ];
 
 /** Top-left corner of a cell. */
@@ -167,10 +181,9 @@ export function outline(
   away = width / 2,
 ): void {
   const [x, y] = corner(layout, cell);
-  const size = layout.cell + 2 * away;
   pen.strokeStyle = colour;
   pen.lineWidth = width;
-  pen.strokeRect(x - away, y - away, size, size);
+  pen.strokeRect(x - away, y - away, layout.cell + 2 * away, layout.tall + 2 * away);
 }
 
 /** What follows the reader's hand over the cells of a page. */

@@ -1,7 +1,7 @@
 import { nothing } from "lit-html";
+import { controlMenu } from "./control_menu.js";
 import { type Control, controlView, isOffered } from "./controls.js";
 import type { Mounted } from "./mount.js";
-import { popupMenu } from "./popup_menu.js";
 
 /** A figure of figures, which lays out some of their controls. */
 interface ControlHost {
@@ -36,7 +36,7 @@ export interface WithControls extends Mounted {
 
 /** Give a mounted figure a bar and a menu, and ask for a host that lays out some controls. */
 export function withControls(mounted: Mounted, signal: AbortSignal): WithControls {
-  const menu = popupMenu("View", mounted, signal);
+  const menu = controlMenu("View", mounted);
   const told = new Map<string, string>();
   let host: ControlHost | undefined;
   const detail = (answering: ControlHost) => {

@@ -109,7 +109,10 @@ export function mount<T extends { _error: string }>(
     const note = model.send ? connectionNote(connection) : nothing;
     const line = on.keepsShowing && !alert ? nothing : errorLine(alert);
     const work = workLine(String(model.get("_working" as keyof T) ?? ""));
-    render(html`${line}${note}${work}${inner}`, root);
+    // The note of a lost kernel comes first. The note of a busy kernel stands below the figure,
+    // because it would cover controls or move the figure elsewhere.
+    const [above, below] = isLost ? [note, nothing] : [nothing, note];
+    render(html`${line}${above}${work}${inner}${below}`, root);
   };
   frame();
   const onLink = (now: Connection) => {

@@ -81,8 +81,9 @@ export function sentenceSize(
   // Letters on the page can be wider than measured, and a sentence that just fits would break.
   const fits = (size: number) => Math.ceil(count(size) + 0.02) < Math.ceil(count(LARGE) + 0.02);
   if (font === LARGE) font = FITTING.find(fits) ?? LARGE;
-  if (count(font) > 2.6) font = MIDDLE;
-  if (count(font) > 4) font = SMALL;
+  // A line break takes a line: the messages of a chat, the lines of code.
+  if (count(font) + breaks > 2.6) font = MIDDLE;
+  if (count(font) + breaks > 4) font = SMALL;
   // A second text begins a line, and arcs between the two texts need room.
   const lines = Math.max(isOneText ? 1 : 2, linesIn(font)) + breaks;
   const hasArcs = lines <= MOST_LINES && font >= MIDDLE && width >= LEAST_ARCS && !breaks;

@@ -13,7 +13,7 @@ import {
   sentenceSize,
 } from "./layout.js";
 import { type Reading, rowsOf } from "./reading.js";
-import { shownText } from "./words.js";
+import { shownText, unbroken } from "./words.js";
 
 /** Points of a curve that is drawn as straight pieces, which every engine draws alike. */
 const PIECES = 24;
@@ -53,18 +53,20 @@ export function sentencePicture(
   let y = size.head;
   for (const [side, row] of rows) {
     let x = 0;
-    for (const word of row) {
-      const { index, before } = word;
-      const room = rooms.word(word);
-      const role = rooms.role(word);
+    for (const group of unbroken(row)) {
+      const before = group[0]?.before ?? "";
+      const needed = group.reduce((sum, word) => sum + rooms.role(word) + rooms.word(word), 0);
       if (x > 0 && before !== "") x += rooms.space;
-      if (x > 0 && (x + role + room > width || before.includes("\n"))) {
+      if (x > 0 && (x + needed > width || before.includes("\n"))) {
         x = 0;
         y += pitch;
       }
-      x += role;
-      boxes[side].set(index, { x, y, width: room, height: Math.round(size.font * 1.35) });
-      x += room;
+      for (const word of group) {
+        const room = rooms.word(word);
+        x += rooms.role(word);
+        boxes[side].set(word.index, { x, y, width: room, height: Math.round(size.font * 1.35) });
+        x += room;
+      }
     }
     y += pitch;
   }

@@ -1,4 +1,4 @@
-import { html, render, svg } from "lit-html";
+import { html, nothing, render, svg } from "lit-html";
 import { createRef, ref } from "lit-html/directives/ref.js";
 import { clamp } from "../../shared/clamp.js";
 import { lineColour } from "../../shared/ink.js";
@@ -9,11 +9,16 @@ import type { Side } from "../../shared/types.js";
 import { type Arc, arcsOf, marksOf } from "./arcs.js";
 import { type Box, type SentenceSize, sentenceSize } from "./layout.js";
 import { type Reading, rowsOf } from "./reading.js";
-import { type WordActions, wordKey, wordView } from "./word_view.js";
-import type { Word } from "./words.js";
+import { gapBefore, type WordActions, wordKey, wordView } from "./word_view.js";
+import { unbroken, type Word } from "./words.js";
 
 const PENCIL = svg`<path d="M2 14l1-4 8-8 3 3-8 8z" fill="none" stroke="currentColor"
   stroke-width="1.4" stroke-linejoin="round"></path>`;
+
+/** Of longer texts the list of words scrolls. */
+const LINES_IN_SIGHT = 4;
+/** Over a message that is scrolled to. */
+const ABOVE = 8;
 
 /**
  * The sentence as the interface: pointing at a word shows where it looks, a click keeps it, and a
@@ -25,8 +30,9 @@ export function sentencePanel(actions: WordActions & { edit(): void }, drawNow: 
   /** The word that the keyboard is on. */
   let focused: Pointed | undefined;
   let size: SentenceSize | undefined;
-  /** The locked word that was last brought into sight. */
+  /** The locked word that was last brought into sight, and the chat whose end was. */
   let inSight: string | undefined;
+  let chat = "";
 
   const nodeOf = (at: Pointed) =>
     box.value?.querySelector<HTMLElement>(`[data-word="${wordKey(at)}"]`) ?? undefined;
@@ -38,14 +44,31 @@ export function sentencePanel(actions: WordActions & { edit(): void }, drawNow: 
     return { x, y, width, height };
   }
 
-  /** Scroll a long text to its locked word, such as the last token of a chat. */
-  function bringIntoSight({ from, isLocked }: Reading): void {
-    if (from === undefined || !isLocked) return;
-    const key = wordKey({ side: "query", index: from });
-    if (key === inSight) return;
+  /** Scroll a long text to its locked word, and a chat at first to its end, where the answer is. */
+  function bringIntoSight({ from, isLocked, axes, words }: Reading): void {
+    const { roles, text } = axes.query;
+    const isNew = roles !== undefined && roles !== null && text.join(" ") !== chat;
+    if (isNew) chat = text.join(" ");
+    const key = isLocked && from !== undefined ? wordKey({ side: "query", index: from }) : inSight;
+    const isOther = key !== inSight;
     inSight = key;
-    const word = boxOf("query", from);
+    const at = isOther ? from : isNew ? words.query.at(-1)?.index : undefined;
+    const word = at === undefined ? undefined : boxOf("query", at);
     if (word && box.value) scrollTo(box.value, word);
+  }
+
+  /** The roles of all messages, as buttons that scroll to them, of a chat that scrolls. */
+  function rolesView({ words: { query } }: Reading) {
+    const begun = query.filter(({ role }) => role);
+    if (begun.length < 2 || !size || size.lines <= LINES_IN_SIGHT) return nothing;
+    const go = (index: number) => {
+      const word = boxOf("query", index);
+      if (word && box.value) box.value.scrollTop = word.y - ABOVE;
+    };
+    return html`<div class="attnw-ex-roles" role="group" aria-label="messages">${begun.map(
+      ({ role, index }) => html`<button type="button" class="attnw-ex-quiet"
+        title="scroll to this message" @click=${() => go(index)}>${role}</button>`,
+    )}</div>`;
   }
 
   function press(event: KeyboardEvent, reading: Reading): void {
@@ -68,13 +91,20 @@ export function sentencePanel(actions: WordActions & { edit(): void }, drawNow: 
     const reached = focused ?? (from === undefined ? first : queryAt(from));
     const rowOf = ([side, row]: [Side, Word[]]) => {
       const name = isOneText ? "" : names[side];
-      const views = row.map((word) => {
+      const viewOf = (word: Word) => {
         const isReached = reached?.side === side && reached.index === word.index;
         const mark = marks.get(word.index);
         return wordView(reading, { side, word, mark, theme, isReached }, actions, (place) => {
           focused = place;
         });
-      });
+      };
+      // The space before the first word of a group is where its line may break.
+      const views = unbroken(row).map((group) =>
+        group.length === 1
+          ? group.map(viewOf)
+          : html`${group[0] && gapBefore(group[0])}<span class="attnw-ex-together"
+              >${group.map((word, i) => viewOf(i ? word : { ...word, before: "" }))}</span>`,
+      );
       return html`<div class="attnw-ex-words" dir="auto">${
         name && html`<span class="attnw-ex-row-name">${name}</span>`
       }${views}</div>`;
@@ -92,6 +122,7 @@ export function sentencePanel(actions: WordActions & { edit(): void }, drawNow: 
       const { font, head, leading } = size;
       const style = `font-size: ${font}px; padding-top: ${head}px; line-height: ${leading}`;
       return html`<div class=${`attnw-ex-sentence ${size.hasArcs ? "attnw-ex-arced" : ""}`}>
+        ${rolesView(reading)}
         <div class="attnw-ex-toolbar" role="toolbar" style=${style}
           aria-label="the text: arrow keys move between words, Enter locks one"
           @keydown=${(event: KeyboardEvent) => press(event, reading)}

@@ -21,6 +21,10 @@ export interface WordActions {
 /** The name of a word's element, which is its attribute `data-word`. */
 export const wordKey = ({ side, index }: Pointed): string => `${side}-${index}`;
 
+/** The space or the line break before a word. */
+export const gapBefore = ({ before }: Word) =>
+  before.includes("\n") ? html`<br>` : before ? " " : nothing;
+
 /** How a word of one side takes part in the reading. `mark`: what is drawn on the word. */
 function partOf(reading: Reading, side: Side, { index, kind }: Word, mark: Mark | undefined) {
   const { from, to, isOneText, looks, isOff, axes } = reading;
@@ -86,7 +90,6 @@ export function wordView(
   const part = partOf(reading, side, word, of.mark);
   const { number, isTo, isFrom, isResting } = part;
   const ink = part.weight ? inkOf(theme, part.weight) : undefined;
-  const gap = word.before.includes("\n") ? html`<br>` : word.before ? " " : nothing;
   const role = word.role ? html`<span class="attnw-ex-row-name">${word.role}</span>` : nothing;
   // A pointer that rests where a word appears enters the word and does not move.
   const move = ({ pointerType }: PointerEvent) => pointerType !== "touch" && actions.point(place);
@@ -94,7 +97,7 @@ export function wordView(
     focused(place);
     if ((currentTarget as Element).matches(":focus-visible")) actions.point(place);
   };
-  return html`${gap}${role}<button type="button" class=${classesOf(word, part)}
+  return html`${gapBefore(word)}${role}<button type="button" class=${classesOf(word, part)}
     data-word=${wordKey(place)} tabindex=${isReached ? 0 : -1}
     aria-pressed=${isFrom || isTo} aria-label=${spokenName(word, part)}
     style=${ink ? `background-color: ${ink.ground}; color: ${ink.letters}` : ""}

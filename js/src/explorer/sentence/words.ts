@@ -1,5 +1,5 @@
 import { spelledOf } from "../../shared/labels.js";
-import { CLOSING } from "../../shared/punctuation.js";
+import { CLOSING, OPENING } from "../../shared/punctuation.js";
 import type { Axis } from "../../shared/types.js";
 
 /** One entry of an axis as it stands in the sentence. */
@@ -19,8 +19,9 @@ export interface Word {
   role?: string;
 }
 
-/** The role of the tokens that a chat template writes. */
+/** The role of the tokens that a chat template writes, and of the model's own messages. */
 const TEMPLATE = "template";
+const ASSISTANT = "assistant";
 
 /** The sign of a part of a picture or a sound, which is seen in the figure of a head. */
 const PART = "▪";
@@ -28,6 +29,39 @@ const PART = "▪";
 /** What the sentence shows for a word: a token of a chat template is folded to a dot. */
 export const shownText = ({ kind, text }: Word): string =>
   kind === TEMPLATE ? "·" : kind === "place" ? PART : text;
+
+/** Letters of scripts without spaces between words, where a line may break at any letter. */
+const UNSPACED = new RegExp(
+  `[${["Han", "Hiragana", "Katakana", "Thai", "Lao", "Khmer", "Myanmar"]
+    .map((script) => `\\p{Script=${script}}`)
+    .join("")}]`,
+  "u",
+);
+const LETTER = /[\p{L}\p{N}]/u;
+/** Most letters that a line keeps together. */
+const MOST_TOGETHER = 24;
+
+/** Whether two neighbours stand in one line: pieces of a word, and a mark beside its word. */
+function areTogether(one: Word, next: Word): boolean {
+  if (next.before !== "" || [one, next].some(({ kind }) => !["word", "first"].includes(kind)))
+    return false;
+  if (CLOSING.test(next.text) || OPENING.test(one.text)) return true;
+  const [last, first] = [one.text.at(-1) ?? "", next.text.at(0) ?? ""];
+  return [last, first].every((sign) => LETTER.test(sign) && !UNSPACED.test(sign));
+}
+
+/** The words in groups between which a line may break. */
+export function unbroken(words: readonly Word[]): Word[][] {
+  const groups: Word[][] = [];
+  for (const word of words) {
+    const group = groups.at(-1);
+    const last = group?.at(-1);
+    const length = [...(group ?? []), word].reduce((sum, { text }) => sum + text.length, 0);
+    if (group && last && areTogether(last, word) && length <= MOST_TOGETHER) group.push(word);
+    else groups.push([word]);
+  }
+  return groups;
+}
 
 /** Sentences longer than this are read in the text box: nobody points at one word of thousands. */
 const MOST_WORDS = 700;
@@ -112,12 +146,19 @@ function withParts(words: Word[], axis: Axis): Word[] {
   });
 }
 
-/** Words of a chat: every message stands in a line of its own, which begins with its role. */
+/**
+ * Words of a chat: every message stands in a line of its own, which begins with its role. The token
+ * before an answer that is not written yet begins the line of the answer.
+ */
 function wordsOfChat(words: readonly Word[], axis: Axis): Word[] {
   const roleOf = ({ index }: Word) => axis.roles?.[index] ?? TEMPLATE;
   const first = words.find((word) => roleOf(word) !== TEMPLATE);
+  const said = words.findLast((word) => roleOf(word) !== TEMPLATE);
+  const answered = words.at(-1) === said || (said && roleOf(said) === ASSISTANT);
   let turn: number | null | undefined;
   return words.map((word, place) => {
+    if (!answered && first && place > 0 && place === words.length - 1)
+      return { ...word, kind: "template", before: "\n", role: ASSISTANT };
     // The template before the first message stands in the line of this message.
     const role = place === 0 && first ? roleOf(first) : undefined;
     if (roleOf(word) === TEMPLATE) {

@@ -8,6 +8,7 @@ import type { Scene } from "../scene.js";
 import { type HeadPanel, TITLE } from "../several/heads_side_by_side.js";
 import { absentIn, PLACES_OF_TWO } from "../several/two_maps.js";
 import { directionOf, otherSide, type ShownRow, shownRow } from "./shown_row.js";
+import { type Step, stairsHeight, stepsOf } from "./staircase.js";
 
 export const GAP = 12;
 const CHIP_GAP = 4;
@@ -55,6 +56,8 @@ export interface SoundPlate {
   strip: number;
   /** The highest frequency of a plane of time and frequency; 0 for spans of all frequencies. */
   hertz: number;
+  /** The rows of the words that a decoder writes; absent where a single row is painted. */
+  steps?: Step[];
 }
 
 /** A picture or a sound with its tokens. */
@@ -194,12 +197,16 @@ function soundIn(
   const hertz = positions.reduce((most, at) => Math.max(most, placeOf(at)?.bottom || 0), 0);
   const x = hertz > 0 ? HERTZ : 0;
   const width = Math.round(Math.min(WIDEST_SOUND, room) - x);
-  const height = STRIP + (hertz > 0 ? PLANE : BAND);
+  // The first sound has the words that a decoder writes.
+  const stairs =
+    hertz === 0 && side === "key" && media?.sounds[0] === sound ? scene.stairs : undefined;
+  const height = STRIP + (stairs ? stairsHeight(stairs) : hertz > 0 ? PLANE : BAND);
   // The name of one of several sounds stands above it.
   const y = top + ((media?.sounds.length ?? 0) + (media?.pictures.length ?? 0) > 1 ? LABEL : 0);
   const { seconds, waveform } = sound;
   const plate: Plate = { medium, level, label: "", x, y, width, height, spots: [] };
   plate.sound = { seconds, waveform, strip: STRIP, hertz };
+  if (stairs) plate.sound.steps = stepsOf(scene, stairs, plate, y + STRIP);
   plate.spots = positions.flatMap((position) => {
     const place = placeOf(position);
     // Padding lies behind the end of the sound.
@@ -287,7 +294,9 @@ function placesLayout(scene: Scene, row: ShownRow, tallest: number): PlacesLayou
   );
   const left = room - right - GAP >= BESIDE && plates.length > 0 ? right + GAP : 0;
   const width = left > 0 ? Math.min(WIDEST_BESIDE, room - left) : room;
-  const sides: Side[] = places?.isOneText ? [row.painted] : ["query", "key"];
+  // The rows of a staircase stand for the words that are written.
+  const hasSteps = plates.some(({ sound }) => sound?.steps);
+  const sides: Side[] = places?.isOneText ? [row.painted] : hasSteps ? ["key"] : ["query", "key"];
   const layout: PlacesLayout = {
     placed,
     plates,

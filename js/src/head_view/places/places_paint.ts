@@ -180,7 +180,7 @@ function paintPlate(pen: Pen, panel: PlacesPanel, plate: Plate): void {
     paintPicture(pen, picturesOf(scene.state)[medium], groundOf(theme), x, y, width, height);
     paintRaster(pen, coverRaster(scene, panel, plate), x, y, width, height);
   }
-  if (layout.placed === row.painted) paintOutlines(pen, scene, row, plate);
+  if (layout.placed === row.painted && !plate.sound?.steps) paintOutlines(pen, scene, row, plate);
   paintMarks(pen, panel, plate);
 }
 
@@ -249,8 +249,9 @@ export function paintPlaces(pen: Pen, all: PlacesPanels, scene: Scene): void {
 
 /** Tokens of a layout, those that lie on top last. */
 export const elementsOf = (layout: PlacesLayout): Chip[] => [
-  ...layout.plates.flatMap(({ spots }) =>
-    spots.map((spot) => ({ ...spot, side: layout.placed, text: "" })),
-  ),
+  ...layout.plates.flatMap(({ spots, sound }) => [
+    ...spots.map((spot) => ({ ...spot, side: layout.placed, text: "" })),
+    ...(sound?.steps ?? []),
+  ]),
   ...layout.chips,
 ];

@@ -122,6 +122,12 @@ export function evenOf({ even, values }: ShownRow): number | undefined {
   return isEqual ? first : undefined;
 }
 
+/** The even share of what is inked, for the tick of the bar: in a staircase, of a step of time. */
+export function tickOf(scene: Scene): number | undefined {
+  const [, steps = 1] = scene.stairs?.values.shape ?? [];
+  return scene.stairs ? 1 / steps : evenOf(shownRow(scene));
+}
+
 /** A line of words about a head: its row, its strongest places, its shares and the even share. */
 function lineOf(scene: Scene, row: ShownRow, name = ""): string {
   const { state, map } = scene;
@@ -197,10 +203,14 @@ export function placesNotes({ panels }: PlacesPanels, scene: Scene): string[] {
   const hasLayers = state.selected.some(([layer]) => layer > 0);
   const pictures = media?.pictures ?? [];
   const masked = row.values.some(Number.isNaN);
+  const hasSteps = layout.plates.some(({ sound }) => sound?.steps);
   return [
     ...placesSaid(scene),
+    hasSteps && scene.stairs ? stairsText(scene.stairs.step) : "",
     pictures.length ? "upper half of the bar: on a picture, lower half: on a token beside it" : "",
-    map.signed ? "" : `outlined: at least ${OUTLINED} times the even share${leastText(scene)}`,
+    map.signed || hasSteps
+      ? ""
+      : `outlined: at least ${OUTLINED} times the even share${leastText(scene)}`,
     layout.plates.some(({ level }) => level > 0)
       ? "each place has a token of a tile and one of the whole picture, drawn apart"
       : "",
@@ -209,11 +219,17 @@ export function placesNotes({ panels }: PlacesPanels, scene: Scene): string[] {
       ? `${counted(layout.leftOut, "weaker token")} without a place not drawn`
       : "",
     isPadded ? "padding is cut off" : "",
-    scene.places?.writes ? "→: the token that a row writes, which is the next one" : "",
+    scene.places?.writes && !hasSteps
+      ? "→: the token that a row writes, which is the next one"
+      : "",
     startNote(pictures.length > 0, hasLayers),
     contents(pictures.length, media?.sounds.length ?? 0),
   ].filter(Boolean);
 }
+
+/** What the rows of a staircase are. */
+const stairsText = (step: number): string =>
+  `a row for each word that is written: its attention in steps of ${Math.round(1000 * step)} ms`;
 
 /** The least weight of an outline. */
 const leastText = ({ state }: Scene): string =>

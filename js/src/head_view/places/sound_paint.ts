@@ -5,6 +5,7 @@ import { asFloat32, type WireArray } from "../../shared/wire.js";
 import type { Scene } from "../scene.js";
 import { LEVELS, tablesOf } from "../several/head_colours.js";
 import type { PlacesPanel, Plate, SoundPlate } from "./places_layout.js";
+import { paintStaircase } from "./staircase.js";
 
 /** Room between two labels of the time axis. */
 const TICK_ROOM = 56;
@@ -111,7 +112,8 @@ export function paintSound(pen: Pen, panel: PlacesPanel, plate: Plate, sound: So
   const top = sound.strip;
   pen.fillStyle = cssWord(tablesOf(scene).first[scene.map.signed ? 128 : 0]);
   pen.fillRect(x, y, width, height);
-  paintRaster(pen, weightsRaster(panel, plate, top), x, y + top, width, height - top);
+  if (sound.steps) paintStaircase(pen, panel, plate);
+  else paintRaster(pen, weightsRaster(panel, plate, top), x, y + top, width, height - top);
   paintWaveform(pen, scene, plate, sound);
   pen.strokeStyle = scene.theme.hairline;
   pen.lineWidth = 1;

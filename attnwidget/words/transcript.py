@@ -1,0 +1,113 @@
+"""The words of a transcript, and the rows of cross-attention that wrote them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+import numpy as np
+
+from attnwidget.capture.maps.attention import Attention
+from attnwidget.capture.model_reading import refuse_no_attention
+from attnwidget.kernels.arrays import Float64Array
+from attnwidget.text.places import Span
+
+#: The stack in which a decoder attends to a sound.
+CROSS = "cross"
+#: Width of the median filter along the time, in tokens of the sound, in the recipe of Whisper.
+SMOOTHED = 7
+# Tokens of control, such as <|notimestamps|>, which not every tokenizer lists as special.
+_CONTROL = re.compile(r"<\|.*\|>")
+
+
+class Transcript:
+    """The words of a transcript and the rows that wrote them.
+
+    Args:
+        attention: An attention of a speech model over a sound.
+
+    Raises:
+        ValueError: The attention has no cross-attention to a sound, or the transcript has no words.
+
+    Attributes:
+        rows: The row that wrote each token of the transcript.
+        words: For each word, its tokens, counted within the transcript.
+        edges: Starts of the tokens of the sound in seconds, and the end of the last.
+    """
+
+    def __init__(self, attention: Attention) -> None:
+        refuse_no_attention(attention)
+        stack = attention.stacks.get(CROSS)
+        spans = () if stack is None else stack.key.places
+        placed = [i for i, place in enumerate(spans) if isinstance(place, Span)]
+        if stack is None or not placed:
+            raise ValueError(
+                f"{attention.model_name} shows no cross-attention to a sound with known times: "
+                "read a sound with a speech model, model.attend(audio=(samples, rate))"
+            )
+        self._attention = attention
+        self._tokens = stack.query
+        self._keys = placed
+        self._hidden = [i for i, kind in enumerate(stack.key.special) if kind == "padding"]
+        starts = [place.start for place in spans if isinstance(place, Span)]
+        ends = [place.end for place in spans if isinstance(place, Span)]
+        self.edges: Float64Array = np.array([*starts, ends[-1]], dtype=np.float64)
+        written = [
+            i
+            for i, (kind, word) in enumerate(
+                zip(stack.query.special, stack.query.words, strict=True)
+            )
+            if i and not kind and word is not None and not _CONTROL.fullmatch(stack.query.raw[i])
+        ]
+        if not written:
+            raise ValueError(
+                "the transcript has no words: pass it as target=..., or let the model write it"
+            )
+        self._written = written
+        self.rows = [i - 1 for i in written]
+        self.words: list[list[int]] = []
+        for place, token in enumerate(written):
+            word = stack.query.words[token]
+            before = written[place - 1] if place else None
+            if before is not None and stack.query.words[before] == word:
+                self.words[-1].append(place)
+            else:
+                self.words.append([place])
+
+    def text(self, group: Sequence[int]) -> str:
+        """Return a word of the transcript."""
+        added = self._tokens.added
+        return "".join(added[self._written[i]] for i in group).strip()
+
+    def weights(self, layer: int, head: int) -> Float64Array:
+        """Return the weights of the rows that wrote the transcript on the sound, [T, K]."""
+        return self._map(layer, head)[self.rows][:, self._keys]
+
+    def padding(self, layer: int, head: int) -> float:
+        """Return the mean weight of these rows on padding."""
+        return float(self._map(layer, head)[self.rows][:, self._hidden].sum(axis=1).mean())
+
+    def standardised(self, layer: int, head: int) -> Float64Array:
+        """Return the weights, standardised over the rows and smoothed over the time, [T, K]."""
+        from scipy.ndimage import median_filter
+
+        weights = self.weights(layer, head)
+        spread = weights.std(axis=0, keepdims=True)
+        standard = (weights - weights.mean(axis=0, keepdims=True)) / np.maximum(spread, 1e-9)
+        smoothed: Float64Array = median_filter(standard, size=(1, SMOOTHED), mode="reflect")
+        return smoothed
+
+    def share(self, start: float, end: float) -> Float64Array:
+        """Return the share of each token of the sound that lies between two times, [K]."""
+        left = np.clip(self.edges[:-1], start, end)
+        right = np.clip(self.edges[1:], start, end)
+        share: Float64Array = (right - left) / np.diff(self.edges)
+        return share
+
+    def _map(self, layer: int, head: int) -> Float64Array:
+        rows = range(len(self._tokens))
+        if not self._attention.is_long:
+            found = self._attention.weights(layer, head, stack=CROSS)
+        else:
+            found = self._attention.rows(layer, head, rows, stack=CROSS)
+        return np.asarray(found, dtype=np.float64)

@@ -1,0 +1,41 @@
+import { html } from "lit-html";
+import { createRef, ref } from "lit-html/directives/ref.js";
+import type { Mounted } from "./mount.js";
+
+/**
+ * A button that opens a menu of controls. The menu stands in a row of its own below the button's
+ * row, so that it covers nothing of the figure that it changes, and stays open until its button or
+ * Escape closes it: a figure that moved under a click elsewhere would get the click in a wrong
+ * place.
+ */
+export function controlMenu(text: string, { drawNow }: Pick<Mounted, "drawNow">) {
+  const button = createRef<HTMLElement>();
+  let isOpen = false;
+
+  function turn(): void {
+    isOpen = !isOpen;
+    drawNow();
+  }
+  function pressed(event: KeyboardEvent): void {
+    if (!isOpen) return;
+    if (event.key === "Escape") {
+      event.preventDefault();
+      turn();
+      button.value?.focus();
+    }
+    // The keys of the figure have no meaning here.
+    event.stopPropagation();
+  }
+
+  return {
+    isOpen: () => isOpen,
+    /** The button, and the menu with some content. */
+    view: (content: unknown) =>
+      html`<span class="attnw-menu-box" @keydown=${pressed}>
+        <button type="button" class="attnw-menu-button" aria-expanded=${isOpen}
+          @click=${turn} ${ref(button)}>${text} ${isOpen ? "▴" : "▾"}</button>
+        <div class="attnw-menu" role="group" aria-label=${text} ?hidden=${!isOpen}
+          >${content}</div>
+      </span>`,
+  };
+}
