@@ -160,7 +160,7 @@ def test_a_view_alone_steps_through_the_layers(attention: Attention, opened: Ope
 def test_a_page_with_a_single_head_says_that_it_cannot_step(
     attention: Attention, opened: Opened
 ) -> None:
-    page = opened(HeadView(attention, layer=1, head=2), limit_mb=0.215)
+    page = opened(HeadView(attention, layer=1, head=2), limit_mb=0.22)
     view = figure(page, "head_view")
     expect(page.locator(".attnw-page-caption")).to_contain_text("holds only L1 H2")
     view.get_by_role("button", name="matrix").focus()
@@ -318,6 +318,8 @@ SMALL = """() => [...document.querySelectorAll("button, select, input, summary")
   const label = node.closest("label")?.getBoundingClientRect();
   return height && Math.max(height, label?.height ?? 0) < 24 || width && width < 13;
 }).map((node) => node.outerHTML.slice(0, 120))"""
+# The scroll bar of the page takes some of its width.
+FITS = "document.documentElement.scrollWidth <= document.documentElement.clientWidth"
 # The lower edges of the two main figures and of the page, and the first cell's row of words.
 EDGES = """() => [".attnw-ex-main", "html"].map((name) =>
   document.querySelector(name).getBoundingClientRect().bottom + scrollY)"""
@@ -345,7 +347,7 @@ def test_a_saved_explorer_fits_a_projector_and_a_phone(
         settle(root)
         assert seen.page.evaluate(SMALL) == []
         assert seen.page.evaluate(EDGES)[1] < 3000
-        assert seen.page.evaluate("document.documentElement.scrollWidth") == 390
+        assert seen.page.evaluate(FITS)
         root.locator('[data-word="query-7"]').tap()
         expect(root.locator(".attnw-ex-left h4").first).to_contain_text("Where “he” looks in each")
         root.locator('[data-word="query-2"]').tap()

@@ -18,7 +18,7 @@ const MOST_LEFT = { usual: 820, many: 900 };
 /** From so many rows on, words in cells would not have two lines in the usual height. */
 const MANY_ROWS = 10;
 /** The height for which cells are made, in pixels. */
-const HEIGHTS = { one: 560, usual: 280, wide: 346 };
+const HEIGHTS = { one: 560, usual: 268, wide: 346 };
 
 const MAIN: Panel[] = ["grid", "view"];
 /** "one" column, or "two": all heads beside one head. */
