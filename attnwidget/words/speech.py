@@ -12,6 +12,7 @@ import pandas as pd
 
 from attnwidget.capture.cut_inputs import says_cuts
 from attnwidget.capture.maps.attention import Attention
+from attnwidget.capture.model_reading import refuse_no_attention
 from attnwidget.capture.result import Result
 from attnwidget.capture.tapping.head import Head
 from attnwidget.corpus.results import HeadMetrics, HeadResult
@@ -60,6 +61,7 @@ def word_times(
         >>> word_times(attention).starts.tolist()
         [0.0, 2.0]
     """
+    refuse_no_attention(attention)
     spoken = Transcript(attention)
     chosen, how = _chosen(attention, heads)
     standard = np.stack([spoken.standardised(*head) for head in chosen])
@@ -108,6 +110,7 @@ def spoken_word_weights(
         >>> found.weights.round(2).tolist()
         [[0.8]]
     """
+    refuse_no_attention(attention)
     transcript = Transcript(attention)
     truth = [(str(word), float(start), float(end)) for word, start, end in spoken]
     for word, start, end in truth:

@@ -8,7 +8,6 @@ from collections.abc import Sequence
 import numpy as np
 
 from attnwidget.capture.maps.attention import Attention
-from attnwidget.capture.model_reading import refuse_no_attention
 from attnwidget.kernels.arrays import Float64Array
 from attnwidget.text.places import Span
 
@@ -36,7 +35,6 @@ class Transcript:
     """
 
     def __init__(self, attention: Attention) -> None:
-        refuse_no_attention(attention)
         stack = attention.stacks.get(CROSS)
         spans = () if stack is None else stack.key.places
         placed = [i for i, place in enumerate(spans) if isinstance(place, Span)]

@@ -405,13 +405,3 @@ def test_charts_are_imported_where_they_are_drawn() -> None:
         if line.startswith(("from attnwidget.charts", "import attnwidget.charts", "import altair"))
     ]
     assert found == []
-
-
-def test_a_name_means_one_thing() -> None:
-    """No two modules define a function or class of one name that others may import."""
-    homes: dict[str, set[str]] = {}
-    for source in sorted(PACKAGE.glob("**/*.py")):
-        for node in ast.parse(source.read_text(encoding="utf-8")).body:
-            if isinstance(node, ast.FunctionDef | ast.ClassDef) and node.name[:1] != "_":
-                homes.setdefault(node.name, set()).add(str(source.relative_to(PACKAGE)))
-    assert {name: files for name, files in homes.items() if len(files) > 1} == {}

@@ -43,7 +43,7 @@ def test_the_explorer_opens_on_the_first_example_with_its_story(model: Attention
     assert explorer.hidden == explorer.grid.hidden == ["cls", "sep"]
     # The word is locked as if a reader had clicked it: the grid says where it looks.
     assert (explorer.unit, explorer.grid.cells, explorer.tab) == ("words", "answers", None)
-    assert explorer.grid._rows["query"] == 7
+    assert explorer.grid._rows["of"] == 7
     assert [one["name"] for one in explorer.get_state()["_examples"]] == list(demo_texts())
     line = explorer.caption.notes[0]
     assert line.startswith("In L1 H3 (pronoun to its person), “he” looks at “captain” (59\xa0%)")
