@@ -18,7 +18,8 @@ from attnwidget.capture.maps.block_layers import BlockLayers
 from attnwidget.capture.maps.block_probe import BlockProbe
 from attnwidget.capture.maps.input_length import refuse_longer, text_length
 from attnwidget.capture.maps.keep_layer import SharedTensors, all_agree, cut_map, keep_layer
-from attnwidget.capture.maps.kept_layer import KeptLayer
+from attnwidget.capture.maps.layer import Layer
+from attnwidget.capture.maps.layer_blocks import with_gradients
 from attnwidget.capture.maps.layer_steps import layer_done
 from attnwidget.capture.maps.lower_layers import UpperPass
 from attnwidget.capture.maps.readable_stacks import (
@@ -129,7 +130,7 @@ class Collected:
         if self.no_norms:
             for stacks in self.items:
                 for layers in stacks.values():
-                    layers[:] = [replace(kept, moved=None) for kept in layers]
+                    layers[:] = [replace(kept, norms=None) for kept in layers]
         if upper is not None:
             below = upper.keep()
             self.items[0]["self"][: len(below)] = below
@@ -149,7 +150,7 @@ class Collected:
         On a GPU, `all_agree` says afterwards whether the weights of all layers follow from queries
         and keys, unless every layer is asked `at_once`.
         """
-        self.items: list[dict[str, list[KeptLayer]]] = [{} for _ in range(self._batch)]
+        self.items: list[dict[str, list[Layer]]] = [{} for _ in range(self._batch)]
         self._shared = [SharedTensors(agreed=None if at_once else []) for _ in range(self._batch)]
         self._shown: set[nn.Module] = set()
         self._unreadable: dict[str, str] = {}
@@ -255,7 +256,7 @@ class Collected:
                 numbers = self.numbers.get(entry.stack)
                 place = entry.layer if numbers is None else numbers.place(entry.layer)
                 kept = stacks[entry.stack][place]
-                if kept.blocks is not None and len(kept.blocks.parts) != len(entry.values):
+                if kept.blocks is not None and len(kept.blocks.tokens) != len(entry.values):
                     raise ValueError(
                         f"the {entry.stack!r} layers of {self._model} attend to each picture or "
                         "window in a call of its own, and gradients are known of single calls "
@@ -268,7 +269,7 @@ class Collected:
                         self._matching(queries[item], entry.values.shape[-2]),
                         self._matching(keys[item], entry.values.shape[-1]),
                     )
-                stacks[entry.stack][place] = kept.with_gradients(magnitudes)
+                stacks[entry.stack][place] = with_gradients(kept, magnitudes)
         losses = []
         for item, value in enumerate(values.tolist()):
             masked = None if task.selected is None else task.selected[item]

@@ -17,7 +17,8 @@ from attnwidget.capture.maps.block_layers import BlockLayers
 from attnwidget.capture.maps.block_probe import BlockProbe
 from attnwidget.capture.maps.input_length import LONG_FROM as LONG_FROM
 from attnwidget.capture.maps.input_length import text_length
-from attnwidget.capture.maps.kept_layer import KeptLayer
+from attnwidget.capture.maps.layer import Layer
+from attnwidget.capture.maps.norm_maps import NormMaps
 from attnwidget.capture.maps.products import Products
 from attnwidget.capture.maps.readable_stacks import attends_apart, leave_out_unreadable
 from attnwidget.capture.tapping.attention_sites import find_sites
@@ -33,7 +34,7 @@ def collect_long(
     options: Mapping[str, Any],
     projections: Projections,
     block_probe: BlockProbe,
-) -> tuple[list[dict[str, list[KeptLayer]]], str, str]:
+) -> tuple[list[dict[str, list[Layer]]], str, str]:
     """Return the layers of each input by stack, the reason for missing norms, and a note.
 
     All follow from one forward pass. The layers need the memory of queries and keys of all layers,
@@ -45,7 +46,7 @@ def collect_long(
         ValueError: the model shows only its weights, or computes them in an unknown way.
     """
     batch = count_inputs(inputs)
-    items: list[dict[str, list[KeptLayer]]] = [{} for _ in range(batch)]
+    items: list[dict[str, list[Layer]]] = [{} for _ in range(batch)]
     unreadable: dict[str, str] = {}
 
     model = uncompiled(hf_model)
@@ -61,8 +62,8 @@ def collect_long(
         kept = [kept_of(item) for item in seen.items]
         if norms is not None:
             kept = [
-                replace(layer, key_norms=of_layer)
-                for layer, of_layer in zip(kept, norms, strict=True)
+                replace(layer, norms=NormMaps(layer.weights, lengths=lengths))
+                for layer, lengths in zip(kept, norms, strict=True)
             ]
         blocks.add(seen.module, seen.stack, kept)
         for stacks, layer in zip(items, kept, strict=False):
@@ -87,7 +88,7 @@ def collect_long(
     if projections.refused:
         for stacks in items:
             for layers in stacks.values():
-                layers[:] = [replace(kept, key_norms=None) for kept in layers]
+                layers[:] = [replace(kept, norms=None) for kept in layers]
     not_shown = leave_out_unreadable(items, unreadable, model, sites)
     return items, projections.refused, not_shown
 
@@ -150,16 +151,17 @@ def _refuse_no_room(hf_model: Any, length: int) -> None:
     )
 
 
-def kept_of(item: StreamedItem) -> KeptLayer:
+def kept_of(item: StreamedItem) -> Layer:
     """Return the kept layer of one input."""
     products = Products(
         query=item.query,
         key=item.key,
         scaling=item.scaling,
         softcap=item.softcap,
+        mask=item.mask,
         bias=item.bias,
         sinks=item.sinks,
         streamed=item.streamed,
     )
     (n_heads, n_query, _), (n_key_heads, n_key, _) = item.query.shape, item.key.shape
-    return KeptLayer(n_heads, n_key_heads, n_query, n_key, products=products, mask=item.mask)
+    return Layer(n_heads, n_key_heads, n_query, n_key, weights=products, mask=item.mask)

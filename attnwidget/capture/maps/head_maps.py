@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attnwidget.capture.hub_model.free_memory import refuse_no_room
-from attnwidget.capture.maps.combined_heads import Combination
-from attnwidget.capture.maps.kept_layer import KeptLayer
+from attnwidget.capture.maps.combine_heads import Combination
+from attnwidget.capture.maps.layer import Layer
 from attnwidget.capture.maps.map_cache import MapCache
 from attnwidget.capture.maps.stack_axes import Stack, chosen_stack
 from attnwidget.capture.maps.weights_of_token import one_token
@@ -42,7 +42,7 @@ class HeadMaps(MapCache):
 
     def __init__(
         self,
-        layers: Mapping[str, Mapping[int, KeptLayer]],
+        layers: Mapping[str, Mapping[int, Layer]],
         stacks: Mapping[str, Stack],
         lock: ModelLock,
         *,
@@ -64,9 +64,9 @@ class HeadMaps(MapCache):
     @property
     def is_long(self) -> bool:
         """Whether no map of the input was ever whole."""
-        return any(layer.is_streamed for layer in self.kept_layers())
+        return any(layer.is_streamed for layer in self.all_layers())
 
-    def kept_layers(self) -> Iterator[KeptLayer]:
+    def all_layers(self) -> Iterator[Layer]:
         """All layers with attention, in every stack."""
         for layers in self.layers.values():
             yield from layers.values()
@@ -93,7 +93,7 @@ class HeadMaps(MapCache):
         """The head of this layer and number; `stack` may be None in a model with a single stack."""
         return self.head((layer, head, self.stack(stack).name))
 
-    def layer(self, layer: int, stack: str | None) -> KeptLayer:
+    def layer(self, layer: int, stack: str | None) -> Layer:
         """The kept layer of this number; `stack` may be None in a model with a single stack."""
         number, _, name = self.head_in(stack, layer, 0)
         return self.layers[name][number]

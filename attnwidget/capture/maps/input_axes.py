@@ -12,7 +12,7 @@ from torch import Tensor
 from attnwidget.capture.hub_model.model_tensors import input_names, is_of_text
 from attnwidget.capture.hub_model.processor import Processor
 from attnwidget.capture.hub_model.token_axes import position_axis, with_padding
-from attnwidget.capture.maps.kept_layer import KeptLayer
+from attnwidget.capture.maps.layer import Layer
 from attnwidget.capture.maps.layer_blocks import LayerBlocks
 from attnwidget.capture.maps.patch_probe import PIXELS, PatchProbe
 from attnwidget.capture.maps.picture_axes import PictureAxes
@@ -88,7 +88,7 @@ class InputAxes:
         """What is missing on the axes that `of` has returned; "" for nothing."""
         return ", ".join(filter(None, [self.picture_axes.note, self.sound_axes.note]))
 
-    def of(self, layers: Mapping[str, Sequence[KeptLayer]]) -> dict[str, tuple[Tokens, Tokens]]:
+    def of(self, layers: Mapping[str, Sequence[Layer]]) -> dict[str, tuple[Tokens, Tokens]]:
         """Return the axes of queries and keys of each stack.
 
         Args:

@@ -7,7 +7,7 @@ from collections.abc import Container, Mapping, Sequence
 from torch import nn
 
 from attnwidget.capture.hub_model.model_tensors import input_names
-from attnwidget.capture.maps.kept_layer import KeptLayer
+from attnwidget.capture.maps.layer import Layer
 from attnwidget.capture.tapping.attention_sites import Site
 from attnwidget.capture.tapping.stack_names import default_stack, is_cross, is_tower
 
@@ -35,7 +35,7 @@ def attends_apart(n_parts: int, n_inputs: int, why: str = "") -> str:
 
 
 def leave_out_unreadable(
-    items: Sequence[dict[str, list[KeptLayer]]],
+    items: Sequence[dict[str, list[Layer]]],
     unreadable: Mapping[str, str],
     model: nn.Module,
     sites: Sequence[Site],
@@ -132,7 +132,7 @@ def parts_of_stacks(model: nn.Module, sites: Sequence[Site]) -> dict[str, str]:
     return parts
 
 
-def _why_unreadable(stack: str, layers: Sequence[KeptLayer]) -> str:
+def _why_unreadable(stack: str, layers: Sequence[Layer]) -> str:
     for kept in layers:
         if not is_cross(stack) and kept.n_query != kept.n_key:
             return (

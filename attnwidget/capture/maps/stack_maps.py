@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from attnwidget.capture.maps.kept_layer import KeptLayer
+from attnwidget.capture.maps.layer import Layer
 from attnwidget.kernels.array_library import Array, as_numpy, as_torch, is_on_cpu, take
 from attnwidget.kernels.arrays import Float32Array
 from attnwidget.kernels.word_weights import word_weights
@@ -28,7 +28,7 @@ class StackMaps:
         known: Returns the weights of a layer, by its place in `layers`, if they are remembered.
     """
 
-    layers: Sequence[KeptLayer]
+    layers: Sequence[Layer]
     query: Tokens
     key: Tokens
     words: tuple[NDArray[np.int64], NDArray[np.int64]] | None = None
@@ -39,7 +39,7 @@ class StackMaps:
         layer = self.layers[place]
         is_computed = layer.products is not None and is_on_cpu(layer.products.query)
         known = self.known(place) if is_computed and quantity == "weights" else None
-        return layer.maps(quantity, heads) if known is None else as_torch(known)[heads]
+        return layer.rows(heads, quantity=quantity) if known is None else as_torch(known)[heads]
 
     @property
     def cells(self) -> int:
@@ -74,9 +74,9 @@ class MapPart:
             if all_rows:
                 values = self.maps.whole(layer, heads, quantity)
             else:
-                values = kept.maps(quantity, heads, self.rows.tolist())
+                values = kept.rows(heads, self.rows.tolist(), quantity=quantity)
         else:
-            values = word_weights(kept.maps(quantity, heads), *self.maps.words)
+            values = word_weights(kept.rows(heads, quantity=quantity), *self.maps.words)
             values = values if all_rows else take(values, self.rows, -2)
         return values if all_columns else take(values, self.columns, -1)
 

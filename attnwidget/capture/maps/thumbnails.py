@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from attnwidget.capture.latest_values import LatestValues
 from attnwidget.capture.maps.attention import Attention
 from attnwidget.capture.maps.comparable_maps import refuse_incomparable
-from attnwidget.capture.maps.kept_layer import KeptLayer
+from attnwidget.capture.maps.layer import Layer
 from attnwidget.capture.maps.layer_steps import layer_done
 from attnwidget.capture.maps.stack_maps import MapPart, StackMaps
 from attnwidget.capture.maps.tiles import pooled_places
@@ -37,7 +37,7 @@ _KEPT = 4
 
 #: Pixels, the largest values of heads, and the places of these.
 _Drawn = tuple[Array, Array, Array]
-_drawn: WeakKeyDictionary[KeptLayer, LatestValues[tuple[object, ...], list[_Drawn]]] = (
+_drawn: WeakKeyDictionary[Layer, LatestValues[tuple[object, ...], list[_Drawn]]] = (
     WeakKeyDictionary()
 )
 
@@ -246,12 +246,11 @@ def _of_long(
     maxima = []
     strongest: list[Array] = []
     for layer in shown.layers:
-        # Layers of combined heads have no products, and nothing was kept of their maps.
         products = layer.products if are_kept else None
         if products and products.streamed:
             blocks = products.streamed.blocks
             queries = products.streamed.largest.argmax(-1)
-            keys = products.row_of_each_head(queries, layer.mask).argmax(-1)
+            keys = products.row_of_each_head(queries).argmax(-1)
             strongest.append(library_of(queries).stack([queries, keys], -1))
         else:
             found = [
