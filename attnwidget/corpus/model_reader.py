@@ -13,7 +13,8 @@ from torch import Tensor, nn
 from attnwidget.capture.hub_model.model_tensors import without_cache
 from attnwidget.capture.hub_model.pickled_model import configuration_digest, weights_digest
 from attnwidget.capture.hub_model.weights_seen import WeightsSeen
-from attnwidget.capture.maps.collect_long import is_long, kept_of
+from attnwidget.capture.maps.keep_layer import streamed_layer
+from attnwidget.capture.maps.whole_maps import reads_rows
 from attnwidget.capture.model import AttentionModel, HeadsSeen
 from attnwidget.capture.tapping.attention_sites import count_heads, find_sites
 from attnwidget.capture.tapping.numbered_layers import layer_numbers
@@ -178,7 +179,7 @@ class ModelReader(StudyReader):
     def _is_long(self, batch: Batch) -> bool:
         """Return whether to read the segments without whole maps, which accumulators must allow."""
         by_rows = all(accumulator.by_rows for accumulator in self._accumulators)
-        return by_rows and is_long(self._backbone, batch.inputs, None)
+        return by_rows and reads_rows(self._backbone, batch.inputs, None)
 
     def _read_long(
         self,
@@ -197,8 +198,8 @@ class ModelReader(StudyReader):
                     rows.update(place, seen)
                     if not rows.need_maps:
                         return
-                kept = [kept_of(item) for item in seen.items]
-                for blocks in zip(*(layer.row_blocks(_CELLS) for layer in kept), strict=True):
+                layers = [streamed_layer(item) for item in seen.items]
+                for blocks in zip(*(layer.row_blocks(_CELLS) for layer in layers), strict=True):
                     weights = torch.stack([weights for _, weights in blocks])
                     on_layer(LayerBatch(batch, place, weights, None, blocks[0][0]))
 

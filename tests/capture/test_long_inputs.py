@@ -10,9 +10,10 @@ import torch
 
 from attnwidget import Attention, load_model
 from attnwidget.capture.hub_model import free_memory
-from attnwidget.capture.maps import collect_long, head_maps
-from attnwidget.capture.maps.collect_long import LONG_FROM, shows_products
+from attnwidget.capture.maps import head_maps, whole_maps
+from attnwidget.capture.maps.input_length import LONG_FROM
 from attnwidget.capture.maps.thumbnails import draw_thumbnails
+from attnwidget.capture.maps.whole_maps import shows_products
 from attnwidget.capture.model import AttentionModel
 from attnwidget.kernels.pooling import SIDE
 from attnwidget.metrics import Classes, Confidence, Entropy, Position, Sinks
@@ -257,7 +258,7 @@ def test_thumbnails_times_keys_are_multiples_of_even_attention(name: str, long: 
 @pytest.mark.slow
 def test_the_length_decides_unless_it_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     assert LONG_FROM == 1024
-    monkeypatch.setattr(collect_long, "LONG_FROM", 20)
+    monkeypatch.setattr(whole_maps, "LONG_FROM", 20)
     model = small_bert()
     assert not model.attend("The cat sat.").is_long
     assert model.attend(TEXT * 3).is_long
@@ -278,7 +279,7 @@ def test_metrics_over_rows_are_those_over_whole_maps(
     words = tuple(model.tokenizer.tokenize(TEXT * 6))
     segments = [Segment(words), Segment(words[:70]), Segment(words[20:50])]
     expected = measure(model, segments, [metric], progress=False, batch_size=2)
-    monkeypatch.setattr(collect_long, "LONG_FROM", 20)
+    monkeypatch.setattr(whole_maps, "LONG_FROM", 20)
     monkeypatch.setattr("attnwidget.corpus.model_reader._CELLS", 30_000)
     found = measure(model, segments, [metric], progress=False, batch_size=2)
     for title, values in expected.heads().items():
@@ -300,7 +301,7 @@ def test_by_rows_tells_which_metrics_read_long_inputs() -> None:
 def test_generation_is_read_whole_length(monkeypatch: pytest.MonkeyPatch) -> None:
     model = of_zoo("gpt2", 64)
     short = model.generate([5, 6, 7, 8] * 5, 6)
-    monkeypatch.setattr(collect_long, "LONG_FROM", 20)
+    monkeypatch.setattr(whole_maps, "LONG_FROM", 20)
     long = model.generate([5, 6, 7, 8] * 5, 6)
     assert long.is_long
     assert long.n_prompt == 20
@@ -361,7 +362,7 @@ def test_no_such_links() -> None:
 
 @pytest.mark.parametrize("name", ["llama", "bart"])
 def test_tokens_that_a_mask_hides_are_in_no_long_map(name: str, monkeypatch: Any) -> None:
-    monkeypatch.setattr(collect_long, "LONG_FROM", 8)
+    monkeypatch.setattr(whole_maps, "LONG_FROM", 8)
     model = of_zoo(name, 16)
     given = inputs(name, 12)
     decoded = "decoder_input_ids" in given
@@ -384,7 +385,7 @@ def test_models_that_show_weights_alone_are_read_whole(
     given = inputs(name, 40)
     with pytest.raises(ValueError, match="shows its attention weights alone"):
         model.attend(given, long=True)
-    monkeypatch.setattr(collect_long, "LONG_FROM", 20)
+    monkeypatch.setattr(whole_maps, "LONG_FROM", 20)
     assert not model.attend(given).is_long
     monkeypatch.setattr(free_memory, "free_memory", lambda: 4 * 12 * 30**2)
     with pytest.raises(ValueError, match=r"40 tokens take.*at most 30 tokens"):
@@ -413,7 +414,7 @@ def test_a_batch_of_long_inputs_is_streamed_item_by_item(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     model = small_bert()
-    monkeypatch.setattr(collect_long, "LONG_FROM", 10)
+    monkeypatch.setattr(whole_maps, "LONG_FROM", 10)
     one, two = model.attend_batch([TEXT, TEXT.replace("captain", "dog")])
     for attention in (one, two):
         assert attention.is_long

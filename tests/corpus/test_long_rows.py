@@ -10,7 +10,7 @@ import pytest
 from torch import Tensor
 
 from attnwidget import AttentionModel, Segment, load_model, measure
-from attnwidget.capture.maps import collect_long
+from attnwidget.capture.maps import whole_maps
 from attnwidget.corpus import model_reader
 from attnwidget.corpus.accumulator import Accumulator, LayerBatch
 from attnwidget.metrics import Classes, Confidence, Entropy, Position, Sinks
@@ -50,8 +50,8 @@ def no_maps(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(_: object) -> None:
         raise AssertionError("a map was computed")
 
-    monkeypatch.setattr(collect_long, "LONG_FROM", 20)
-    monkeypatch.setattr(model_reader, "kept_of", refuse)
+    monkeypatch.setattr(whole_maps, "LONG_FROM", 20)
+    monkeypatch.setattr(model_reader, "streamed_layer", refuse)
     # Several tiles per head.
     monkeypatch.setattr("attnwidget.kernels.streaming._CELLS_AT_ONCE", 32 * LENGTH)
 
@@ -59,7 +59,7 @@ def no_maps(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("name", ARCHITECTURES)
 def test_sums_of_rows_give_the_numbers_of_maps(name: str, request: pytest.FixtureRequest) -> None:
     model = of_zoo(name)
-    if not collect_long.shows_products(model.hf_model):
+    if not whole_maps.shows_products(model.hf_model):
         pytest.skip("this version of transformers shows the weights of this model alone")
     texts = segments(model)
     expected = measure(model, texts, metrics(), progress=False)
@@ -103,7 +103,7 @@ def test_a_metric_that_reads_maps_itself_keeps_getting_them(
     model = of_zoo("llama")
     texts = segments(model)
     expected = measure(model, texts, Entropy(), progress=False)["entropy"]
-    monkeypatch.setattr(collect_long, "LONG_FROM", 20)
+    monkeypatch.setattr(whole_maps, "LONG_FROM", 20)
     found = measure(model, texts, [Doubled(), Position()], progress=False)["entropy"]
     np.testing.assert_allclose(found.entropy, 2 * expected.entropy, atol=1e-5)
 

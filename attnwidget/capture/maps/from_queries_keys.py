@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from attnwidget.capture.maps.array_tensor import tensor_of
-from attnwidget.capture.maps.collect_long import LONG_FROM
+from attnwidget.capture.maps.input_length import LONG_FROM
 from attnwidget.capture.maps.layer import Layer
 from attnwidget.capture.maps.norm_maps import NormMaps
 from attnwidget.capture.maps.products import Products

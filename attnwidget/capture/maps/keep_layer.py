@@ -13,6 +13,7 @@ from attnwidget.capture.maps.layer import Layer, MapSource
 from attnwidget.capture.maps.norm_maps import NormMaps
 from attnwidget.capture.maps.products import Products
 from attnwidget.capture.tapping.of_latest import OfLatest
+from attnwidget.capture.tapping.streamed_layer import StreamedItem
 from attnwidget.capture.tapping.tap import LayerAttention
 from attnwidget.capture.tapping.torch_functions import visible_in
 from attnwidget.capture.tapping.weights_agree import spread_rows, weights_agree
@@ -110,6 +111,30 @@ def keep_layer(
         norms = NormMaps(weights, _copy(moved[item] if keys is None else moved[item, keys]))
     return Layer(
         n_heads, n_key_heads, n_query, n_key, weights=weights, mask=hidden.mask, norms=norms
+    )
+
+
+def streamed_layer(item: StreamedItem, lengths: Tensor | None = None) -> Layer:
+    """Return the layer of one input that was read some rows at a time.
+
+    Args:
+        item: The record of the tap.
+        lengths: Lengths of the vectors of the heads, [H, K]; None = not known.
+    """
+    products = Products(
+        query=item.query,
+        key=item.key,
+        scaling=item.scaling,
+        softcap=item.softcap,
+        mask=item.mask,
+        bias=item.bias,
+        sinks=item.sinks,
+        streamed=item.streamed,
+    )
+    (n_heads, n_query, _), (n_key_heads, n_key, _) = item.query.shape, item.key.shape
+    norms = None if lengths is None else NormMaps(products, lengths=lengths)
+    return Layer(
+        n_heads, n_key_heads, n_query, n_key, weights=products, mask=item.mask, norms=norms
     )
 
 

@@ -67,6 +67,16 @@ class LayerAttention(Seen):
     module: nn.Module
     outputs_replaced: bool = False
 
+    @property
+    def n_inputs(self) -> int:
+        """Number of inputs of the batch."""
+        return self.weights.shape[0]
+
+    @property
+    def n_query(self) -> int:
+        """Number of queries."""
+        return self.weights.shape[-2]
+
 
 @dataclass(frozen=True, eq=False)
 class LongAttention:
@@ -81,6 +91,16 @@ class LongAttention:
     stack: str
     module: nn.Module
     items: Sequence[StreamedItem]
+
+    @property
+    def n_inputs(self) -> int:
+        """Number of inputs of the batch."""
+        return len(self.items)
+
+    @property
+    def n_query(self) -> int:
+        """Number of queries."""
+        return self.items[0].query.shape[1]
 
 
 @dataclass(frozen=True, eq=False)
