@@ -217,7 +217,15 @@ class _RecordedArrays:
 def _layer(products: Products) -> Layer:
     n_heads, n_query, _ = products.query.shape
     n_key_heads, n_key, _ = products.key.shape
-    return Layer(n_heads, n_key_heads, n_query, n_key, weights=products, mask=products.mask)
+    return Layer(
+        n_heads,
+        n_key_heads,
+        n_query,
+        n_key,
+        weights=products,
+        mask=products.mask,
+        maxima=products.streamed,
+    )
 
 
 def _streamed(products: Products) -> Products:

@@ -134,7 +134,14 @@ def streamed_layer(item: StreamedItem, lengths: Tensor | None = None) -> Layer:
     (n_heads, n_query, _), (n_key_heads, n_key, _) = item.query.shape, item.key.shape
     norms = None if lengths is None else NormMaps(products, lengths=lengths)
     return Layer(
-        n_heads, n_key_heads, n_query, n_key, weights=products, mask=item.mask, norms=norms
+        n_heads,
+        n_key_heads,
+        n_query,
+        n_key,
+        weights=products,
+        mask=item.mask,
+        norms=norms,
+        maxima=item.streamed,
     )
 
 

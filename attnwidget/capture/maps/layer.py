@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from attnwidget.capture.maps.layer_blocks import LayerBlocks
     from attnwidget.capture.maps.norm_maps import NormMaps
     from attnwidget.capture.maps.products import Products
+    from attnwidget.kernels.streaming import Streamed
 
 # Cells of a layer's maps in memory at a time, which limits the memory for long inputs.
 _CELLS_AT_ONCE = 16 * 1024 * 1024
@@ -63,6 +64,7 @@ class Layer:
         norms: Source of the norms ||a f(x)||; None if they are unknown.
         gradients: Source of the magnitudes |dL/da|, 0 where masked; None if they are unknown.
         blocks: The tokens of each block, for a layer that attends in windows or tiles; else None.
+        maxima: What a pass over a long input has kept of the rows of the maps; else None.
     """
 
     n_heads: int
@@ -74,6 +76,7 @@ class Layer:
     norms: MapSource | None = None
     gradients: MapSource | None = None
     blocks: LayerBlocks | None = None
+    maxima: Streamed | None = None
 
     def rows(
         self,
@@ -106,9 +109,9 @@ class Layer:
         mask = part_of(self.mask, slice(head, head + 1), place_of(rows), place_of(keys))
         return None if mask is None else mask[0]
 
-    def seen_by(self, heads: slice) -> Array | None:
-        """Return which keys each query may see, bool [1 or heads, Q, K]; None = all keys."""
-        return part_of(self.mask, heads, slice(None), slice(None))
+    def seen_by(self, heads: slice, rows: Index | None = None) -> Array | None:
+        """Return which keys queries may see, bool [1 or heads, Q or rows, K]; None = all keys."""
+        return part_of(self.mask, heads, place_of(rows), slice(None))
 
     @property
     def is_numpy(self) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 from torch import Tensor
@@ -94,26 +93,63 @@ class Products:
             key = self.key[shared]
         else:
             key = self.key[first // group : last // group]
-        seen: AxisPart = slice(None)
-        if self.streamed is not None:
-            seen, key = among, key[:, among]
-        visible = part_of(self.mask, heads, pick, seen)
-        scored: dict[str, Any] = {
-            "scaling": self.scaling,
-            "softcap": self.softcap,
-            "position_bias": part_of(self.bias, heads, pick, seen),
-        }
         query = self.query[heads][:, pick]
-        if self.streamed is None:
-            sinks = None if self.sinks is None else self.sinks[heads]
-            hides = None if visible is None else additive(visible, self.query.dtype)
-            return attention_weights(query, key, **scored, mask=hides, sinks=sinks)[..., among]
-        scores = attention_scores(query, key, **scored).float()
+        if self.streamed is not None:
+            return self._cells(heads, pick, among, query, key)
+        visible = part_of(self.mask, heads, pick, slice(None))
+        weights = attention_weights(
+            query,
+            key,
+            scaling=self.scaling,
+            softcap=self.softcap,
+            position_bias=part_of(self.bias, heads, pick, slice(None)),
+            mask=None if visible is None else additive(visible, self.query.dtype),
+            sinks=None if self.sinks is None else self.sinks[heads],
+        )
+        return weights[..., among]
+
+    def _cells(
+        self, heads: slice, rows: AxisPart, keys: AxisPart, query: Tensor, key: Tensor
+    ) -> Tensor:
+        """Return weights from the largest score and weight of each row; other cells cost nothing.
+
+        Args:
+            heads: The heads.
+            rows: The queries.
+            keys: The keys.
+            query: The queries of these heads and rows.
+            key: All keys of these heads.
+        """
+        assert self.streamed is not None
+        visible = part_of(self.mask, heads, rows, keys)
+        span = slice(None)
+        if visible is not None and isinstance(keys, slice) and visible.device.type == "cpu":
+            # Half of a causal map, and most of a map with a sliding window, need no score. A query
+            # that sees no key attends to all keys.
+            flat = visible.flatten(0, -2)
+            shown = flat.any(0).nonzero()[:, 0]
+            if len(shown) and bool(flat.any(-1).all()):
+                span = slice(int(shown[0]), int(shown[-1]) + 1)
+                first = keys.indices(key.shape[1])[0]
+                keys = slice(first + span.start, first + span.stop)
         top, largest = (
-            row_numbers[heads][:, pick, None]
+            row_numbers[heads][:, rows, None]
             for row_numbers in (self.streamed.top, self.streamed.largest)
         )
-        return _streamed_weights(scores, top, largest, visible)
+        scores = attention_scores(
+            query,
+            key[:, keys],
+            scaling=self.scaling,
+            softcap=self.softcap,
+            position_bias=part_of(self.bias, heads, rows, keys),
+        ).float()
+        seen = None if visible is None else visible[..., span]
+        weights = _streamed_weights(scores, top, largest, seen)
+        if visible is None or weights.shape[-1] == visible.shape[-1]:
+            return weights
+        whole = weights.new_zeros((*weights.shape[:-1], visible.shape[-1]))
+        whole[..., span] = weights
+        return whole
 
     def gives_weights_of(self, other: Products) -> bool:
         """Return whether both give the same weights, as far as this is known without the weights.
