@@ -29,7 +29,6 @@ from attnwidget.corpus.accumulator import (
     token_classes_of,
 )
 from attnwidget.corpus.batches import BatchMaker, TokenTypes
-from attnwidget.corpus.long_rows import LongRows
 from attnwidget.corpus.study_reader import StudyReader
 from attnwidget.text.segments import Segment
 
@@ -124,8 +123,7 @@ class ModelReader(StudyReader):
         with self.worker_model.reading():
             batch = self._maker(segments)
             if self._is_long(batch):
-                rows = LongRows(self._accumulators, batch)
-                self._read_long(batch, lambda layer: _update(rows.need_maps, layer), rows)
+                self._read_long(batch, lambda layer: _update(self._accumulators, layer))
             else:
                 self._read_whole(batch, lambda layer: _update(self._accumulators, layer), {})
             for accumulator in self._accumulators:
@@ -181,33 +179,23 @@ class ModelReader(StudyReader):
         by_rows = all(accumulator.by_rows for accumulator in self._accumulators)
         return by_rows and reads_rows(self._backbone, batch.inputs, None)
 
-    def _read_long(
-        self,
-        batch: Batch,
-        on_layer: Callable[[LayerBatch], None],
-        rows: LongRows | None = None,
-    ) -> None:
-        """Read long segments; rows of maps go to `on_layer`, sums of rows to `rows`."""
+    def _read_long(self, batch: Batch, on_layer: Callable[[LayerBatch], None]) -> None:
+        """Read long segments, and pass some rows of each layer at a time to `on_layer`."""
 
         def hand_on(seen: LongAttention) -> None:
             if is_cross(seen.stack):
                 return
             place = self._place(seen)
             with one_thread():
-                if rows is not None:
-                    rows.update(place, seen)
-                    if not rows.need_maps:
-                        return
                 layers = [streamed_layer(item) for item in seen.items]
                 for blocks in zip(*(layer.row_blocks(_CELLS) for layer in layers), strict=True):
                     weights = torch.stack([weights for _, weights in blocks])
                     on_layer(LayerBatch(batch, place, weights, None, blocks[0][0]))
 
-        questions = rows.questions if rows is not None else []
         with self.model.lock:
             self._check_model()
             self.model.output_check.check_beginning(self._backbone, batch.inputs, self._options)
-            reading = tap(self._backbone, lambda _: None, on_long=hand_on, questions=questions)
+            reading = tap(self._backbone, lambda _: None, on_long=hand_on)
             with torch.no_grad(), reading:
                 output = self._backbone(**batch.inputs, **self._options)
             refuse_nan(self._backbone, batch.inputs, output)

@@ -233,12 +233,7 @@ class _Transcript:
         return share
 
     def _map(self, layer: int, head: int) -> Float64Array:
-        rows = range(len(self._tokens))
-        if not self._attention.is_long:
-            found = self._attention.weights(layer, head, stack=_CROSS)
-        else:
-            found = self._attention.rows(layer, head, rows, stack=_CROSS)
-        return np.asarray(found, dtype=np.float64)
+        return self._attention.weights(layer, head, stack=_CROSS).astype(np.float64)
 
 
 def _chosen(

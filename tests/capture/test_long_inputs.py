@@ -309,27 +309,36 @@ def test_generation_is_read_whole_length(monkeypatch: pytest.MonkeyPatch) -> Non
     np.testing.assert_allclose(long.weights(1, 2), short.weights(1, 2), atol=1e-6)
 
 
-def test_what_needs_whole_maps_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_words_differences_and_means_of_a_long_input_are_those_of_whole_maps() -> None:
     model = small_bert()
     long = model.attend(TEXT, long=True)
-    for asked in (
-        lambda: long.words.map("weights", 0, 0),
-        lambda: draw_thumbnails(long.words),
-        lambda: long.words.of_token("key", 0),
-    ):
-        with pytest.raises(ValueError, match="long inputs are not read between words"):
-            asked()
-    with pytest.raises(ValueError, match="not compared"):
-        draw_thumbnails(long, minus=long)
-    with pytest.raises(ValueError, match=r"not summed over heads.*long=False"):
+    short = model.attend(TEXT, long=False)
+    np.testing.assert_allclose(long.words.weights(1), short.words.weights(1), atol=3e-6)
+    for side in ("query", "key"):
+        values = (one.words.of_token(side, 2) for one in (long, short))
+        np.testing.assert_allclose(*values, atol=3e-6)
+    np.testing.assert_allclose(long.mean().weights(0, 0), short.mean().weights(0, 0), atol=3e-6)
+    assert np.abs(long.changes(short)).max() < 1e-6
+    for drawn in (draw_thumbnails(long.words), draw_thumbnails(long, minus=short)):
+        assert drawn.values.shape[:2] == (6, 12)
+    patterns = (measure_attention(one, ["patterns"])["patterns"].heads() for one in (long, short))
+    for values, expected in zip(*(found.values() for found in patterns), strict=True):
+        np.testing.assert_allclose(values, expected, atol=1e-4)
+
+
+def test_what_a_long_input_lacks_is_refused_with_the_reason(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    model = small_bert()
+    long = model.attend(TEXT, long=True)
+    with pytest.raises(ValueError, match=r"not kept of long inputs.*long=False"):
         long.summed_norms(0)
     with pytest.raises(ValueError, match="gradients need whole maps"):
         model.attend(TEXT, loss="masked", long=True)
-    with pytest.raises(ValueError, match="patterns: these metrics need whole maps"):
-        measure_attention(long, ["entropy", "patterns"])
     with model.disabled([(1, 2)]), pytest.raises(ValueError, match="cannot be switched off"):
         model.attend(TEXT, long=True)
-    monkeypatch.setattr(head_maps, "_LARGEST_MAPS", 10_000)
+    monkeypatch.setattr(head_maps, "_UNCHECKED_BYTES", 1000)
+    monkeypatch.setattr("attnwidget.capture.hub_model.free_memory.free_memory", lambda: 10_000)
     with pytest.raises(ValueError, match=r"12 whole maps of 18 queries and 18 keys.*`tile`"):
         long.weights(0)
     with pytest.raises(ValueError, match="whole maps"):

@@ -439,9 +439,14 @@ class Attention:
             (6, 6)
         """
         self.head_maps.check_quantity("norms")
-        self.head_maps.refuse_long("summed over heads")
         self.head_maps.refuse_combined("a sum over the heads of a layer")
         kept = self.head_maps.layer(layer, stack)
+        if kept.norm_maps.pairs is None:
+            raise ValueError(
+                "sums over heads need the products of all pairs of heads, which are not kept of "
+                "long inputs: attend(text, long=False), or Attention.from_queries_keys(..., "
+                "long=False), keeps them, where there is the memory"
+            )
         with self.head_maps.reading():
             return as_numpy(kept.norm_maps.summed(kept.n_query))
 
@@ -652,7 +657,7 @@ class Attention:
 
         The result has the tokens, words and places of this attention. Its maps are means of the
         maps of the heads: of weights, norms and gradients. Rows of mean weights sum to 1 if the
-        rows of all heads do. Maps are computed at once, and inputs above 1,024 tokens are refused.
+        rows of all heads do. All maps are computed at once.
         A query sees a key if at least one head sees the key; heads that do not have weight 0.
 
         A mean hides its heads: two heads with different targets look like a single head with both
@@ -671,8 +676,8 @@ class Attention:
 
         Raises:
             ValueError: The head, layer or stack does not exist, a choice is empty or has an entry
-                twice, heads as (layer, head) come with `layers` or `each`, the input is long
-                (`is_long`), or this attention is already a mean or a maximum.
+                twice, heads as (layer, head) come with `layers` or `each`, the maps do not fit the
+                memory, or this attention is already a mean or a maximum.
             TypeError: The number of a head or a layer is no whole number.
 
         Example:
@@ -736,7 +741,9 @@ class Attention:
                 f"this attention is itself a {before} of heads: take the {combination} of the "
                 "attention of which it was made"
             )
-        self.head_maps.refuse_long("combined")
+        for name in self.stacks if stack is None else [self.head_maps.stack(stack).name]:
+            n_heads = 1 if each is None else self.n_layers if each == "layer" else self.n_heads
+            self.head_maps.refuse_whole(name, n_heads, copies=len(self.quantities))
         combined = combine_heads(
             combination,
             self.stacks,
@@ -863,7 +870,6 @@ class Attention:
 
         axes = self.head_maps.stack(stack)
         for attention in (self, other):
-            attention.head_maps.refuse_long("compared")
             attention.head_maps.refuse_no_shares("compared by their divergence")
         refuse_incomparable(self.stacks, other.stacks)
         its = other.stacks[axes.name]

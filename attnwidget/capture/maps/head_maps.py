@@ -24,8 +24,6 @@ QUANTITIES = ("weights", "norms", "gradients")
 
 # Bytes that are computed without a look at the free memory.
 _UNCHECKED_BYTES = 2**24
-# Bytes of whole maps of a long input that one request may compute.
-_LARGEST_MAPS = 2**30
 
 
 class HeadMaps(MapCache):
@@ -166,29 +164,21 @@ class HeadMaps(MapCache):
             raise ValueError(f"this attention has no {quantity}: {reason}")
 
     def refuse_whole(self, stack: str, heads: int, copies: int = 1) -> None:
-        """Raise ValueError for whole maps that do not fit; long inputs have a fixed limit."""
-        axes = self.stacks[stack]
-        size = 4 * heads * len(axes.query) * len(axes.key)
-        if self.is_long and size > _LARGEST_MAPS:
-            raise ValueError(
-                f"{counted(heads, 'whole map')} of {len(axes.query):,} queries and "
-                f"{len(axes.key):,} keys would take {size / 1e9:,.1f} GB: request one head, a "
-                "part (`tile`), some queries (`rows`), or a metric of `measure`"
-            )
-        check_room(
-            copies * size,
-            f"the whole maps of {heads:,} heads over {len(axes.query):,} tokens",
-            "ask for one layer or head at a time",
-        )
+        """Raise ValueError for whole maps that do not fit the memory.
 
-    def refuse_long(self, what: str) -> None:
-        """Raise ValueError if the input is long; the error says "long inputs are not `what`"."""
-        if self.is_long:
-            raise ValueError(
-                f"long inputs are not {what}: attend(text, long=False), or "
-                "Attention.from_queries_keys(..., long=False), has whole maps, where there is the "
-                "memory"
-            )
+        Args:
+            stack: The stack.
+            heads: Number of heads whose maps are requested.
+            copies: Number of copies that are in memory together.
+        """
+        axes = self.stacks[stack]
+        check_room(
+            copies * 4 * heads * len(axes.query) * len(axes.key),
+            f"{counted(heads, 'whole map')} of {len(axes.query):,} queries and {len(axes.key):,} "
+            "keys",
+            "request one layer, one head, a part (`tile`), some queries (`rows`), or a metric of "
+            "`measure`",
+        )
 
     def refuse_combined(self, what: str) -> None:
         """Raise ValueError if the heads combine heads; the error names the missing `what`."""

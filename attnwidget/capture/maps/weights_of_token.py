@@ -60,11 +60,9 @@ def _rows(layer: Layer, tokens: Sequence[int], quantity: str) -> tuple[Array, Ar
 def _columns(layer: Layer, tokens: Sequence[int], quantity: str) -> tuple[Array, Array | None]:
     """[H, Q, tokens] values, and where they are seen."""
     seen = None if layer.mask is None else layer.mask[..., list(tokens)]
-    if layer.is_streamed:
-        return layer.rows(slice(None), None, tokens, quantity), seen
     step = max(1, _CELLS_AT_ONCE // (layer.n_heads * layer.n_key))
     blocks = []
     for first in range(0, layer.n_query, step):
         rows = range(first, min(first + step, layer.n_query))
-        blocks.append(layer.rows(slice(None), rows, quantity=quantity)[..., list(tokens)])
+        blocks.append(layer.rows(slice(None), rows, tokens, quantity))
     return library_of(blocks[0]).concatenate(blocks, 1), seen

@@ -29,10 +29,8 @@ from attnwidget.capture.tapping.lazy_mask import LazyMask
 from attnwidget.capture.tapping.numbered_layers import layer_numbers
 from attnwidget.capture.tapping.of_latest import OfLatest
 from attnwidget.capture.tapping.rows_without_keys import rows_without_keys
-from attnwidget.capture.tapping.stack_names import is_cross
 from attnwidget.capture.tapping.streamed_layer import StreamedItem, stream_layer, unknown_weights
 from attnwidget.capture.tapping.torch_functions import FunctionWatch, Seen, additive, summed_values
-from attnwidget.kernels.row_sums import RowQuestions
 
 # transformers tests names by substring: none of "sdpa", "flash", "flex", "paged|", "/" may occur.
 _NAME = "attnwidget_tap"
@@ -142,7 +140,6 @@ class _Tap:
     root: nn.Module
     edits: Edits | None = None
     on_long: OnLong | None = None
-    questions: Sequence[RowQuestions] = ()
     on_again: OnAgain | None = None
     config_keys: frozenset[int] = frozenset()
     # Layer numbers of stacks in which some layers have no attention.
@@ -317,7 +314,6 @@ def tap(
     on_layer: OnLayer,
     edits: Edits | None = None,
     on_long: OnLong | None = None,
-    questions: Sequence[RowQuestions] = (),
     on_again: OnAgain | None = None,
     sites: Sequence[Site] | None = None,
 ) -> Iterator[None]:
@@ -336,8 +332,6 @@ def tap(
             the replacements that already hold.
         on_long: Callback for long inputs in place of `on_layer`, with one `LongAttention` per
             layer, which has no map.
-        questions: With `on_long`, the sums over the keys of every query to take, one entry per
-            input; not of cross-attention.
         on_again: Callback for further calls of the attention function in one run of a module: the
             next blocks of its tokens, or the first map once more.
         sites: The attention modules of `model`, if they are known; None = find them.
@@ -370,7 +364,7 @@ def tap(
             f"{type(model).__name__} shows its attention weights alone, not what they follow from: "
             "its maps can only be read whole"
         )
-    new = _Tap({site.module: site for site in sites}, on_layer, model, edits, on_long, questions)
+    new = _Tap({site.module: site for site in sites}, on_layer, model, edits, on_long)
     new.on_again = on_again
     new.numbers = layer_numbers(model, sites)
     with ExitStack() as undo:
@@ -553,8 +547,7 @@ def _streamed(
             "heads cannot be switched off over long inputs: pass a shorter input, or long=False"
         )
     own = taps[-1]
-    questions = () if is_cross(own.sites[module].stack) else own.questions
-    output, items, agree = stream_layer(module, eager, implementation, questions, *args, **kwargs)
+    output, items, agree = stream_layer(module, eager, implementation, *args, **kwargs)
     own.unconfirmed += [(module, answer) for answer in agree]
     for open_tap in taps:
         open_tap.hand_over_long(module, items)
