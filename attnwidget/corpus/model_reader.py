@@ -33,7 +33,7 @@ from attnwidget.corpus.study_reader import StudyReader
 from attnwidget.text.segments import Segment
 
 # Number of cells of long segments' maps in memory at a time.
-_CELLS = 2 * 1024 * 1024
+_CELLS = 1024 * 1024
 
 
 class ModelReader(StudyReader):
@@ -189,7 +189,9 @@ class ModelReader(StudyReader):
             with one_thread():
                 layers = [streamed_layer(item) for item in seen.items]
                 for blocks in zip(*(layer.row_blocks(_CELLS) for layer in layers), strict=True):
-                    weights = torch.stack([weights for _, weights in blocks])
+                    parts = [weights for _, weights in blocks]
+                    # A stack would copy the maps of a single segment.
+                    weights = parts[0][None] if len(parts) == 1 else torch.stack(parts)
                     on_layer(LayerBatch(batch, place, weights, None, blocks[0][0]))
 
         with self.model.lock:
