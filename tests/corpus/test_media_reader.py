@@ -17,6 +17,7 @@ from attnwidget.capture.maps.layer import Layer
 from attnwidget.corpus.media_segments import media_segments
 from attnwidget.demo import drawn_shapes
 from attnwidget.metrics import MassInPlaces
+from fixtures.on_workers import on_workers
 
 DRAWN = drawn_shapes(5, seed=11)
 METRICS = ["entropy", "confidence", "sinks", "attention_distance", "picture_offsets", "modalities"]
@@ -81,7 +82,7 @@ class InTurn:
 def test_workers_read_the_same(model: AttentionModel) -> None:
     with model.disabled([(0, 0)]):
         expected = numbers(model, DRAWN.pictures, batch_size=2)
-        same(numbers(model, DRAWN.pictures, batch_size=2, executor=InTurn()), expected)
+        same(on_workers(InTurn(), numbers, model, DRAWN.pictures, batch_size=2), expected)
     assert not np.array_equal(numbers(model, DRAWN.pictures)["entropy"], expected["entropy"])
 
 

@@ -22,7 +22,6 @@ from attnwidget.corpus.batches import HOW
 from attnwidget.corpus.resume_file import digest_of
 from attnwidget.corpus.segment_indices import with_index
 from attnwidget.corpus.segmenting import rows_as_segments
-from attnwidget.corpus.shards import Executor
 from attnwidget.kernels.plain_torch import in_plain_torch
 from attnwidget.metrics.measure_heads import measure
 from attnwidget.text.loaded import left_out_of
@@ -52,7 +51,6 @@ def find_links(
     batch_size: int = 8,
     resume: str | Path | None = None,
     progress: bool = True,
-    executor: Executor | None = None,
 ) -> FoundLinks:
     """Measure the mean weight of every head at the places of a corpus that fit a query.
 
@@ -80,7 +78,6 @@ def find_links(
         batch_size: Number of texts in one pass of the model.
         resume: An .npz file from which an interrupted pass continues, as in `measure`.
         progress: Whether to show a progress bar.
-        executor: Executor whose workers read the texts, as in `measure`.
 
     Raises:
         ValueError: Conditions that do not name both words, or need a treebank; `k` below 1; or as
@@ -127,7 +124,6 @@ def find_links(
         batch_size=batch_size,
         resume=resume,
         progress=progress,
-        executor=executor,
     )
     return cast("FoundLinks", measured[metric.name])
 
