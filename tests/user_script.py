@@ -44,6 +44,7 @@ from attnwidget import (
     measure_attention,
     options,
     read_segments,
+    run_on,
     save_page,
 )
 from attnwidget.demo import demo_pairs, demo_probe, demo_prose, demo_treebank
@@ -100,8 +101,8 @@ def look(folder: Path) -> Explorer:
 def study(model: AttentionModel, folder: Path) -> Measurements:
     """Studies over a corpus."""
     segments: list[Segment] = read_segments(demo_prose(), model)
-    with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as executor:
-        found = measure(model, segments, ["position", "entropy"], executor=executor)
+    with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as executor, run_on(executor):
+        found = measure(model, segments, ["position", "entropy"])
     found["entropy"].chart().save(folder / "entropy.html")
     frame: pd.DataFrame = found.to_frame()
     numbers: dict[str, NDArray[np.float64]] = found.heads()

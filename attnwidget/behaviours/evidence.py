@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 from attnwidget.corpus.media_segments import MediaSegment
 from attnwidget.corpus.progress_bar import OnProgress
-from attnwidget.corpus.shards import Executor
 from attnwidget.text.mentions import Document
 from attnwidget.text.segments import Segment
 from attnwidget.text.treebank import Sentence
@@ -30,13 +29,11 @@ class Run:
         folder: Folder of the resume files, one file for each study; None = no resume files.
         progress: Whether to show progress bars; or a function that is called with the number of
             inputs read and their number (None if unknown).
-        executor: Executor whose workers read the inputs, as in `measure`.
     """
 
     batch_size: int = 8
     folder: Path | None = None
     progress: bool | OnProgress = True
-    executor: Executor | None = None
 
     def resume_file(self, study: str) -> Path | None:
         """Return the resume file of one study; None without resume files."""
@@ -90,7 +87,6 @@ class Evidence:
                 batch_size=self.run.batch_size,
                 progress=self.run.progress,
                 resume=self.run.resume_file(f"coreference-{number}"),
-                executor=self.run.executor,
             )
             for number in range(2)
         )

@@ -158,7 +158,6 @@ class PairedInputs(StudyBehaviour):
             unit=self.unit,
             resume=evidence.run.resume_file(f"{study}{part}"),
             progress=evidence.run.progress,
-            executor=evidence.run.executor,
         )
 
 

@@ -167,7 +167,6 @@ class RelationBehaviour(StudyBehaviour):
                 batch_size=evidence.run.batch_size,
                 progress=evidence.run.progress,
                 resume=evidence.run.resume_file(f"relations-{number}"),
-                executor=evidence.run.executor,
             )
             for number, half in enumerate(halves)
         )

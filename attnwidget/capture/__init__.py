@@ -40,10 +40,8 @@ without the second. Another test runs the main calls in many states of a process
 Above 1,024 tokens the tap computes the layer itself, some rows at a time (`kernels/streaming.py`).
 The model gets its outputs, and the tap keeps each row's largest score and largest weight. Any
 weight then follows as `largest * exp(score - top)`. The mask passes through the model as a rule
-(`capture/tapping/lazy_mask.py`), and only the needed parts are computed. Metrics of long segments
-need no map either: `Accumulator.wanted` names sums over the keys of every query, and the same pass
-takes them (`kernels/row_sums.py`). Other metrics get some rows of a map at a time, from
-`LayerBatch.first` on.
+(`capture/tapping/lazy_mask.py`), and only the needed parts are computed. Metrics get
+some rows of a map at a time, from `LayerBatch.first` on.
 
 `capture/default_method.py` decides what stands in the place of heads that are off if nobody
 chooses: "zero" where tokens see no later tokens, found by a pass over two tokens, and "uniform"

@@ -43,15 +43,15 @@ from attnwidget.capture.hub_model.weights_seen import WeightsSeen
 from attnwidget.capture.maps.attention import Attention
 from attnwidget.capture.maps.block_probe import BlockProbe
 from attnwidget.capture.maps.collect_layers import Collected
-from attnwidget.capture.maps.collect_long import LONG_FROM, collect_long, is_long, reads_long
 from attnwidget.capture.maps.input_axes import InputAxes
-from attnwidget.capture.maps.input_length import LimitReached, text_length
+from attnwidget.capture.maps.input_length import LONG_FROM, LimitReached, text_length
 from attnwidget.capture.maps.input_reading import Reading
 from attnwidget.capture.maps.lower_layers import LowerLayers, UpperPass, same_outputs, upper_pass
 from attnwidget.capture.maps.patch_probe import PatchProbe
 from attnwidget.capture.maps.python_call import Call, call
 from attnwidget.capture.maps.readable_stacks import refuse_several_texts
 from attnwidget.capture.maps.text_probe import TextProbe
+from attnwidget.capture.maps.whole_maps import can_read_rows, reads_rows
 from attnwidget.capture.model_inputs import Inputs, ModelInputs
 from attnwidget.capture.model_lock import ModelLock
 from attnwidget.capture.predict import predictions_of, question_of
@@ -61,7 +61,7 @@ from attnwidget.capture.tapping.edits import Edits
 from attnwidget.capture.tapping.gradients import attention_gradients
 from attnwidget.capture.tapping.layer_numbers import LayerNumbers
 from attnwidget.capture.tapping.numbered_layers import layer_numbers
-from attnwidget.capture.tapping.output_check import OutputCheck
+from attnwidget.capture.tapping.output_check import OutputCheck, refuse_nan
 from attnwidget.capture.tapping.projection import Projections
 from attnwidget.capture.tapping.replay import CANNOT_START_ABOVE
 from attnwidget.capture.tapping.stack_names import default_stack, is_cross
@@ -907,30 +907,21 @@ class AttentionModel:
         losses: list[Loss] = []
         if long and loss is not None:
             raise ValueError("gradients need whole maps: pass long=False, or no loss")
+        by_rows = loss is None and reads_rows(self.hf_model, inputs, long)
         collected = None
-        if loss is not None or not is_long(self.hf_model, inputs, long):
+        if not by_rows:
             # The number of tokens of a picture or a sound is known when a layer reads them.
             may_be_long = loss is None and long is None
             collected = self._whole_maps(inputs, options, upper, may_be_long=may_be_long)
         if collected is None:
-            self.output_check.check_beginning(self.hf_model, inputs, options)
-            self.output_check.start(self.hf_model)
-            items, no_norms, not_shown = collect_long(
-                self.hf_model, inputs, options, self._current_projections(), self._block_probe
+            by_rows = True
+            collected = self._row_by_row(inputs, options)
+        if loss is not None:
+            task = task_for(self.hf_model, self.tokenizer, inputs, loss, seed)
+            losses = collected.add_gradients(
+                task, *attention_gradients(self.hf_model, task, options)
             )
-            self.output_check.refuse_random(self.hf_model, inputs, options)
-            numbers = self.hybrid_layers
-        else:
-            self.output_check.check(self.hf_model, inputs, options, collected.output)
-            items = collected.items
-            no_norms = collected.no_norms
-            not_shown = collected.not_shown
-            numbers = collected.numbers
-            if loss is not None:
-                task = task_for(self.hf_model, self.tokenizer, inputs, loss, seed)
-                losses = collected.add_gradients(
-                    task, *attention_gradients(self.hf_model, task, options)
-                )
+        items = collected.items
         # Take the state of the weights after the pass: offloaded weights are loaded during the
         # pass.
         weights = None if self.edits else WeightsSeen(self.hf_model)
@@ -970,7 +961,7 @@ class AttentionModel:
                     media,
                     n_cut_of_target,
                 )
-                if loss is None and collected is not None:
+                if loss is None and not by_rows:
                     self._lower[reading] = LowerLayers(layers.get("self", ()))
             attentions.append(
                 Attention(
@@ -979,9 +970,9 @@ class AttentionModel:
                     model_name=self.name,
                     n_prompt=n_prompt,
                     lock=self.lock,
-                    no_norms=no_norms,
-                    remarks=(not_shown, maker.note, self._random_note, self.remark),
-                    numbers=numbers,
+                    no_norms=collected.no_norms,
+                    remarks=(collected.not_shown, maker.note, self._random_note, self.remark),
+                    numbers=collected.numbers,
                     loss=losses[item] if losses else None,
                     edits=str(self.edits),
                     media=media,
@@ -998,7 +989,7 @@ class AttentionModel:
         *,
         may_be_long: bool,
     ) -> Collected | None:
-        """Return the layers with their whole maps.
+        """Return the layers, of which each map was whole in the pass.
 
         Args:
             inputs: The batch.
@@ -1010,11 +1001,25 @@ class AttentionModel:
         whole_to = max(LONG_FROM, text_length(inputs)) if may_be_long else None
         self.output_check.start(self.hf_model)
         try:
-            return self._collected(inputs, options, whole_to, upper)
+            collected = self._collected(inputs, options, whole_to, upper)
         except LimitReached as found:
-            if reads_long(self.hf_model, inputs, found.length):
+            if can_read_rows(self.hf_model, inputs, found.length):
                 return None
-        return self._collected(inputs, options, None)
+            collected = self._collected(inputs, options, None)
+        self.output_check.check(self.hf_model, inputs, options, collected.output)
+        return collected
+
+    def _row_by_row(self, inputs: dict[str, Tensor], options: Mapping[str, Any]) -> Collected:
+        """Return the layers of a long input, of which no map was ever whole."""
+        self.output_check.check_beginning(self.hf_model, inputs, options)
+        self.output_check.start(self.hf_model)
+        projections = self._current_projections()
+        collected = Collected(
+            self.hf_model, inputs, options, projections, self._block_probe, by_rows=True
+        )
+        refuse_nan(self.hf_model, inputs, collected.output)
+        self.output_check.refuse_random(self.hf_model, inputs, options)
+        return collected
 
     def _current_projections(self) -> Projections:
         """Return the output projections, found again if modules were replaced."""
@@ -1035,9 +1040,9 @@ class AttentionModel:
                 inputs,
                 options,
                 self._current_projections(),
-                whole_to,
                 self._block_probe,
-                upper,
+                whole_to=whole_to,
+                upper=upper,
             )
 
         if upper is None or not upper.first:

@@ -28,8 +28,8 @@ from attnwidget.comparison.model_sources import Source, loaded_model, refuse_no_
 from attnwidget.comparison.one_model_in_memory import ModelTurn, StoredMaps, read_one_at_a_time
 from attnwidget.corpus.accumulator import Accumulator
 from attnwidget.corpus.argument_checks import one_of
+from attnwidget.corpus.run_on import runs_on_workers
 from attnwidget.corpus.segment_means import SegmentMeans
-from attnwidget.corpus.shards import Executor
 from attnwidget.corpus.study_inputs import reader_of
 from attnwidget.kernels.plain_torch import in_plain_torch
 from attnwidget.metrics.measure_heads import accumulators_of, read_all
@@ -61,7 +61,6 @@ class _Options(TypedDict, total=False):
     resume: str | Path | None
     resident: Literal[1] | None
     maps_mb: float | None
-    executor: Executor | None
 
 
 @overload
@@ -90,7 +89,6 @@ def compare(
     resume: str | Path | None = None,
     resident: Literal[1] | None = None,
     maps_mb: float | None = None,
-    executor: Executor | None = None,
 ) -> ModelComparison | SeveralComparisons:
     """Compare every head of a model with the same head of other models, over the same segments.
 
@@ -139,7 +137,6 @@ def compare(
         maps_mb: With `resident=1`, megabytes of memory for maps; None = 2,000, which is enough for
             210 segments of 128 tokens in 12 layers of 12 heads. With `seeds`, they hold the maps of
             all models except the last one.
-        executor: Executor whose workers read the segments, as in `measure`.
 
     Raises:
         TypeError: an argument that is not a model, or not segments; with `resident=1`, a model that
@@ -148,7 +145,7 @@ def compare(
         ValueError: models with different numbers of layers or heads, or different tokens; no
             segments; a segment that is too long for a model or for `padded`; a word without tokens;
             `padded` with words; `seeds` with a single model; a metric as in `measure`; a resume
-            file of another study; a resume file or an executor with `resident=1`; maps of one batch
+            file of another study; a resume file or workers with `resident=1`; maps of one batch
             that are larger than `maps_mb`.
         WorkersError: as in `measure`.
         KeyboardInterrupt: Ctrl-C before the first batch was done.
@@ -177,7 +174,7 @@ def compare(
     if padded is not None and unit == "words":
         raise ValueError("maps between words have no padding: leave padded out, or compare tokens")
     batch_size = whole_number("batch_size", batch_size, 1)
-    _check_resident(sources, resident, maps_mb, resume, executor)
+    _check_resident(sources, resident, maps_mb, resume)
     texts = ComparedTexts(segments, unit)
     if texts.are_media and (resident is not None or padded is not None):
         raise ValueError(
@@ -236,7 +233,6 @@ def compare(
             batch_size=batch_size,
             resume=resume,
             progress=progress,
-            executor=executor,
         )
     return kept.compute()
 
@@ -299,7 +295,6 @@ def _check_resident(
     resident: object,
     maps_mb: float | None,
     resume: object,
-    executor: object,
 ) -> None:
     """TypeError or ValueError where models cannot be in memory one at a time, as was asked for."""
     one_of("resident", resident, (None, 1))
@@ -313,8 +308,8 @@ def _check_resident(
                 f"{source!r} is in memory already: for resident=1 pass names, folders, or "
                 "functions that load a model"
             )
-    for name, value in (("resume file", resume), ("executor", executor)):
-        if value is not None:
+    for name, is_given in (("resume file", resume is not None), ("workers", runs_on_workers())):
+        if is_given:
             raise ValueError(f"resident=1 has no {name}: leave one of the two out")
     if maps_mb is not None and not maps_mb > 0:
         raise ValueError(f"maps_mb is a number of megabytes above 0, got {maps_mb}")

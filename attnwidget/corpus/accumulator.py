@@ -9,7 +9,6 @@ from math import isqrt
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
@@ -19,7 +18,6 @@ from attnwidget.capture.tapping.tap import LayerAttention
 from attnwidget.corpus.growing_rows import GrowingRows
 from attnwidget.corpus.results import HeadResult
 from attnwidget.corpus.token_classes import TokenClass
-from attnwidget.kernels.row_sums import RowQuestions
 from attnwidget.text.counted import counted
 from attnwidget.text.segments import Segment
 from attnwidget.text.tokens import Tokens
@@ -169,35 +167,6 @@ class LayerBatch:
         return values[..., self.first : self.first + self.weights.shape[-2]]
 
 
-@dataclass(frozen=True, eq=False)
-class LayerRows:
-    """Sums over the keys of every query of a layer in a batch of long segments without padding.
-
-    Attributes:
-        batch: The segments.
-        layer: Index of the layer among the layers with attention of its stack, from 0.
-        largest: The largest weight, float32 [B, H, n].
-        columns: Sums of the `columns` that the accumulator asks for, float32 [B, H, n, C].
-        offsets, distances, later, entropies: As in `kernels.row_sums.RowSums`, with B in front.
-    """
-
-    batch: Batch
-    layer: int
-    largest: Tensor
-    columns: Tensor
-    offsets: Mapping[int, Tensor]
-    distances: Tensor
-    later: Tensor
-    entropies: Mapping[float, Tensor]
-
-    def mean(self, values: Tensor) -> Tensor:
-        """Return the mean of values [B, H, n] over the queries of each document, float64 [B, H].
-
-        Sums of thousands of queries would lose digits in float32.
-        """
-        return torch.linalg.vecdot(values.double(), self.batch.row_weights.double()[:, None])
-
-
 class Accumulator(ABC, Generic[R]):
     """Sums over segments: `update` adds a layer, `merge` adds sums, `compute` returns the result.
 
@@ -291,17 +260,6 @@ class Accumulator(ABC, Generic[R]):
     @abstractmethod
     def update(self, layer: LayerBatch) -> None:
         """Add one layer of a batch; its maps are released after this call."""
-
-    def row_questions(self, batch: Batch) -> RowQuestions | None:
-        """Return the sums over keys that replace the maps of long segments; None = maps are needed.
-
-        The accumulator then gets each layer by `update_rows`, which costs less than `update`.
-        """
-        return None
-
-    def update_rows(self, layer: LayerRows) -> None:
-        """Add one layer of a batch of long segments for which `row_questions` named sums."""
-        raise NotImplementedError(f"{self.name!r} asks for sums of rows without adding them")
 
     def end_batch(self, batch: Batch) -> None:
         """Add numbers of the whole batch; called after its last layer."""
@@ -397,16 +355,6 @@ def refuse_raster(accumulators: Iterable[Accumulator[Any]], tokens: Tokens, stac
         f"{stack!r} are patches of a picture, where the next token may be in another row: choose "
         f"other metrics, such as {others}"
     )
-
-
-def refuse_whole_maps(accumulators: Iterable[Accumulator[Any]], n_tokens: int) -> None:
-    """Raise an error for metrics that need whole maps, if a segment is read without whole maps."""
-    if whole := [accumulator.name for accumulator in accumulators if not accumulator.by_rows]:
-        raise ValueError(
-            f"{', '.join(whole)}: these metrics need whole maps, and an input of {n_tokens:,} "
-            "tokens is read without whole maps: pass a shorter input, attend(text, long=False), or "
-            "choose metrics for long inputs"
-        )
 
 
 def refuse_kept_maps(

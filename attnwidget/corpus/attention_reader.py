@@ -16,7 +16,6 @@ from attnwidget.corpus.accumulator import (
     LayerBatch,
     Subject,
     refuse_raster,
-    refuse_whole_maps,
     token_classes_of,
 )
 from attnwidget.corpus.token_classes import TokenClass, axis_classes
@@ -103,24 +102,26 @@ def add_attention(
         ids: A number of each token, equal for equal tokens.
 
     Raises:
-        ValueError: The input is long, and a metric needs whole maps.
+        ValueError: A metric needs whole maps, which do not fit the memory.
     """
     batch = batch_of_tokens(
         stack.query, segment, ids, token_classes_of(accumulators), attention.n_prompt
     )
-    if attention.is_long:
-        refuse_whole_maps(accumulators, len(stack.query))
+    by_rows = all(accumulator.by_rows for accumulator in accumulators)
+    n = len(stack.query)
     for index, number in enumerate(stack.layers.numbers):
-        if attention.is_long:
-            for first, rows in attention.row_blocks(number, stack=stack.name):
-                for accumulator in accumulators:
-                    accumulator.update(LayerBatch(batch, index, rows[None], None, first))
-            continue
-        weights = torch.from_numpy(attention.weights(number, stack=stack.name))[None]
-        norms = partial(_norms, attention, number, stack.name)
-        layer = LayerBatch(batch, index, weights, None, norms=norms)
-        for accumulator in accumulators:
-            accumulator.update(layer)
+        if by_rows:
+            blocks = attention.row_blocks(number, stack=stack.name)
+        else:
+            weights = attention.weights(number, stack=stack.name)
+            blocks = iter([(0, torch.from_numpy(weights))])
+        for first, rows in blocks:
+            norms = None
+            if rows.shape[1] == n:
+                norms = partial(_norms, attention, number, stack.name)
+            layer = LayerBatch(batch, index, rows[None], None, first, norms)
+            for accumulator in accumulators:
+                accumulator.update(layer)
     for accumulator in accumulators:
         accumulator.end_batch(batch)
 

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 from attnwidget.corpus.input_numbers import ReadInputs, input_numbers
 from attnwidget.corpus.progress_bar import OnProgress
 from attnwidget.corpus.resume_file import digest_of
-from attnwidget.corpus.shards import Executor
 from attnwidget.kernels.arrays import Float64Array
 
 if TYPE_CHECKING:
@@ -25,7 +24,6 @@ def numbers_of_each(
     unit: str,
     resume: str | Path | None,
     progress: bool | OnProgress,
-    executor: Executor | None,
 ) -> Float64Array:
     """Return the numbers of all inputs, [..., N], or raise where the reading was interrupted.
 
@@ -40,7 +38,6 @@ def numbers_of_each(
         resume: An .npz file that keeps finished work; None = no file.
         progress: Whether to show a progress bar; or a function that is called with the number of
             inputs read and their number.
-        executor: Executor whose workers read the inputs, as in `measure`.
 
     Raises:
         KeyboardInterrupt: Ctrl-C was pressed. The resume file has the finished work.
@@ -52,7 +49,7 @@ def numbers_of_each(
         study,
         {"inputs": digest_of(inputs)},
         model,
-        ReadInputs(model, read).results(batches, executor),
+        ReadInputs(model, read).results(batches),
         batches,
         resume=resume,
         progress=progress,

@@ -14,7 +14,7 @@ from attnwidget.capture.hub_model.pickled_model import configuration_digest, wei
 from attnwidget.corpus.file_lock import one_writer
 from attnwidget.corpus.progress_bar import OnProgress, progress_bar
 from attnwidget.corpus.resume_file import Progress, ResumeFile, keeping
-from attnwidget.corpus.shards import Executor, Workers
+from attnwidget.corpus.run_on import workers_in_force
 from attnwidget.corpus.worker_model import WorkerModel
 from attnwidget.kernels.arrays import Float64Array
 
@@ -45,9 +45,9 @@ class ReadInputs:
         with self._model.lock.in_turn(), self._model.reading() as model:
             return [self._read(model, batch) for batch in batches]
 
-    def results(self, batches: Sequence[Sequence[Any]], executor: Executor | None) -> Results:
-        """Return a reader of batches, in this process or by workers of an executor."""
-        workers = None if executor is None else Workers(executor, self)
+    def results(self, batches: Sequence[Sequence[Any]]) -> Results:
+        """Return a reader of batches, in this process or by workers."""
+        workers = workers_in_force(self)
 
         def read_from(n_done: int) -> Generator[tuple[Sequence[Any], Float64Array]]:
             remaining = batches[n_done:]

@@ -16,7 +16,7 @@ def merge_resume_files(parts: Iterable[str | Path], whole: str | Path) -> Path:
     Each run measured its part of the segments with a separate resume file and with the same model,
     metrics and `batch_size`. A call of `measure` for all segments with the merged resume file then
     reads no segment again. The sums are added in a different order than in a single run, so numbers
-    agree to 1e-12, not to the last bit as with `executor`.
+    agree to 1e-12, not to the last bit as with `run_on`.
 
     Batches are made from 32 times `batch_size` segments at a time. Every part except the last one
     must therefore have a multiple of this number of segments.
@@ -79,7 +79,7 @@ def _refuse_unsummed(path: Path, about: Mapping[str, Any], progress: Progress) -
     if progress.unsummed:
         raise ValueError(
             f"{path} has numbers of {', '.join(progress.unsummed)}, which are no sums over "
-            "segments and cannot be merged: measure all segments in one run, with an executor for "
+            "segments and cannot be merged: measure all segments in one run, with `run_on` for "
             "several processes"
         )
 

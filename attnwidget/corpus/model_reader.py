@@ -13,7 +13,8 @@ from torch import Tensor, nn
 from attnwidget.capture.hub_model.model_tensors import without_cache
 from attnwidget.capture.hub_model.pickled_model import configuration_digest, weights_digest
 from attnwidget.capture.hub_model.weights_seen import WeightsSeen
-from attnwidget.capture.maps.collect_long import is_long, kept_of
+from attnwidget.capture.maps.keep_layer import streamed_layer
+from attnwidget.capture.maps.whole_maps import reads_rows
 from attnwidget.capture.model import AttentionModel, HeadsSeen
 from attnwidget.capture.tapping.attention_sites import count_heads, find_sites
 from attnwidget.capture.tapping.numbered_layers import layer_numbers
@@ -28,13 +29,12 @@ from attnwidget.corpus.accumulator import (
     token_classes_of,
 )
 from attnwidget.corpus.batches import BatchMaker, TokenTypes
-from attnwidget.corpus.long_rows import LongRows
 from attnwidget.corpus.study_reader import StudyReader
 from attnwidget.text.segments import Segment
 from attnwidget.text.undo import undone
 
 # Number of cells of long segments' maps in memory at a time.
-_CELLS = 2 * 1024 * 1024
+_CELLS = 1024 * 1024
 
 
 class ModelReader(StudyReader):
@@ -124,8 +124,7 @@ class ModelReader(StudyReader):
         with self.worker_model.lock.in_turn(), self.worker_model.reading():
             batch = self._maker(segments)
             if self._is_long(batch):
-                rows = LongRows(self._accumulators, batch)
-                self._read_long(batch, lambda layer: _update(rows.need_maps, layer), rows)
+                self._read_long(batch, lambda layer: _update(self._accumulators, layer))
             else:
                 self._read_whole(batch, lambda layer: _update(self._accumulators, layer), {})
             for accumulator in self._accumulators:
@@ -179,35 +178,27 @@ class ModelReader(StudyReader):
     def _is_long(self, batch: Batch) -> bool:
         """Return whether to read the segments without whole maps, which accumulators must allow."""
         by_rows = all(accumulator.by_rows for accumulator in self._accumulators)
-        return by_rows and is_long(self._backbone, batch.inputs, None)
+        return by_rows and reads_rows(self._backbone, batch.inputs, None)
 
-    def _read_long(
-        self,
-        batch: Batch,
-        on_layer: Callable[[LayerBatch], None],
-        rows: LongRows | None = None,
-    ) -> None:
-        """Read long segments; rows of maps go to `on_layer`, sums of rows to `rows`."""
+    def _read_long(self, batch: Batch, on_layer: Callable[[LayerBatch], None]) -> None:
+        """Read long segments, and pass some rows of each layer at a time to `on_layer`."""
 
         def hand_on(seen: LongAttention) -> None:
             if is_cross(seen.stack):
                 return
             place = self._place(seen)
             with one_thread():
-                if rows is not None:
-                    rows.update(place, seen)
-                    if not rows.need_maps:
-                        return
-                kept = [kept_of(item) for item in seen.items]
-                for blocks in zip(*(layer.row_blocks(_CELLS) for layer in kept), strict=True):
-                    weights = torch.stack([weights for _, weights in blocks])
+                layers = [streamed_layer(item) for item in seen.items]
+                for blocks in zip(*(layer.row_blocks(_CELLS) for layer in layers), strict=True):
+                    parts = [weights for _, weights in blocks]
+                    # A stack would copy the maps of a single segment.
+                    weights = parts[0][None] if len(parts) == 1 else torch.stack(parts)
                     on_layer(LayerBatch(batch, place, weights, None, blocks[0][0]))
 
-        questions = rows.questions if rows is not None else []
         with self.model.lock.in_turn():
             self._check_model()
             self.model.output_check.check_beginning(self._backbone, batch.inputs, self._options)
-            reading = tap(self._backbone, lambda _: None, on_long=hand_on, questions=questions)
+            reading = tap(self._backbone, lambda _: None, on_long=hand_on)
             with torch.no_grad(), reading:
                 output = self._backbone(**batch.inputs, **self._options)
             refuse_nan(self._backbone, batch.inputs, output)

@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attnwidget.corpus.resume_file import States
-from attnwidget.corpus.shards import Executor, Workers
+from attnwidget.corpus.run_on import workers_in_force
+from attnwidget.corpus.shards import Workers
 from attnwidget.corpus.study_reader import StudyReader
 from attnwidget.text.segments import Segment
 
@@ -37,14 +38,14 @@ def _read_batches(
     return [packed(reader.states_of(batch)) for batch in batches]
 
 
-def workers_of(executor: Executor, reader: StudyReader) -> Workers:
-    """Return workers that read batches like a reader that was not started yet.
+def workers_of(reader: StudyReader) -> Workers | None:
+    """Return workers that read batches like a reader that was not started yet; None = no workers.
 
     Raises:
-        TypeError, ValueError: as `Workers`.
+        TypeError: The reader cannot be pickled.
     """
     with reader.without_segments():
-        return Workers(executor, partial(_read_batches, reader))
+        return workers_in_force(partial(_read_batches, reader))
 
 
 def read_by(

@@ -138,7 +138,7 @@ def keeping(file: ResumeFile | None, done: Progress) -> Iterator[Callable[[Progr
         if file is not None and latest.n_batches:
             save()
             kept = f"{file.path} has the {latest.n_batches:,} batches that are done: go on"
-        advice = f"{kept} with the same call and an executor that works"
+        advice = f"{kept} with the same call and workers that run"
         raise WorkersError(f"{error}; {advice}") from error.__cause__
     finally:
         save()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 import torch
@@ -16,7 +16,6 @@ from attnwidget.corpus.accumulator import (
     Accumulator,
     Batch,
     LayerBatch,
-    LayerRows,
     R,
     Subject,
 )
@@ -75,17 +74,8 @@ class SegmentMeans(Accumulator[R]):
             self.rows["index"] = np.zeros(0, np.int64)
         self.sums["segments"] = np.zeros((), np.int64)
 
-    def __init_subclass__(cls, **options: Any) -> None:
-        super().__init_subclass__(**options)
-        # Sums of rows would bypass numbers that a subclass computes from maps in its own way.
-        if "head_numbers" in vars(cls) and "row_numbers" not in vars(cls):
-            cls.row_questions = SegmentMeans.row_questions  # type: ignore[method-assign]
-
     def begin_batch(self, layer: LayerBatch) -> None:
         """Prepare the values that all layers of a batch share, given its first layer."""
-
-    def begin_rows(self, layer: LayerRows) -> None:
-        """Prepare the same values of a batch that is read without maps."""
 
     @abstractmethod
     def head_numbers(self, layer: LayerBatch) -> Mapping[str, Tensor]:
@@ -93,10 +83,6 @@ class SegmentMeans(Accumulator[R]):
 
         A number [B, 1, *its axes] holds for all heads of the layer. An empty mapping adds nothing.
         """
-
-    def row_numbers(self, layer: LayerRows) -> Mapping[str, Tensor]:
-        """Return the `head_numbers` of a layer from the sums that `row_questions` names."""
-        raise NotImplementedError(f"{self.name!r} asks for sums of rows without numbers of them")
 
     def segment_numbers(self, batch: Batch) -> Mapping[str, Tensor]:
         """Return the counts of each segment by name, [B, *its axes], after the last layer."""
@@ -108,12 +94,6 @@ class SegmentMeans(Accumulator[R]):
             self.begin_batch(layer)
         if numbers := self.head_numbers(layer):
             self.add(layer.layer, numbers)
-
-    def update_rows(self, layer: LayerRows) -> None:
-        if layer.layer == 0:
-            self._make_rows(layer.batch)
-            self.begin_rows(layer)
-        self.add(layer.layer, self.row_numbers(layer))
 
     def _make_rows(self, batch: Batch) -> None:
         if self.keeps_each:

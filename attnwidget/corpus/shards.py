@@ -72,8 +72,7 @@ class Workers:
         work: Callable for the arguments of a shard; a worker keeps it for the next shard.
 
     Raises:
-        TypeError: `executor` is not an executor; `work` cannot be pickled.
-        ValueError: an executor of forked processes.
+        TypeError: `work` cannot be pickled.
 
     Example:
         >>> from concurrent.futures import ThreadPoolExecutor
@@ -86,13 +85,6 @@ class Workers:
     """
 
     def __init__(self, executor: Executor, work: Callable[..., Sequence[Any]]) -> None:
-        checked: object = executor
-        if isinstance(checked, type) or not callable(getattr(checked, "submit", None)):
-            raise TypeError(
-                "executor needs a method submit(function, *arguments), for example "
-                f"ProcessPoolExecutor(4, mp_context=get_context('spawn')); got {checked!r:.80}"
-            )
-        _refuse_forks(executor)
         self._executor = executor
         self._work = _pickled(work)
         self._sent_once: Any = None
@@ -207,8 +199,23 @@ def _error_text(error: Exception) -> str:
     return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
 
 
-def _refuse_forks(executor: object) -> None:
-    """Raise ValueError for forked workers, which would wait for missing threads of torch."""
+def check_executor(executor: object) -> None:
+    """Check that an object is an executor whose workers can run torch.
+
+    Raises:
+        TypeError: It has no method `submit`.
+        ValueError: Its workers are forked, and would wait for missing threads of torch.
+
+    Example:
+        >>> from concurrent.futures import ThreadPoolExecutor
+        >>> from attnwidget.corpus.shards import check_executor
+        >>> check_executor(ThreadPoolExecutor(2))
+    """
+    if isinstance(executor, type) or not callable(getattr(executor, "submit", None)):
+        raise TypeError(
+            "an executor needs a method submit(function, *arguments), for example "
+            f"ProcessPoolExecutor(4, mp_context=get_context('spawn')); got {executor!r:.80}"
+        )
     method = getattr(getattr(executor, "_mp_context", None), "get_start_method", None)
     if method is not None and method() == "fork":
         raise ValueError(

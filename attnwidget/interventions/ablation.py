@@ -16,7 +16,6 @@ from attnwidget.capture.tapping.replay import Changes, Replay
 from attnwidget.corpus.argument_checks import refuse_no_model
 from attnwidget.corpus.equal_lengths import of_one_length
 from attnwidget.corpus.resume_file import digest_of
-from attnwidget.corpus.shards import Executor
 from attnwidget.interventions.ablation_results import Ablation
 from attnwidget.interventions.examples import batch_of, encode_examples, originals_of
 from attnwidget.interventions.scores import (
@@ -48,7 +47,6 @@ def ablate(
     batch_size: int = 32,
     resume: str | Path | None = None,
     progress: bool = True,
-    executor: Executor | None = None,
 ) -> Ablation:
     """Measure a model's score on examples, intact and with each head off in turn.
 
@@ -87,7 +85,6 @@ def ablate(
         resume: An .npz file that keeps finished work. If it exists, the study continues from
             it.
         progress: Whether to show a progress bar.
-        executor: Executor whose workers read all batches except the first, as in `measure`.
 
     Raises:
         TypeError: `model` is not a model, has no prediction head, or is an encoder-decoder and the
@@ -138,7 +135,6 @@ def ablate(
             list(of_one_length(inputs, batch_size, model.hf_model)),
             resume=resume,
             progress=progress,
-            executor=executor,
         )
     values, kept = example_scores(score, numbers, inputs)
     if not len(kept):

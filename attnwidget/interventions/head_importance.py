@@ -19,7 +19,6 @@ from attnwidget.corpus.equal_lengths import of_one_length
 from attnwidget.corpus.input_numbers import ReadInputs, input_numbers
 from attnwidget.corpus.results import HeadMetrics, HeadResult, in_stack
 from attnwidget.corpus.resume_file import digest_of
-from attnwidget.corpus.shards import Executor
 from attnwidget.interventions.examples import batch_of, encode_examples
 from attnwidget.interventions.head_gradients import head_gradients, output_times_gradient
 from attnwidget.interventions.scores import check_score, question_scores
@@ -107,7 +106,6 @@ def head_importance(
     batch_size: int = 32,
     resume: str | Path | None = None,
     progress: bool = True,
-    executor: Executor | None = None,
 ) -> HeadImportance:
     """Measure how much the loss would change if each head's output shrank slightly.
 
@@ -138,7 +136,6 @@ def head_importance(
         resume: An .npz file that keeps finished work. If it exists, the study continues from
             it.
         progress: Whether to show a progress bar.
-        executor: Executor whose workers read the examples, as in `measure`.
 
     Raises:
         TypeError, ValueError, RuntimeError, OSError, WorkersError: As `ablate`; ValueError for an
@@ -168,7 +165,7 @@ def head_importance(
         "head importance",
         about,
         model,
-        ReadInputs(model, partial(input_sums, stack=stack)).results(batches, executor),
+        ReadInputs(model, partial(input_sums, stack=stack)).results(batches),
         batches,
         resume=resume,
         progress=progress,

@@ -21,7 +21,6 @@ from attnwidget.corpus.argument_checks import all_of, one_of, refuse_no_model
 from attnwidget.corpus.equal_lengths import of_one_length
 from attnwidget.corpus.input_numbers import ReadInputs, input_numbers
 from attnwidget.corpus.resume_file import digest_of
-from attnwidget.corpus.shards import Executor
 from attnwidget.interventions.examples import batch_of
 from attnwidget.interventions.pair_sentences import PairWords, sentences_of
 from attnwidget.kernels.plain_torch import in_plain_torch
@@ -140,7 +139,6 @@ def score_pairs(
     batch_size: int = 32,
     resume: str | Path | None = None,
     progress: bool = True,
-    executor: Executor | None = None,
 ) -> PairScores:
     """Score the sentences of minimal pairs with a language model.
 
@@ -166,7 +164,6 @@ def score_pairs(
         resume: An .npz file that keeps finished work. If it exists, the study continues from
             it.
         progress: Whether to show a progress bar.
-        executor: Executor whose workers read the sentences, as in `measure`.
 
     Raises:
         TypeError: the model does not predict words, or `pairs` has other objects.
@@ -195,7 +192,7 @@ def score_pairs(
     sentences.sort(key=lambda sentence: len(sentence.encoded.ids))
     batches = list(of_one_length(sentences, batch_size, model.hf_model))
     about = {"inputs": digest_of(sentences), "batch_size": batch_size}
-    results = ReadInputs(model, log_probabilities).results(batches, executor)
+    results = ReadInputs(model, log_probabilities).results(batches)
     values, complete = input_numbers(
         "minimal pairs",
         about,

@@ -11,7 +11,6 @@ import numpy as np
 
 from attnwidget.corpus.argument_checks import refuse_no_model
 from attnwidget.corpus.resume_file import digest_of
-from attnwidget.corpus.shards import Executor
 from attnwidget.interventions.patch_pairs import (
     Into,
     longest_and_shortest,
@@ -41,7 +40,6 @@ def patch_heads(
     stack: str | None = None,
     resume: str | Path | None = None,
     progress: bool = True,
-    executor: Executor | None = None,
 ) -> HeadPatches:
     """Patch the outputs of each head from the clean input into the corrupted input.
 
@@ -67,7 +65,6 @@ def patch_heads(
         stack: Stack of the heads, as in `ablate`.
         resume: An .npz file that keeps what is done. If it exists, the study goes on there.
         progress: Show a progress bar.
-        executor: Executor whose workers read all pairs except the first, as in `measure`.
 
     Raises:
         TypeError: No model, texts for an encoder-decoder, no head that answers, or other examples.
@@ -123,7 +120,6 @@ def patch_heads(
             [[pair] for pair in pairs],
             resume=resume,
             progress=progress,
-            executor=executor,
             unit="pair",
         )
     done = ~np.isnan(numbers).any(0)

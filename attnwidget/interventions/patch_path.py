@@ -15,7 +15,7 @@ from attnwidget.capture.disabled import changed, intact_edits
 from attnwidget.capture.hub_model.media_input import EncodedMedia
 from attnwidget.capture.hub_model.model_tensors import without_cache
 from attnwidget.capture.maps.keep_layer import SharedTensors, keep_layer
-from attnwidget.capture.maps.kept_layer import KeptLayer
+from attnwidget.capture.maps.layer import Layer
 from attnwidget.capture.tapping.head import Head, named_head
 from attnwidget.capture.tapping.tap import LayerAttention, tap
 from attnwidget.corpus.argument_checks import refuse_no_model
@@ -246,7 +246,7 @@ class _ReceiverInputs:
         value: Values that the head reads, [K, Dv].
     """
 
-    layer: KeptLayer
+    layer: Layer
     head: int
     value: Tensor
 
@@ -257,12 +257,12 @@ class _ReceiverInputs:
         products, others = self.layer.products, other.layer.products
         assert products is not None and others is not None
         changed_products = replace(products, **{name: getattr(others, name)})
-        return replace(self, layer=replace(self.layer, products=changed_products))
+        return replace(self, layer=replace(self.layer, weights=changed_products))
 
     @property
     def output(self) -> Tensor:
         """The output of the head, [Q, Dv]."""
-        weights = self.layer.weights(slice(self.head, self.head + 1))[0]
+        weights = self.layer.rows(slice(self.head, self.head + 1))[0]
         return weights.to(self.value.dtype) @ self.value
 
 

@@ -27,7 +27,8 @@ from attnwidget.capture.hub_model.example import ExampleBatch
 from attnwidget.capture.tapping.replay import Changes, Replay, replaying
 from attnwidget.corpus.input_numbers import input_numbers
 from attnwidget.corpus.progress_bar import OnProgress
-from attnwidget.corpus.shards import Executor, Workers
+from attnwidget.corpus.run_on import workers_in_force
+from attnwidget.corpus.shards import Workers
 from attnwidget.corpus.worker_model import WorkerModel
 from attnwidget.interventions.scores import ScoreFunction, input_scores, output_scores
 from attnwidget.kernels.arrays import Float64Array
@@ -151,7 +152,6 @@ def read_unit_scores(
     *,
     resume: str | Path | None,
     progress: bool | OnProgress,
-    executor: Executor | None,
     unit: str = "input",
 ) -> tuple[NDArray[np.float64], bool, str]:
     """Read the scores of all batches of a study, in this process or by workers.
@@ -164,7 +164,6 @@ def read_unit_scores(
         batches: All batches.
         resume: As in `input_numbers`.
         progress: As in `input_numbers`.
-        executor: Executor whose workers read all batches except the first.
         unit: Unit of the progress bar.
 
     Returns:
@@ -175,7 +174,7 @@ def read_unit_scores(
         ValueError, KeyboardInterrupt, OSError, RuntimeError, WorkersError: As `input_numbers`.
     """
     work = ReplayedBatches(model, read)
-    workers = None if executor is None else Workers(executor, work)
+    workers = workers_in_force(work)
     with replaying(model.hf_model, model.edits, intact_edits(model.hf_model)) as replay:
         numbers, complete = input_numbers(
             study,

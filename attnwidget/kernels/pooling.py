@@ -11,47 +11,84 @@ from attnwidget.kernels.array_library import Array, converted, is_on_cpu, librar
 SIDE = 64
 
 
-def max_pool(maps: Array, side: int = SIDE) -> Array:
-    """The maximum under each thumbnail cell; a map already small enough is returned as it is.
+def cell_edges(length: int, side: int = SIDE, block: int | None = None) -> NDArray[np.int64]:
+    """Return the first place and the end of each cell of an axis, [cells, 2].
 
-    `maps` [..., Q, K]; returns [..., min(Q, side), min(K, side)]. Where `side` does not divide a
-    length, neighbouring cells share their border row, so that no weight is lost.
+    Args:
+        length: Number of places on the axis.
+        side: Largest number of cells. Where it does not divide the length, neighboring cells share
+            their border, so that no weight is lost.
+        block: Length of every cell but the last; None = as few places as `side` cells need.
+
+    Example:
+        >>> from attnwidget.kernels.pooling import cell_edges
+        >>> cell_edges(5, side=2).tolist(), cell_edges(5, block=2).tolist()
+        ([[0, 3], [2, 5]], [[0, 2], [2, 4], [4, 5]])
+    """
+    if block is not None:
+        starts = np.arange(0, length, block)
+        return np.stack([starts, np.minimum(starts + block, length)], -1)
+    side = min(side, length)
+    cells = np.arange(side)
+    return np.stack([cells * length // side, -(-(cells + 1) * length // side)], -1)
+
+
+def cell_maxima(maps: Array, edges: NDArray[np.int64], axis: int) -> Array:
+    """Return the largest value of each cell of `cell_edges` along one axis.
 
     Example:
         >>> import torch
-        >>> from attnwidget.kernels.pooling import max_pool
-        >>> max_pool(torch.arange(16.0).reshape(4, 4), side=2)
+        >>> from attnwidget.kernels.pooling import cell_edges, cell_maxima
+        >>> cell_maxima(torch.tensor([1.0, 5.0, 2.0, 3.0, 4.0]), cell_edges(5, side=2), 0)
+        tensor([5., 4.])
+    """
+    starts, ends = edges.T
+    lengths = ends - starts
+    if lengths.max(initial=1) == 1:
+        return maps
+    if (starts[1:] == ends[:-1]).all() and (lengths[:-1] == lengths[0]).all():
+        return block_maxima(maps, int(lengths[0]), axis)
+    # The n-th place of every cell, for each n; short cells repeat their last place.
+    places = [np.minimum(starts + n, ends - 1) for n in range(int(lengths.max()))]
+    if not is_on_cpu(maps):
+        return _maxima_at_once(maps, places, axis)
+    maxima = take(maps, places[0], axis)
+    for each in places[1:]:
+        maxima = library_of(maps).maximum(maxima, take(maps, each, axis))
+    return maxima
+
+
+def _maxima_at_once(maps: Array, places: list[NDArray[np.int64]], axis: int) -> Array:
+    """Return the maxima of all cells of an axis in one operation, as is fast on a GPU."""
+    of_cells = np.stack(places, -1)  # [cells, places of a cell]
+    axis %= maps.ndim
+    shape = (*maps.shape[:axis], *of_cells.shape, *maps.shape[axis + 1 :])
+    return library_of(maps).amax(take(maps, of_cells.ravel(), axis).reshape(shape), axis + 1)
+
+
+def max_pool(
+    maps: Array,
+    rows: NDArray[np.int64] | None = None,
+    columns: NDArray[np.int64] | None = None,
+) -> Array:
+    """Return the largest value of each cell of maps [..., Q, K], as [..., rows, columns].
+
+    Args:
+        maps: The maps.
+        rows: The cells of the queries, as `cell_edges` gives them; None = at most 64.
+        columns: The cells of the keys; None = at most 64.
+
+    Example:
+        >>> import torch
+        >>> from attnwidget.kernels.pooling import cell_edges, max_pool
+        >>> max_pool(torch.arange(16.0).reshape(4, 4), cell_edges(4, 2), cell_edges(4, 2))
         tensor([[ 5.,  7.],
                 [13., 15.]])
     """
-    for axis in (-2, -1):
-        if maps.shape[axis] <= side:
-            continue
-        if not is_on_cpu(maps):
-            maps = _pool_at_once(maps, side, axis)
-            continue
-        first, *others = _places_of_cells(maps.shape[axis], side)
-        maxima = take(maps, first, axis)
-        for places in others:
-            maxima = library_of(maps).maximum(maxima, take(maps, places, axis))
-        maps = maxima
-    return maps
-
-
-def _pool_at_once(maps: Array, side: int, axis: int) -> Array:
-    """Return the maxima of all cells of an axis in one operation, as is fast on a GPU."""
-    places = np.stack(_places_of_cells(maps.shape[axis], side), -1)  # [side, places of a cell]
-    axis += maps.ndim
-    shape = (*maps.shape[:axis], *places.shape, *maps.shape[axis + 1 :])
-    return library_of(maps).amax(take(maps, places.ravel(), axis).reshape(shape), axis + 1)
-
-
-def _places_of_cells(length: int, side: int) -> list[NDArray[np.int64]]:
-    """Return the n-th place of every cell, for each n; short cells repeat their last place."""
-    cells = np.arange(side)
-    starts = cells * length // side
-    ends = -(-(cells + 1) * length // side)
-    return [np.minimum(starts + n, ends - 1) for n in range(int((ends - starts).max()))]
+    n_query, n_key = maps.shape[-2:]
+    rows = cell_edges(n_query) if rows is None else rows
+    columns = cell_edges(n_key) if columns is None else columns
+    return cell_maxima(cell_maxima(maps, rows, -2), columns, -1)
 
 
 def block_maxima(values: Array, block: int, axis: int = -1) -> Array:
@@ -85,17 +122,22 @@ def block_maxima(values: Array, block: int, axis: int = -1) -> Array:
     return library.concatenate([maxima, rest], axis)
 
 
-def farthest_pool(maps: Array, side: int = SIDE) -> Array:
-    """The value farthest from 0 under each thumbnail cell, as `max_pool`; of equals the positive.
+def farthest_pool(
+    maps: Array,
+    rows: NDArray[np.int64] | None = None,
+    columns: NDArray[np.int64] | None = None,
+) -> Array:
+    """Return the value farthest from 0 of each cell, as `max_pool`; of equals the positive.
 
     Example:
         >>> import torch
-        >>> from attnwidget.kernels.pooling import farthest_pool
-        >>> farthest_pool(torch.tensor([[0.1, -0.3], [0.0, 0.2]]), side=1)
+        >>> from attnwidget.kernels.pooling import cell_edges, farthest_pool
+        >>> maps = torch.tensor([[0.1, -0.3], [0.0, 0.2]])
+        >>> farthest_pool(maps, cell_edges(2, 1), cell_edges(2, 1))
         tensor([[-0.3000]])
     """
-    above = max_pool(maps, side)
-    below = max_pool(-maps, side)
+    above = max_pool(maps, rows, columns)
+    below = max_pool(-maps, rows, columns)
     return library_of(maps).where(below > above, -below, above)
 
 

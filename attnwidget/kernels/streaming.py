@@ -14,7 +14,6 @@ from torch import Tensor
 
 from attnwidget.kernels.cells_at_once import cells_at_once
 from attnwidget.kernels.pooling import SIDE, block_maxima
-from attnwidget.kernels.row_sums import RowSums, Tile
 
 # Scores and weights of so many cells stay in a core's cache together.
 _CELLS_AT_ONCE = 1024 * 1024
@@ -61,7 +60,6 @@ def stream_attention(
     bias: Rows | None = None,
     without_keys: Tensor | None = None,
     weight_without_keys: float = 0.0,
-    sums: RowSums | None = None,
     spans: Spans | None = None,
 ) -> tuple[Tensor, Streamed]:
     """The outputs of a layer's heads, [H, Q, Dv], and what its maps tell, without whole maps.
@@ -81,7 +79,6 @@ def stream_attention(
         without_keys: [1 or H, Q] bool, queries that see no key and whose weights are
             `weight_without_keys`; None = these queries attend to all keys equally.
         weight_without_keys: Weight of every key for these queries, 0 or NaN.
-        sums: Sums over the keys of every query that are filled; None = no sums.
         spans: Spans that were found for the same `visible`, to which new spans are added; None =
             find all spans. To find a span waits for a GPU.
 
@@ -118,7 +115,6 @@ def stream_attention(
         bias=bias,
         without_keys=without_keys,
         weight_without_keys=weight_without_keys,
-        sums=sums,
         spans=spans,
     )
     # On a GPU, all heads are computed at once: a few large operations in place of many small ones.
@@ -158,7 +154,6 @@ class _Arguments:
     bias: Rows | None
     without_keys: Tensor | None
     weight_without_keys: float
-    sums: RowSums | None
     spans: Spans | None
 
 
@@ -214,8 +209,6 @@ def _stream_rows(
         left = keys.start // block
         high, right = low + pooled.shape[1], left + pooled.shape[2]
         streamed.blocks[heads, low:high, left:right] = pooled
-        if stored.sums is not None:
-            stored.sums.add(heads, rows, keys, Tile(weights, scores, top, largest))
         _sum_values(weights, stored.value[key_heads, keys], outputs[at])
 
 
@@ -277,7 +270,7 @@ def _keys_of(stored: _Arguments, rows: slice, block: int) -> tuple[slice, slice,
 def _span(seen: Tensor, n_key: int, block: int) -> tuple[slice, slice]:
     """The keys that some of the rows see, from the edge of a block on, and those not all see."""
     flat = seen.flatten(0, -2)  # [rows, K]
-    # One copy for all questions, because every copy waits for a GPU.
+    # One copy for all answers, because every copy waits for a GPU.
     facts = torch.cat([flat.any(0), flat.all(0), flat.any(-1).all()[None]]).cpu()
     some, all_rows, each_sees_keys = facts.split([n_key, n_key, 1])
     if not bool(each_sees_keys):  # a row that sees no key attends to all keys alike

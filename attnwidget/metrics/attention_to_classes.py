@@ -11,13 +11,12 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from attnwidget.corpus.accumulator import Batch, LayerBatch, LayerRows
+from attnwidget.corpus.accumulator import Batch, LayerBatch
 from attnwidget.corpus.argument_checks import one_of
 from attnwidget.corpus.results import HeadMetrics
 from attnwidget.corpus.segment_means import SegmentMeans, SegmentMeansResult
 from attnwidget.corpus.token_classes import STANDARD_CLASSES, TokenClass, described
 from attnwidget.kernels.classes import class_mass
-from attnwidget.kernels.row_sums import RowQuestions
 
 if TYPE_CHECKING:
     import altair as alt
@@ -144,38 +143,21 @@ class Classes(SegmentMeans[ClassesResult]):
         return self.classes
 
     def begin_batch(self, layer: LayerBatch) -> None:
-        self._begin(layer.batch)
-
-    def begin_rows(self, layer: LayerRows) -> None:
-        self._begin(layer.batch)
-
-    def _begin(self, batch: Batch) -> None:
+        batch = layer.batch
         sep = batch.classes["[SEP]"]
         groups = [
             self._mean(sep, torch.full_like(batch.lengths, 2)),
             self._mean(batch.real & ~sep, batch.lengths - 2),
         ]
         self._rows = torch.stack([batch.row_weights, *groups], 1)
-        self._members = self._classes(batch)
+        self._members = torch.stack([batch.classes[name] for name in self._names], 1).float()
         self._with_sep = sep.any(-1)[:, None, None]
 
     def head_numbers(self, layer: LayerBatch) -> Mapping[str, Tensor]:
-        return self._numbers(class_mass(layer.weights, layer.of_rows(self._rows), self._members))
-
-    def _numbers(self, mass: Tensor) -> Mapping[str, Tensor]:
-        """Return the numbers of a layer from the mass of each group of queries, [B, H, 3, C]."""
+        # The mass of each group of queries, [B, H, 3, C].
+        mass = class_mass(layer.weights, layer.of_rows(self._rows), self._members)
         to_sep = mass[:, :, 1:, self._names.index("[SEP]")] * self._with_sep
         return {"mass": mass[:, :, 0], "to_sep": to_sep}
-
-    def row_questions(self, batch: Batch) -> RowQuestions:
-        return RowQuestions(columns=self._classes(batch))
-
-    def row_numbers(self, layer: LayerRows) -> Mapping[str, Tensor]:
-        return self._numbers(self._rows.double()[:, None] @ layer.columns.double())
-
-    def _classes(self, batch: Batch) -> Tensor:
-        """Return which tokens are in each class, float32 [B, C, n]."""
-        return torch.stack([batch.classes[name] for name in self._names], 1).float()
 
     def segment_numbers(self, batch: Batch) -> Mapping[str, Tensor]:
         return {"with_class": self._members.amax(-1), "with_sep": self._with_sep[:, 0, 0]}

@@ -11,12 +11,11 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from attnwidget.corpus.accumulator import Batch, LayerBatch, LayerRows
+from attnwidget.corpus.accumulator import Batch, LayerBatch
 from attnwidget.corpus.results import HeadMetrics
 from attnwidget.corpus.segment_means import SegmentMeans, SegmentMeansResult
 from attnwidget.corpus.token_classes import STANDARD_CLASSES
 from attnwidget.kernels.entropy import confidence, entropy
-from attnwidget.kernels.row_sums import RowQuestions, no_columns
 
 if TYPE_CHECKING:
     import altair as alt
@@ -111,13 +110,6 @@ class Entropy(SegmentMeans[EntropyResult]):
         first = of_queries[..., 0] if layer.first == 0 else torch.zeros_like(mean)
         return {"all": mean, "first": first}
 
-    def row_questions(self, batch: Batch) -> RowQuestions:
-        return RowQuestions(no_columns(batch.real), smoothings=(self.smoothing,))
-
-    def row_numbers(self, layer: LayerRows) -> Mapping[str, Tensor]:
-        of_queries = layer.entropies[self.smoothing]
-        return {"all": layer.mean(of_queries), "first": of_queries[..., 0]}
-
     def segment_numbers(self, batch: Batch) -> Mapping[str, Tensor]:
         begins = batch.classes["[CLS]"][:, 0]
         return {"uniform": batch.lengths.double().log(), "begin_with_cls": begins}
@@ -208,13 +200,6 @@ class Confidence(SegmentMeans[ConfidenceResult]):
         keys = torch.stack(excluded).any(0) if excluded else None
         largest = confidence(layer.weights, keys)
         return {"largest": torch.linalg.vecdot(largest, layer.row_weights[:, None])}
-
-    def row_questions(self, batch: Batch) -> RowQuestions | None:
-        # The largest weight of a query is known, and the largest of some keys is not.
-        return None if self.excluded else RowQuestions(no_columns(batch.real))
-
-    def row_numbers(self, layer: LayerRows) -> Mapping[str, Tensor]:
-        return {"largest": layer.mean(layer.largest)}
 
     def compute(self) -> ConfidenceResult:
         return ConfidenceResult(

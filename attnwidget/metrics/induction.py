@@ -19,7 +19,6 @@ from attnwidget.corpus.each_input import numbers_of_each
 from attnwidget.corpus.progress_bar import OnProgress
 from attnwidget.corpus.results import HeadMetrics, HeadResult, heads_frame
 from attnwidget.corpus.segment_means import SegmentMeans
-from attnwidget.corpus.shards import Executor
 from attnwidget.kernels.causal import is_causal
 from attnwidget.kernels.induction import even_spread, induction_targets, mass_on_targets
 from attnwidget.kernels.plain_torch import in_plain_torch
@@ -161,7 +160,6 @@ def induction_scores(
     seed: int = 0,
     resume: str | Path | None = None,
     progress: bool | OnProgress = True,
-    executor: Executor | None = None,
 ) -> InductionResult:
     """Measure induction, duplicate-token and previous-token scores on repeated random tokens.
 
@@ -186,7 +184,6 @@ def induction_scores(
             it.
         progress: Whether to show a progress bar; or a function that is called with the number of
             inputs read and their number (None if unknown).
-        executor: Executor whose workers read the sequences, as in `measure`.
 
     Raises:
         ValueError: if tokens see later tokens, the model is an encoder-decoder, the numbers are too
@@ -232,7 +229,6 @@ def induction_scores(
         unit="sequence",
         resume=resume,
         progress=progress,
-        executor=executor,
     )
     induction, duplicate, previous = numbers.mean(-1)
     # Every sequence repeats as many tokens at the same distance.

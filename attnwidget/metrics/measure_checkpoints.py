@@ -22,7 +22,6 @@ from attnwidget.corpus.argument_checks import all_of, each_of, each_once
 from attnwidget.corpus.file_lock import one_writer
 from attnwidget.corpus.progress_bar import progress_bar
 from attnwidget.corpus.resume_file import Progress, ResumeFile, digest_of, keeping
-from attnwidget.corpus.shards import Executor
 from attnwidget.kernels.plain_torch import in_plain_torch
 from attnwidget.metrics.checkpoint_numbers import CheckpointNumbers
 from attnwidget.metrics.measure_heads import accumulators_of, measure
@@ -55,7 +54,6 @@ def measure_checkpoints(
     seed: int = 0,
     resume: str | Path | None = None,
     progress: bool = True,
-    executor: Executor | None = None,
 ) -> MeasuredCheckpoints:
     """Measure every head at each checkpoint of a training.
 
@@ -86,7 +84,6 @@ def measure_checkpoints(
             checkpoints are found by their label and not loaded again, and the result is the same to
             the last bit. A file belongs to one training.
         progress: Whether to show progress bars.
-        executor: Executor whose workers read the segments, as in `measure`.
 
     Raises:
         TypeError: a checkpoint of another type; `segments` are not segments.
@@ -130,7 +127,6 @@ def measure_checkpoints(
                 deepcopy(accumulators),
                 batch_size=batch_size,
                 progress=progress,
-                executor=executor,
             )
             if not measured.complete:
                 return None

@@ -22,7 +22,6 @@ from attnwidget.corpus.progress_bar import OnProgress, progress_bar
 from attnwidget.corpus.read_batches import read_by, workers_of
 from attnwidget.corpus.results import Measurements
 from attnwidget.corpus.resume_file import Progress, ResumeFile, States, keeping
-from attnwidget.corpus.shards import Executor
 from attnwidget.corpus.study_inputs import reader_of, study_inputs
 from attnwidget.corpus.study_reader import StudyReader
 from attnwidget.kernels.plain_torch import in_plain_torch
@@ -45,7 +44,6 @@ def measure(
     resume: str | Path | None = None,
     progress: bool | OnProgress = True,
     token_types: TokenTypes = None,
-    executor: Executor | None = None,
     total: int | None = None,
 ) -> Measurements:
     """Measure every head of a model over segments, in one pass.
@@ -74,10 +72,6 @@ def measure(
             inputs read and their number (None if unknown).
         token_types: "zero" gives both texts of a pair the type 0, as in Clark et al.; None keeps
             the tokenizer's types.
-        executor: Executor whose workers read the segments: any object with `submit(function,
-            *arguments)`, such as `concurrent.futures.ProcessPoolExecutor` or Dask's
-            `client.get_executor()`. The result is the same to the last bit for any number of
-            workers. Failed work is tried three times.
         total: Number of segments of an iterator, with which progress shows the time left; it does
             not limit the segments. None = the length of a list, and unknown for an iterator.
 
@@ -85,7 +79,7 @@ def measure(
         ValueError: an unknown or repeated metric; a negative `total`; no segments; a segment of
             another model, or with too many tokens; a model whose maps change with padding; a resume
             file of another study.
-        TypeError: `executor` is not an executor, or the model or a metric cannot be pickled.
+        TypeError: in a block of `run_on`, the model or a metric cannot be pickled.
         RuntimeError: the model was closed or has changed; another run writes the resume file.
         OSError: the resume file cannot be written; the earlier resume file stays.
         WorkersError: workers have other versions of torch, transformers or this package, the
@@ -116,7 +110,6 @@ def measure(
         batch_size=batch_size,
         resume=resume,
         progress=progress,
-        executor=executor,
     )
     results = {accumulator.name: accumulator.compute() for accumulator in accumulators}
     return Measurements(
@@ -184,7 +177,6 @@ def read_all(
     batch_size: int,
     resume: str | Path | None,
     progress: bool | OnProgress,
-    executor: Executor | None = None,
 ) -> tuple[Progress, bool]:
     """Read all segments, batch after batch, into the reader's accumulators.
 
@@ -196,7 +188,7 @@ def read_all(
     first = next(batches, None)
     if first is None:
         raise ValueError("there are no segments to measure")
-    workers = None if executor is None else workers_of(executor, reader)
+    workers = workers_of(reader)
     reader.start(first[0])
     batches = chain([first], batches)
     done = Progress(states=reader.nothing, unsummed=reader.unsummed)

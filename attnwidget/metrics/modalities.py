@@ -14,13 +14,12 @@ from torch import Tensor
 from attnwidget.capture.cut_inputs import says_cuts
 from attnwidget.capture.maps.stack_axes import chosen_stack
 from attnwidget.capture.model_reading import refuse_no_attention
-from attnwidget.corpus.accumulator import Batch, LayerBatch, LayerRows
+from attnwidget.corpus.accumulator import Batch, LayerBatch
 from attnwidget.corpus.results import HeadMetrics, HeadResult
 from attnwidget.corpus.segment_means import SegmentMeans, SegmentMeansResult
 from attnwidget.kernels.causal import is_causal
 from attnwidget.kernels.classes import class_mass
 from attnwidget.kernels.plain_torch import in_plain_torch
-from attnwidget.kernels.row_sums import RowQuestions
 from attnwidget.text.index_among import index_among
 from attnwidget.text.places import Box, Span
 from attnwidget.text.tokens import Tokens
@@ -165,33 +164,15 @@ class Modalities(SegmentMeans[ModalitiesResult]):
     of_segments = {"even": (len(MODALITIES),), "with_tokens": (len(_TOKENS),)}
 
     def begin_batch(self, layer: LayerBatch) -> None:
-        self._begin(layer.batch)
-        self._causal = is_causal(layer.weights, layer.of_rows(layer.batch.real))
-
-    def begin_rows(self, layer: LayerRows) -> None:
-        self._begin(layer.batch)
-        self._causal = not bool(layer.later.any())
-
-    def _begin(self, batch: Batch) -> None:
-        members = _members_of(batch)
-        queries = torch.cat([batch.real.float()[:, None], members], dim=1)
+        members = _members_of(layer.batch)
+        queries = torch.cat([layer.batch.real.float()[:, None], members], dim=1)
         self._members = members
         self._queries = queries / queries.sum(-1, keepdim=True).clamp(min=1)
+        self._causal = is_causal(layer.weights, layer.of_rows(layer.batch.real))
 
     def head_numbers(self, layer: LayerBatch) -> Mapping[str, Tensor]:
         rows = layer.of_rows(self._queries)
-        return self._numbers(class_mass(layer.weights, rows, self._members), rows)
-
-    def row_questions(self, batch: Batch) -> RowQuestions:
-        return RowQuestions(columns=_members_of(batch))
-
-    def row_numbers(self, layer: LayerRows) -> Mapping[str, Tensor]:
-        mass = self._queries.double()[:, None] @ layer.columns.double()
-        return self._numbers(mass, self._queries)
-
-    def _numbers(self, mass: Tensor, rows: Tensor) -> Mapping[str, Tensor]:
-        """Return the shares of a layer from the mass on tokens, [B, H, 1 + M - 1, M - 1]."""
-        mass = mass.double()
+        mass = class_mass(layer.weights, rows, self._members).double()  # [B, H, M, M - 1]
         rest = (rows.double().sum(-1)[:, None, :, None] - mass.sum(-1, keepdim=True)).clamp(min=0)
         return {"shares": torch.cat([mass, rest], dim=-1)}
 
@@ -353,12 +334,8 @@ def modality_shares(attention: Attention, *, stack: str | None = None) -> Modali
     shape = len(MODALITIES), chosen.n_layers, chosen.n_heads, len(chosen.query)
     shares = np.full(shape, np.nan)
     for layer in chosen.layers.numbers:
-        if attention.is_long:
-            blocks = attention.row_blocks(layer, stack=chosen.name)
-            mass = np.concatenate([(rows.double() @ members).numpy() for _, rows in blocks], axis=1)
-        else:
-            weights = attention.weights(layer, stack=chosen.name)
-            mass = weights.astype(np.float64) @ members.numpy()
+        blocks = attention.row_blocks(layer, stack=chosen.name)
+        mass = np.concatenate([(rows.double() @ members).numpy() for _, rows in blocks], axis=1)
         shares[:_NONE, layer] = np.moveaxis(mass, 2, 0)
         rest = (1 - mass.sum(2)).clip(min=0)
         shares[_NONE, layer] = rest if rest.mean() >= _LEAST_SINK else 0

@@ -11,12 +11,11 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from attnwidget.corpus.accumulator import Batch, LayerBatch, LayerRows
+from attnwidget.corpus.accumulator import LayerBatch
 from attnwidget.corpus.argument_checks import each_once
 from attnwidget.corpus.results import HeadMetrics
 from attnwidget.corpus.segment_means import SegmentMeans, SegmentMeansResult
 from attnwidget.kernels.cells_at_once import cells_at_once
-from attnwidget.kernels.row_sums import RowQuestions, no_columns
 from attnwidget.text.counted import counted
 from attnwidget.text.whole_number import whole_numbers
 
@@ -185,14 +184,6 @@ class Position(SegmentMeans[PositionResult]):
             "mass": offset_mass(layer.weights, rows, self.offsets, layer.first),
             "distances": mean_distances(layer.weights, rows, layer.first),
         }
-
-    def row_questions(self, batch: Batch) -> RowQuestions:
-        return RowQuestions(no_columns(batch.real), offsets=tuple(self.offsets), distances=True)
-
-    def row_numbers(self, layer: LayerRows) -> Mapping[str, Tensor]:
-        mass = [layer.mean(layer.offsets[offset]) for offset in self.offsets]
-        distances = [layer.mean(values) for values in layer.distances.unbind(-1)]
-        return {"mass": torch.stack(mass, -1), "distances": torch.stack(distances, -1)}
 
     def compute(self) -> PositionResult:
         signed, absolute = self.mean("distances")

@@ -12,12 +12,11 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from attnwidget.capture.tapping.head import Head, named_head
-from attnwidget.corpus.accumulator import Batch, LayerBatch, LayerRows
+from attnwidget.corpus.accumulator import Batch, LayerBatch
 from attnwidget.corpus.argument_checks import one_of
 from attnwidget.corpus.results import HeadMetrics
 from attnwidget.corpus.segment_means import SegmentMeans, SegmentMeansResult
 from attnwidget.kernels.classes import class_mass
-from attnwidget.kernels.row_sums import RowQuestions
 from attnwidget.text.counted import counted
 from attnwidget.text.tokens import TEMPLATE, Tokens
 from attnwidget.text.whole_number import whole_number
@@ -260,30 +259,16 @@ class Roles(SegmentMeans[RolesResult]):
         return {"queries": self.queries, "max_turns": self.max_turns}
 
     def begin_batch(self, layer: LayerBatch) -> None:
-        self._begin(layer.batch)
-
-    def begin_rows(self, layer: LayerRows) -> None:
-        self._begin(layer.batch)
-
-    def _begin(self, batch: Batch) -> None:
-        self._members = self._members_of(batch)
-        self._rows, self._longer = self._rows_of(batch)
+        self._members = self._members_of(layer.batch)
+        self._rows, self._longer = self._rows_of(layer.batch)
 
     def head_numbers(self, layer: LayerBatch) -> Mapping[str, Tensor]:
-        return self._numbers(class_mass(layer.weights, layer.of_rows(self._rows), self._members))
-
-    def row_questions(self, batch: Batch) -> RowQuestions:
-        return RowQuestions(columns=self._members_of(batch))
-
-    def row_numbers(self, layer: LayerRows) -> Mapping[str, Tensor]:
-        return self._numbers(self._rows.double()[:, None] @ layer.columns.double())
-
-    def _numbers(self, mass: Tensor) -> Mapping[str, Tensor]:
-        """Return the numbers of a layer from the mass [B, H, 1 + T, C + T]."""
+        rows = layer.of_rows(self._rows)
+        mass = class_mass(layer.weights, rows, self._members)  # [B, H, 1 + T, C + T]
         c = len(CLASSES)
         of_tokens = mass[..., : c - 1].double()
-        # Queries have the weight 1 together, or 0 in turns without queries.
-        whole = self._rows.double().sum(-1)[:, None, :, None]
+        # All queries have the weight 1 together, or 0 in turns without queries.
+        whole = rows.double().sum(-1)[:, None, :, None]
         of_sink = (whole - of_tokens.sum(-1, keepdim=True)).clamp(min=0)
         shares = torch.cat([of_tokens, of_sink], dim=-1)
         return {

@@ -11,11 +11,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from attnwidget.corpus.accumulator import Batch, LayerBatch, LayerRows
+from attnwidget.corpus.accumulator import Batch, LayerBatch
 from attnwidget.corpus.results import HeadMetrics
 from attnwidget.corpus.segment_means import SegmentMeans, SegmentMeansResult
 from attnwidget.kernels.causal import is_causal
-from attnwidget.kernels.row_sums import RowQuestions
 from attnwidget.text.whole_number import whole_number
 
 if TYPE_CHECKING:
@@ -102,24 +101,12 @@ class Sinks(SegmentMeans[SinksResult]):
     def begin_batch(self, layer: LayerBatch) -> None:
         self._causal = is_causal(layer.weights, layer.of_rows(layer.batch.real))
 
-    def begin_rows(self, layer: LayerRows) -> None:
-        self._causal = not bool(layer.later.any())
-
     def head_numbers(self, layer: LayerBatch) -> Mapping[str, Tensor]:
         rows = layer.of_rows(self._rows(layer.batch.lengths, layer.batch.real))
         columns = layer.weights[..., : self.count]
         missing = self.count - columns.shape[-1]
         columns = torch.nn.functional.pad(columns, (0, missing)) if missing > 0 else columns
         return {"mass": (rows[:, None, None] @ columns)[:, :, 0]}
-
-    def row_questions(self, batch: Batch) -> RowQuestions:
-        n = batch.real.shape[1]
-        first = torch.eye(self.count, n, dtype=torch.float32, device=batch.real.device)
-        return RowQuestions(columns=first.expand(len(batch.real), -1, -1), distances=True)
-
-    def row_numbers(self, layer: LayerRows) -> Mapping[str, Tensor]:
-        rows = self._rows(layer.batch.lengths, layer.batch.real).double()
-        return {"mass": (rows[:, None, None] @ layer.columns.double())[:, :, 0]}
 
     def segment_numbers(self, batch: Batch) -> Mapping[str, Tensor]:
         rows = self._rows(batch.lengths, batch.real)

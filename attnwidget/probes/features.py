@@ -21,7 +21,7 @@ from attnwidget.corpus.batches import batched
 from attnwidget.corpus.model_reader import ModelReader
 from attnwidget.corpus.progress_bar import progress_bar
 from attnwidget.corpus.resume_file import digest_of
-from attnwidget.corpus.shards import Executor, Workers
+from attnwidget.corpus.run_on import workers_in_force
 from attnwidget.kernels.arrays import FloatArray
 from attnwidget.kernels.word_maps import WordMaps, word_means
 from attnwidget.probes.feature_file import FeatureFile, FeatureKind, FeatureLayout, Precision
@@ -114,7 +114,6 @@ def extract_features(
     skip_unaligned: bool = False,
     batch_size: int = 32,
     progress: bool = True,
-    executor: Executor | None = None,
 ) -> StoredFeatures:
     """Return the values of a model for the words of sentences, from a folder if stored.
 
@@ -134,7 +133,6 @@ def extract_features(
             words, or are too long for the model, and count them, instead of raising.
         batch_size: sentences that go through the model together.
         progress: show a progress bar, which says how much space the file takes.
-        executor: what has workers read the sentences, as in `measure`; this process writes.
 
     Raises:
         OSError: less space is free than the file needs, known before anything is computed; the
@@ -168,9 +166,7 @@ def extract_features(
     layout = _layout(model, reader, segments[0], kind, layers, dtype)
     kept = [listed[segment.index] for segment in segments]
     key = digest_of([vars(layout), batch_size, [(one.first, one.words) for one in segments]])
-    workers = (
-        None if executor is None else Workers(executor, partial(_read_batches, reader, layout))
-    )
+    workers = workers_in_force(partial(_read_batches, reader, layout))
     batches = list(batched(segments, batch_size))
     lengths = [len(kept_segment) for kept_segment in kept]
     # Segments know their place among those that are kept.

@@ -15,7 +15,6 @@ from attnwidget.corpus.accumulator import Accumulator, Batch, LayerBatch, Subjec
 from attnwidget.corpus.argument_checks import all_of, one_of
 from attnwidget.corpus.progress_bar import OnProgress
 from attnwidget.corpus.resume_file import digest_of
-from attnwidget.corpus.shards import Executor
 from attnwidget.kernels.plain_torch import in_plain_torch
 from attnwidget.kernels.word_maps import most_attended, word_rows
 from attnwidget.text.antecedents import BASELINES, anaphors
@@ -50,7 +49,6 @@ def probe_coreference(
     batch_size: int = 8,
     progress: bool | OnProgress = True,
     resume: str | Path | None = None,
-    executor: Executor | None = None,
 ) -> CoreferenceAccuracies:
     """Measure how often heads attend most from a mention's head word to an antecedent's.
 
@@ -70,7 +68,6 @@ def probe_coreference(
         progress: Whether to show a progress bar; or a function that is called with the number of
             inputs read and their number (None if unknown).
         resume: An .npz file from which an interrupted study continues, as in `measure`.
-        executor: Executor whose workers read the inputs, as in `measure`.
 
     Raises:
         ValueError: a word without tokens, a token of several words, `max_tokens` above the model's
@@ -114,7 +111,6 @@ def probe_coreference(
         batch_size=batch_size,
         progress=progress,
         resume=resume,
-        executor=executor,
     )
 
 

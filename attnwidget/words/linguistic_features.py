@@ -16,7 +16,6 @@ from attnwidget.corpus.accumulator import Batch, LayerBatch
 from attnwidget.corpus.argument_checks import all_of, each_once, one_of
 from attnwidget.corpus.results import HeadMetrics
 from attnwidget.corpus.resume_file import digest_of
-from attnwidget.corpus.shards import Executor
 from attnwidget.kernels.links import largest_class_weights
 from attnwidget.kernels.plain_torch import in_plain_torch
 from attnwidget.text.linguistic_features import FEATURES, feature_words
@@ -45,7 +44,6 @@ def probe_features(
     batch_size: int = 32,
     progress: bool = True,
     resume: str | Path | None = None,
-    executor: Executor | None = None,
 ) -> FeatureWeights:
     """Measure the attention of heads to nouns, verbs, subjects, negation and other features.
 
@@ -67,7 +65,6 @@ def probe_features(
         batch_size: Number of sentences in one pass of the model.
         progress: Whether to show a progress bar.
         resume: An .npz file from which an interrupted study continues, as in `measure`.
-        executor: Executor whose workers read the inputs, as in `measure`.
 
     Raises:
         ValueError: an unknown feature or variant, no sentences, or a sentence without tags or
@@ -96,7 +93,6 @@ def probe_features(
         batch_size=batch_size,
         progress=progress,
         resume=resume,
-        executor=executor,
     )
 
 

@@ -17,7 +17,6 @@ from attnwidget.corpus.accumulator import Batch, LayerBatch
 from attnwidget.corpus.argument_checks import all_of, one_of
 from attnwidget.corpus.results import HeadMetrics, heads_frame
 from attnwidget.corpus.resume_file import digest_of
-from attnwidget.corpus.shards import Executor
 from attnwidget.kernels.classes import class_mass
 from attnwidget.kernels.plain_torch import in_plain_torch
 from attnwidget.text.linguistic_features import feature_words
@@ -45,7 +44,6 @@ def probe_looking_away(
     batch_size: int = 32,
     progress: bool = True,
     resume: str | Path | None = None,
-    executor: Executor | None = None,
 ) -> LookingAway:
     """Compare weights on [SEP], [CLS] and punctuation from words with and without a relation.
 
@@ -66,7 +64,6 @@ def probe_looking_away(
         batch_size: Number of sentences in one pass of the model.
         progress: Whether to show a progress bar.
         resume: An .npz file from which an interrupted study continues, as in `measure`.
-        executor: Executor whose workers read the inputs, as in `measure`.
 
     Raises:
         ValueError: an unknown direction, no word or every word has the relation, or a word has no
@@ -107,7 +104,6 @@ def probe_looking_away(
         batch_size=batch_size,
         progress=progress,
         resume=resume,
-        executor=executor,
     )
 
 

@@ -11,7 +11,6 @@ from attnwidget.corpus.accumulator import Accumulator, R
 from attnwidget.corpus.progress_bar import OnProgress
 from attnwidget.corpus.results import HeadResult
 from attnwidget.corpus.segment_means import SegmentMeans
-from attnwidget.corpus.shards import Executor
 from attnwidget.metrics.measure_heads import measure
 from attnwidget.text.running_text import RunningText
 from attnwidget.words.word_segments import WordSegment, WordSegmenter
@@ -29,7 +28,6 @@ def probe(
     batch_size: int,
     progress: bool | OnProgress,
     resume: str | Path | None,
-    executor: Executor | None = None,
 ) -> R:
     """Cut texts into the tokens of a model, read them, and return what an accumulator found.
 
@@ -44,7 +42,6 @@ def probe(
         progress: Whether to show a progress bar; or a function that is called with the number of
             inputs read and their number (None if unknown).
         resume: An .npz file from which an interrupted study continues, as in `measure`.
-        executor: Executor whose workers read the texts, as in `measure`.
 
     Raises:
         TypeError: `model` does not come from `load_model`.
@@ -61,7 +58,6 @@ def probe(
         batch_size=batch_size,
         progress=progress,
         resume=resume,
-        executor=executor,
     )
     return cast("R", measured[metric.name])
 

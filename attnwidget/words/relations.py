@@ -15,7 +15,6 @@ from attnwidget.corpus.accumulator import Accumulator, Batch, LayerBatch, Subjec
 from attnwidget.corpus.argument_checks import all_of, each_once, one_of
 from attnwidget.corpus.progress_bar import OnProgress
 from attnwidget.corpus.resume_file import digest_of
-from attnwidget.corpus.shards import Executor
 from attnwidget.kernels.arrays import Int64Array
 from attnwidget.kernels.governors import GovernorHits, governors_of
 from attnwidget.kernels.plain_torch import in_plain_torch
@@ -65,7 +64,6 @@ def probe_relations(
     batch_size: int = 32,
     progress: bool | OnProgress = True,
     resume: str | Path | None = None,
-    executor: Executor | None = None,
 ) -> RelationAccuracies:
     """Measure how often a head's most attended word is the governor (Clark et al. 2019, Table 1).
 
@@ -99,7 +97,6 @@ def probe_relations(
         progress: Whether to show a progress bar; or a function that is called with the number of
             inputs read and their number (None if unknown).
         resume: An .npz file that keeps the sums, as in `measure`.
-        executor: Executor whose workers read the inputs, as in `measure`.
 
     Raises:
         ValueError: a sentence that is too long, or has a word without tokens or a token of several
@@ -131,7 +128,6 @@ def probe_relations(
         batch_size=batch_size,
         progress=progress,
         resume=resume,
-        executor=executor,
     )
 
 

@@ -103,9 +103,4 @@ class Transcript:
         return share
 
     def _map(self, layer: int, head: int) -> Float64Array:
-        rows = range(len(self._tokens))
-        if not self._attention.is_long:
-            found = self._attention.weights(layer, head, stack=CROSS)
-        else:
-            found = self._attention.rows(layer, head, rows, stack=CROSS)
-        return np.asarray(found, dtype=np.float64)
+        return self._attention.weights(layer, head, stack=CROSS).astype(np.float64)

@@ -18,7 +18,6 @@ from attnwidget.corpus.accumulator import Batch, LayerBatch
 from attnwidget.corpus.argument_checks import all_of, one_of
 from attnwidget.corpus.results import HeadMetrics
 from attnwidget.corpus.resume_file import digest_of
-from attnwidget.corpus.shards import Executor
 from attnwidget.kernels.links import largest_link_weights
 from attnwidget.kernels.plain_torch import in_plain_torch
 from attnwidget.text.loaded import left_out_of
@@ -49,7 +48,6 @@ def probe_links(
     batch_size: int = 32,
     progress: bool = True,
     resume: str | Path | None = None,
-    executor: Executor | None = None,
 ) -> LinkWeights:
     """Measure the largest weight of every head along links, averaged over sentences.
 
@@ -73,7 +71,6 @@ def probe_links(
         batch_size: Number of sentences in one pass of the model.
         progress: Whether to show a progress bar.
         resume: An .npz file from which an interrupted study continues, as in `measure`.
-        executor: Executor whose workers read the inputs, as in `measure`.
 
     Raises:
         ValueError: an unknown pairing or variant, no links, a word without tokens, or a token of
@@ -103,7 +100,6 @@ def probe_links(
         batch_size=batch_size,
         progress=progress,
         resume=resume,
-        executor=executor,
     )
 
 

@@ -16,6 +16,7 @@ from transformers import BartConfig, BartForConditionalGeneration
 from attnwidget import AttentionModel, load_model
 from attnwidget.behaviours import alignment_scores
 from attnwidget.behaviours.scores.alignment_scores import AlignmentScores, monotonicity
+from fixtures.on_workers import on_workers
 from fixtures.vocabularies import word_tokenizer
 from fixtures.zoo import VOCABULARY
 
@@ -120,7 +121,7 @@ def test_workers_and_resume_files_give_the_same_bits(
     model: AttentionModel, pairs: list[tuple[str, str]], found: AlignmentScores, tmp_path: Path
 ) -> None:
     with ThreadPoolExecutor(2) as pool:
-        others = [alignment_scores(model, pairs, progress=False, executor=pool)]
+        others = [on_workers(pool, alignment_scores, model, pairs, progress=False)]
     for _ in range(2):
         file = tmp_path / "alignment.npz"
         others.append(alignment_scores(model, pairs, progress=False, resume=file))

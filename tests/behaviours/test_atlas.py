@@ -30,6 +30,7 @@ from attnwidget.demo import demo_prose, demo_treebank
 from attnwidget.interventions.examples import encode_examples
 from attnwidget.text.segments import Segment
 from fixtures import planted_circuit as planted
+from fixtures.on_workers import on_workers
 
 QUIET: dict[str, Any] = {"progress": False, "batch_size": 4}
 CHOSEN = ["previous token", "first token", "induction", "repeated random tokens", "copying"]
@@ -131,7 +132,7 @@ def test_workers_and_resume_files_give_the_same_atlas(
     circuit: AttentionModel, texts: list[Segment], of_circuit: Atlas, tmp_path: Path
 ) -> None:
     with ThreadPoolExecutor(2) as pool:
-        same(of_circuit, planted_atlas(circuit, texts, executor=pool))
+        same(of_circuit, on_workers(pool, planted_atlas, circuit, texts))
     for _ in range(2):
         same(of_circuit, planted_atlas(circuit, texts, resume=tmp_path / "parts"))
     assert {"texts.npz", "repeated-random-tokens.npz", "effects-segments.npz"} <= {

@@ -25,6 +25,7 @@ from attnwidget.text.mentions import Document
 from attnwidget.text.segments import Segment
 from attnwidget.words import probe_relations
 from fixtures import planted_circuit as planted
+from fixtures.on_workers import on_workers
 from fixtures.vocabularies import word_tokenizer
 from fixtures.zoo import VOCABULARY
 
@@ -182,7 +183,7 @@ def test_workers_and_resume_files_give_the_same_bits(
 ) -> None:
     options: dict[str, Any] = {"random_models": 0, **QUIET}
     with ThreadPoolExecutor(2) as pool:
-        others = [score_behaviours(model, segments, FEW, executor=pool, **options)]
+        others = [on_workers(pool, score_behaviours, model, segments, FEW, **options)]
     for _ in range(2):
         others.append(score_behaviours(model, segments, FEW, resume=tmp_path, **options))
     for other in others:

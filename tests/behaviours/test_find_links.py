@@ -14,6 +14,7 @@ from attnwidget.behaviours.places.word_query import WordQuery
 from attnwidget.demo import demo_treebank
 from attnwidget.text.treebank import Sentence
 from attnwidget.words import predict_governors
+from fixtures.on_workers import on_workers
 
 SENTENCE = Sentence.from_lists(
     ["She", "saw", "her", "cat"],
@@ -96,7 +97,7 @@ def test_workers_and_resume_files_give_the_same_bits(model: AttentionModel, tmp_
 
     alone = run()
     with ThreadPoolExecutor(2) as pool:
-        others = [run(executor=pool), run(resume=path), run(resume=path)]
+        others = [on_workers(pool, run), run(resume=path), run(resume=path)]
     for other in others:
         for name in ("weights", "places", "place_weights"):
             np.testing.assert_array_equal(getattr(alone, name), getattr(other, name), name)

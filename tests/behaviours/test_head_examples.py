@@ -28,6 +28,7 @@ from attnwidget.corpus.segment_indices import with_index
 from attnwidget.demo import demo_prose
 from attnwidget.kernels.strongest_links import strongest_links
 from attnwidget.text.segments import Segment
+from fixtures.on_workers import on_workers
 from fixtures.vocabularies import word_tokenizer
 from fixtures.zoo import build
 
@@ -203,7 +204,7 @@ def test_workers_resume_files_and_iterators_give_the_same_bits(tmp_path: Path) -
     options: dict[str, Any] = {"k": K, "rule": Previous(), "progress": False, "batch_size": 2}
     alone = head_examples(model, texts, **options)
     with ThreadPoolExecutor(2) as pool:
-        same(alone, head_examples(model, iter(texts), executor=pool, **options))
+        same(alone, on_workers(pool, head_examples, model, iter(texts), **options))
     path = tmp_path / "examples.npz"
     for _ in range(2):
         same(alone, head_examples(model, texts, resume=path, **options))

@@ -21,6 +21,7 @@ from attnwidget.demo import demo_treebank
 from attnwidget.words import probe_relations
 from benchmarks.rows import Growth, Row, Run, in_turns, row, rows_of
 from benchmarks.surface import FORWARD, SURFACE, forward_over, random_bert, random_segments
+from fixtures.on_workers import on_workers
 
 BATCH = 64
 
@@ -157,7 +158,7 @@ def of_workers(
 ) -> list[Row]:
     """Return the rows of executors with one worker and with two."""
     for executor in executors:
-        measure(model, segments[:256], SURFACE, executor=executor, progress=False)
+        on_workers(executor, measure, model, segments[:256], SURFACE, progress=False)
     walls: list[list[float]] = [[], []]
     busy = []
     alone = []
@@ -168,7 +169,7 @@ def of_workers(
         for executor, wall in zip(executors, walls, strict=True):
             start = time.perf_counter()
             began = time.process_time()
-            measure(model, segments, SURFACE, executor=executor, progress=False)
+            on_workers(executor, measure, model, segments, SURFACE, progress=False)
             wall.append(time.perf_counter() - start)
             if wall is walls[0]:
                 busy.append(time.process_time() - began)

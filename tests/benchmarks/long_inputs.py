@@ -6,8 +6,7 @@ import torch
 from transformers import LlamaConfig, LlamaForCausalLM
 
 from attnwidget import AttentionModel, Segment, load_model, measure
-from attnwidget.corpus.accumulator import Accumulator, Batch
-from attnwidget.kernels.row_sums import RowQuestions
+from attnwidget.corpus.accumulator import Accumulator
 from attnwidget.kernels.streaming import stream_attention
 from attnwidget.metrics import Classes, Confidence, Entropy, Position, Sinks
 from benchmarks.rows import Row, Run, in_turns, rows_of
@@ -87,15 +86,8 @@ def of_model(model: AttentionModel, length: int, rounds: int) -> list[Row]:
     return rows_of(in_turns(runs, rounds), PLAIN, what=what, limits=limits)
 
 
-class _ByMaps(Entropy):
-    """A metric that needs maps, so that a long segment is not read by sums of its rows."""
-
-    def row_questions(self, batch: Batch) -> RowQuestions | None:
-        return None
-
-
 def of_metrics(model: AttentionModel, length: int, rounds: int) -> list[Row]:
-    """Return the rows of metrics of one long segment, from sums of rows and from maps."""
+    """Return the rows of metrics of one long segment."""
     ids = torch.randint(5, 500, (length - 2,)).tolist()
     segment = Segment(tuple(model.tokenizer.convert_ids_to_tokens(ids)))
 
@@ -108,10 +100,8 @@ def of_metrics(model: AttentionModel, length: int, rounds: int) -> list[Row]:
 
     runs = {
         PLAIN: plain,
-        "`measure`, five metrics, by sums of rows": study(
-            Position(), Classes(), Entropy(), Confidence(), Sinks()
-        ),
-        '`measure`, "entropy" by parts of maps': study(_ByMaps()),
+        "`measure`, five metrics": study(Position(), Classes(), Entropy(), Confidence(), Sinks()),
+        '`measure`, "entropy"': study(Entropy()),
     }
     what = f"{model.n_layers} x {model.n_heads} heads, {length:,} tokens"
     return rows_of(in_turns(runs, rounds), PLAIN, what=what)

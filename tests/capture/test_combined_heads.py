@@ -88,25 +88,12 @@ def test_all_quantities_words_rows_tiles_and_tokens_are_those_of_the_mean(
     assert np.allclose(pickle.loads(pickle.dumps(mean)).weights(3, 0), weights, atol=1e-6)
 
 
-@pytest.mark.parametrize("name", ["gpt2", "gemma2"])
-def test_a_mean_of_a_long_input_has_the_same_parts_as_whole_maps(name: str) -> None:
-    model = load_model(zoo.build(name, "eager", positions=308), None)
-    given = zoo.inputs(name, batch=1, length=300, padded=0)
-    long = model.attend(given, long=True).mean(each="layer")
-    maps = model.attend(given, long=False).weights()
-    assert long.is_long
-    for layer in range(long.n_layers):
-        mean = maps[layer].mean(0)
-        assert np.allclose(long.rows(layer, 0, [0, 170, 299]), mean[[0, 170, 299]], atol=1e-5)
-        seen = long.visible(layer, 0)
-        assert seen is not None
-        assert not seen[3, 4]
-        tile = long.tile(layer, 0, (40, 104), (40, 104), step=16)
-        blocks = np.where(seen, mean, 0)[40:104, 40:104].reshape(4, 16, 4, 16).max((1, 3))
-        assert np.allclose(np.nan_to_num(tile), blocks, atol=1e-5)
-    drawn = draw_thumbnails(long)
-    assert np.allclose(drawn.maxima[:, 0], maps.mean(1).max((-1, -2)), atol=1e-5)
-    assert "norms" not in long.quantities
+@pytest.mark.parametrize("combination", ["mean", "max"])
+def test_long_inputs_are_refused(combination: str) -> None:
+    model = load_model(zoo.build("gpt2", "eager", positions=308), None)
+    long = model.attend(zoo.inputs("gpt2", batch=1, length=300, padded=0), long=True)
+    with pytest.raises(ValueError, match=r"long inputs are not combined.*long=False"):
+        getattr(long, combination)()
 
 
 def test_maps_of_numpy_are_combined_without_torch() -> None:
@@ -114,27 +101,8 @@ def test_maps_of_numpy_are_combined_without_torch() -> None:
     attention = Attention.from_weights(maps, list("abcde"))
     mean = attention.mean(layers=1)
     assert np.allclose(mean.weights(0, 0), maps[1].mean(0))
-    assert all(layer.is_numpy for layer in mean.head_maps.kept_layers())
+    assert all(layer.is_numpy for layer in mean.head_maps.all_layers())
     assert np.array_equal(attention.max().weights(0, 0), maps.max((0, 1)))
-
-
-def test_no_map_is_computed_before_it_is_asked_for(
-    attention: Attention, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from attnwidget.capture.maps.products import Products
-
-    asked: list[slice] = []
-    weights = Products.weights
-
-    def counted(products: Products, heads: slice, *of: Any) -> Any:
-        asked.append(heads)
-        return weights(products, heads, *of)
-
-    monkeypatch.setattr(Products, "weights", counted)
-    mean = attention.mean(each="layer")
-    assert not asked
-    mean.weights(2, 0)
-    assert len(asked) == 1
 
 
 @pytest.mark.parametrize(

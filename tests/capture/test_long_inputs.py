@@ -10,9 +10,10 @@ import torch
 
 from attnwidget import Attention, load_model
 from attnwidget.capture.hub_model import free_memory
-from attnwidget.capture.maps import collect_long, head_maps
-from attnwidget.capture.maps.collect_long import LONG_FROM, shows_products
+from attnwidget.capture.maps import head_maps, whole_maps
+from attnwidget.capture.maps.input_length import LONG_FROM
 from attnwidget.capture.maps.thumbnails import draw_thumbnails
+from attnwidget.capture.maps.whole_maps import shows_products
 from attnwidget.capture.model import AttentionModel
 from attnwidget.kernels.pooling import SIDE
 from attnwidget.metrics import Classes, Confidence, Entropy, Position, Sinks
@@ -257,7 +258,7 @@ def test_thumbnails_times_keys_are_multiples_of_even_attention(name: str, long: 
 @pytest.mark.slow
 def test_the_length_decides_unless_it_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     assert LONG_FROM == 1024
-    monkeypatch.setattr(collect_long, "LONG_FROM", 20)
+    monkeypatch.setattr(whole_maps, "LONG_FROM", 20)
     model = small_bert()
     assert not model.attend("The cat sat.").is_long
     assert model.attend(TEXT * 3).is_long
@@ -278,7 +279,7 @@ def test_metrics_over_rows_are_those_over_whole_maps(
     words = tuple(model.tokenizer.tokenize(TEXT * 6))
     segments = [Segment(words), Segment(words[:70]), Segment(words[20:50])]
     expected = measure(model, segments, [metric], progress=False, batch_size=2)
-    monkeypatch.setattr(collect_long, "LONG_FROM", 20)
+    monkeypatch.setattr(whole_maps, "LONG_FROM", 20)
     monkeypatch.setattr("attnwidget.corpus.model_reader._CELLS", 30_000)
     found = measure(model, segments, [metric], progress=False, batch_size=2)
     for title, values in expected.heads().items():
@@ -300,7 +301,7 @@ def test_by_rows_tells_which_metrics_read_long_inputs() -> None:
 def test_generation_is_read_whole_length(monkeypatch: pytest.MonkeyPatch) -> None:
     model = of_zoo("gpt2", 64)
     short = model.generate([5, 6, 7, 8] * 5, 6)
-    monkeypatch.setattr(collect_long, "LONG_FROM", 20)
+    monkeypatch.setattr(whole_maps, "LONG_FROM", 20)
     long = model.generate([5, 6, 7, 8] * 5, 6)
     assert long.is_long
     assert long.n_prompt == 20
@@ -308,27 +309,36 @@ def test_generation_is_read_whole_length(monkeypatch: pytest.MonkeyPatch) -> Non
     np.testing.assert_allclose(long.weights(1, 2), short.weights(1, 2), atol=1e-6)
 
 
-def test_what_needs_whole_maps_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_words_differences_and_means_of_a_long_input_are_those_of_whole_maps() -> None:
     model = small_bert()
     long = model.attend(TEXT, long=True)
-    for asked in (
-        lambda: long.words.map("weights", 0, 0),
-        lambda: draw_thumbnails(long.words),
-        lambda: long.words.of_token("key", 0),
-    ):
-        with pytest.raises(ValueError, match="long inputs are not read between words"):
-            asked()
-    with pytest.raises(ValueError, match="not compared"):
-        draw_thumbnails(long, minus=long)
-    with pytest.raises(ValueError, match=r"not summed over heads.*long=False"):
+    short = model.attend(TEXT, long=False)
+    np.testing.assert_allclose(long.words.weights(1), short.words.weights(1), atol=3e-6)
+    for side in ("query", "key"):
+        values = (one.words.of_token(side, 2) for one in (long, short))
+        np.testing.assert_allclose(*values, atol=3e-6)
+    np.testing.assert_allclose(long.mean().weights(0, 0), short.mean().weights(0, 0), atol=3e-6)
+    assert np.abs(long.changes(short)).max() < 1e-6
+    for drawn in (draw_thumbnails(long.words), draw_thumbnails(long, minus=short)):
+        assert drawn.values.shape[:2] == (6, 12)
+    patterns = (measure_attention(one, ["patterns"])["patterns"].heads() for one in (long, short))
+    for values, expected in zip(*(found.values() for found in patterns), strict=True):
+        np.testing.assert_allclose(values, expected, atol=1e-4)
+
+
+def test_what_a_long_input_lacks_is_refused_with_the_reason(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    model = small_bert()
+    long = model.attend(TEXT, long=True)
+    with pytest.raises(ValueError, match=r"not kept of long inputs.*long=False"):
         long.summed_norms(0)
     with pytest.raises(ValueError, match="gradients need whole maps"):
         model.attend(TEXT, loss="masked", long=True)
-    with pytest.raises(ValueError, match="patterns: these metrics need whole maps"):
-        measure_attention(long, ["entropy", "patterns"])
     with model.disabled([(1, 2)]), pytest.raises(ValueError, match="cannot be switched off"):
         model.attend(TEXT, long=True)
-    monkeypatch.setattr(head_maps, "_LARGEST_MAPS", 10_000)
+    monkeypatch.setattr(head_maps, "_UNCHECKED_BYTES", 1000)
+    monkeypatch.setattr("attnwidget.capture.hub_model.free_memory.free_memory", lambda: 10_000)
     with pytest.raises(ValueError, match=r"12 whole maps of 18 queries and 18 keys.*`tile`"):
         long.weights(0)
     with pytest.raises(ValueError, match="whole maps"):
@@ -361,7 +371,7 @@ def test_no_such_links() -> None:
 
 @pytest.mark.parametrize("name", ["llama", "bart"])
 def test_tokens_that_a_mask_hides_are_in_no_long_map(name: str, monkeypatch: Any) -> None:
-    monkeypatch.setattr(collect_long, "LONG_FROM", 8)
+    monkeypatch.setattr(whole_maps, "LONG_FROM", 8)
     model = of_zoo(name, 16)
     given = inputs(name, 12)
     decoded = "decoder_input_ids" in given
@@ -384,7 +394,7 @@ def test_models_that_show_weights_alone_are_read_whole(
     given = inputs(name, 40)
     with pytest.raises(ValueError, match="shows its attention weights alone"):
         model.attend(given, long=True)
-    monkeypatch.setattr(collect_long, "LONG_FROM", 20)
+    monkeypatch.setattr(whole_maps, "LONG_FROM", 20)
     assert not model.attend(given).is_long
     monkeypatch.setattr(free_memory, "free_memory", lambda: 4 * 12 * 30**2)
     with pytest.raises(ValueError, match=r"40 tokens take.*at most 30 tokens"):
@@ -413,7 +423,7 @@ def test_a_batch_of_long_inputs_is_streamed_item_by_item(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     model = small_bert()
-    monkeypatch.setattr(collect_long, "LONG_FROM", 10)
+    monkeypatch.setattr(whole_maps, "LONG_FROM", 10)
     one, two = model.attend_batch([TEXT, TEXT.replace("captain", "dog")])
     for attention in (one, two):
         assert attention.is_long

@@ -23,7 +23,7 @@ from attnwidget import (
     measure,
 )
 from attnwidget.capture.hub_model.weights_seen import WeightsSeen
-from attnwidget.capture.maps.collect_long import shows_products
+from attnwidget.capture.maps.whole_maps import shows_products
 from fixtures import zoo
 from fixtures.planted_probes import sentences
 from fixtures.recording import on_page

@@ -52,6 +52,7 @@ from attnwidget.words import (
     subject_verb_links,
 )
 from fixtures.failing_metrics import Failing, Killing, Slow
+from fixtures.on_workers import on_workers
 from fixtures.vocabularies import word_tokenizer
 from fixtures.zoo import build
 from metrics.test_measure import METRICS, broken_off, identical, random_segments, run, small
@@ -158,10 +159,10 @@ def test_processes_give_the_bits_of_one(processes: ProcessPoolExecutor, tmp_path
     segments = random_segments(60)
     metrics = [*METRICS, "gradients"]
     alone = run(model, segments, metrics, batch_size=2)
-    identical(alone, run(model, segments, metrics, batch_size=2, executor=processes))
+    identical(alone, on_workers(processes, run, model, segments, metrics, batch_size=2))
     stopped = tmp_path / "stopped.npz"
     assert run(model, broken_off(segments, 40), batch_size=1, resume=stopped).n_segments == 32
-    whole = run(model, iter(segments), batch_size=1, resume=stopped, executor=processes)
+    whole = on_workers(processes, run, model, iter(segments), batch_size=1, resume=stopped)
     identical(run(model, segments, batch_size=1), whole)
 
 
@@ -170,10 +171,10 @@ def test_processes_load_a_model_by_its_name(processes: ProcessPoolExecutor) -> N
     model = load_model(device="cpu")
     two = {"batch_size": 2, "progress": False}
     alone = probe_relations(model, TREES, **two)
-    same_arrays(alone, probe_relations(model, TREES, executor=processes, **two))
+    same_arrays(alone, on_workers(processes, probe_relations, model, TREES, **two))
     with model.disabled([(1, 1), (0, 3)]):
         alone = probe_relations(model, TREES, **two)
-        same_arrays(alone, probe_relations(model, TREES, executor=processes, **two))
+        same_arrays(alone, on_workers(processes, probe_relations, model, TREES, **two))
 
 
 STUDIES: dict[str, Any] = {
@@ -190,7 +191,7 @@ STUDIES: dict[str, Any] = {
 def test_probes_give_the_same_bits(threads: Threads, name: str) -> None:
     model = load_model(device="cpu")
     alone = STUDIES[name](model, FEW)
-    same_arrays(alone, STUDIES[name](model, FEW | {"executor": threads}))
+    same_arrays(alone, on_workers(threads, STUDIES[name], model, FEW))
 
 
 @pytest.mark.slow
@@ -204,7 +205,7 @@ def test_comparisons_give_the_same_bits(threads: Threads) -> None:
     options |= {"seeds": True, "batch_size": 2, "progress": False}
     segments = random_segments(20)
     alone = compare(a, [b, c], segments, **options)
-    found = compare(a, [b, c], segments, executor=threads, **options)
+    found = on_workers(threads, compare, a, [b, c], segments, **options)
     for one, other in zip(alone.each + alone.between, found.each + found.between, strict=True):
         same_arrays(one, other)
 
@@ -222,13 +223,13 @@ def test_ablations_give_the_same_bits(threads: Threads, options: dict[str, Any])
     model = load_model(device="cpu")
     segments = read_segments(demo_prose(), model, limit=7, max_tokens=16)
     alone = ablate(model, segments, **options, **FEW)
-    found = ablate(model, segments, **options, **FEW, executor=threads)
+    found = on_workers(threads, ablate, model, segments, **options, **FEW)
     assert found.complete
     same_arrays(alone, found)
     with model.disabled([(0, 0)]):
         same_arrays(
             ablate(model, segments, **options, **FEW),
-            ablate(model, segments, **options, **FEW, executor=threads),
+            on_workers(threads, ablate, model, segments, **options, **FEW),
         )
 
 
@@ -237,23 +238,23 @@ def test_traces_and_features_give_the_same_bits(threads: Threads, tmp_path: Path
     model = small()
     segments = random_segments(6)
     alone = measure_checkpoints([("a", model)], segments, ["entropy"], progress=False)
-    found = measure_checkpoints(
-        [("a", model)], segments, ["entropy"], progress=False, executor=threads
+    found = on_workers(
+        threads, measure_checkpoints, [("a", model)], segments, ["entropy"], progress=False
     )
     for title, values in alone.heads().items():
         np.testing.assert_array_equal(values, found.heads()[title])
     bert = load_model(device="cpu")
     for kind in ("maps", "hidden"):
         read = [
-            extract_features(
-                bert, TREES[:9], tmp_path / str(number), kind=kind, executor=pool, **FEW
+            on_workers(
+                pool, extract_features, bert, TREES[:9], tmp_path / str(number), kind=kind, **FEW
             )
             for number, pool in enumerate((None, threads))
         ]
         assert read[0].path.read_bytes() == read[1].path.read_bytes()
     options: dict[str, Any] = {"min_count": 5, "epochs": 1, "progress": False}
     probes = [
-        train_pair_probe(bert, TREES[:14], TREES[14:], executor=pool, **options)
+        on_workers(pool, train_pair_probe, bert, TREES[:14], TREES[14:], **options)
         for pool in (None, threads)
     ]
     for title, values in probes[0].heads().items():
@@ -279,7 +280,7 @@ def test_tables_are_read_row_by_row(threads: Threads) -> None:
     segments = random_segments(9)
     tokens = [{"first": list(one.first), "second": list(one.second) or None} for one in segments]
     alone = run(model, segments, batch_size=2)
-    identical(alone, run(model, Table(tokens), batch_size=2, executor=threads))
+    identical(alone, on_workers(threads, run, model, Table(tokens), batch_size=2))
     singles = random_segments(9, pairs=False)
     texts = [{"id": i, "text": " ".join(one.first)} for i, one in enumerate(singles)]
     identical(run(model, singles), run(model, Table(texts)))
@@ -378,12 +379,12 @@ def test_a_killed_process_stops_the_pool_and_the_resume_file_goes_on(
     path = tmp_path / "sums.npz"
     metrics = [Killing(tmp_path, 1, 30, once_there=path), "entropy", "distances"]
     with new_processes(2) as pool, pytest.raises(WorkersError) as caught:
-        run(model, segments, metrics, batch_size=1, resume=path, executor=pool)
+        on_workers(pool, run, model, segments, metrics, batch_size=1, resume=path)
     assert "the executor stopped" in str(caught.value) and "go on with the same call" in str(
         caught.value
     )
     assert path.exists() and isinstance(caught.value.__cause__, BrokenProcessPool)
-    again = run(model, segments, metrics, batch_size=1, resume=path, executor=AtOnce())
+    again = on_workers(AtOnce(), run, model, segments, metrics, batch_size=1, resume=path)
     assert len([*tmp_path.glob("killed-*")]) == 1
     assert len([*tmp_path.glob("read-*")]) < 2 * 80  # what was done is not read again
     identical(run(model, segments, metrics, batch_size=1), again)
@@ -395,17 +396,17 @@ def test_a_shard_that_fails_is_tried_again_and_named_when_given_up(tmp_path: Pat
     path = tmp_path / "sums.npz"
     alone = run(model, segments, batch_size=2)
     failing = AtOnce([None, OSError("gone"), CancelledError()])
-    identical(alone, run(model, segments, batch_size=2, executor=failing))
+    identical(alone, on_workers(failing, run, model, segments, batch_size=2))
     Failing.left = 2
-    run(model, segments, [Failing()], batch_size=2, executor=AtOnce())
+    on_workers(AtOnce(), run, model, segments, [Failing()], batch_size=2)
     Failing.left = 0
     lost = AtOnce([None, *[OSError("gone")] * 3])
     with pytest.raises(WorkersError, match=r"batches 5 to 8 \(8 inputs\) failed 3 times.*gone"):
-        run(model, segments, batch_size=2, executor=lost, resume=path)
+        on_workers(lost, run, model, segments, batch_size=2, resume=path)
     identical(alone, run(model, segments, batch_size=2, resume=path))
     Failing.left = 99
     with pytest.raises(WorkersError, match=r"OSError on .*the disk is full; nothing is kept"):
-        run(model, segments, [Failing()], batch_size=2, executor=AtOnce())
+        on_workers(AtOnce(), run, model, segments, [Failing()], batch_size=2)
     Failing.left = 0
 
 
@@ -414,7 +415,7 @@ def test_an_interrupt_cancels_queued_shards_and_returns_finished_shards() -> Non
     model = small()
     segments = random_segments(40)
     executor = Queueing(2, KeyboardInterrupt())
-    found = run(model, segments, batch_size=1, executor=executor)
+    found = on_workers(executor, run, model, segments, batch_size=1)
     assert not found.complete and found.n_segments == 8
     assert [future.cancelled() for future in executor.futures] == [False] * 2 + [True] * 8
     ordered = [one for start in (0, 32) for one in sorted(segments[start : start + 32], key=len)]
@@ -428,7 +429,7 @@ def test_other_versions_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shards, "study_versions", lambda: asked)
     message = f"has attnwidget .* in place of 9.9, torch {torch.__version__.partition('+')[0]} in"
     with pytest.raises(WorkersError, match=message):
-        run(small(), random_segments(4), executor=AtOnce())
+        on_workers(AtOnce(), run, small(), random_segments(4))
 
 
 @pytest.mark.slow
@@ -437,20 +438,20 @@ def test_what_cannot_be_sent_is_said() -> None:
     segments = random_segments(4)
     model.hf_model.never_pickled = (one for one in ())
     with pytest.raises(TypeError, match=r"does not pickle.*pass the path, load_model\(folder\)"):
-        run(model, segments, executor=AtOnce())
+        on_workers(AtOnce(), run, model, segments)
     metric = Classes({"x": {"w1"}})
     metric.never_pickled = (one for one in ())  # type: ignore[attr-defined]
     with pytest.raises(TypeError, match="a metric, a score or an input does not pickle"):
-        run(small(), segments, [metric], executor=AtOnce())
+        on_workers(AtOnce(), run, small(), segments, [metric])
     changed = load_model(device="cpu")
     with torch.no_grad():
         next(changed.hf_model.parameters()).mul_(2)
     with pytest.raises(ValueError, match="gives other weights in the worker"):
-        measure(changed, [first_of(changed)], progress=False, executor=AtOnce())
+        on_workers(AtOnce(), measure, changed, [first_of(changed)], progress=False)
     configured = load_model(device="cpu")
     configured.hf_model.config.layer_norm_eps = 0.1
     with pytest.raises(ValueError, match="gives other configuration in the worker"):
-        measure(configured, [first_of(configured)], progress=False, executor=AtOnce())
+        on_workers(AtOnce(), measure, configured, [first_of(configured)], progress=False)
 
 
 def first_of(model: Any) -> Any:
@@ -462,17 +463,17 @@ def test_wrong_inputs_give_the_errors_of_a_single_process() -> None:
     segments = random_segments(4)
     wrong = [*segments, type(segments[0])(("cat",))]
     with pytest.raises(ValueError, match="token 'cat' is not in the model's vocabulary"):
-        run(model, wrong, executor=AtOnce(), batch_size=1)
+        on_workers(AtOnce(), run, model, wrong, batch_size=1)
     for executor in (4, Threads, "processes"):
         with pytest.raises(TypeError, match="executor needs a method submit"):
-            run(model, segments, executor=executor)
+            on_workers(executor, run, model, segments)
     forking = ProcessPoolExecutor(1, multiprocessing.get_context("fork"))
     with forking, pytest.raises(ValueError, match="forked processes cannot run torch"):
-        run(model, segments, executor=forking)
+        on_workers(forking, run, model, segments)
     closed = Threads(1)
     closed.shutdown()
     with pytest.raises(WorkersError, match="takes no more work"):
-        run(model, segments, executor=closed)
+        on_workers(closed, run, model, segments)
 
 
 @pytest.mark.slow
@@ -482,7 +483,7 @@ def test_metrics_used_before_are_sent_as_they_were_made(threads: Threads) -> Non
     segments = [first_of(model)] * 3
     first = measure(model, segments, [metric], **FEW)
     assert len(shards._pickled(metric)) > 1_000_000  # it holds the model's projections now
-    identical(first, measure(model, segments, [metric], executor=threads, **FEW))
+    identical(first, on_workers(threads, measure, model, segments, [metric], **FEW))
 
 
 # --- Dask ---
@@ -506,14 +507,14 @@ def test_a_dask_cluster_gives_the_same_bits_though_workers_are_killed(
         ) as cluster,
         distributed.Client(cluster, timeout=2) as client,
     ):
-        found = run(model, segments, metrics, batch_size=1, executor=client.get_executor())
+        found = on_workers(client.get_executor(), run, model, segments, metrics, batch_size=1)
         assert len([*tmp_path.glob("killed-*")]) == 3
         identical(run(model, segments, metrics, batch_size=1), found)
         # The scheduler goes while the study runs.
         monkeypatch.setattr(resume_file, "_SECONDS_BETWEEN_SAVES", 0)
         threading.Thread(target=close_once_there_is, args=(path, cluster)).start()
         with pytest.raises(WorkersError, match=r"(is lost|no more work).*go on with"):
-            run(model, segments, [Slow()], batch_size=1, resume=path, executor=client)
+            on_workers(client, run, model, segments, [Slow()], batch_size=1, resume=path)
     alone = run(model, segments, [Slow()], batch_size=1)
     identical(alone, run(model, segments, [Slow()], batch_size=1, resume=path))
 

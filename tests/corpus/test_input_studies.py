@@ -17,6 +17,7 @@ from attnwidget.demo import demo_pairs
 from attnwidget.interventions import head_importance, patch_heads, score_pairs
 from attnwidget.metrics import induction_scores
 from capture.test_predict import words
+from fixtures.on_workers import on_workers
 from fixtures.zoo import build
 
 PAIRS = demo_pairs()[:6]
@@ -71,7 +72,7 @@ class TestEveryStudy:
     @pytest.mark.slow
     def test_workers_give_the_same_bits(self, name: str) -> None:
         with ThreadPoolExecutor(2) as pool:
-            np.testing.assert_array_equal(STUDIES[name](), STUDIES[name](executor=pool))
+            np.testing.assert_array_equal(STUDIES[name](), on_workers(pool, STUDIES[name]))
 
     @pytest.mark.slow
     def test_an_interrupted_run_goes_on_to_the_same_bits(
@@ -107,7 +108,7 @@ def test_heads_that_are_off_are_off_for_workers_too() -> None:
     model = load_model(device="cpu")
     with ThreadPoolExecutor(2) as pool, model.disabled([(5, 8)]):
         here = score_pairs(model, PAIRS, **SMALL)
-        there = score_pairs(model, PAIRS, **SMALL, executor=pool)
+        there = on_workers(pool, score_pairs, model, PAIRS, **SMALL)
     np.testing.assert_array_equal(here.good, there.good)
     assert not np.array_equal(here.good, score_pairs(model, PAIRS, **SMALL).good)
 

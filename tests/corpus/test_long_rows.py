@@ -1,18 +1,16 @@
-"""Metrics of long segments without maps: sums over keys give the numbers of whole maps."""
+"""Metrics of long segments: rows of maps, some at a time, give the numbers of whole maps."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 import pytest
-from torch import Tensor
 
 from attnwidget import AttentionModel, Segment, load_model, measure
-from attnwidget.capture.maps import collect_long
+from attnwidget.capture.maps import whole_maps
 from attnwidget.corpus import model_reader
-from attnwidget.corpus.accumulator import Accumulator, LayerBatch
+from attnwidget.corpus.accumulator import Accumulator
 from attnwidget.metrics import Classes, Confidence, Entropy, Position, Sinks
 from fixtures import zoo
 from fixtures.vocabularies import word_tokenizer
@@ -44,27 +42,23 @@ def metrics() -> list[Accumulator[Any]]:
 
 
 @pytest.fixture
-def no_maps(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Segments of the tests are long, and their maps are not computed."""
-
-    def refuse(_: object) -> None:
-        raise AssertionError("a map was computed")
-
-    monkeypatch.setattr(collect_long, "LONG_FROM", 20)
-    monkeypatch.setattr(model_reader, "kept_of", refuse)
+def in_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Segments of the tests are long, and metrics get few rows at a time."""
+    monkeypatch.setattr(whole_maps, "LONG_FROM", 20)
+    monkeypatch.setattr(model_reader, "_CELLS", 32 * LENGTH)
     # Several tiles per head.
     monkeypatch.setattr("attnwidget.kernels.streaming._CELLS_AT_ONCE", 32 * LENGTH)
 
 
 @pytest.mark.parametrize("name", ARCHITECTURES)
-def test_sums_of_rows_give_the_numbers_of_maps(name: str, request: pytest.FixtureRequest) -> None:
+def test_rows_give_the_numbers_of_whole_maps(name: str, request: pytest.FixtureRequest) -> None:
     model = of_zoo(name)
-    if not collect_long.shows_products(model.hf_model):
+    if not whole_maps.shows_products(model.hf_model):
         pytest.skip("this version of transformers shows the weights of this model alone")
     texts = segments(model)
     expected = measure(model, texts, metrics(), progress=False)
     exact = measure(model, texts, Entropy(smoothing=0), progress=False)
-    request.getfixturevalue("no_maps")
+    request.getfixturevalue("in_rows")
     found = measure(model, texts, metrics(), progress=False)
     for title, values in expected.heads().items():
         np.testing.assert_allclose(found.heads()[title], values, atol=1e-5, err_msg=title)
@@ -84,28 +78,6 @@ def test_entropy_without_smoothing_is_that_of_the_weights() -> None:
     np.testing.assert_allclose(exact.entropy, expected, atol=1e-6)
     smoothed = measure(model, texts, [Entropy()], progress=False)["entropy"]
     assert 0 < (smoothed.entropy - exact.entropy).max() < 0.002
-
-
-@pytest.mark.usefixtures("no_maps")
-def test_metrics_that_need_maps_are_told_so() -> None:
-    model = of_zoo("llama")
-    with pytest.raises(AssertionError, match="a map was computed"):
-        measure(model, segments(model), [Position(), Confidence(["[SEP]"])], progress=False)
-
-
-def test_a_metric_that_reads_maps_itself_keeps_getting_them(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    class Doubled(Entropy):
-        def head_numbers(self, layer: LayerBatch) -> Mapping[str, Tensor]:
-            return {name: 2 * values for name, values in super().head_numbers(layer).items()}
-
-    model = of_zoo("llama")
-    texts = segments(model)
-    expected = measure(model, texts, Entropy(), progress=False)["entropy"]
-    monkeypatch.setattr(collect_long, "LONG_FROM", 20)
-    found = measure(model, texts, [Doubled(), Position()], progress=False)["entropy"]
-    np.testing.assert_allclose(found.entropy, 2 * expected.entropy, atol=1e-5)
 
 
 @pytest.mark.parametrize("smoothing", [-0.1, 1.0])

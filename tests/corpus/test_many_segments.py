@@ -19,6 +19,7 @@ from attnwidget.corpus import batches, resume_file, shards, token_classes
 from attnwidget.kernels import entropy as entropies
 from attnwidget.text.segments import Segment
 from attnwidget.words import probe_relations, word_segments
+from fixtures.on_workers import on_workers
 from fixtures.vocabularies import word_tokenizer
 from fixtures.zoo import build
 
@@ -201,8 +202,8 @@ def test_a_model_is_sent_once_to_the_workers_of_dask(monkeypatch: pytest.MonkeyP
     segments = [Segment((f"w{number}", "w2")) for number in range(5)]
     alone = measure(model, segments, ["entropy"], batch_size=1, progress=False)
     executor = OnClient()
-    found = measure(
-        model, segments, ["entropy"], batch_size=1, progress=False, executor=cast(Any, executor)
+    found = on_workers(
+        executor, measure, model, segments, ["entropy"], batch_size=1, progress=False
     )
     assert [
         title for title, values in alone.heads().items() if (values != found.heads()[title]).any()
@@ -212,9 +213,7 @@ def test_a_model_is_sent_once_to_the_workers_of_dask(monkeypatch: pytest.MonkeyP
     assert max(executor.submitted) < len(work) / 10
     # After a failure, the work is sent with the shard: its only holder may be the lost worker.
     executor.fails = 1
-    measure(
-        model, segments, ["entropy"], batch_size=1, progress=False, executor=cast(Any, executor)
-    )
+    on_workers(executor, measure, model, segments, ["entropy"], batch_size=1, progress=False)
     assert sum(size > len(work) for size in executor.submitted) == 1
 
 
@@ -280,10 +279,10 @@ def test_an_interrupt_of_a_worker_ends_the_study_with_what_is_done(tmp_path: Pat
             return super().submit(function, *arguments)
 
     options: dict[str, Any] = {"batch_size": 1, "progress": False, "resume": path}
-    found = measure(model, segments, ["entropy"], executor=cast(Any, Interrupted()), **options)
+    found = on_workers(Interrupted(), measure, model, segments, ["entropy"], **options)
     assert (found.complete, found.n_segments) == (False, shards.BATCHES_A_SHARD)
     assert [one.name for one in tmp_path.iterdir()] == [path.name]
-    again = measure(model, segments, ["entropy"], executor=cast(Any, OnClient()), **options)
+    again = on_workers(OnClient(), measure, model, segments, ["entropy"], **options)
     alone = measure(model, segments, ["entropy"], batch_size=1, progress=False)
     for title, values in alone.heads().items():
         assert values.tobytes() == again.heads()[title].tobytes()

@@ -13,10 +13,11 @@ from PIL import Image
 
 from attnwidget import AttentionModel, load_model, measure, measure_attention
 from attnwidget.capture.hub_model.media_input import is_media
-from attnwidget.capture.maps.kept_layer import KeptLayer
+from attnwidget.capture.maps.layer import Layer
 from attnwidget.corpus.media_segments import media_segments
 from attnwidget.demo import drawn_shapes
 from attnwidget.metrics import MassInPlaces
+from fixtures.on_workers import on_workers
 
 DRAWN = drawn_shapes(5, seed=11)
 METRICS = ["entropy", "confidence", "sinks", "attention_distance", "picture_offsets", "modalities"]
@@ -81,7 +82,7 @@ class InTurn:
 def test_workers_read_the_same(model: AttentionModel) -> None:
     with model.disabled([(0, 0)]):
         expected = numbers(model, DRAWN.pictures, batch_size=2)
-        same(numbers(model, DRAWN.pictures, batch_size=2, executor=InTurn()), expected)
+        same(on_workers(InTurn(), numbers, model, DRAWN.pictures, batch_size=2), expected)
     assert not np.array_equal(numbers(model, DRAWN.pictures)["entropy"], expected["entropy"])
 
 
@@ -90,8 +91,8 @@ def test_long_inputs_have_the_same_numbers(
     model: AttentionModel, monkeypatch: pytest.MonkeyPatch, query: str
 ) -> None:
     """Without whole maps, rows come in blocks, here of seven queries."""
-    in_blocks = KeptLayer.row_blocks
-    monkeypatch.setattr(KeptLayer, "row_blocks", lambda layer: in_blocks(layer, 4 * 65 * 7))
+    in_blocks = Layer.row_blocks
+    monkeypatch.setattr(Layer, "row_blocks", lambda layer: in_blocks(layer, 4 * 65 * 7))
     whole, long = (model.attend(images=DRAWN.pictures[0], long=long) for long in (None, True))
     found = []
     for attention in (whole, long):

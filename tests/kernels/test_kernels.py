@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from attnwidget.kernels import divergence
 from attnwidget.kernels.divergence import js_changes, js_divergences
 from attnwidget.kernels.entropy import entropy
-from attnwidget.kernels.pooling import max_pool, quantise
+from attnwidget.kernels.pooling import cell_edges, max_pool, quantise
 from attnwidget.kernels.weights import attention_weights
 from attnwidget.kernels.word_weights import word_weights
 from references import reference_kernels as reference
@@ -97,7 +97,8 @@ def test_words_equal_the_reference(seed: int, words: list[int]) -> None:
 @given(seed=seeds, rows=st.integers(1, 20), columns=st.integers(1, 20), side=st.integers(1, 8))
 def test_pooling_equals_the_reference(seed: int, rows: int, columns: int, side: int) -> None:
     weights = maps(seed, rows, columns)
-    got = max_pool(torch.from_numpy(weights), side).numpy()
+    cells = cell_edges(rows, side), cell_edges(columns, side)
+    got = max_pool(torch.from_numpy(weights), *cells).numpy()
     np.testing.assert_array_equal(got, reference.max_pool(weights, side))
     assert got.max() == weights.max()
 

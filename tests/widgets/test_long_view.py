@@ -13,7 +13,7 @@ import pytest
 import traitlets
 from numpy.typing import NDArray
 
-import attnwidget.capture.maps.collect_long as capture
+import attnwidget.capture.maps.whole_maps as capture
 from attnwidget import (
     Attention,
     Head,

@@ -75,7 +75,6 @@ def measure_effects(
                 batch_size=evidence.run.batch_size,
                 resume=evidence.run.resume_file(f"effects-{corpus}"),
                 progress=evidence.run.progress,
-                executor=evidence.run.executor,
             )
         except KeyboardInterrupt:
             complete = False

@@ -17,7 +17,6 @@ from attnwidget.capture.tapping.replay import Changes, Replay
 from attnwidget.corpus.equal_lengths import of_one_length
 from attnwidget.corpus.progress_bar import OnProgress
 from attnwidget.corpus.resume_file import digest_of
-from attnwidget.corpus.shards import Executor
 from attnwidget.interventions.examples import batch_of, encode_examples
 from attnwidget.interventions.unit_scores import read_unit_scores, unit_scores
 from attnwidget.kernels.arrays import Float64Array
@@ -90,7 +89,6 @@ def question_losses(
     batch_size: int = 8,
     resume: str | Path | None = None,
     progress: bool | OnProgress = True,
-    executor: Executor | None = None,
 ) -> QuestionLosses:
     """Return the losses of single predictions with each head off in turn.
 
@@ -105,7 +103,6 @@ def question_losses(
         resume: An .npz file that keeps finished work.
         progress: Whether to show a progress bar; or a function that is called with the number of
             inputs read and their number (None if unknown).
-        executor: Executor whose workers read the texts.
 
     Raises:
         TypeError: The model has two stacks, or no language-modelling head.
@@ -138,7 +135,6 @@ def question_losses(
             list(of_one_length(examples, batch_size, model.hf_model)),
             resume=resume,
             progress=progress,
-            executor=executor,
             unit="text",
         )
     places = np.full((n_questions, len(examples)), -1, np.int64)

@@ -13,7 +13,6 @@ from attnwidget.capture.cut_inputs import says_cuts
 from attnwidget.corpus.argument_checks import each_of, refuse_no_model
 from attnwidget.corpus.batches import HOW, TokenTypes
 from attnwidget.corpus.segment_indices import with_index
-from attnwidget.corpus.shards import Executor
 from attnwidget.corpus.study_inputs import study_inputs
 from attnwidget.kernels.plain_torch import in_plain_torch
 from attnwidget.metrics.measure_heads import measure
@@ -35,7 +34,6 @@ def head_examples(
     resume: str | Path | None = None,
     progress: bool = True,
     token_types: TokenTypes = None,
-    executor: Executor | None = None,
 ) -> HeadExamples:
     """Collect example links of every head over a corpus, in one pass.
 
@@ -59,8 +57,6 @@ def head_examples(
         resume: An .npz file from which an interrupted pass continues, as in `measure`.
         progress: Whether to show a progress bar.
         token_types: As in `measure`.
-        executor: Executor whose workers read the segments, as in `measure`. The result is the same
-            to the last bit for any number of workers.
 
     Raises:
         ValueError: `k` is below 1; or as `measure`.
@@ -86,6 +82,5 @@ def head_examples(
         resume=resume,
         progress=progress,
         token_types=token_types,
-        executor=executor,
     )
     return cast("HeadExamples", measured[metric.name])

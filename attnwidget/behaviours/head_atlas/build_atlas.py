@@ -26,7 +26,6 @@ from attnwidget.capture.hub_model.pickled_model import weights_digest
 from attnwidget.capture.tapping.head import Head
 from attnwidget.corpus.progress_bar import OnProgress
 from attnwidget.corpus.resume_file import digest_of
-from attnwidget.corpus.shards import Executor
 from attnwidget.corpus.worker import study_versions
 from attnwidget.kernels.plain_torch import in_plain_torch
 from attnwidget.metrics.measure_heads import measure
@@ -67,7 +66,6 @@ def atlas(
     batch_size: int = 8,
     resume: str | Path | None = None,
     progress: bool | OnProgress = True,
-    executor: Executor | None = None,
 ) -> Atlas:
     """Describe what every head of a model does, with the evidence.
 
@@ -100,7 +98,6 @@ def atlas(
         resume: A folder that keeps finished work; a repeated call continues.
         progress: Whether to show progress bars; or a function that is called with the number of
             inputs read and their number (None if unknown).
-        executor: Executor whose workers read the texts, as in `measure`.
 
     Returns:
         The atlas. Ctrl-C during the examples or effects returns it without the missing parts;
@@ -125,7 +122,7 @@ def atlas(
     if effect_texts is not None:
         effect_texts = whole_number("effect_texts", effect_texts, 1, "text")
     folder = None if resume is None else Path(resume)
-    run = Run(batch_size, folder, progress, executor)
+    run = Run(batch_size, folder, progress)
     evidence = evidence_of(model, segments, treebank, documents, seed, random_models, run)
     chosen = chosen_behaviours(behaviours, evidence.of_pictures)
     collected = [ExampleLinks(k, seed=seed)] if examples and evidence.segments else []
@@ -211,7 +208,6 @@ def _add_examples_of_names(
                 batch_size=run.batch_size,
                 resume=run.resume_file(f"missed-{corpus}"),
                 progress=run.progress,
-                executor=run.executor,
             )
         except KeyboardInterrupt:
             return False

@@ -23,7 +23,6 @@ from attnwidget.corpus.batches import HOW
 from attnwidget.corpus.resume_file import digest_of
 from attnwidget.corpus.segment_indices import with_index
 from attnwidget.corpus.segmenting import rows_as_segments
-from attnwidget.corpus.shards import Executor
 from attnwidget.kernels.plain_torch import in_plain_torch
 from attnwidget.metrics.measure_heads import measure
 from attnwidget.text.loaded import left_out_of
@@ -54,7 +53,6 @@ def find_links(
     batch_size: int = 8,
     resume: str | Path | None = None,
     progress: bool = True,
-    executor: Executor | None = None,
 ) -> FoundLinks:
     """Measure the mean weight of every head at the places of a corpus that fit a query.
 
@@ -82,7 +80,6 @@ def find_links(
         batch_size: Number of texts in one pass of the model.
         resume: An .npz file from which an interrupted pass continues, as in `measure`.
         progress: Whether to show a progress bar.
-        executor: Executor whose workers read the texts, as in `measure`.
 
     Raises:
         ValueError: Conditions that do not name both words, or need a treebank; `k` below 1; or as
@@ -129,7 +126,6 @@ def find_links(
         batch_size=batch_size,
         resume=resume,
         progress=progress,
-        executor=executor,
     )
     return cast("FoundLinks", measured[metric.name])
 

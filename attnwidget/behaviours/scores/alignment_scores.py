@@ -17,7 +17,6 @@ from attnwidget.capture.model import AttentionModel
 from attnwidget.corpus.argument_checks import refuse_no_model
 from attnwidget.corpus.each_input import numbers_of_each
 from attnwidget.corpus.results import HeadMetrics, HeadResult
-from attnwidget.corpus.shards import Executor
 from attnwidget.kernels.arrays import Float64Array
 from attnwidget.kernels.plain_torch import in_plain_torch
 from attnwidget.kernels.significance import holm
@@ -107,7 +106,6 @@ def alignment_scores(
     *,
     resume: str | Path | None = None,
     progress: bool = True,
-    executor: Executor | None = None,
 ) -> AlignmentScores:
     """Score every cross-attention head of an encoder-decoder for alignment with the source.
 
@@ -125,7 +123,6 @@ def alignment_scores(
         pairs: Source and target texts, 3 pairs or more; each target is read as the decoder's text.
         resume: An .npz file that keeps finished work; a repeated call continues.
         progress: Whether to show a progress bar.
-        executor: Executor whose workers read the pairs, as in `measure`.
 
     Raises:
         TypeError: Not a model, or pairs that are not two texts each.
@@ -163,7 +160,6 @@ def alignment_scores(
         unit="pair",
         resume=resume,
         progress=progress,
-        executor=executor,
     )
     score, control = numbers.mean(-1)
     test = t_test(numbers)

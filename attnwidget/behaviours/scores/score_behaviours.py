@@ -39,7 +39,6 @@ from attnwidget.corpus.media_segments import MediaSegment
 from attnwidget.corpus.progress_bar import OnProgress
 from attnwidget.corpus.segment_indices import with_index
 from attnwidget.corpus.segmenting import read_segments
-from attnwidget.corpus.shards import Executor
 from attnwidget.corpus.study_inputs import study_inputs
 from attnwidget.kernels.arrays import Float64Array
 from attnwidget.kernels.plain_torch import in_plain_torch
@@ -76,7 +75,6 @@ def score_behaviours(
     batch_size: int = 8,
     resume: str | Path | None = None,
     progress: bool | OnProgress = True,
-    executor: Executor | None = None,
 ) -> BehaviourTable:
     """Score every head for every behaviour, each with a control in the same row.
 
@@ -111,7 +109,6 @@ def score_behaviours(
         resume: A folder that keeps finished work of each study; a repeated call continues.
         progress: Whether to show progress bars; or a function that is called with the number of
             inputs read and their number (None if unknown).
-        executor: Executor whose workers read the texts, as in `measure`.
 
     Raises:
         ValueError: An unknown behaviour, or no behaviour applies; or as `measure`.
@@ -137,7 +134,7 @@ def score_behaviours(
         documents,
         seed,
         random_models,
-        Run(batch_size, None if resume is None else Path(resume), progress, executor),
+        Run(batch_size, None if resume is None else Path(resume), progress),
     )
     chosen = chosen_behaviours(behaviours, evidence.of_pictures)
     scores, left_out = scored(evidence, chosen)
@@ -352,7 +349,6 @@ def _measured(
         batch_size=run.batch_size,
         resume=run.resume_file(study),
         progress=run.progress,
-        executor=run.executor,
     )
     if not measured.complete:
         raise KeyboardInterrupt

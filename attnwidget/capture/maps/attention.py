@@ -15,12 +15,12 @@ from attnwidget.capture.hub_model.token_axes import plain_axis
 from attnwidget.capture.maps.combine_heads import (
     HIDES_HEADS,
     NO_SHARES,
+    Combination,
     Each,
     HeadsToCombine,
     LayerChoice,
     combine_heads,
 )
-from attnwidget.capture.maps.combined_heads import Combination
 from attnwidget.capture.maps.comparable_maps import (
     has_same_axes,
     on_common_axes,
@@ -30,10 +30,10 @@ from attnwidget.capture.maps.from_weights import axes_of_stack, layers_of_weight
 from attnwidget.capture.maps.head_maps import HeadMaps, check_room
 from attnwidget.capture.maps.head_scores import HeadScores, head_scores
 from attnwidget.capture.maps.input_reading import Reading
-from attnwidget.capture.maps.kept_layer import KeptLayer
+from attnwidget.capture.maps.layer import Layer
 from attnwidget.capture.maps.layer_steps import layer_done
 from attnwidget.capture.maps.python_call import YOURS, Call, call
-from attnwidget.capture.maps.stack_axes import CombinedNames, Stack, check_place
+from attnwidget.capture.maps.stack_axes import Stack, check_place
 from attnwidget.capture.maps.stack_maps import StackMaps
 from attnwidget.capture.maps.weights_frame import weights_frame
 from attnwidget.capture.maps.word_attention import WordAttention
@@ -131,7 +131,7 @@ class Attention:
 
     def __init__(
         self,
-        layers: Mapping[str, Sequence[KeptLayer]],
+        layers: Mapping[str, Sequence[Layer]],
         axes: Mapping[str, tuple[Tokens, Tokens]],
         *,
         model_name: str,
@@ -143,12 +143,12 @@ class Attention:
         edits: str = "",
         reading: Reading[Attention] | None = None,
         numbers: Mapping[str, LayerNumbers] | None = None,
-        names: Mapping[str, CombinedNames] | None = None,
+        combined: Mapping[str, Stack] | None = None,
         combination: Combination | None = None,
         media: Media | None = None,
     ) -> None:
         stacks: dict[str, Stack] = {}
-        by_number: dict[str, dict[int, KeptLayer]] = {}
+        by_number: dict[str, dict[int, Layer]] = {}
         for name, kept in layers.items():
             layer_numbers = LayerNumbers.without((), len(kept))
             if numbers is not None:
@@ -161,8 +161,8 @@ class Attention:
                 kept[0].n_key_heads,
                 *axes[name],
                 layer_numbers.without_attention,
-                None if names is None else names[name],
             )
+        stacks |= combined or {}
         self.media = Media() if media is None else media
         for stack in stacks.values():
             self.media.check(stack.query.places)
@@ -245,7 +245,7 @@ class Attention:
         """
         if self.head_maps.combination is not None:
             return ", ".join(filter(None, self._remarks))
-        kept = [layer.keeps_weights for layer in self.head_maps.kept_layers()]
+        kept = [layer.weights.keeps_maps for layer in self.head_maps.all_layers()]
         how_far = f"weights kept for {sum(kept)} of {len(kept)} layers" if any(kept) else ""
         how_far = "weights only" if all(kept) else how_far
         if self.is_long:
@@ -416,18 +416,16 @@ class Attention:
             >>> parts.query.shape, parts.key.shape
             (torch.Size([1, 20]), torch.Size([6, 20]))
         """
-        with self.head_maps.lock.in_turn(), self.head_maps.without_gradients():
-            parts = self.head_maps.layers[head.stack][head.layer].score_parts(
-                head.head, queries, keys
-            )
-        if parts is None:
+        products = self.head_maps.layers[head.stack][head.layer].products
+        if products is None:
             self.head_maps.refuse_combined("scores before the softmax")
             raise ValueError(
                 f"{self.model_name} shows the weights of L{head.layer}, but not the queries and "
                 "keys of which they are made (given weights, an edited layer, or attention of a "
                 "kind of its own): its scores have no parts"
             )
-        return parts
+        with self.head_maps.lock.in_turn(), self.head_maps.without_gradients():
+            return products.score_parts(head.head, queries, keys)
 
     def value_norms(self, layer: int, *, stack: str | None = None) -> Float32Array:
         """||f(x)|| of every head and key of a layer, [H, K]: `norms` without the weight.
@@ -445,7 +443,7 @@ class Attention:
         self.head_maps.refuse_combined("||f(x)||")
         kept = self.head_maps.layer(layer, stack)
         with self.head_maps.lock.in_turn(), self.head_maps.without_gradients():
-            return as_numpy(kept.value_norms())
+            return as_numpy(kept.norm_maps.key_norms())
 
     def summed_norms(self, layer: int, *, stack: str | None = None) -> Float32Array:
         """||sum over the heads of a f(x)|| of a layer, [Q, K]: heads can add up, or cancel.
@@ -461,11 +459,16 @@ class Attention:
             (6, 6)
         """
         self.head_maps.check_quantity("norms")
-        self.head_maps.refuse_long("summed over heads")
         self.head_maps.refuse_combined("a sum over the heads of a layer")
         kept = self.head_maps.layer(layer, stack)
+        if kept.norm_maps.pairs is None:
+            raise ValueError(
+                "sums over heads need the products of all pairs of heads, which are not kept of "
+                "long inputs: attend(text, long=False), or Attention.from_queries_keys(..., "
+                "long=False), keeps them, where there is the memory"
+            )
         with self.head_maps.lock.in_turn(), self.head_maps.without_gradients():
-            return as_numpy(kept.summed_norms())
+            return as_numpy(kept.norm_maps.summed(kept.n_query))
 
     @in_plain_torch
     def without(
@@ -674,7 +677,7 @@ class Attention:
 
         The result has the tokens, words and places of this attention. Its maps are means of the
         maps of the heads: of weights, norms and gradients. Rows of mean weights sum to 1 if the
-        rows of all heads do. Maps are computed on request, without a copy of the maps of the heads.
+        rows of all heads do. All maps are computed at once.
         A query sees a key if at least one head sees the key; heads that do not have weight 0.
 
         A mean hides its heads: two heads with different targets look like a single head with both
@@ -693,8 +696,8 @@ class Attention:
 
         Raises:
             ValueError: The head, layer or stack does not exist, a choice is empty or has an entry
-                twice, heads as (layer, head) come with `layers` or `each`, or this attention is
-                already a mean or a maximum.
+                twice, heads as (layer, head) come with `layers` or `each`, the maps do not fit the
+                memory, or this attention is already a mean or a maximum.
             TypeError: The number of a head or a layer is no whole number.
 
         Example:
@@ -758,6 +761,9 @@ class Attention:
                 f"this attention is itself a {before} of heads: take the {combination} of the "
                 "attention of which it was made"
             )
+        for name in self.stacks if stack is None else [self.head_maps.stack(stack).name]:
+            n_heads = 1 if each is None else self.n_layers if each == "layer" else self.n_heads
+            self.head_maps.refuse_whole(name, n_heads, copies=len(self.quantities))
         combined = combine_heads(
             combination,
             self.stacks,
@@ -768,24 +774,19 @@ class Attention:
             stack=stack,
             model_name=self.model_name,
         )
-        no_norms = self.head_maps.missing["norms"]
-        if self.is_long and not no_norms:
-            no_norms = (
-                f"a {combination} of heads of a long input has weights and gradients; "
-                "attend(text, long=False) has whole maps, where there is the memory"
-            )
+        stacks = {name: stack for name, (stack, _) in combined.items()}
         made = Attention(
-            {name: stack.layers for name, stack in combined.items()},
-            {name: (self.stacks[name].query, self.stacks[name].key) for name in combined},
+            {name: layers for name, (_, layers) in combined.items()},
+            {name: (stack.query, stack.key) for name, stack in stacks.items()},
             model_name=self.model_name,
             n_prompt=self.n_prompt,
             lock=self.head_maps.lock,
-            no_norms=no_norms,
+            no_norms=self.head_maps.missing["norms"],
             remarks=(self.note, HIDES_HEADS if combination == "mean" else NO_SHARES),
             loss=self.loss,
             edits=self.edits,
-            numbers={name: stack.numbers for name, stack in combined.items()},
-            names={name: stack.names for name, stack in combined.items()},
+            numbers={name: stack.layers for name, stack in stacks.items()},
+            combined=stacks,
             combination=combination,
             media=self.media,
         )
@@ -889,7 +890,6 @@ class Attention:
 
         axes = self.head_maps.stack(stack)
         for attention in (self, other):
-            attention.head_maps.refuse_long("compared")
             attention.head_maps.refuse_no_shares("compared by their divergence")
         refuse_incomparable(self.stacks, other.stacks)
         its = other.stacks[axes.name]
@@ -902,10 +902,11 @@ class Attention:
         )
         for place, layer in places:
             own, compared = (
-                attention.head_maps.layers[axes.name][layer] for attention in (self, other)
+                attention.head_maps.layers[axes.name][layer].products for attention in (self, other)
             )
             # The layers below an edit have the queries and keys of the intact model.
-            if not (is_same_input and own.has_weights_of(compared)):
+            is_same = own and compared and own.gives_weights_of(compared)
+            if not (is_same_input and is_same):
                 weights, others = (
                     torch.from_numpy(attention.head_maps.of_layer(axes.name, layer))
                     for attention in (self, other)

@@ -11,14 +11,13 @@ import numpy as np
 from torch import Tensor, nn
 
 from attnwidget.capture.maps.block_probe import BlockProbe, BlockTokens, LayerCall, NotInBlocks
-from attnwidget.capture.maps.kept_layer import KeptLayer
-from attnwidget.capture.maps.layer_blocks import LayerBlocks
+from attnwidget.capture.maps.layer import Layer
+from attnwidget.capture.maps.layer_blocks import LayerBlocks, layer_of_blocks
 from attnwidget.capture.maps.patch_probe import PIXELS
 from attnwidget.capture.maps.readable_stacks import attends_apart
 from attnwidget.capture.maps.skipped_layers import layer_of
 from attnwidget.capture.tapping.attention_sites import Site
 from attnwidget.capture.tapping.hooked import hooked
-from attnwidget.capture.tapping.lazy_rows import LazyRows
 from attnwidget.capture.tapping.stack_names import is_cross
 
 
@@ -34,7 +33,7 @@ class _RecordedLayer:
 
     site: Site
     call: LayerCall
-    parts: list[KeptLayer]
+    parts: list[Layer]
 
 
 @dataclass(eq=False)
@@ -86,7 +85,7 @@ class BlockLayers:
             layer.site.module is module for each in self._recorded.values() for layer in each
         )
 
-    def add(self, module: nn.Module, stack: str, parts: Sequence[KeptLayer]) -> None:
+    def add(self, module: nn.Module, stack: str, parts: Sequence[Layer]) -> None:
         """Record a layer, of which only the first entry of the batch stands in the input's layers.
 
         Args:
@@ -104,7 +103,7 @@ class BlockLayers:
             site = next(site for site in self.sites if site.module is module)
             self._recorded.setdefault(stack, []).append(_RecordedLayer(site, call, list(parts)))
 
-    def add_again(self, module: nn.Module, stack: str, parts: Sequence[KeptLayer]) -> None:
+    def add_again(self, module: nn.Module, stack: str, parts: Sequence[Layer]) -> None:
         """Add the next blocks of the layer that was recorded last.
 
         Qwen2-VL attends to every picture, or to every window of a picture, in a separate call. If
@@ -124,7 +123,7 @@ class BlockLayers:
             layer.parts.extend(parts)
             self._in_blocks[stack] = max(self._in_blocks.get(stack, 0), len(layer.parts))
 
-    def finish(self, layers: dict[str, list[KeptLayer]]) -> dict[str, str]:
+    def finish(self, layers: dict[str, list[Layer]]) -> dict[str, str]:
         """Put layers over all tokens in the place of layers in blocks.
 
         Args:
@@ -150,9 +149,7 @@ class BlockLayers:
         self._calls.clear()
         return reasons
 
-    def _over_all_tokens(
-        self, recorded: Sequence[_RecordedLayer], n_layers: int
-    ) -> list[KeptLayer]:
+    def _over_all_tokens(self, recorded: Sequence[_RecordedLayer], n_layers: int) -> list[Layer]:
         if len(recorded) < n_layers:
             raise NotInBlocks("the input of their layers is not known")
         found: list[BlockTokens | None] = []
@@ -168,27 +165,12 @@ class BlockLayers:
             raise NotInBlocks("they differ in their numbers of tokens")
         count = counts.pop()
         n_padding = max(tokens.n_padding for tokens in found if tokens is not None)
-        made: list[KeptLayer] = []
+        made: list[Layer] = []
         for layer, tokens in zip(recorded, found, strict=True):
             of_blocks = [np.arange(count)] if tokens is None else tokens.tokens
             if tokens is None and n_padding == 0:
                 made.append(layer.parts[0])
                 continue
-            blocks = LayerBlocks(layer.parts, of_blocks, count + n_padding, n_padding)
-            made.append(_layer_of_blocks(blocks, made))
+            blocks = LayerBlocks(of_blocks, count + n_padding, n_padding)
+            made.append(layer_of_blocks(layer.parts, blocks, made))
         return made
-
-
-def _layer_of_blocks(blocks: LayerBlocks, before: Sequence[KeptLayer]) -> KeptLayer:
-    """Return a layer in blocks; its mask is shared with an equal mask of a layer before."""
-    first = blocks.parts[0]
-    mask: Tensor | LazyRows
-    if blocks.is_long:
-        mask = LazyRows(blocks.n_masks, blocks.visible)
-    else:
-        mask = blocks.visible()
-        for other in before:
-            if isinstance(other.mask, Tensor) and mask.equal(other.mask):
-                mask = other.mask
-    size = blocks.n_tokens
-    return KeptLayer(first.n_heads, first.n_key_heads, size, size, mask=mask, blocks=blocks)

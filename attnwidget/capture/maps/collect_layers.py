@@ -1,4 +1,4 @@
-"""Kept layers of every input of a batch, from one forward pass, without padding."""
+"""The layers of every input of a batch, from one forward pass, without padding."""
 
 from __future__ import annotations
 
@@ -12,13 +12,25 @@ import torch
 from torch import Tensor, nn
 
 from attnwidget.capture.hub_model.losses import Loss, LossTask
-from attnwidget.capture.hub_model.model_tensors import TEXTS, count_inputs, is_of_text
+from attnwidget.capture.hub_model.model_tensors import (
+    TEXTS,
+    count_inputs,
+    input_names,
+    is_of_text,
+)
 from attnwidget.capture.hub_model.plain_forward import uncompiled
 from attnwidget.capture.maps.block_layers import BlockLayers
 from attnwidget.capture.maps.block_probe import BlockProbe
 from attnwidget.capture.maps.input_length import refuse_longer, text_length
-from attnwidget.capture.maps.keep_layer import SharedTensors, all_agree, cut_map, keep_layer
-from attnwidget.capture.maps.kept_layer import KeptLayer
+from attnwidget.capture.maps.keep_layer import (
+    SharedTensors,
+    all_agree,
+    cut_map,
+    keep_layer,
+    streamed_layer,
+)
+from attnwidget.capture.maps.layer import Layer
+from attnwidget.capture.maps.layer_blocks import with_gradients
 from attnwidget.capture.maps.layer_steps import layer_done
 from attnwidget.capture.maps.lower_layers import UpperPass
 from attnwidget.capture.maps.readable_stacks import (
@@ -41,16 +53,18 @@ _NOT_SHOWN = "the {} is not shown: its attention is local or sparse, without who
 class Collected:
     """The layers of every input of a batch, recorded in a forward pass.
 
-    They need the memory of queries and keys of all layers, or of the weights if the weights do not
-    follow from queries and keys.
+    Layers need the memory of queries and keys, or of the weights if the weights do not follow from
+    queries and keys. If the pass reads rows, no map is ever whole, and each layer also needs two
+    numbers per query and head, a norm per key and head, and thumbnails.
 
     Args:
         hf_model: The model.
         inputs: The batch.
         options: Further arguments of the model.
         projections: The output projections of the model.
-        whole_to: Largest number of tokens of which whole maps are made; None = any number.
         block_probe: Finder of the tokens of layers in blocks.
+        by_rows: Whether each layer is computed some rows at a time, as for long inputs.
+        whole_to: Largest number of tokens of which whole maps are made; None = any number.
         upper: The pass by layers that are known; None = every layer runs.
 
     Attributes:
@@ -72,10 +86,13 @@ class Collected:
         inputs: Mapping[str, Tensor],
         options: Mapping[str, Any],
         projections: Projections,
-        whole_to: int | None,
         block_probe: BlockProbe,
-        upper: UpperPass | None,
+        *,
+        by_rows: bool = False,
+        whole_to: int | None = None,
+        upper: UpperPass | None = None,
     ) -> None:
+        self._by_rows = by_rows
         self._upper = upper
         self._batch = count_inputs(inputs)
         self._whole_to = whole_to
@@ -108,6 +125,9 @@ class Collected:
             queries = positions if of_text and site.queries else unpadded
             keys = unpadded if is_cross(site.stack) else queries
             self._positions.setdefault(site.stack, (queries, keys))
+        if by_rows and "logits_to_keep" in input_names(hf_model):
+            # The predictions for every token would need more memory than all layers.
+            options = {"logits_to_keep": 1, **options}
         ran = self._read(hf_model, inputs, options, projections, sites)
         if not all_agree(self._shared):
             # The maps of some layers are gone that do not follow from queries and keys.
@@ -129,7 +149,7 @@ class Collected:
         if self.no_norms:
             for stacks in self.items:
                 for layers in stacks.values():
-                    layers[:] = [replace(kept, moved=None) for kept in layers]
+                    layers[:] = [replace(kept, norms=None) for kept in layers]
         if upper is not None:
             below = upper.keep()
             self.items[0]["self"][: len(below)] = below
@@ -149,7 +169,7 @@ class Collected:
         On a GPU, `all_agree` says afterwards whether the weights of all layers follow from queries
         and keys, unless every layer is asked `at_once`.
         """
-        self.items: list[dict[str, list[KeptLayer]]] = [{} for _ in range(self._batch)]
+        self.items: list[dict[str, list[Layer]]] = [{} for _ in range(self._batch)]
         self._shared = [SharedTensors(agreed=None if at_once else []) for _ in range(self._batch)]
         self._shown: set[nn.Module] = set()
         self._unreadable: dict[str, str] = {}
@@ -181,6 +201,7 @@ class Collected:
             tap(
                 hf_model,
                 self._keep,
+                on_long=self._keep if self._by_rows else None,
                 on_again=self._keep_again if self._batch == 1 else None,
                 sites=sites,
             ),
@@ -197,11 +218,11 @@ class Collected:
         self._unreadable |= self._blocks.finish(self.items[0])
         return ran
 
-    def _keep(self, seen: LayerAttention) -> None:
+    def _keep(self, seen: LayerAttention | LongAttention) -> None:
         self._shown.add(seen.module)
         twice = seen.module is self._latest and is_cross(seen.stack)
         self._latest = seen.module
-        n_parts = seen.weights.shape[0]
+        n_parts = seen.n_inputs
         if n_parts != self._batch and not self._blocks.has_call(seen.module):
             self._unreadable[seen.stack] = attends_apart(n_parts, self._batch, self._blocks.inputs)
         elif twice:
@@ -211,37 +232,52 @@ class Collected:
                 stacks.pop(seen.stack, None)
             return
         self._projections.see(seen)
-        moved = self._projections.value_products(seen)
-        queries, keys = self._positions[seen.stack]
-        if is_tower(seen.stack) and seen.weights.shape[-2] != self._n_text:
-            queries = keys = [None] * self._batch  # it reads something made of the text
-        if n_parts != self._batch:
-            queries = keys = [None] * n_parts
-        layers = [
-            keep_layer(
-                seen,
-                item,
-                self._matching(queries[item], seen.weights.shape[-2]),
-                self._matching(keys[item], seen.weights.shape[-1]),
-                self._shared[min(item, self._batch - 1)],
-                moved,
-            )
-            for item in range(n_parts)
-        ]
+        layers = self._layers(seen, *self._positions_of(seen))
         self._blocks.add(seen.module, seen.stack, layers)
         for stacks, layer in zip(self.items, layers, strict=False):
             stacks.setdefault(seen.stack, []).append(layer)
         layer_done()
 
     def _keep_again(self, seen: LayerAttention | LongAttention) -> None:
-        if isinstance(seen, LayerAttention) and self._blocks.records(seen.module):
-            moved = self._projections.value_products(seen)
-            shared = self._shared[0]
-            parts = [
-                keep_layer(seen, part, None, None, shared, moved)
-                for part in range(seen.weights.shape[0])
-            ]
-            self._blocks.add_again(seen.module, seen.stack, parts)
+        if self._blocks.records(seen.module):
+            nothing: list[Tensor | None] = [None] * seen.n_inputs
+            self._blocks.add_again(seen.module, seen.stack, self._layers(seen, nothing, nothing))
+
+    def _layers(
+        self,
+        seen: LayerAttention | LongAttention,
+        queries: Sequence[Tensor | None],
+        keys: Sequence[Tensor | None],
+    ) -> list[Layer]:
+        """Return the layer of each input, with the given queries and keys; None = all of them."""
+        if isinstance(seen, LongAttention):
+            lengths = self._projections.value_norms(seen)
+            if lengths is None:
+                return list(map(streamed_layer, seen.items))
+            return list(map(streamed_layer, seen.items, lengths))
+        pairs = self._projections.value_products(seen)
+        n_query, n_key = seen.weights.shape[-2:]
+        return [
+            keep_layer(
+                seen,
+                item,
+                self._matching(queries[item], n_query),
+                self._matching(keys[item], n_key),
+                self._shared[min(item, self._batch - 1)],
+                pairs,
+            )
+            for item in range(seen.n_inputs)
+        ]
+
+    def _positions_of(
+        self, seen: LayerAttention | LongAttention
+    ) -> tuple[Sequence[Tensor | None], Sequence[Tensor | None]]:
+        """Return the queries and keys of each input that are no padding; None = all of them."""
+        # A tower may read something made of the text.
+        reads_other = is_tower(seen.stack) and seen.n_query != self._n_text
+        if reads_other or seen.n_inputs != self._batch:
+            return [None] * seen.n_inputs, [None] * seen.n_inputs
+        return self._positions[seen.stack]
 
     def add_gradients(
         self, task: LossTask, gradients: Sequence[LayerGradient], values: Tensor
@@ -255,7 +291,7 @@ class Collected:
                 numbers = self.numbers.get(entry.stack)
                 place = entry.layer if numbers is None else numbers.place(entry.layer)
                 kept = stacks[entry.stack][place]
-                if kept.blocks is not None and len(kept.blocks.parts) != len(entry.values):
+                if kept.blocks is not None and len(kept.blocks.tokens) != len(entry.values):
                     raise ValueError(
                         f"the {entry.stack!r} layers of {self._model} attend to each picture or "
                         "window in a call of its own, and gradients are known of single calls "
@@ -268,7 +304,7 @@ class Collected:
                         self._matching(queries[item], entry.values.shape[-2]),
                         self._matching(keys[item], entry.values.shape[-1]),
                     )
-                stacks[entry.stack][place] = kept.with_gradients(magnitudes)
+                stacks[entry.stack][place] = with_gradients(kept, magnitudes)
         losses = []
         for item, value in enumerate(values.tolist()):
             masked = None if task.selected is None else task.selected[item]

@@ -10,8 +10,9 @@ import torch
 from torch import Tensor
 
 from attnwidget.capture.maps.array_tensor import tensor_of
-from attnwidget.capture.maps.collect_long import LONG_FROM
-from attnwidget.capture.maps.kept_layer import KeptLayer
+from attnwidget.capture.maps.input_length import LONG_FROM
+from attnwidget.capture.maps.layer import Layer
+from attnwidget.capture.maps.norm_maps import NormMaps
 from attnwidget.capture.maps.products import Products
 from attnwidget.capture.tapping.lazy_rows import Index, LazyRows
 from attnwidget.kernels.norms import (
@@ -48,7 +49,7 @@ def layers_of_states(
     softcap: float | None = None,
     sinks: object = None,
     long: bool | None = None,
-) -> list[KeptLayer]:
+) -> list[Layer]:
     """Return a kept layer for each layer of queries and keys; no array is shared with the caller.
 
     Args:
@@ -97,11 +98,12 @@ def layers_of_states(
             key=recorded.keys[index],
             scaling=scales[index],
             softcap=softcap,
+            mask=masks[index],
             bias=biases[index],
             sinks=None if sink_scores is None else sink_scores[index],
         )
         _refuse_large_scores(products, f"layer {index}")
-        layer = _streamed(products, masks[index]) if is_long else _kept(products, masks[index])
+        layer = _layer(_streamed(products) if is_long else products)
         layers.append(recorded.with_norms(layer, index))
     return layers
 
@@ -199,25 +201,36 @@ class _RecordedArrays:
                 f"{value.shape[-1]}: {advice}"
             )
 
-    def with_norms(self, layer: KeptLayer, index: int) -> KeptLayer:
+    def with_norms(self, layer: Layer, index: int) -> Layer:
         """Return a layer with what its norms need, if values and output are known."""
         if self.values is None or self.output is None:
             return layer
         value = self.values[index]
         shares = head_projections(self.output[index], layer.n_heads)
         if layer.is_streamed:
-            return replace(layer, key_norms=value_norms(value, projection_factors(shares)))
-        return replace(layer, moved=value_products(value, shares))
+            lengths = value_norms(value, projection_factors(shares))
+            return replace(layer, norms=NormMaps(layer.weights, lengths=lengths))
+        pairs = value_products(value, shares)
+        return replace(layer, norms=NormMaps(layer.weights, pairs=pairs))
 
 
-def _kept(products: Products, mask: Tensor | LazyRows | None) -> KeptLayer:
+def _layer(products: Products) -> Layer:
     n_heads, n_query, _ = products.query.shape
     n_key_heads, n_key, _ = products.key.shape
-    return KeptLayer(n_heads, n_key_heads, n_query, n_key, products=products, mask=mask)
+    return Layer(
+        n_heads,
+        n_key_heads,
+        n_query,
+        n_key,
+        weights=products,
+        mask=products.mask,
+        maxima=products.streamed,
+    )
 
 
-def _streamed(products: Products, mask: Tensor | LazyRows | None) -> KeptLayer:
-    """Return a layer after one pass over the rows of its maps, without a whole map."""
+def _streamed(products: Products) -> Products:
+    """Return queries and keys after one pass over the rows of their maps, without a whole map."""
+    mask = products.mask
     bias = products.bias
     n_key_heads, n_key, _ = products.key.shape
     _, streamed = stream_attention(
@@ -230,7 +243,7 @@ def _streamed(products: Products, mask: Tensor | LazyRows | None) -> KeptLayer:
         visible=None if mask is None else lambda rows, keys: mask[:, rows, keys],
         bias=None if bias is None else lambda rows, keys: bias[:, rows, keys],
     )
-    return _kept(replace(products, streamed=streamed), mask)
+    return replace(products, streamed=streamed)
 
 
 def _layers(states: object, name: str, device: torch.device | None = None) -> list[Tensor]:

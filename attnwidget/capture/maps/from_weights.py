@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from attnwidget.capture.maps.kept_layer import KeptLayer
+from attnwidget.capture.maps.given_maps import GivenMaps
+from attnwidget.capture.maps.layer import Layer
 from attnwidget.capture.maps.real_numbers import real_numbers
 from attnwidget.kernels.array_library import Array, beside, converted, copied, library_of
 from attnwidget.text.tokens import Tokens
@@ -180,7 +181,7 @@ def _check_values(layer: Array, where: str, allow_unnormalised: bool) -> None:
         )
 
 
-def layers_of_weights(maps: Sequence[Array], stack: str) -> list[KeptLayer]:
+def layers_of_weights(maps: Sequence[Array], stack: str) -> list[Layer]:
     """Return a kept layer for each map [H, Q, K]; causal if no query sees a later key.
 
     Maps are copied, so that the caller may write the next maps into the same memory.
@@ -193,12 +194,13 @@ def layers_of_weights(maps: Sequence[Array], stack: str) -> list[KeptLayer]:
         if not any(bool(layer[:, ~lower].any()) for layer in maps):
             mask = lower[None]
     return [
-        KeptLayer(n_heads, n_heads, n_query, n_key, kept=copied(layer), mask=mask) for layer in maps
+        Layer(n_heads, n_heads, n_query, n_key, weights=GivenMaps(copied(layer)), mask=mask)
+        for layer in maps
     ]
 
 
 def axes_of_stack(
-    stack: str, query: Tokens, key: Tokens | None, layer: KeptLayer
+    stack: str, query: Tokens, key: Tokens | None, layer: Layer
 ) -> tuple[Tokens, Tokens]:
     """Return the axes of a stack from the attending tokens, and the attended tokens if they differ.
 

@@ -58,7 +58,7 @@ class GraphMaps(torch.autograd.graph.saved_tensors_hooks):
         dtype = weights.dtype
 
         def again() -> Tensor:
-            maps = [as_torch(kept.weights(slice(0, kept.n_heads))) for kept in items]
+            maps = [as_torch(kept.rows(slice(0, kept.n_heads))) for kept in items]
             # A stack would copy the maps of a single input.
             return (maps[0][None] if len(maps) == 1 else torch.stack(maps)).to(dtype)
 

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attnwidget.capture.hub_model.free_memory import refuse_no_room
-from attnwidget.capture.maps.combined_heads import Combination
-from attnwidget.capture.maps.kept_layer import KeptLayer
+from attnwidget.capture.maps.combine_heads import Combination
+from attnwidget.capture.maps.layer import Layer
 from attnwidget.capture.maps.map_cache import MapCache
 from attnwidget.capture.maps.stack_axes import Stack, chosen_stack
 from attnwidget.capture.maps.weights_of_token import one_token
@@ -24,8 +24,6 @@ QUANTITIES = ("weights", "norms", "gradients")
 
 # Bytes that are computed without a look at the free memory.
 _UNCHECKED_BYTES = 2**24
-# Bytes of whole maps of a long input that one request may compute.
-_LARGEST_MAPS = 2**30
 
 
 class HeadMaps(MapCache):
@@ -42,7 +40,7 @@ class HeadMaps(MapCache):
 
     def __init__(
         self,
-        layers: Mapping[str, Mapping[int, KeptLayer]],
+        layers: Mapping[str, Mapping[int, Layer]],
         stacks: Mapping[str, Stack],
         lock: ModelLock,
         *,
@@ -64,9 +62,9 @@ class HeadMaps(MapCache):
     @property
     def is_long(self) -> bool:
         """Whether no map of the input was ever whole."""
-        return any(layer.is_streamed for layer in self.kept_layers())
+        return any(layer.is_streamed for layer in self.all_layers())
 
-    def kept_layers(self) -> Iterator[KeptLayer]:
+    def all_layers(self) -> Iterator[Layer]:
         """All layers with attention, in every stack."""
         for layers in self.layers.values():
             yield from layers.values()
@@ -93,7 +91,7 @@ class HeadMaps(MapCache):
         """The head of this layer and number; `stack` may be None in a model with a single stack."""
         return self.head((layer, head, self.stack(stack).name))
 
-    def layer(self, layer: int, stack: str | None) -> KeptLayer:
+    def layer(self, layer: int, stack: str | None) -> Layer:
         """The kept layer of this number; `stack` may be None in a model with a single stack."""
         number, _, name = self.head_in(stack, layer, 0)
         return self.layers[name][number]
@@ -166,29 +164,21 @@ class HeadMaps(MapCache):
             raise ValueError(f"this attention has no {quantity}: {reason}")
 
     def refuse_whole(self, stack: str, heads: int, copies: int = 1) -> None:
-        """Raise ValueError for whole maps that do not fit; long inputs have a fixed limit."""
-        axes = self.stacks[stack]
-        size = 4 * heads * len(axes.query) * len(axes.key)
-        if self.is_long and size > _LARGEST_MAPS:
-            raise ValueError(
-                f"{counted(heads, 'whole map')} of {len(axes.query):,} queries and "
-                f"{len(axes.key):,} keys would take {size / 1e9:,.1f} GB: request one head, a "
-                "part (`tile`), some queries (`rows`), or a metric of `measure`"
-            )
-        check_room(
-            copies * size,
-            f"the whole maps of {heads:,} heads over {len(axes.query):,} tokens",
-            "ask for one layer or head at a time",
-        )
+        """Raise ValueError for whole maps that do not fit the memory.
 
-    def refuse_long(self, what: str) -> None:
-        """Raise ValueError if the input is long; the error says "long inputs are not `what`"."""
-        if self.is_long:
-            raise ValueError(
-                f"long inputs are not {what}: attend(text, long=False), or "
-                "Attention.from_queries_keys(..., long=False), has whole maps, where there is the "
-                "memory"
-            )
+        Args:
+            stack: The stack.
+            heads: Number of heads whose maps are requested.
+            copies: Number of copies that are in memory together.
+        """
+        axes = self.stacks[stack]
+        check_room(
+            copies * 4 * heads * len(axes.query) * len(axes.key),
+            f"{counted(heads, 'whole map')} of {len(axes.query):,} queries and {len(axes.key):,} "
+            "keys",
+            "request one layer, one head, a part (`tile`), some queries (`rows`), or a metric of "
+            "`measure`",
+        )
 
     def refuse_combined(self, what: str) -> None:
         """Raise ValueError if the heads combine heads; the error names the missing `what`."""

@@ -17,7 +17,7 @@ from attnwidget.capture.hub_model.token_axes import (
     with_padding,
     with_text,
 )
-from attnwidget.capture.maps.kept_layer import KeptLayer
+from attnwidget.capture.maps.layer import Layer
 from attnwidget.capture.maps.layer_blocks import LayerBlocks
 from attnwidget.capture.maps.patch_probe import PIXELS, PatchProbe
 from attnwidget.capture.maps.picture_axes import PictureAxes
@@ -96,7 +96,7 @@ class InputAxes:
         """What is missing on the axes that `of` has returned; "" for nothing."""
         return ", ".join(filter(None, [self.picture_axes.note, self.sound_axes.note]))
 
-    def of(self, layers: Mapping[str, Sequence[KeptLayer]]) -> dict[str, tuple[Tokens, Tokens]]:
+    def of(self, layers: Mapping[str, Sequence[Layer]]) -> dict[str, tuple[Tokens, Tokens]]:
         """Return the axes of queries and keys of each stack.
 
         Args:

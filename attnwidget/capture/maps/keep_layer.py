@@ -8,9 +8,12 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor
 
-from attnwidget.capture.maps.kept_layer import KeptLayer
+from attnwidget.capture.maps.given_maps import GivenMaps
+from attnwidget.capture.maps.layer import Layer, MapSource
+from attnwidget.capture.maps.norm_maps import NormMaps
 from attnwidget.capture.maps.products import Products
 from attnwidget.capture.tapping.of_latest import OfLatest
+from attnwidget.capture.tapping.streamed_layer import StreamedItem
 from attnwidget.capture.tapping.tap import LayerAttention
 from attnwidget.capture.tapping.torch_functions import visible_in
 from attnwidget.capture.tapping.weights_agree import spread_rows, weights_agree
@@ -65,7 +68,7 @@ def keep_layer(
     keys: Tensor | None,
     shared: SharedTensors,
     moved: Tensor | None = None,
-) -> KeptLayer:
+) -> Layer:
     """Return the kept layer of one item of the batch in `seen`.
 
     Args:
@@ -79,12 +82,11 @@ def keep_layer(
     """
     maps = cut_map(seen.weights[item].detach(), queries, keys)  # [H, Q, K]
     n_heads, n_query, n_key = maps.shape
-    if moved is not None:
-        moved = _copy(moved[item] if keys is None else moved[item, keys])
     bias = seen.kwargs.get("position_bias")
     about = (seen.mask, bias, item, queries, keys, n_query, n_key, maps.device)
     hidden = shared.hidden(about, lambda: _hidden(seen, item, queries, keys, shared))
-    mask = hidden.mask
+    n_key_heads = n_heads
+    weights: MapSource | None = None
     if seen.query is not None and seen.key is not None and seen.scaling is not None:
         query = seen.query[item].detach()
         key = seen.key[item].detach()
@@ -94,32 +96,70 @@ def keep_layer(
             key=_copy(key if keys is None else key[:, keys]),
             scaling=float(seen.scaling),
             softcap=seen.kwargs.get("softcap"),
+            mask=hidden.mask,
             bias=hidden.bias,
             # A parameter, which training would change under the queries and keys.
             sinks=sinks.detach().reshape(-1).clone() if isinstance(sinks, Tensor) else None,
         )
-        layer = KeptLayer(
-            n_heads, key.shape[0], n_query, n_key, products=products, mask=mask, moved=moved
-        )
-        if _reproduces(layer, maps, hidden.rows, shared.agreed):
-            return layer
-    return KeptLayer(n_heads, n_heads, n_query, n_key, kept=_copy(maps), mask=mask, moved=moved)
+        if _reproduces(products, maps, hidden.rows, shared.agreed):
+            weights = products
+            n_key_heads = key.shape[0]
+    if weights is None:
+        weights = GivenMaps(_copy(maps))
+    norms = None
+    if moved is not None:
+        norms = NormMaps(weights, _copy(moved[item] if keys is None else moved[item, keys]))
+    return Layer(
+        n_heads, n_key_heads, n_query, n_key, weights=weights, mask=hidden.mask, norms=norms
+    )
 
 
-def _reproduces(layer: KeptLayer, maps: Tensor, rows: Tensor, waiting: list[Tensor] | None) -> bool:
-    """Return whether the layer's own formula gives the model's `maps` [H, Q, K] in some rows.
+def streamed_layer(item: StreamedItem, lengths: Tensor | None = None) -> Layer:
+    """Return the layer of one input that was read some rows at a time.
+
+    Args:
+        item: The record of the tap.
+        lengths: Lengths of the vectors of the heads, [H, K]; None = not known.
+    """
+    products = Products(
+        query=item.query,
+        key=item.key,
+        scaling=item.scaling,
+        softcap=item.softcap,
+        mask=item.mask,
+        bias=item.bias,
+        sinks=item.sinks,
+        streamed=item.streamed,
+    )
+    (n_heads, n_query, _), (n_key_heads, n_key, _) = item.query.shape, item.key.shape
+    norms = None if lengths is None else NormMaps(products, lengths=lengths)
+    return Layer(
+        n_heads,
+        n_key_heads,
+        n_query,
+        n_key,
+        weights=products,
+        mask=item.mask,
+        norms=norms,
+        maxima=item.streamed,
+    )
+
+
+def _reproduces(
+    products: Products, maps: Tensor, rows: Tensor, waiting: list[Tensor] | None
+) -> bool:
+    """Return whether queries and keys give the model's `maps` [H, Q, K] in some rows.
 
     On a GPU, the answer is added to `waiting`, and counts as true until the pass has ended.
     """
-    assert layer.products is not None
-    query = layer.products.query
-    key = layer.products.key
+    query = products.query
+    key = products.key
     if query.shape[:2] != maps.shape[:2] or key.shape[1] != maps.shape[2]:
         return False
     if not query.shape[0] or query.shape[0] % key.shape[0] or not maps.numel():
         return False
     try:
-        computed = layer.weights(slice(0, layer.n_heads), rows)
+        computed = products.rows(slice(0, len(query)), rows)
     except (RuntimeError, IndexError):
         return False  # a mask or bias laid out in a way the formula does not know
     agree = weights_agree(computed, maps[:, rows])

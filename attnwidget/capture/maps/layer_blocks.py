@@ -5,79 +5,38 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Protocol
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from attnwidget.capture.maps.given_maps import GivenMaps
 from attnwidget.capture.maps.input_length import LONG_FROM
+from attnwidget.capture.maps.layer import Layer, MapSource
 from attnwidget.capture.maps.layer_parts import part_of, place_of
+from attnwidget.capture.maps.norm_maps import NormMaps
 from attnwidget.capture.tapping.lazy_rows import Index, LazyRows
-from attnwidget.kernels.array_library import Array
 
 Places = NDArray[np.int64]
 
 
-class BlockPart(Protocol):
-    """The part of a `KeptLayer` that the layer of a block has."""
-
-    @property
-    def n_heads(self) -> int: ...
-
-    @property
-    def n_key_heads(self) -> int: ...
-
-    @property
-    def mask(self) -> Array | LazyRows | None: ...
-
-    @property
-    def is_streamed(self) -> bool: ...
-
-    @property
-    def keeps_weights(self) -> bool: ...
-
-    def maps(
-        self, quantity: str, heads: slice, rows: Index | None = None, keys: Index | None = None
-    ) -> Array: ...
-
-    def value_norms(self) -> Tensor: ...
-
-    def summed_norms(self) -> Tensor: ...
-
-    def with_gradients(self, magnitudes: Tensor) -> BlockPart: ...
-
-
 @dataclass(frozen=True, eq=False)
 class LayerBlocks:
-    """The blocks of a layer, and the place of each of their entries among all tokens.
+    """The place of each entry of a layer's blocks among all tokens.
 
-    A query attends to the keys of its own block alone. The map over all tokens has the maps of the
-    blocks in it, and every other cell is masked.
+    A query attends to the keys of its own block only, and every other cell is masked.
 
     Attributes:
-        parts: The attention of each block.
-        tokens: For each block the token of each of its entries, int64. No token is in two blocks.
+        tokens: The tokens of each block, int64. No token is in two blocks.
         n_tokens: Number of all tokens, T, with padding.
         n_padding: Number of the last tokens that stand for padding: entries of blocks that are no
             token of the layer's input.
     """
 
-    parts: Sequence[BlockPart]
     tokens: Sequence[Places]
     n_tokens: int
     n_padding: int = 0
-
-    @property
-    def is_long(self) -> bool:
-        """Whether there are too many tokens for whole maps."""
-        return self.n_tokens > LONG_FROM or any(part.is_streamed for part in self.parts)
-
-    @cached_property
-    def n_masks(self) -> int:
-        """Number of heads with a mask of their own; 1 if all heads see the same keys."""
-        return max(1 if part.mask is None else part.mask.shape[0] for part in self.parts)
 
     @cached_property
     def _homes(self) -> tuple[Places, Places]:
@@ -89,13 +48,13 @@ class LayerBlocks:
             entry[tokens] = np.arange(len(tokens))
         return block, entry
 
-    def _cells(
+    def cells(
         self, rows: Index | None, keys: Index | None
-    ) -> tuple[tuple[int, int], list[tuple[BlockPart, Places, Places, list[int], list[int]]]]:
+    ) -> tuple[tuple[int, int], list[tuple[int, Places, Places, list[int], list[int]]]]:
         """Return numbers of rows and keys, and the parts of each block among them.
 
-        Each part is a block, its places among the rows and among the keys, and its entries that are
-        queries and keys there.
+        Each part is the number of a block, its places among the rows and among the keys, and its
+        entries that are queries and keys there.
         """
         block, entry = self._homes
         everything = np.arange(self.n_tokens)
@@ -107,60 +66,129 @@ class LayerBlocks:
             across = np.flatnonzero(block[columns] == number)
             if number >= 0 and len(across):
                 pair = entry[queries[down]].tolist(), entry[columns[across]].tolist()
-                cells.append((self.parts[number], down, across, *pair))
+                cells.append((number, down, across, *pair))
         return (len(queries), len(columns)), cells
 
-    def maps(
-        self, quantity: str, heads: slice, rows: Index | None = None, keys: Index | None = None
-    ) -> Tensor:
-        """Return maps over all tokens, float32 [heads, rows, keys], 0 outside of the blocks.
+    def joined(self, parts: Sequence[Tensor]) -> Tensor:
+        """Return numbers of all tokens, [T, ...], from those of each block; 0 outside of blocks."""
+        joined = parts[0].new_zeros((self.n_tokens, *parts[0].shape[1:]))
+        for part, tokens in zip(parts, self.tokens, strict=True):
+            joined[tokens] = part.to(joined)
+        return joined
 
-        Args:
-            quantity: "weights", "norms" or "gradients".
-            heads: The heads.
-            rows: The queries; None = all.
-            keys: The keys; None = all.
-        """
-        shape, cells = self._cells(rows, keys)
-        n_heads = len(range(self.parts[0].n_heads)[heads])
+
+@dataclass(frozen=True, eq=False)
+class BlockMaps:
+    """Maps over all tokens that have the maps of the blocks in them, and 0 elsewhere.
+
+    Attributes:
+        blocks: The tokens of each block.
+        parts: The maps of each block.
+        n_heads: Number of heads.
+    """
+
+    blocks: LayerBlocks
+    parts: Sequence[MapSource]
+    n_heads: int
+
+    is_numpy = False
+    products = None
+
+    @property
+    def keeps_maps(self) -> bool:
+        """Whether the maps of a block are in memory."""
+        return any(part.keeps_maps for part in self.parts)
+
+    def rows(self, heads: slice, rows: Index | None = None, keys: Index | None = None) -> Tensor:
+        """Return maps of consecutive heads, float32 [heads, Q or rows, K or keys]."""
+        shape, cells = self.blocks.cells(rows, keys)
+        n_heads = len(range(self.n_heads)[heads])
         maps = torch.zeros(n_heads, *shape, dtype=torch.float32, device=self._device)
-        for part, down, across, queries, columns in cells:
-            values = part.maps(quantity, heads, queries, columns)
+        for number, down, across, queries, columns in cells:
+            values = self.parts[number].rows(heads, queries, columns)
             maps[:, down[:, None], across] = values.to(maps)
         return maps
 
-    def visible(self, rows: Index | None = None, keys: Index | None = None) -> Tensor:
-        """Return which keys each query may see, bool [1 or H, rows, keys]."""
-        shape, cells = self._cells(rows, keys)
-        seen = torch.zeros(self.n_masks, *shape, dtype=torch.bool, device=self._device)
-        for part, down, across, queries, columns in cells:
-            mask = part_of(part.mask, slice(None), queries, columns)
-            seen[:, down[:, None], across] = True if mask is None else mask.to(seen)
-        return seen
-
-    def value_norms(self) -> Tensor:
-        """Return ||f(x_j)|| of every head and key, [H, T]; 0 for a token in no block."""
-        norms = torch.zeros(
-            self.parts[0].n_heads, self.n_tokens, dtype=torch.float32, device=self._device
-        )
-        for part, tokens in zip(self.parts, self.tokens, strict=True):
-            norms[:, tokens] = part.value_norms().to(norms)
-        return norms
-
-    def summed_norms(self) -> Tensor:
-        """Return ||sum over heads of a f(x)||, [T, T], 0 outside of the blocks."""
-        shape = (self.n_tokens, self.n_tokens)
-        norms = torch.zeros(shape, dtype=torch.float32, device=self._device)
-        for part, tokens in zip(self.parts, self.tokens, strict=True):
-            norms[tokens[:, None], tokens] = part.summed_norms().to(norms)
-        return norms
-
-    def with_gradients(self, magnitudes: Tensor) -> LayerBlocks:
-        """Return the blocks with |dL/da|, [blocks, H, Q, K]."""
-        pairs = zip(self.parts, magnitudes, strict=True)
-        return replace(self, parts=[part.with_gradients(values) for part, values in pairs])
+    @property
+    def is_streamed(self) -> bool:
+        """Whether there are too many tokens for whole maps."""
+        return self.blocks.n_tokens > LONG_FROM or any(part.is_streamed for part in self.parts)
 
     @cached_property
     def _device(self) -> torch.device:
-        found: Tensor = self.parts[0].maps("weights", slice(0, 1), [0], [0])
+        found: Tensor = self.parts[0].rows(slice(0, 1), [0], [0])
         return found.device
+
+
+def layer_of_blocks(
+    parts: Sequence[Layer], blocks: LayerBlocks, before: Sequence[Layer] = ()
+) -> Layer:
+    """Return the layer over all tokens that attends in blocks.
+
+    Args:
+        parts: The layer of each block.
+        blocks: The tokens of each block.
+        before: Layers made before, whose mask the layer shares if the masks are equal.
+    """
+    first = parts[0]
+    size = blocks.n_tokens
+    weights = BlockMaps(blocks, [part.weights for part in parts], first.n_heads)
+    layer = Layer(
+        n_heads=first.n_heads,
+        n_key_heads=first.n_key_heads,
+        n_query=size,
+        n_key=size,
+        weights=weights,
+        mask=_mask(parts, blocks, before),
+        blocks=blocks,
+    )
+    if any(part.norms is None for part in parts):
+        return layer
+    norms = [part.norm_maps for part in parts]
+    pairs = [one.pairs for one in norms if one.pairs is not None]
+    if len(pairs) == len(parts):
+        return replace(layer, norms=NormMaps(weights, pairs=blocks.joined(pairs)))
+    lengths = blocks.joined([one.key_norms().T for one in norms]).T
+    return replace(layer, norms=NormMaps(weights, lengths=lengths))
+
+
+def with_gradients(layer: Layer, magnitudes: Tensor) -> Layer:
+    """Return a layer with |dL/da|, which is set to 0 where the layer's mask hides a key.
+
+    Args:
+        layer: The layer.
+        magnitudes: [H, Q, K]; for a layer in blocks, [blocks, H, Q, K] of each block.
+    """
+    if layer.blocks is not None:
+        parts = []
+        for part, tokens in zip(magnitudes, layer.blocks.tokens, strict=True):
+            seen = part_of(layer.mask, slice(None), tokens.tolist(), tokens.tolist())
+            parts.append(GivenMaps(part if seen is None else part.masked_fill(~seen, 0)))
+        return replace(layer, gradients=BlockMaps(layer.blocks, parts, layer.n_heads))
+    if isinstance(layer.mask, Tensor):
+        magnitudes = magnitudes.masked_fill(~layer.mask, 0)
+    return replace(layer, gradients=GivenMaps(magnitudes))
+
+
+def _mask(
+    parts: Sequence[Layer], blocks: LayerBlocks, before: Sequence[Layer]
+) -> Tensor | LazyRows:
+    """Return which keys each query may see, bool [1 or H, T, T]."""
+    n_masks = max(1 if part.mask is None else part.mask.shape[0] for part in parts)
+    device = parts[0].weights.rows(slice(0, 1), [0], [0]).device
+
+    def visible(rows: Index | None = None, keys: Index | None = None) -> Tensor:
+        shape, cells = blocks.cells(rows, keys)
+        seen = torch.zeros(n_masks, *shape, dtype=torch.bool, device=device)
+        for number, down, across, queries, columns in cells:
+            mask = part_of(parts[number].mask, slice(None), queries, columns)
+            seen[:, down[:, None], across] = True if mask is None else mask.to(seen)
+        return seen
+
+    if blocks.n_tokens > LONG_FROM:
+        return LazyRows(n_masks, visible)
+    mask = visible()
+    for other in before:
+        if isinstance(other.mask, Tensor) and mask.equal(other.mask):
+            return other.mask
+    return mask

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from attnwidget.capture.hub_model.model_tensors import is_of_text
 from attnwidget.capture.latest_values import LatestValues
-from attnwidget.capture.maps.kept_layer import KeptLayer
+from attnwidget.capture.maps.layer import Layer
 from attnwidget.capture.tapping.hooked import ReachedError, hooked
 from attnwidget.capture.tapping.output_check import float_tensors
 from attnwidget.capture.tapping.replay import layers_of
@@ -72,7 +72,7 @@ class LowerLayers:
         0
     """
 
-    maps: Sequence[KeptLayer]
+    maps: Sequence[Layer]
     _outputs: LatestValues[int, _Output] = field(
         default_factory=lambda: LatestValues(_REMEMBERED_BYTES, lambda output: output.nbytes)
     )
@@ -191,7 +191,7 @@ class UpperPass:
         """Whether a whole pass has run the attention of the last layer once, after all others."""
         return self._last_runs == 1 and self._ran == list(range(self.first, len(self.layers)))
 
-    def keep(self) -> list[KeptLayer]:
+    def keep(self) -> list[Layer]:
         """Keep the outputs below the edits, and return the kept layers of the intact model there.
 
         Every layer must have run once, in its order.

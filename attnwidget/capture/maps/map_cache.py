@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attnwidget.capture.latest_values import LatestValues
-from attnwidget.capture.maps.kept_layer import KeptLayer
+from attnwidget.capture.maps.layer import Layer
 from attnwidget.capture.maps.tiles import Tiles
 from attnwidget.capture.model_lock import ModelLock
 from attnwidget.kernels.array_library import as_numpy
@@ -27,7 +27,7 @@ class MapCache:
     Maps are computed under `lock`.
     """
 
-    def __init__(self, layers: Mapping[str, Mapping[int, KeptLayer]], lock: ModelLock) -> None:
+    def __init__(self, layers: Mapping[str, Mapping[int, Layer]], lock: ModelLock) -> None:
         self.layers = {name: dict(kept) for name, kept in layers.items()}
         self.lock = lock
         self.tiles = self._new_tiles()
@@ -73,7 +73,8 @@ class MapCache:
                 if latest is not None:
                     return latest[part]
             heads = slice(None) if head is None else slice(head, head + 1)
-            values: Float32Array = as_numpy(self.layers[stack][layer].maps(quantity, heads))
+            maps = self.layers[stack][layer].rows(heads, quantity=quantity)
+            values: Float32Array = as_numpy(maps)
             values = values if head is None else values[0]
             return self._latest.add(cached, values)
 
@@ -85,7 +86,7 @@ class MapCache:
     def rows(self, stack: str, layer: int, head: int, queries: Sequence[int]) -> Float32Array:
         """Return some rows of a head's map, [n, K]; no further rows are computed."""
         with self.lock.in_turn(), self.without_gradients():
-            values = self.layers[stack][layer].weights(slice(head, head + 1), queries)[0]
+            values = self.layers[stack][layer].rows(slice(head, head + 1), queries)[0]
         computed: Float32Array = as_numpy(values)
         return computed
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 from torch import Tensor
@@ -47,31 +46,43 @@ class ScoreParts:
 
 @dataclass(frozen=True, eq=False)
 class Products:
-    """The tensors from which the maps of one layer are computed.
+    """Attention weights that are computed from queries and keys.
 
-    `query` [H, Q, D], `key` [Hkv, K, D], `bias` [1 or H, Q, K] added to the scores, `sinks` [H].
-    `streamed` is what a pass over a long input found, of which no map was whole; else None.
+    Attributes:
+        query: Queries after position encoding, [H, Q, D].
+        key: Keys after position encoding, [Hkv, K, D].
+        scaling: Factor of the products.
+        softcap: Bound of the products; None = no bound.
+        mask: Which keys each query may see, [1 or H, Q, K]; None = all keys.
+        bias: Numbers added to the scores, [1 or H, Q, K]; None = nothing.
+        sinks: Scores of the attention sinks, [H]; None = no sinks.
+        streamed: Largest score and weight of each query, if a pass over a long input has found
+            them. Each weight then follows from its score alone. None = a softmax over whole rows.
     """
 
     query: Tensor
     key: Tensor
     scaling: float
     softcap: float | None = None
+    mask: Tensor | LazyRows | None = None
     bias: Tensor | LazyRows | None = None
     sinks: Tensor | None = None
     streamed: Streamed | None = None
 
-    def weights(
-        self,
-        heads: slice,
-        rows: Index | None,
-        keys: Index | None,
-        mask: Tensor | LazyRows | None,
-    ) -> Tensor:
-        """Return the maps of consecutive heads, [heads, Q or rows, K or keys] float32.
+    keeps_maps = False
+    is_numpy = False
 
-        Of a layer that was streamed, only the requested cells are computed.
-        """
+    @property
+    def products(self) -> Products:
+        """These queries and keys."""
+        return self
+
+    @property
+    def is_streamed(self) -> bool:
+        return self.streamed is not None
+
+    def rows(self, heads: slice, rows: Index | None = None, keys: Index | None = None) -> Tensor:
+        """Return maps of consecutive heads, float32 [heads, Q or rows, K or keys]."""
         pick = place_of(rows)
         among = place_of(keys)
         n_heads = len(self.query)
@@ -82,44 +93,72 @@ class Products:
             key = self.key[shared]
         else:
             key = self.key[first // group : last // group]
-        seen: AxisPart = slice(None)
-        if self.streamed is not None:
-            seen, key = among, key[:, among]
-        visible = part_of(mask, heads, pick, seen)
-        scored: dict[str, Any] = {
-            "scaling": self.scaling,
-            "softcap": self.softcap,
-            "position_bias": part_of(self.bias, heads, pick, seen),
-        }
         query = self.query[heads][:, pick]
-        if self.streamed is None:
-            sinks = None if self.sinks is None else self.sinks[heads]
-            hides = None if visible is None else additive(visible, self.query.dtype)
-            return attention_weights(query, key, **scored, mask=hides, sinks=sinks)[..., among]
-        scores = attention_scores(query, key, **scored).float()
+        if self.streamed is not None:
+            return self._cells(heads, pick, among, query, key)
+        visible = part_of(self.mask, heads, pick, slice(None))
+        weights = attention_weights(
+            query,
+            key,
+            scaling=self.scaling,
+            softcap=self.softcap,
+            position_bias=part_of(self.bias, heads, pick, slice(None)),
+            mask=None if visible is None else additive(visible, self.query.dtype),
+            sinks=None if self.sinks is None else self.sinks[heads],
+        )
+        return weights[..., among]
+
+    def _cells(
+        self, heads: slice, rows: AxisPart, keys: AxisPart, query: Tensor, key: Tensor
+    ) -> Tensor:
+        """Return weights from the largest score and weight of each row; other cells cost nothing.
+
+        Args:
+            heads: The heads.
+            rows: The queries.
+            keys: The keys.
+            query: The queries of these heads and rows.
+            key: All keys of these heads.
+        """
+        assert self.streamed is not None
+        visible = part_of(self.mask, heads, rows, keys)
+        span = slice(None)
+        if visible is not None and isinstance(keys, slice) and visible.device.type == "cpu":
+            # Half of a causal map, and most of a map with a sliding window, need no score. A query
+            # that sees no key attends to all keys.
+            flat = visible.flatten(0, -2)
+            shown = flat.any(0).nonzero()[:, 0]
+            if len(shown) and bool(flat.any(-1).all()):
+                span = slice(int(shown[0]), int(shown[-1]) + 1)
+                first = keys.indices(key.shape[1])[0]
+                keys = slice(first + span.start, first + span.stop)
         top, largest = (
-            row_numbers[heads][:, pick, None]
+            row_numbers[heads][:, rows, None]
             for row_numbers in (self.streamed.top, self.streamed.largest)
         )
-        return _streamed_weights(scores, top, largest, visible)
+        scores = attention_scores(
+            query,
+            key[:, keys],
+            scaling=self.scaling,
+            softcap=self.softcap,
+            position_bias=part_of(self.bias, heads, rows, keys),
+        ).float()
+        seen = None if visible is None else visible[..., span]
+        weights = _streamed_weights(scores, top, largest, seen)
+        if visible is None or weights.shape[-1] == visible.shape[-1]:
+            return weights
+        whole = weights.new_zeros((*weights.shape[:-1], visible.shape[-1]))
+        whole[..., span] = weights
+        return whole
 
-    def gives_weights_of(
-        self,
-        other: Products,
-        mask: Tensor | LazyRows | None,
-        other_mask: Tensor | LazyRows | None,
-    ) -> bool:
+    def gives_weights_of(self, other: Products) -> bool:
         """Return whether both give the same weights, as far as this is known without the weights.
 
         Args:
             other: Products of another pass.
-            mask: As in `weights`.
-            other_mask: Mask of the other pass.
         """
-        if self.streamed is not None or other.streamed is not None:
-            return False
-        parts = [(getattr(self, name), getattr(other, name)) for name in ("query", "key", "bias")]
-        parts += [(self.sinks, other.sinks), (mask, other_mask)]
+        names = ("query", "key", "bias", "sinks", "mask")
+        parts = [(getattr(self, name), getattr(other, name)) for name in names]
         return (self.scaling, self.softcap) == (other.scaling, other.softcap) and all(
             torch.equal(own, its)
             if isinstance(own, Tensor) and isinstance(its, Tensor) and own.device == its.device
@@ -127,12 +166,11 @@ class Products:
             for own, its in parts
         )
 
-    def row_of_each_head(self, queries: Tensor, mask: Tensor | LazyRows | None) -> Tensor:
+    def row_of_each_head(self, queries: Tensor) -> Tensor:
         """Return one row of every map of a streamed layer, [H, K]: the row of `queries[h]`.
 
         Args:
             queries: The query of each head, int64 [H] on the device of the layer.
-            mask: As in `weights`.
         """
         assert self.streamed is not None
         every = torch.arange(len(self.query), dtype=torch.long, device=self.query.device)
@@ -163,14 +201,10 @@ class Products:
             for row_numbers in (self.streamed.top, self.streamed.largest)
         )
         scores = scores.reshape(len(every), 1, -1)
-        return _streamed_weights(scores, top, largest, of_heads(mask))[:, 0]
+        return _streamed_weights(scores, top, largest, of_heads(self.mask))[:, 0]
 
     def score_parts(
-        self,
-        head: int,
-        rows: Index | None,
-        keys: Index | None,
-        mask: Tensor | LazyRows | None,
+        self, head: int, rows: Index | None = None, keys: Index | None = None
     ) -> ScoreParts:
         """Return the parts of the scores of a head before the softmax."""
         one = slice(head, head + 1)
@@ -178,7 +212,7 @@ class Products:
         among = place_of(keys)
         key_head = head // (len(self.query) // len(self.key))
         bias = part_of(self.bias, one, pick, among)
-        visible = part_of(mask, one, pick, among)
+        visible = part_of(self.mask, one, pick, among)
         return ScoreParts(
             query=self.query[head, pick].cpu().double(),
             key=self.key[key_head, among].cpu().double(),

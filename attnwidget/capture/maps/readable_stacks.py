@@ -8,7 +8,7 @@ from typing import Any
 from torch import Tensor, nn
 
 from attnwidget.capture.hub_model.model_tensors import TEXTS, input_names
-from attnwidget.capture.maps.kept_layer import KeptLayer
+from attnwidget.capture.maps.layer import Layer
 from attnwidget.capture.tapping.attention_sites import Site, find_sites
 from attnwidget.capture.tapping.stack_names import default_stack, is_cross, is_tower
 from attnwidget.text.counted import counted
@@ -71,7 +71,7 @@ def _separate_axis(
 
 
 def leave_out_unreadable(
-    items: Sequence[dict[str, list[KeptLayer]]],
+    items: Sequence[dict[str, list[Layer]]],
     unreadable: Mapping[str, str],
     model: nn.Module,
     sites: Sequence[Site],
@@ -184,7 +184,7 @@ def parts_of_stacks(model: nn.Module, sites: Sequence[Site]) -> dict[str, str]:
     return parts
 
 
-def _why_unreadable(stack: str, layers: Sequence[KeptLayer]) -> str:
+def _why_unreadable(stack: str, layers: Sequence[Layer]) -> str:
     for kept in layers:
         if not is_cross(stack) and kept.n_query != kept.n_key:
             return (

@@ -13,21 +13,6 @@ from attnwidget.text.tokens import Tokens
 
 
 @dataclass(frozen=True)
-class CombinedNames:
-    """Names of heads that combine other heads.
-
-    Attributes:
-        heads: The name of each head, by layer: ("mean of 12 heads of layer 3",).
-        rows: Short names of the layers, for the margin of a grid.
-        columns: Short names of the heads of a layer.
-    """
-
-    heads: tuple[tuple[str, ...], ...]
-    rows: tuple[str, ...]
-    columns: tuple[str, ...]
-
-
-@dataclass(frozen=True)
 class Stack:
     """One stack of attention layers and the axes of its maps.
 
@@ -41,8 +26,10 @@ class Stack:
         query: The attending tokens, rows of a map.
         key: The attended tokens, columns of a map.
         without_attention: The layers without attention of a hybrid model; else empty.
-        names: Names of heads that combine other heads (`Attention.mean`); None for the heads of a
-            model.
+        head_names: Names of heads that combine other heads (`Attention.mean`), by layer; empty for
+            the heads of a model.
+        layer_labels: Short names of the layers of such heads, for the margin of a grid.
+        head_labels: Short names of the heads of such a layer.
 
     Example:
         >>> from attnwidget import load_model
@@ -59,7 +46,9 @@ class Stack:
     query: Tokens = field(repr=False)
     key: Tokens = field(repr=False)
     without_attention: tuple[int, ...] = ()
-    names: CombinedNames | None = None
+    head_names: tuple[tuple[str, ...], ...] = ()
+    layer_labels: tuple[str, ...] = ()
+    head_labels: tuple[str, ...] = ()
 
     @property
     def layers(self) -> LayerNumbers:
@@ -68,8 +57,8 @@ class Stack:
 
     def head_name(self, layer: int, head: int) -> str:
         """Return the name of a head, for example "L3 H0" or "mean of 12 heads of layer 3"."""
-        if self.names is not None:
-            return self.names.heads[layer][head]
+        if self.head_names:
+            return self.head_names[layer][head]
         return str(Head(layer, head, self.name))
 
 

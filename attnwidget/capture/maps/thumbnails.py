@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -12,11 +13,10 @@ from numpy.typing import NDArray
 from attnwidget.capture.latest_values import LatestValues
 from attnwidget.capture.maps.attention import Attention
 from attnwidget.capture.maps.comparable_maps import refuse_incomparable
-from attnwidget.capture.maps.kept_layer import KeptLayer
+from attnwidget.capture.maps.layer import Layer
 from attnwidget.capture.maps.layer_steps import layer_done
 from attnwidget.capture.maps.map_cache import MapCache
 from attnwidget.capture.maps.stack_maps import MapPart, StackMaps
-from attnwidget.capture.maps.tiles import pooled_places
 from attnwidget.capture.maps.word_attention import WordAttention
 from attnwidget.kernels.array_library import (
     Array,
@@ -26,18 +26,28 @@ from attnwidget.kernels.array_library import (
     joined,
     library_of,
 )
-from attnwidget.kernels.pooling import SIDE, farthest_pool, max_pool, quantise, quantise_signed
+from attnwidget.kernels.pooling import (
+    SIDE,
+    cell_edges,
+    farthest_pool,
+    max_pool,
+    quantise,
+    quantise_signed,
+)
 from attnwidget.text.alignment import SharedAxis
 from attnwidget.text.tokens import Tokens
+
+if TYPE_CHECKING:
+    from attnwidget.kernels.streaming import Streamed
 
 # Number of cells of a layer's maps in memory at a time, which limits the memory for long texts.
 _CELLS_AT_ONCE = 16 * 1024 * 1024
 # Choices of tokens and quantities whose pictures are kept of a layer.
 _KEPT = 4
 
-#: Pixels, the largest values of heads, and the places of these.
+#: Pixels, the largest values of heads, and the cells of these among the rows and columns.
 _Drawn = tuple[Array, Array, Array]
-_drawn: WeakKeyDictionary[KeptLayer, LatestValues[tuple[object, ...], list[_Drawn]]] = (
+_drawn: WeakKeyDictionary[Layer, LatestValues[tuple[object, ...], list[_Drawn]]] = (
     WeakKeyDictionary()
 )
 
@@ -83,9 +93,8 @@ def draw_thumbnails(
             included: 1 is the weight of even attention.
 
     Raises:
-        ValueError: if the stack or the quantity does not exist, `minus` does not fit, a long
-            input is compared or drawn between words, or `times_keys` is given for other values than
-            weights.
+        ValueError: if the stack or the quantity does not exist, `minus` does not fit, or
+            `times_keys` is given for other values than weights.
         TypeError: if tokens are compared with words.
 
     Example:
@@ -111,15 +120,9 @@ def draw_thumbnails(
                 "tokens and words cannot be compared: pass `.words` of both attentions, or of none"
             )
         minus.head_maps.check_quantity(quantity)
-        for compared in (maps, minus.head_maps):
-            compared.refuse_long("compared")
         refuse_incomparable(maps.stacks, minus.head_maps.stacks)
         other = minus.stack_maps(axes.name)
-    if shown.layers[0].is_streamed:
-        with maps.lock.in_turn(), maps.without_gradients():
-            drawn = _of_long(shown, hidden, quantity, times_keys)
-    else:
-        drawn = _of_whole(shown, other, hidden, quantity, times_keys, maps)
+    drawn = _draw_layers(shown, other, hidden, quantity, times_keys, maps)
     return Thumbnails(
         axes.layers.spread(drawn.values, fill=0),
         axes.layers.spread(drawn.maxima, fill=0),
@@ -127,7 +130,7 @@ def draw_thumbnails(
     )
 
 
-def _of_whole(
+def _draw_layers(
     shown: StackMaps,
     minus: StackMaps | None,
     hidden: Collection[str],
@@ -135,7 +138,7 @@ def _of_whole(
     times_keys: bool,
     maps: MapCache,
 ) -> Thumbnails:
-    """Thumbnails of layers whose maps are computed whole, or of differences from `minus`.
+    """Return thumbnails of the layers with attention, or of differences from `minus`.
 
     The lock of the maps is free between layers, for other threads that need the model.
     """
@@ -148,13 +151,12 @@ def _of_whole(
         rows = [i for i, _ in row_pairs]
         columns = [i for i, _ in column_pairs]
         other = minus.part([j for _, j in row_pairs], [j for _, j in column_pairs])
-    part = shown.part(rows, columns)
     n_layers = len(shown.layers)
     n_heads = shown.layers[0].n_heads
     if not rows or not columns:
         return _nothing(n_layers, n_heads)
-    group = n_heads // shown.layers[0].n_key_heads
-    step = max(1, _CELLS_AT_ONCE // (shown.cells * group)) * group
+    part = shown.part(rows, columns)
+    drawing = _Drawing(part, other, quantity, times_keys)
     choices = (quantity, times_keys, tuple(rows), tuple(columns))
     drawn: list[_Drawn] = []
     for layer in range(n_layers):
@@ -163,18 +165,15 @@ def _of_whole(
         is_remembered = other is None and shown.words is None
         pictures = known.get(choices) if is_remembered else None
         if pictures is None:
-            pictures = []
             with maps.lock.in_turn(), maps.without_gradients():
-                for first in range(0, n_heads, step):
-                    heads = slice(first, min(first + step, n_heads))
-                    pictures.append(_of_heads(part, other, layer, heads, quantity, times_keys))
+                pictures = drawing.of_layer(layer)
             if is_remembered:
                 known.add(choices, pictures)
         drawn += pictures
         layer_done()
     shape = (n_layers, n_heads)
-    all_values, maxima, places = (joined(each) for each in zip(*drawn, strict=True))
-    links = np.stack((part.rows[places // len(columns)], part.columns[places % len(columns)]), -1)
+    all_values, maxima, cells = (joined(each) for each in zip(*drawn, strict=True))
+    links = np.stack((part.rows[cells // len(columns)], part.columns[cells % len(columns)]), -1)
     return Thumbnails(
         all_values.reshape(*shape, *all_values.shape[1:]),
         maxima.reshape(shape),
@@ -182,36 +181,103 @@ def _of_whole(
     )
 
 
-def _of_heads(
-    part: MapPart,
-    other: MapPart | None,
-    layer: int,
-    heads: slice,
-    quantity: str,
-    times_keys: bool,
-) -> _Drawn:
-    """Return the pixels, the largest values and the places of these of some heads of a layer."""
-    maps = part(layer, heads, quantity)
-    if times_keys:
-        counts = part.key_counts(layer, heads)[..., None]
-        maps = maps * beside(counts, maps)
-    if other is None:
-        sizes = maps
-        small, largest = quantise(max_pool(maps))
-    else:
-        maps = _difference(maps, other(layer, heads, quantity))
-        sizes = abs(maps)
-        small, largest = quantise_signed(farthest_pool(maps))
-    sizes = sizes.reshape(len(sizes), -1)
-    # The first of equal places in both libraries; numpy takes a fifth of the time.
-    return small, largest, (as_numpy(sizes) if is_on_cpu(sizes) else sizes).argmax(-1)
+@dataclass(frozen=True, eq=False)
+class _Drawing:
+    """The small maps of a stack, or of differences between two stacks.
+
+    Attributes:
+        part: The shown rows and columns.
+        other: The rows and columns to subtract; None = no differences.
+        quantity: "weights", "norms" or "gradients".
+        times_keys: Whether each weight is multiplied by the number of keys that its query sees.
+    """
+
+    part: MapPart
+    other: MapPart | None
+    quantity: str
+    times_keys: bool
+
+    def of_layer(self, layer: int) -> list[_Drawn]:
+        """Return the pictures of a layer, of some heads at a time."""
+        kept = self.part.maps.layers[layer]
+        if kept.maxima is not None and self._is_whole:
+            return [_from_pass(kept, kept.maxima)]
+        sizes = len(self.part.rows), len(self.part.columns)
+        # A pass over a long input keeps the maxima of equal blocks.
+        block = None if kept.maxima is None else -(-max(sizes) // SIDE)
+        rows, columns = (cell_edges(size, block=block) for size in sizes)
+        group = kept.n_heads // kept.n_key_heads
+        step = max(1, _CELLS_AT_ONCE // (sizes[0] * sizes[1] * group)) * group
+        return [
+            self._of_heads(layer, slice(first, min(first + step, kept.n_heads)), rows, columns)
+            for first in range(0, kept.n_heads, step)
+        ]
+
+    @property
+    def _is_whole(self) -> bool:
+        """Whether the maps are whole maps of weights, as a pass sees them."""
+        maps = self.part.maps
+        whole = len(self.part.rows) == len(maps.query) and len(self.part.columns) == len(maps.key)
+        of_weights = self.quantity == "weights" and not self.times_keys
+        return whole and of_weights and self.other is None and maps.words is None
+
+    def _of_heads(
+        self, layer: int, heads: slice, rows: NDArray[np.int64], columns: NDArray[np.int64]
+    ) -> _Drawn:
+        """Return the pictures of some heads, computed some rows at a time.
+
+        Args:
+            layer: The place of the layer.
+            heads: The heads.
+            rows: The cells of the rows, as `cell_edges` gives them.
+            columns: The cells of the columns.
+        """
+        pool = max_pool if self.other is None else farthest_pool
+        pooled: list[Array] = []
+        largest: list[Array] = []
+        places: list[Array] = []
+        n_columns = len(self.part.columns)
+        step = _CELLS_AT_ONCE // ((heads.stop - heads.start) * n_columns * int(rows[0, 1]))
+        for first in range(0, len(rows), max(1, step)):
+            cells = rows[first : first + max(1, step)]
+            start = int(cells[0, 0])
+            maps = self._maps(layer, heads, slice(start, int(cells[-1, 1])))
+            pooled.append(pool(maps, cells - start, columns))
+            sizes = maps if self.other is None else abs(maps)
+            sizes = sizes.reshape(len(sizes), -1)
+            # The first of equal places in both libraries; numpy takes a fifth of the time.
+            sizes = as_numpy(sizes) if is_on_cpu(sizes) else sizes
+            largest.append(library_of(sizes).amax(sizes, -1))
+            places.append(sizes.argmax(-1) + start * n_columns)
+        library = library_of(pooled[0])
+        small = pooled[0] if len(pooled) == 1 else library.concatenate(pooled, -2)
+        values, maxima = quantise(small) if self.other is None else quantise_signed(small)
+        if len(places) == 1:
+            return values, maxima, places[0]
+        library = library_of(places[0])
+        best = library.stack(largest).argmax(0)
+        return values, maxima, library.stack(places)[best, library.arange(len(best))]
+
+    def _maps(self, layer: int, heads: slice, among: slice) -> Array:
+        """Return what is drawn of some rows, [heads, rows, columns]."""
+        maps = self.part(layer, heads, self.quantity, among)
+        if self.times_keys:
+            counts = self.part.key_counts(layer, heads, among)[..., None]
+            maps = maps * beside(counts, maps)
+        if self.other is None:
+            return maps
+        others = self.other(layer, heads, self.quantity, among)
+        if library_of(maps) is library_of(others):
+            return maps - beside(others, maps)
+        return as_numpy(maps) - as_numpy(others)
 
 
-def _difference(maps: Array, others: Array) -> Array:
-    """Return the difference of two attentions' maps, whose arrays may be of two libraries."""
-    if library_of(maps) is library_of(others):
-        return maps - beside(others, maps)
-    return as_numpy(maps) - as_numpy(others)
+def _from_pass(kept: Layer, maxima: Streamed) -> _Drawn:
+    """Return the pictures of all heads from the maxima that a pass has kept."""
+    assert kept.products is not None
+    queries = maxima.largest.argmax(-1)
+    keys = kept.products.row_of_each_head(queries).argmax(-1)
+    return *quantise(maxima.blocks), queries * kept.n_key + keys
 
 
 def _common(axis: Tokens, other: Tokens, places: Sequence[int]) -> list[tuple[int, int]]:
@@ -225,47 +291,4 @@ def _nothing(*size: int) -> Thumbnails:
         np.zeros((*size, 0, 0), np.uint8),
         np.zeros(size, np.float32),
         np.full((*size, 2), -1, np.int32),
-    )
-
-
-def _of_long(
-    shown: StackMaps, hidden: Collection[str], quantity: str, times_keys: bool
-) -> Thumbnails:
-    """Thumbnails of streamed layers, from the maxima that the pass has kept if there are any."""
-    rows, columns = (
-        [i for i, kind in enumerate(axis.special) if kind not in hidden]
-        for axis in (shown.query, shown.key)
-    )
-    shape = (len(shown.layers), shown.layers[0].n_heads)
-    if not rows or not columns:
-        return _nothing(*shape)
-    everything = len(rows) == len(shown.query) and len(columns) == len(shown.key)
-    are_kept = everything and quantity == "weights" and not times_keys
-    step = -(-max(len(rows), len(columns)) // SIDE)
-    values = []
-    maxima = []
-    strongest: list[Array] = []
-    for layer in shown.layers:
-        # Layers of combined heads have no products, and nothing was kept of their maps.
-        products = layer.products if are_kept else None
-        if products and products.streamed:
-            blocks = products.streamed.blocks
-            queries = products.streamed.largest.argmax(-1)
-            keys = products.row_of_each_head(queries, layer.mask).argmax(-1)
-            strongest.append(library_of(queries).stack([queries, keys], -1))
-        else:
-            found = [
-                pooled_places(layer, head, rows, columns, step, quantity, times_keys=times_keys)
-                for head in range(shape[1])
-            ]
-            blocks = library_of(found[0][0]).stack([pooled for pooled, _ in found])
-            strongest.append(np.array([link for _, link in found]))
-        small, largest = quantise(blocks)
-        values.append(small)
-        maxima.append(largest)
-    all_values = joined(values)
-    return Thumbnails(
-        all_values.reshape(*shape, *all_values.shape[1:]),
-        joined(maxima).reshape(shape),
-        joined(strongest).astype(np.int32).reshape(*shape, 2),
     )

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 
 from attnwidget.capture.latest_values import LatestValues
-from attnwidget.capture.maps.kept_layer import KeptLayer
+from attnwidget.capture.maps.layer import Layer
 from attnwidget.kernels.array_library import Array, copied, largest_entries, library_of
 from attnwidget.kernels.pooling import block_maxima
 
@@ -26,7 +26,7 @@ IndexRange = tuple[int, int]
 class Tiles:
     """Tiles of the maps of a stack's `layers` by number; a few overviews are cached."""
 
-    def __init__(self, layers: Mapping[int, KeptLayer]) -> None:
+    def __init__(self, layers: Mapping[int, Layer]) -> None:
         self._layers = layers
         self._overviews: LatestValues[tuple[int, int, bool], Array] = LatestValues(_REMEMBERED)
 
@@ -117,41 +117,6 @@ class Tiles:
         return overview
 
 
-def pooled_places(
-    layer: KeptLayer,
-    head: int,
-    rows: list[int],
-    columns: list[int],
-    step: int,
-    quantity: str = "weights",
-    *,
-    times_keys: bool = False,
-) -> tuple[Array, tuple[int, int]]:
-    """Return the largest values of blocks of `step` of some queries and keys, 0 where masked.
-
-    The second result is the query and key of the largest value. `quantity` is "weights" or "norms".
-    With `times_keys`, each value is multiplied by the number of keys that its query sees.
-    """
-    norms = layer.value_norms()[head, columns] if quantity == "norms" else None
-    parts = []
-    top = -1.0
-    link = (rows[0], columns[0])
-    for block in _row_blocks((0, len(rows)), (0, len(columns)), step):
-        values = _values(layer, head, rows[block], columns)
-        values = values if norms is None else values * norms
-        if times_keys:
-            seen = layer.seen(head, rows[block])
-            values = values * (layer.n_key if seen is None else seen.sum(-1)[:, None])
-        place = int(values.argmax())
-        if (largest := float(values.reshape(-1)[place])) > top:
-            row, column = divmod(place, len(columns))
-            top = largest
-            link = (rows[block][row], columns[column])
-        parts.append(_pooled(values, step))
-    library = library_of(parts[0])
-    return library.clip(library.concatenate(parts), 0, None), link
-
-
 def edges_around(
     whole: tuple[IndexRange, IndexRange], queries: IndexRange, keys: IndexRange
 ) -> list[tuple[IndexRange, IndexRange]]:
@@ -179,14 +144,14 @@ def edges_around(
 
 
 def _maxima(
-    layer: KeptLayer, head: int, queries: tuple[int, int], keys: tuple[int, int], step: int
+    layer: Layer, head: int, queries: tuple[int, int], keys: tuple[int, int], step: int
 ) -> Array:
     blocks = _row_blocks(queries, keys, step)
     maxima = [_pooled(_values(layer, head, rows, slice(*keys)), step) for rows in blocks]
     return library_of(maxima[0]).concatenate(maxima)
 
 
-def _without_diagonal(layer: KeptLayer, head: int, overview: Array) -> Array:
+def _without_diagonal(layer: Layer, head: int, overview: Array) -> Array:
     """Return the overview of a map without its diagonal."""
     overview = copied(overview)
     end = min(layer.n_query, layer.n_key)
@@ -217,24 +182,11 @@ def _row_blocks(queries: tuple[int, int], keys: tuple[int, int], step: int) -> I
         yield slice(first, min(first + count, queries[1]))
 
 
-def _values(layer: KeptLayer, head: int, rows: slice | list[int], keys: slice | list[int]) -> Array:
+def _values(layer: Layer, head: int, rows: slice, keys: slice) -> Array:
     """Return weights of one head, [rows, keys], -1 where masked."""
-    this_head = slice(head, head + 1)
+    weights = layer.rows(slice(head, head + 1), rows, keys)[0]
     seen = layer.seen(head, rows, keys)
-    if seen is None:
-        return layer.weights(this_head, rows, keys)[0]
-    library = library_of(seen)
-    if not layer.is_streamed or not isinstance(keys, slice):
-        return library.where(seen, layer.weights(this_head, rows, keys)[0], -1.0)
-    # Half of a causal map, and most of a map with a sliding window, need not be computed.
-    values = library.full_like(seen, -1.0, dtype=library.float32)
-    shown = library.argwhere(seen.any(0))[:, 0].tolist()
-    if shown:
-        among = slice(shown[0], shown[-1] + 1)
-        part = slice(keys.start + among.start, keys.start + among.stop)
-        weights = layer.weights(this_head, rows, part)[0]
-        values[:, among] = library.where(seen[:, among], weights, -1.0)
-    return values
+    return weights if seen is None else library_of(seen).where(seen, weights, -1.0)
 
 
 def _pooled(values: Array, step: int) -> Array:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from attnwidget.capture.maps.kept_layer import KeptLayer
+from attnwidget.capture.maps.layer import Layer
 from attnwidget.kernels.array_library import Array, library_of
 from attnwidget.kernels.word_weights import word_weights
 
@@ -16,7 +16,7 @@ _CELLS_AT_ONCE = 4 * 1024 * 1024
 
 
 def one_token(
-    layers: Sequence[KeptLayer],
+    layers: Sequence[Layer],
     *,
     side: str,
     tokens: Sequence[int],
@@ -51,20 +51,18 @@ def one_token(
     return library_of(rows[0]).stack(rows)
 
 
-def _rows(layer: KeptLayer, tokens: Sequence[int], quantity: str) -> tuple[Array, Array | None]:
+def _rows(layer: Layer, tokens: Sequence[int], quantity: str) -> tuple[Array, Array | None]:
     """[H, tokens, K] values, and where they are seen."""
     seen = None if layer.mask is None else layer.mask[:, list(tokens)]
-    return layer.maps(quantity, slice(None), tokens), seen
+    return layer.rows(slice(None), tokens, quantity=quantity), seen
 
 
-def _columns(layer: KeptLayer, tokens: Sequence[int], quantity: str) -> tuple[Array, Array | None]:
+def _columns(layer: Layer, tokens: Sequence[int], quantity: str) -> tuple[Array, Array | None]:
     """[H, Q, tokens] values, and where they are seen."""
     seen = None if layer.mask is None else layer.mask[..., list(tokens)]
-    if layer.is_streamed:
-        return layer.maps(quantity, slice(None), None, tokens), seen
     step = max(1, _CELLS_AT_ONCE // (layer.n_heads * layer.n_key))
     blocks = []
     for first in range(0, layer.n_query, step):
         rows = range(first, min(first + step, layer.n_query))
-        blocks.append(layer.maps(quantity, slice(None), rows)[..., list(tokens)])
+        blocks.append(layer.rows(slice(None), rows, tokens, quantity))
     return library_of(blocks[0]).concatenate(blocks, 1), seen

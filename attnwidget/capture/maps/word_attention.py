@@ -15,16 +15,13 @@ from attnwidget.kernels.arrays import Float32Array
 from attnwidget.kernels.word_weights import word_weights
 from attnwidget.text.counted import counted
 
-_BETWEEN_WORDS = "read between words"
-
 
 class WordAttention:
     """The maps of an `Attention` between words: `attention.words`.
 
     A value to a word is the sum over the word's tokens, and a value from a word is the mean over
     its tokens (Clark et al. 2019, section 4.1). Sums of rows do not change. A special token counts
-    as a word. The methods are those of `Attention`, with words in place of tokens; long inputs
-    (`Attention.is_long`) have no maps between words.
+    as a word. The methods are those of `Attention`, with words in place of tokens.
 
     Attributes:
         head_maps: The maps between tokens.
@@ -68,7 +65,7 @@ class WordAttention:
         """Weights between words: [Q, K] of one head, [H, Q, K] of a layer, [L, H, Q, K] of a stack.
 
         Raises:
-            ValueError: no such layer, head or stack; a long input.
+            ValueError: no such layer, head or stack; maps that do not fit the memory.
 
         Example:
             >>> from attnwidget import load_model
@@ -84,7 +81,7 @@ class WordAttention:
         """Norms ||a f(x)|| of `Attention.norms` between words, in the forms of `weights`.
 
         Raises:
-            ValueError: as `Attention.norms`; a long input.
+            ValueError: as `Attention.norms`.
 
         Example:
             >>> from attnwidget import load_model
@@ -115,7 +112,7 @@ class WordAttention:
         """One head's map of "weights", "norms" or "gradients" between words, [Q, K].
 
         Raises:
-            ValueError: no such layer, head or stack; an unknown quantity; a long input.
+            ValueError: no such layer, head or stack; an unknown quantity.
 
         Example:
             >>> from attnwidget import load_model
@@ -133,14 +130,13 @@ class WordAttention:
         A word sees a second word if a token of the first sees a token of the second.
 
         Raises:
-            ValueError: no such layer, head or stack; a long input.
+            ValueError: no such layer, head or stack; maps that do not fit the memory.
 
         Example:
             >>> from attnwidget import load_model
             >>> load_model().attend("The cat sat.").words.visible(2, 8) is None
             True
         """
-        self.head_maps.refuse_long(_BETWEEN_WORDS)
         layer, head, name = self.head_maps.head_in(stack, layer, head)
         seen = self.head_maps.visible(name, layer, head)
         if seen is None:
@@ -164,7 +160,7 @@ class WordAttention:
         numbers equal the row or column of `map`, but the rest of each map is not kept.
 
         Raises:
-            ValueError: no such side, word, layer or stack; an unknown quantity; a long input.
+            ValueError: no such side, word, layer or stack; an unknown quantity.
 
         Example:
             >>> from attnwidget import load_model
@@ -173,7 +169,6 @@ class WordAttention:
             ('otters', (6, 12, 6))
         """
         self.head_maps.check_quantity(quantity)
-        self.head_maps.refuse_long(_BETWEEN_WORDS)
         name = self.head_maps.stack(stack).name
         check_place(self.stacks[name], side, index)
         tokens = self.head_maps.stacks[name]
@@ -187,16 +182,12 @@ class WordAttention:
     def stack_maps(self, stack: str) -> StackMaps:
         """The layers of a stack with words on both axes.
 
-        Raises:
-            ValueError: a long input.
-
         Example:
             >>> from attnwidget import load_model
             >>> maps = load_model().attend("The otters purred.").words.stack_maps("self")
             >>> len(maps.layers), maps.query.text[2]
             (6, 'otters')
         """
-        self.head_maps.refuse_long(_BETWEEN_WORDS)
         layers = list(self.head_maps.layers[stack].values())
         axes = self.stacks[stack]
         return StackMaps(layers, axes.query, axes.key, self._words[stack])
@@ -212,7 +203,6 @@ class WordAttention:
     def _of(
         self, quantity: str, layer: int | None, head: int | None, stack: str | None
     ) -> Float32Array:
-        self.head_maps.refuse_long(_BETWEEN_WORDS)
         name = self.head_maps.stack(stack).name
         values = self.head_maps.of(quantity, layer, head, name)
         merged: Float32Array = word_weights(values, *self._words[name])

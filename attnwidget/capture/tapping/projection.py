@@ -150,9 +150,12 @@ class Projections:
         finally:
             self._latest.clear()
 
-    def see(self, seen: LayerAttention) -> None:
+    def see(self, seen: LayerAttention | LongAttention) -> None:
         """Take note of a layer whose projection is about to run."""
         self._seen[seen.module] = None
+        if isinstance(seen, LongAttention):
+            self._see_rows(seen)
+            return
         if seen.outputs_replaced:
             self._replaced = True
             return
@@ -171,9 +174,7 @@ class Projections:
             rows = seen.weights[0, :, chosen].detach().float()
             self._latest[seen.module] = _SummedValues(n_inputs, n_query, rows @ value)
 
-    def see_long(self, seen: LongAttention) -> None:
-        """Take note of a layer over a long input whose projection is about to run."""
-        self._seen[seen.module] = None
+    def _see_rows(self, seen: LongAttention) -> None:
         first = seen.items[0].output
         n_heads, n_query, width = first.shape
         if self._is_unchecked(seen.module) and self._takes_values(seen.module, n_heads, width):

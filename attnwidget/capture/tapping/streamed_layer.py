@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +14,6 @@ from attnwidget.capture.tapping.lazy_rows import LazyRows
 from attnwidget.capture.tapping.rows_without_keys import rows_without_keys, weight_without_keys
 from attnwidget.capture.tapping.torch_functions import additive
 from attnwidget.capture.tapping.weights_agree import spread_row_numbers, weights_agree
-from attnwidget.kernels.row_sums import RowQuestions, RowSums
 from attnwidget.kernels.streaming import Streamed, stream_attention
 from attnwidget.kernels.weights import attention_weights
 
@@ -39,7 +38,6 @@ class StreamedItem:
         mask: Which keys each query sees; None = all keys.
         bias: Numbers that are added to the scores; None = nothing.
         streamed: Statistics of the rows.
-        sums: Sums over the keys of every query that the tap was asked for; None = no sums.
     """
 
     query: Tensor
@@ -52,14 +50,12 @@ class StreamedItem:
     mask: LazyRows | None
     bias: LazyRows | None
     streamed: Streamed
-    sums: RowSums | None = None
 
 
 def stream_layer(
     module: nn.Module,
     eager: Callable[..., tuple[Tensor, Tensor]],
     implementation: str,
-    questions: Sequence[RowQuestions],
     query: Tensor,
     key: Tensor,
     value: Tensor,
@@ -75,8 +71,7 @@ def stream_layer(
 
     The arguments are the arguments of the attention function. `eager` is the model's own function,
     with which some rows of the map are compared. `implementation` names the attention
-    implementation with which the model was loaded. `questions` are the sums to take, one entry per
-    input; empty for no sums.
+    implementation with which the model was loaded.
 
     Raises:
         ValueError: the weights do not follow from queries and keys in a known way.
@@ -111,9 +106,6 @@ def stream_layer(
         if isinstance(mask, Tensor):
             empty_rows = rows_without_keys(_of_item(mask, number))
             weight = weight_without_keys(mask, implementation)
-        sums = None
-        if questions:
-            sums = RowSums.empty(questions[number], query.shape[1], query.shape[2])
         output, streamed = stream_attention(
             query[number],
             key[number],
@@ -123,7 +115,6 @@ def stream_layer(
             bias=None if bias is None else bias.part,
             without_keys=None if weight is None else empty_rows,
             weight_without_keys=weight or 0.0,
-            sums=sums,
             spans=spans,
         )
         outputs.append(output)
@@ -137,7 +128,6 @@ def stream_layer(
                 mask=seen,
                 bias=bias,
                 streamed=streamed,
-                sums=sums,
             )
         )
     return torch.stack(outputs).transpose(1, 2).contiguous(), items, waiting

@@ -32,11 +32,9 @@ from attnwidget.capture.tapping.lazy_mask import LazyMask
 from attnwidget.capture.tapping.numbered_layers import layer_numbers
 from attnwidget.capture.tapping.of_latest import OfLatest
 from attnwidget.capture.tapping.rows_without_keys import rows_without_keys
-from attnwidget.capture.tapping.stack_names import is_cross
 from attnwidget.capture.tapping.streamed_layer import StreamedItem, stream_layer, unknown_weights
 from attnwidget.capture.tapping.text_positions import TextPositions
 from attnwidget.capture.tapping.torch_functions import FunctionWatch, Seen, additive, summed_values
-from attnwidget.kernels.row_sums import RowQuestions
 from attnwidget.kernels.weights import attention_weights
 from attnwidget.text.thread_lock import ThreadLock
 from attnwidget.text.undo import undone
@@ -74,6 +72,16 @@ class LayerAttention(Seen):
     module: nn.Module
     outputs_replaced: bool = False
 
+    @property
+    def n_inputs(self) -> int:
+        """Number of inputs of the batch."""
+        return self.weights.shape[0]
+
+    @property
+    def n_query(self) -> int:
+        """Number of queries."""
+        return self.weights.shape[-2]
+
 
 @dataclass(frozen=True, eq=False)
 class LongAttention:
@@ -88,6 +96,16 @@ class LongAttention:
     stack: str
     module: nn.Module
     items: Sequence[StreamedItem]
+
+    @property
+    def n_inputs(self) -> int:
+        """Number of inputs of the batch."""
+        return len(self.items)
+
+    @property
+    def n_query(self) -> int:
+        """Number of queries."""
+        return self.items[0].query.shape[1]
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,7 +147,6 @@ class _Tap:
     root: nn.Module
     edits: Edits | None = None
     on_long: OnLong | None = None
-    questions: Sequence[RowQuestions] = ()
     on_again: OnAgain | None = None
     config_keys: frozenset[int] = frozenset()
     # Names of the arguments that the model and its inner models take.
@@ -316,7 +333,6 @@ def tap(
     on_layer: OnLayer,
     edits: Edits | None = None,
     on_long: OnLong | None = None,
-    questions: Sequence[RowQuestions] = (),
     on_again: OnAgain | None = None,
     sites: Sequence[Site] | None = None,
 ) -> Iterator[None]:
@@ -335,8 +351,6 @@ def tap(
             the replacements that already hold.
         on_long: Callback for long inputs in place of `on_layer`, with one `LongAttention` per
             layer, which has no map.
-        questions: With `on_long`, the sums over the keys of every query to take, one entry per
-            input; not of cross-attention.
         on_again: Callback for further calls of the attention function in one run of a module: the
             next blocks of its tokens, or the first map once more.
         sites: The attention modules of `model`, if they are known; None = find them.
@@ -369,7 +383,7 @@ def tap(
             f"{type(model).__name__} shows its attention weights alone, not what they follow from: "
             "its maps can only be read whole"
         )
-    new = _Tap({site.module: site for site in sites}, on_layer, model, edits, on_long, questions)
+    new = _Tap({site.module: site for site in sites}, on_layer, model, edits, on_long)
     new.on_again = on_again
     new.numbers = layer_numbers(model, sites)
     undo = ExitStack()
@@ -555,8 +569,7 @@ def _streamed(
             "heads cannot be switched off over long inputs: pass a shorter input, or long=False"
         )
     own = taps[-1]
-    questions = () if is_cross(own.sites[module].stack) else own.questions
-    output, items, agree = stream_layer(module, eager, implementation, questions, *args, **kwargs)
+    output, items, agree = stream_layer(module, eager, implementation, *args, **kwargs)
     own.unconfirmed += [(module, answer) for answer in agree]
     for open_tap in taps:
         open_tap.hand_over_long(module, items)

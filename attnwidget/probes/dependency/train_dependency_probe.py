@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 from attnwidget.corpus.argument_checks import each_once, one_of, refuse_no_model
 from attnwidget.corpus.file_lock import one_writer
 from attnwidget.corpus.model_reader import one_thread
-from attnwidget.corpus.shards import Executor
 from attnwidget.kernels.plain_torch import in_plain_torch
 from attnwidget.kernels.spanning_tree import best_tree
 from attnwidget.probes.dependency.dependency_answers import CodeLength
@@ -70,7 +69,6 @@ def train_dependency_probe(
     cache: str | Path | None = None,
     resume: str | Path | None = None,
     progress: bool = True,
-    executor: Executor | None = None,
 ) -> DependencyProbe:
     """Train a probe that finds governors from the attention of all heads (Clark et al. 2019).
 
@@ -120,8 +118,6 @@ def train_dependency_probe(
         resume: An .npz file that keeps the state of the training. If the file exists, the
             training goes on from there, with the same result.
         progress: Show progress bars.
-        executor: Workers that read the sentences, as in `measure`. The training stays in this
-            process.
 
     Returns:
         The probe with its scores. Ctrl-C ends the training: the probe then has the parameters
@@ -176,7 +172,6 @@ def train_dependency_probe(
                     skip_unaligned=skip_unaligned,
                     batch_size=batch_size,
                     progress=progress,
-                    executor=executor,
                 )
                 for sentences in (train, dev)
             )

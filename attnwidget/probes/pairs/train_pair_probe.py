@@ -14,7 +14,6 @@ from attnwidget.corpus.argument_checks import one_of, refuse_no_model
 from attnwidget.corpus.file_lock import one_writer
 from attnwidget.corpus.progress_bar import progress_bar
 from attnwidget.corpus.resume_file import ResumeFile, digest_of
-from attnwidget.corpus.shards import Executor
 from attnwidget.kernels.plain_torch import in_plain_torch
 from attnwidget.probes.features import extract_features
 from attnwidget.probes.layer_vectors import cache_folder
@@ -50,7 +49,6 @@ def train_pair_probe(
     cache: str | Path | None = None,
     skip_unaligned: bool = False,
     progress: bool = True,
-    executor: Executor | None = None,
     resume: str | Path | None = None,
 ) -> PairProbe:
     """Train classifiers of word pairs on the attention of all heads (Coenen et al. 2019).
@@ -84,8 +82,6 @@ def train_pair_probe(
             word without tokens or a token of several words. By default such a sentence raises an
             error.
         progress: Show progress bars.
-        executor: Workers that read the sentences, as in `measure`. The training stays in this
-            process.
         resume: An .npz file that keeps the state after each epoch. If the file exists, the
             training goes on from there, with the same result.
 
@@ -129,7 +125,6 @@ def train_pair_probe(
                 folder,
                 skip_unaligned=skip_unaligned,
                 progress=progress,
-                executor=executor,
             )
             for part in (train, dev)
         ]

@@ -12,7 +12,6 @@ from attnwidget.corpus.argument_checks import refuse_no_model
 from attnwidget.corpus.file_lock import one_writer
 from attnwidget.corpus.progress_bar import progress_bar
 from attnwidget.corpus.resume_file import ResumeFile, digest_of
-from attnwidget.corpus.shards import Executor
 from attnwidget.kernels.plain_torch import in_plain_torch
 from attnwidget.probes.features import extract_features
 from attnwidget.probes.layer_vectors import cache_folder, chosen_layers
@@ -48,7 +47,6 @@ def train_structural_probe(
     skip_unaligned: bool = False,
     progress: bool = True,
     resume: str | Path | None = None,
-    executor: Executor | None = None,
 ) -> StructuralProbe:
     """Train linear maps that turn the vectors of a layer into trees (Hewitt and Manning 2019).
 
@@ -95,8 +93,6 @@ def train_structural_probe(
         progress: Show progress bars.
         resume: An .npz file that keeps the state after each epoch. If the file exists, the
             training goes on from there.
-        executor: Workers that read the sentences, as in `measure`. The training stays in this
-            process.
 
     Raises:
         TypeError: `model` is no model, or the sentences have no trees.
@@ -144,7 +140,6 @@ def train_structural_probe(
                     layers=[layer + 1 for layer in chosen],
                     skip_unaligned=skip_unaligned,
                     progress=progress,
-                    executor=executor,
                 )
                 for part in (train, dev)
             ]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from functools import lru_cache
 from typing import Any
 
@@ -126,10 +125,21 @@ def stacks_to_wire(attention: Attention) -> list[dict[str, Any]]:
             "n_key_heads": stack.n_key_heads,
             "n_query": len(stack.query),
             "n_key": len(stack.key),
-            "names": None if stack.names is None else asdict(stack.names),
+            "names": _names_to_wire(stack),
         }
         for stack in attention.stacks.values()
     ]
+
+
+def _names_to_wire(stack: Stack) -> dict[str, Any] | None:
+    """Return the names of heads that combine other heads; None for the heads of a model."""
+    if not stack.head_names:
+        return None
+    return {
+        "heads": stack.head_names,
+        "rows": stack.layer_labels,
+        "columns": stack.head_labels,
+    }
 
 
 def loss_to_wire(attention: Attention) -> str:

@@ -1,0 +1,73 @@
+"""The choice whether an input is read with whole maps, or some rows at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import isqrt
+from typing import Any
+
+from torch import Tensor
+
+from attnwidget.capture.hub_model.free_memory import refuse_no_room
+from attnwidget.capture.hub_model.plain_forward import uncompiled
+from attnwidget.capture.maps.input_length import LONG_FROM, text_length
+from attnwidget.capture.tapping.attention_sites import find_sites
+from attnwidget.capture.tapping.tap import open_edits
+
+
+def reads_rows(hf_model: Any, inputs: Mapping[str, Tensor], long: bool | None) -> bool:
+    """Return whether to read an input some rows at a time: `long`, or by the text's length if None.
+
+    Raises:
+        ValueError: whole maps of the text do not fit the memory, or an input that is to be read
+            without whole maps has hidden tokens between its tokens.
+    """
+    if long and (name := _mask_with_hidden(inputs)) is not None and inputs[name].ndim == 2:
+        raise ValueError(
+            f"{name} hides tokens, and maps without hidden tokens are made from whole maps: pass "
+            "long=None, or leave the hidden tokens out"
+        )
+    if long is not None:
+        return long
+    length = text_length(inputs)
+    return length > LONG_FROM and can_read_rows(hf_model, inputs, length)
+
+
+def can_read_rows(hf_model: Any, inputs: Mapping[str, Tensor], length: int) -> bool:
+    """Return whether an input of more than `LONG_FROM` tokens can be read some rows at a time.
+
+    Raises:
+        ValueError: it cannot, and whole maps of the input do not fit the memory.
+    """
+    if _mask_with_hidden(inputs) is None and not open_edits(hf_model) and shows_products(hf_model):
+        return True
+    _refuse_no_room(hf_model, length)
+    return False
+
+
+def _mask_with_hidden(inputs: Mapping[str, Tensor]) -> str | None:
+    """Return the name of a mask of the text that hides tokens, or None."""
+    names = ("attention_mask", "decoder_attention_mask")
+    return next((name for name in names if name in inputs and not inputs[name].all()), None)
+
+
+def shows_products(hf_model: Any) -> bool:
+    """Return whether every layer of a model shows the queries and keys of its weights."""
+    return all(site.route == "interface" for site in find_sites(uncompiled(hf_model)))
+
+
+def _refuse_no_room(hf_model: Any, length: int) -> None:
+    """Refuse an input whose whole maps do not fit the memory."""
+    config = hf_model.config.get_text_config()
+    layers = getattr(config, "num_hidden_layers", None)
+    if not isinstance(layers, int):  # LXMERT states a number for each of its stacks
+        layers = len(find_sites(uncompiled(hf_model)))
+    heads = int(config.num_attention_heads) * layers
+    refuse_no_room(
+        4 * heads * length**2,
+        f"the whole maps of {heads} heads over {length:,} tokens",
+        lambda room: (
+            "this model is read whole where it shows its weights alone, has heads switched off or "
+            f"padding; pass at most {isqrt(room // (4 * heads)):,} tokens"
+        ),
+    )

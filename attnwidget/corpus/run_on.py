@@ -1,0 +1,64 @@
+"""The executor whose workers read the inputs of studies, set once for a block of code."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any
+
+from attnwidget.corpus.shards import Executor, Workers, check_executor
+
+_executor: ContextVar[Executor | None] = ContextVar("attnwidget_executor", default=None)
+
+
+@contextmanager
+def run_on(executor: Executor) -> Iterator[None]:
+    """Let the workers of an executor read the inputs of all studies in the block.
+
+    Results are the same to the last bit for any number of workers. Trainings stay in this process.
+    Other threads are not affected.
+
+    Args:
+        executor: Any object with `submit(function, *arguments)` that returns a future, such as
+            `ProcessPoolExecutor(4, mp_context=get_context("spawn"))` of the standard library, or
+            `client.get_executor()` of a `dask.distributed.Client`. Workers load the model by its
+            name, or receive a model that was passed as an object.
+
+    Raises:
+        TypeError: `executor` is not an executor.
+        ValueError: The workers are forked processes.
+
+    Example:
+        >>> from concurrent.futures import ThreadPoolExecutor
+        >>> from attnwidget import load_model, make_segments, measure, run_on
+        >>> model = load_model()
+        >>> segments = make_segments(["The cat sat.", "It slept."], model)
+        >>> with ThreadPoolExecutor(2) as pool, run_on(pool):
+        ...     measure(model, segments, ["entropy"], progress=False)["entropy"].n_segments
+        2
+    """
+    check_executor(executor)
+    token = _executor.set(executor)
+    try:
+        yield
+    finally:
+        _executor.reset(token)
+
+
+def workers_in_force(work: Callable[..., Sequence[Any]]) -> Workers | None:
+    """Return workers that do some work, or None outside of a block of `run_on`.
+
+    Args:
+        work: Callable for the arguments of a shard.
+
+    Raises:
+        TypeError: `work` cannot be pickled.
+    """
+    executor = _executor.get()
+    return None if executor is None else Workers(executor, work)
+
+
+def runs_on_workers() -> bool:
+    """Return whether the workers of an executor read inputs."""
+    return _executor.get() is not None
