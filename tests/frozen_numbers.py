@@ -65,6 +65,7 @@ NO_STUDY = {
     "offline": "writes a chart",
     "pattern_sets": "draws a chart",
     "save_page": "writes figures",
+    "run_on": "sets the workers",
     "save_table": "writes a table",
     "sentences_from_spacy": "reads the objects of another package",
     "versions": "versions of installed packages",

@@ -88,12 +88,34 @@ def test_all_quantities_words_rows_tiles_and_tokens_are_those_of_the_mean(
     assert np.allclose(pickle.loads(pickle.dumps(mean)).weights(3, 0), weights, atol=1e-6)
 
 
+@pytest.mark.parametrize("name", ["gpt2", "gemma2"])
+def test_a_mean_of_a_long_input_has_the_same_parts_as_whole_maps(name: str) -> None:
+    model = load_model(zoo.build(name, "eager", positions=308), None)
+    given = zoo.inputs(name, batch=1, length=300, padded=0)
+    long = model.attend(given, long=True).mean(each="layer")
+    maps = model.attend(given, long=False).weights()
+    for layer in range(long.n_layers):
+        mean = maps[layer].mean(0)
+        assert np.allclose(long.rows(layer, 0, [0, 170, 299]), mean[[0, 170, 299]], atol=1e-5)
+        seen = long.visible(layer, 0)
+        assert seen is not None
+        assert not seen[3, 4]
+        tile = long.tile(layer, 0, (40, 104), (40, 104), step=16)
+        blocks = np.where(seen, mean, 0)[40:104, 40:104].reshape(4, 16, 4, 16).max((1, 3))
+        assert np.allclose(np.nan_to_num(tile), blocks, atol=1e-5)
+    drawn = draw_thumbnails(long)
+    assert np.allclose(drawn.maxima[:, 0], maps.mean(1).max((-1, -2)), atol=1e-5)
+    assert "norms" in long.quantities
+
+
 @pytest.mark.parametrize("combination", ["mean", "max"])
-def test_long_inputs_are_refused(combination: str) -> None:
-    model = load_model(zoo.build("gpt2", "eager", positions=308), None)
-    long = model.attend(zoo.inputs("gpt2", batch=1, length=300, padded=0), long=True)
-    with pytest.raises(ValueError, match=r"long inputs are not combined.*long=False"):
-        getattr(long, combination)()
+def test_maps_that_do_not_fit_the_memory_are_refused(
+    attention: Attention, combination: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("attnwidget.capture.maps.head_maps._UNCHECKED_BYTES", 100)
+    monkeypatch.setattr("attnwidget.capture.hub_model.free_memory.free_memory", lambda: 1000)
+    with pytest.raises(ValueError, match=r"1 whole map.*`tile`"):
+        getattr(attention, combination)()
 
 
 def test_maps_of_numpy_are_combined_without_torch() -> None:

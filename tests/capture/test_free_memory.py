@@ -186,6 +186,6 @@ def test_all_maps_and_the_table_of_them(
     with pytest.raises(ValueError, match=rf"the {cells:,} rows of this table take"):
         attention.to_frame()
     monkeypatch.setattr(free_memory, "free_memory", lambda: 8 * cells - 1)
-    with pytest.raises(ValueError, match=r"whole maps of 72 heads.*one layer or head at a time"):
+    with pytest.raises(ValueError, match=r"72 whole maps.*one head"):
         attention.weights()
     assert attention.weights(0).shape[0] == 12

@@ -4,20 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
+import torch
 from torch import Tensor, nn
 
 from attnwidget.capture.maps.block_probe import BlockProbe, BlockTokens, LayerCall, NotInBlocks
+from attnwidget.capture.maps.input_length import LONG_FROM
 from attnwidget.capture.maps.layer import Layer
-from attnwidget.capture.maps.layer_blocks import LayerBlocks, layer_of_blocks
+from attnwidget.capture.maps.layer_blocks import BlockMaps, LayerBlocks
+from attnwidget.capture.maps.layer_parts import part_of
+from attnwidget.capture.maps.norm_maps import NormMaps
 from attnwidget.capture.maps.patch_probe import PIXELS
 from attnwidget.capture.maps.readable_stacks import attends_apart
 from attnwidget.capture.maps.skipped_layers import layer_of
 from attnwidget.capture.tapping.attention_sites import Site
 from attnwidget.capture.tapping.hooked import hooked
+from attnwidget.capture.tapping.lazy_rows import Index, LazyRows
 from attnwidget.capture.tapping.stack_names import is_cross
 
 
@@ -172,5 +177,61 @@ class BlockLayers:
                 made.append(layer.parts[0])
                 continue
             blocks = LayerBlocks(of_blocks, count + n_padding, n_padding)
-            made.append(layer_of_blocks(layer.parts, blocks, made))
+            made.append(_layer_of_blocks(layer.parts, blocks, made))
         return made
+
+
+def _layer_of_blocks(
+    parts: Sequence[Layer], blocks: LayerBlocks, before: Sequence[Layer] = ()
+) -> Layer:
+    """Return the layer over all tokens that attends in blocks.
+
+    Args:
+        parts: The layer of each block.
+        blocks: The tokens of each block.
+        before: Layers made before, whose mask the layer shares if the masks are equal.
+    """
+    first = parts[0]
+    size = blocks.n_tokens
+    weights = BlockMaps(blocks, [part.weights for part in parts], first.n_heads)
+    layer = Layer(
+        n_heads=first.n_heads,
+        n_key_heads=first.n_key_heads,
+        n_query=size,
+        n_key=size,
+        weights=weights,
+        mask=_mask(parts, blocks, before),
+        blocks=blocks,
+    )
+    if any(part.norms is None for part in parts):
+        return layer
+    norms = [part.norm_maps for part in parts]
+    pairs = [one.pairs for one in norms if one.pairs is not None]
+    if len(pairs) == len(parts):
+        return replace(layer, norms=NormMaps(weights, pairs=blocks.joined(pairs)))
+    lengths = blocks.joined([one.key_norms().T for one in norms]).T
+    return replace(layer, norms=NormMaps(weights, lengths=lengths))
+
+
+def _mask(
+    parts: Sequence[Layer], blocks: LayerBlocks, before: Sequence[Layer]
+) -> Tensor | LazyRows:
+    """Return which keys each query may see, bool [1 or H, T, T]."""
+    n_masks = max(1 if part.mask is None else part.mask.shape[0] for part in parts)
+    device = parts[0].weights.rows(slice(0, 1), [0], [0]).device
+
+    def visible(rows: Index | None = None, keys: Index | None = None) -> Tensor:
+        shape, cells = blocks.cells(rows, keys)
+        seen = torch.zeros(n_masks, *shape, dtype=torch.bool, device=device)
+        for number, down, across, queries, columns in cells:
+            mask = part_of(parts[number].mask, slice(None), queries, columns)
+            seen[:, down[:, None], across] = True if mask is None else mask.to(seen)
+        return seen
+
+    if blocks.n_tokens > LONG_FROM:
+        return LazyRows(n_masks, visible)
+    mask = visible()
+    for other in before:
+        if isinstance(other.mask, Tensor) and mask.equal(other.mask):
+            return other.mask
+    return mask

@@ -21,6 +21,7 @@ from attnwidget.capture.hub_model.model_tensors import (
 from attnwidget.capture.hub_model.plain_forward import uncompiled
 from attnwidget.capture.maps.block_layers import BlockLayers
 from attnwidget.capture.maps.block_probe import BlockProbe
+from attnwidget.capture.maps.given_maps import GivenMaps
 from attnwidget.capture.maps.input_length import refuse_longer, text_length
 from attnwidget.capture.maps.keep_layer import (
     SharedTensors,
@@ -30,7 +31,8 @@ from attnwidget.capture.maps.keep_layer import (
     streamed_layer,
 )
 from attnwidget.capture.maps.layer import Layer
-from attnwidget.capture.maps.layer_blocks import with_gradients
+from attnwidget.capture.maps.layer_blocks import BlockMaps
+from attnwidget.capture.maps.layer_parts import part_of
 from attnwidget.capture.maps.layer_steps import layer_done
 from attnwidget.capture.maps.lower_layers import UpperPass
 from attnwidget.capture.maps.readable_stacks import (
@@ -304,7 +306,7 @@ class Collected:
                         self._matching(queries[item], entry.values.shape[-2]),
                         self._matching(keys[item], entry.values.shape[-1]),
                     )
-                stacks[entry.stack][place] = with_gradients(kept, magnitudes)
+                stacks[entry.stack][place] = _with_gradients(kept, magnitudes)
         losses = []
         for item, value in enumerate(values.tolist()):
             masked = None if task.selected is None else task.selected[item]
@@ -355,3 +357,21 @@ def _kept_positions(mask: Tensor | None, batch: int) -> list[Tensor | None]:
     if mask is None or mask.ndim != 2:
         return [None] * batch
     return [None if bool(row.all()) else row.nonzero()[:, 0] for row in mask != 0]
+
+
+def _with_gradients(layer: Layer, magnitudes: Tensor) -> Layer:
+    """Return a layer with |dL/da|, which is set to 0 where the layer's mask hides a key.
+
+    Args:
+        layer: The layer.
+        magnitudes: [H, Q, K]; for a layer in blocks, [blocks, H, Q, K] of each block.
+    """
+    if layer.blocks is not None:
+        parts = []
+        for part, tokens in zip(magnitudes, layer.blocks.tokens, strict=True):
+            seen = part_of(layer.mask, slice(None), tokens.tolist(), tokens.tolist())
+            parts.append(GivenMaps(part if seen is None else part.masked_fill(~seen, 0)))
+        return replace(layer, gradients=BlockMaps(layer.blocks, parts, layer.n_heads))
+    if isinstance(layer.mask, Tensor):
+        magnitudes = magnitudes.masked_fill(~layer.mask, 0)
+    return replace(layer, gradients=GivenMaps(magnitudes))

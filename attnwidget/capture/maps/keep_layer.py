@@ -9,7 +9,8 @@ import torch
 from torch import Tensor
 
 from attnwidget.capture.maps.given_maps import GivenMaps
-from attnwidget.capture.maps.layer import Layer, MapSource
+from attnwidget.capture.maps.layer import Layer
+from attnwidget.capture.maps.map_source import MapSource
 from attnwidget.capture.maps.norm_maps import NormMaps
 from attnwidget.capture.maps.products import Products
 from attnwidget.capture.tapping.of_latest import OfLatest

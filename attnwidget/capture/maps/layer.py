@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from attnwidget.capture.maps.layer_parts import part_of, place_of
+from attnwidget.capture.maps.map_source import MapSource
 from attnwidget.capture.tapping.lazy_rows import Index, LazyRows
 from attnwidget.kernels.array_library import Array
 
@@ -18,36 +19,6 @@ if TYPE_CHECKING:
 
 # Cells of a layer's maps in memory at a time, which limits the memory for long inputs.
 _CELLS_AT_ONCE = 16 * 1024 * 1024
-
-
-class MapSource(Protocol):
-    """The maps of one quantity of a layer, computed for the requested heads, queries and keys.
-
-    `Products` computes maps from queries and keys, `GivenMaps` holds arrays, `BlockMaps` joins the
-    maps of windows or tiles, and `NormMaps` multiplies weights by lengths of vectors.
-    """
-
-    @property
-    def keeps_maps(self) -> bool:
-        """Whether the maps themselves are in memory, at least for a part of the tokens."""
-        ...
-
-    @property
-    def is_numpy(self) -> bool:
-        """Whether the maps are arrays of numpy, which need no torch."""
-        ...
-
-    @property
-    def is_streamed(self) -> bool: ...
-
-    @property
-    def products(self) -> Products | None:
-        """The queries and keys from which the maps are computed; None for other sources."""
-        ...
-
-    def rows(self, heads: slice, rows: Index | None = None, keys: Index | None = None) -> Array:
-        """Return maps of consecutive heads, float32 [heads, Q or rows, K or keys]."""
-        ...
 
 
 @dataclass(frozen=True, eq=False)

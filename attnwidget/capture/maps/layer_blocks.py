@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -11,12 +11,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from attnwidget.capture.maps.given_maps import GivenMaps
 from attnwidget.capture.maps.input_length import LONG_FROM
-from attnwidget.capture.maps.layer import Layer, MapSource
-from attnwidget.capture.maps.layer_parts import part_of, place_of
-from attnwidget.capture.maps.norm_maps import NormMaps
-from attnwidget.capture.tapping.lazy_rows import Index, LazyRows
+from attnwidget.capture.maps.layer_parts import place_of
+from attnwidget.capture.maps.map_source import MapSource
+from attnwidget.capture.tapping.lazy_rows import Index
 
 Places = NDArray[np.int64]
 
@@ -118,77 +116,3 @@ class BlockMaps:
     def _device(self) -> torch.device:
         found: Tensor = self.parts[0].rows(slice(0, 1), [0], [0])
         return found.device
-
-
-def layer_of_blocks(
-    parts: Sequence[Layer], blocks: LayerBlocks, before: Sequence[Layer] = ()
-) -> Layer:
-    """Return the layer over all tokens that attends in blocks.
-
-    Args:
-        parts: The layer of each block.
-        blocks: The tokens of each block.
-        before: Layers made before, whose mask the layer shares if the masks are equal.
-    """
-    first = parts[0]
-    size = blocks.n_tokens
-    weights = BlockMaps(blocks, [part.weights for part in parts], first.n_heads)
-    layer = Layer(
-        n_heads=first.n_heads,
-        n_key_heads=first.n_key_heads,
-        n_query=size,
-        n_key=size,
-        weights=weights,
-        mask=_mask(parts, blocks, before),
-        blocks=blocks,
-    )
-    if any(part.norms is None for part in parts):
-        return layer
-    norms = [part.norm_maps for part in parts]
-    pairs = [one.pairs for one in norms if one.pairs is not None]
-    if len(pairs) == len(parts):
-        return replace(layer, norms=NormMaps(weights, pairs=blocks.joined(pairs)))
-    lengths = blocks.joined([one.key_norms().T for one in norms]).T
-    return replace(layer, norms=NormMaps(weights, lengths=lengths))
-
-
-def with_gradients(layer: Layer, magnitudes: Tensor) -> Layer:
-    """Return a layer with |dL/da|, which is set to 0 where the layer's mask hides a key.
-
-    Args:
-        layer: The layer.
-        magnitudes: [H, Q, K]; for a layer in blocks, [blocks, H, Q, K] of each block.
-    """
-    if layer.blocks is not None:
-        parts = []
-        for part, tokens in zip(magnitudes, layer.blocks.tokens, strict=True):
-            seen = part_of(layer.mask, slice(None), tokens.tolist(), tokens.tolist())
-            parts.append(GivenMaps(part if seen is None else part.masked_fill(~seen, 0)))
-        return replace(layer, gradients=BlockMaps(layer.blocks, parts, layer.n_heads))
-    if isinstance(layer.mask, Tensor):
-        magnitudes = magnitudes.masked_fill(~layer.mask, 0)
-    return replace(layer, gradients=GivenMaps(magnitudes))
-
-
-def _mask(
-    parts: Sequence[Layer], blocks: LayerBlocks, before: Sequence[Layer]
-) -> Tensor | LazyRows:
-    """Return which keys each query may see, bool [1 or H, T, T]."""
-    n_masks = max(1 if part.mask is None else part.mask.shape[0] for part in parts)
-    device = parts[0].weights.rows(slice(0, 1), [0], [0]).device
-
-    def visible(rows: Index | None = None, keys: Index | None = None) -> Tensor:
-        shape, cells = blocks.cells(rows, keys)
-        seen = torch.zeros(n_masks, *shape, dtype=torch.bool, device=device)
-        for number, down, across, queries, columns in cells:
-            mask = part_of(parts[number].mask, slice(None), queries, columns)
-            seen[:, down[:, None], across] = True if mask is None else mask.to(seen)
-        return seen
-
-    if blocks.n_tokens > LONG_FROM:
-        return LazyRows(n_masks, visible)
-    mask = visible()
-    for other in before:
-        if isinstance(other.mask, Tensor) and mask.equal(other.mask):
-            return other.mask
-    return mask

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from attnwidget.capture.maps.layer import MapSource
 from attnwidget.capture.maps.layer_parts import place_of
+from attnwidget.capture.maps.map_source import MapSource
 from attnwidget.capture.tapping.lazy_rows import Index
 from attnwidget.kernels.norms import norm_maps, norms_of_products, summed_norm_maps
 

@@ -1,0 +1,41 @@
+"""The interface of what computes the maps of one quantity of a layer."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+from attnwidget.capture.tapping.lazy_rows import Index
+from attnwidget.kernels.array_library import Array
+
+if TYPE_CHECKING:
+    from attnwidget.capture.maps.products import Products
+
+
+class MapSource(Protocol):
+    """The maps of one quantity of a layer, computed for the requested heads, queries and keys.
+
+    `Products` computes maps from queries and keys, `GivenMaps` holds arrays, `BlockMaps` joins the
+    maps of windows or tiles, and `NormMaps` multiplies weights by lengths of vectors.
+    """
+
+    @property
+    def keeps_maps(self) -> bool:
+        """Whether the maps themselves are in memory, at least for a part of the tokens."""
+        ...
+
+    @property
+    def is_numpy(self) -> bool:
+        """Whether the maps are arrays of numpy, which need no torch."""
+        ...
+
+    @property
+    def is_streamed(self) -> bool: ...
+
+    @property
+    def products(self) -> Products | None:
+        """The queries and keys from which the maps are computed; None for other sources."""
+        ...
+
+    def rows(self, heads: slice, rows: Index | None = None, keys: Index | None = None) -> Array:
+        """Return maps of consecutive heads, float32 [heads, Q or rows, K or keys]."""
+        ...
