@@ -27,7 +27,7 @@ const BANDS = 6;
 const GAP = 2;
 /** Room for the outlines of the last row and column. */
 const MARGIN = 4;
-/** Share of the smallest size that cells have at least, where all of them fit so. */
+/** Cells may shrink to this share of the smallest size if the whole grid then fits. */
 const NEARLY = 0.9;
 
 /** The sizes between which cells are made, in pixels. */
