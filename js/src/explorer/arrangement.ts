@@ -4,10 +4,7 @@ import { type ExplorerState, PANELS, type Panel } from "./explorer_types.js";
 
 /** From this width on, in pixels, all heads and one head stand side by side. */
 const SIDE_BY_SIDE = 560;
-/**
- * The share of all heads, of a page that is narrow, wide, or has a grid of many columns or of few,
- * which would leave room beside them.
- */
+/** Share of the page's width for all heads, by the width of the page and the number of columns. */
 const SHARES = { narrow: 0.62, usual: 0.575, many: 0.64, few: 0.5 };
 const NARROW = 860;
 const MANY_COLUMNS = 16;

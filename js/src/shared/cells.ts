@@ -27,6 +27,9 @@ const BANDS = 6;
 const GAP = 2;
 /** Room for the outlines of the last row and column. */
 const MARGIN = 4;
+/** Cells may shrink to this share of the smallest size if the whole grid then fits. */
+const NEARLY = 0.9;
+
 /** The sizes between which cells are made, in pixels. */
 export interface CellLimits {
   /** Height of the whole canvas. */
@@ -71,7 +74,9 @@ export function gridLayout(
   const crisp = (x: number) => Math.floor(x * dpr) / dpr;
   const heightOver = (band: number) => {
     const down = (highest - y0 - MARGIN) / Math.max(rows, 1) - gap - band;
-    return crisp(Math.max(smallest, Math.min(largest, across, down)));
+    const size = Math.min(largest, across, down);
+    // A little smaller cells are better than a scroll bar for a few pixels.
+    return crisp(size >= NEARLY * smallest ? size : Math.max(smallest, size));
   };
   const over = (band: number): GridLayout => {
     const tall = heightOver(band);

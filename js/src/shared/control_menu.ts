@@ -3,10 +3,9 @@ import { createRef, ref } from "lit-html/directives/ref.js";
 import type { Mounted } from "./mount.js";
 
 /**
- * A button that opens a menu of controls. The menu stands in a row of its own below the button's
- * row, so that it covers nothing of the figure that it changes, and stays open until its button or
- * Escape closes it: a figure that moved under a click elsewhere would get the click in a wrong
- * place.
+ * A button that opens a menu of controls. The menu has a row of its own below the button, because
+ * a menu over the figure would cover what it changes. Only the button and Escape close the menu: if
+ * a click elsewhere closed it, the figure would move under the pointer.
  */
 export function controlMenu(text: string, { drawNow }: Pick<Mounted, "drawNow">) {
   const button = createRef<HTMLElement>();

@@ -57,7 +57,7 @@ export function sentencePanel(actions: WordActions & { edit(): void }, drawNow: 
     if (word && box.value) scrollTo(box.value, word);
   }
 
-  /** The roles of all messages, as buttons that scroll to them, of a chat that scrolls. */
+  /** A button for each message of a long chat, which scrolls to the message. */
   function rolesView({ words: { query } }: Reading) {
     const begun = query.filter(({ role }) => role);
     if (begun.length < 2 || !size || size.lines <= LINES_IN_SIGHT) return nothing;
