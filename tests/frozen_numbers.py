@@ -98,7 +98,7 @@ def public_functions() -> set[str]:
         name
         for module in public_modules()
         for name in module.__all__
-        if inspect.isfunction(getattr(module, name))
+        if inspect.isfunction(getattr(module, name)) and not _makes_a_metric(getattr(module, name))
     }
 
 
@@ -532,30 +532,33 @@ def _() -> Any:
 # --------------------------------------------------------------------------------------- metrics
 
 
-def metric_classes() -> list[Any]:
-    """The public metrics that `measure` knows by name."""
-    metrics = [getattr(attnwidget.metrics, name) for name in attnwidget.metrics.__all__]
+def metric_makers() -> dict[str, Any]:
+    """The public metrics that `measure` knows by name: classes, and functions that make metrics."""
+    makers: dict[str, Any] = {}
     base = attnwidget.metrics.Accumulator
-    return [
-        metric
-        for metric in metrics
-        if inspect.isclass(metric)
-        and issubclass(metric, base)
-        and "name" in vars(metric)
-        and not inspect.isabstract(metric)
-    ]
+    for maker in (getattr(attnwidget.metrics, name) for name in attnwidget.metrics.__all__):
+        if inspect.isclass(maker):
+            if issubclass(maker, base) and "name" in vars(maker) and not inspect.isabstract(maker):
+                makers[maker.name] = maker
+        elif _makes_a_metric(maker):
+            makers[maker().name] = maker
+    return makers
+
+
+def _makes_a_metric(function: Any) -> bool:
+    return str(inspect.signature(function).return_annotation).startswith("SegmentMeans")
 
 
 def _measured(model: Any, inputs: list[Any]) -> dict[str, Any]:
     """Each metric alone; the name of an error for metrics that refuse these inputs."""
     numbers: dict[str, Any] = {}
-    for metric in metric_classes():
+    for name, metric in metric_makers().items():
 
         def measured(metric: Any = metric) -> Any:
             # A metric may need arguments, as metrics of pictures do.
             return public.measure(model, inputs, [metric()], batch_size=4, **QUIET)
 
-        numbers[metric.name] = _or_error(measured)
+        numbers[name] = _or_error(measured)
     return numbers
 
 
@@ -598,7 +601,7 @@ def _() -> Any:
 
 @study("measure an attention")
 def _() -> Any:
-    names = [metric.name for metric in metric_classes()]
+    names = list(metric_makers())
     numbers: dict[str, Any] = {}
     long = causal().attend(CAUSAL_TEXT * 2, long=True)
     for title, attention in (("BERT", masked()), ("causal", repeated()), ("long", long)):

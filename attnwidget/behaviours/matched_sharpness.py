@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import torch
@@ -71,7 +71,7 @@ class EntropySums(SegmentMeans[SharpenedEntropies]):
         exponents: The exponents.
     """
 
-    name: ClassVar[str] = "entropies of sharpened maps"
+    name = "entropies of sharpened maps"
 
     def __init__(self, exponents: Sequence[float]) -> None:
         self._exponents = tuple(exponents)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Literal, Protocol, TypeAlias
+from typing import Any, Literal, Protocol, TypeAlias
 
 import numpy as np
 import torch
@@ -140,7 +140,7 @@ class KeptMaps(Accumulator[ModelComparison | SeveralComparisons]):
         between: The accumulators that compare pairs of these models.
     """
 
-    name: ClassVar[str] = "comparison"
+    name = "comparison"
     by_segment = ("_read",)
 
     def __init__(
@@ -260,7 +260,7 @@ class MapChanges(Accumulator[ModelComparison]):
         keep: bool,
         number: int = 0,
     ) -> None:
-        self.name = f"comparison {number}"  # type: ignore[misc]  # one model may have several
+        self.name = f"comparison {number}"  # one model may have several
         self._first = first
         self._documents = documents
         self._n_segments = n_segments

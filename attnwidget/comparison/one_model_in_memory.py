@@ -6,7 +6,7 @@ import gc
 from collections.abc import Iterator, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 from torch import Tensor
 
@@ -41,7 +41,7 @@ class StoredMaps(Accumulator[Any]):
         tokens: The tokens of texts, which are not kept.
     """
 
-    name: ClassVar[str] = "stored maps"
+    name = "stored maps"
 
     def __init__(self, unit: MapUnit) -> None:
         self._unit: MapUnit = unit

@@ -215,7 +215,7 @@ class Accumulator(ABC, Generic[R]):
         [14, 14, 14, 14, 14, 14]
     """
 
-    name: ClassVar[str]
+    name: str
     by_rows: ClassVar[bool] = False
     along_line: ClassVar[bool] = False
     by_segment: ClassVar[tuple[str, ...]] = ()

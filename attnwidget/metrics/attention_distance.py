@@ -123,7 +123,7 @@ class AttentionDistance(SegmentMeans[AttentionDistanceResult]):
         'attention_distance'
     """
 
-    name: ClassVar[str] = "attention_distance"
+    name = "attention_distance"
     by_rows = True
     of_heads = {"distances": (2,), "in_picture": (), "queries": ()}
     of_segments = {"even": (2,)}

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from functools import partial
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from attnwidget.corpus.accumulator import Batch, LayerBatch
+from attnwidget.corpus.accumulator import LayerBatch
 from attnwidget.corpus.argument_checks import one_of
 from attnwidget.corpus.results import HeadMetrics
 from attnwidget.corpus.segment_means import SegmentMeans, SegmentMeansResult
 from attnwidget.corpus.token_classes import STANDARD_CLASSES, TokenClass, described
-from attnwidget.kernels.classes import class_mass
+from attnwidget.metrics.class_mass import ClassMass, ClassTable
 
 if TYPE_CHECKING:
     import altair as alt
@@ -89,7 +90,11 @@ class ClassesResult(SegmentMeansResult):
         return self._curves(heads, "Attention to [SEP]", width=width)
 
 
-class Classes(SegmentMeans[ClassesResult]):
+def Classes(  # noqa: N802, as the other metrics
+    classes: Mapping[str, TokenClass] | None = None,
+    *,
+    variant: Literal["paper", "released"] = "paper",
+) -> SegmentMeans[ClassesResult]:
     """Metric: attention to [CLS], [SEP], full stops and commas, the first token and user classes.
 
     The metric of Clark et al. 2019, section 3.2. Attention to a class is summed over its tokens in
@@ -116,65 +121,55 @@ class Classes(SegmentMeans[ClassesResult]):
         >>> list(found["classes"].heads())[3:5]
         ['to first token', 'to articles']
     """
+    one_of("variant", variant, ("paper", "released"))
+    classes = dict(classes or {})
+    names = (*STANDARD_CLASSES, *classes)
+    return ClassMass(
+        "classes",
+        partial(_table, names, variant),
+        partial(_result, names),
+        parts=_parts,
+        of_heads={"mass": (len(names),), "to_sep": (2,)},
+        of_segments={"with_class": (len(names),), "with_sep": ()},
+        options={"classes": described(classes), "variant": variant},
+        token_classes=classes,
+    )
 
-    name: ClassVar[str] = "classes"
-    by_rows = True
 
-    def __init__(
-        self,
-        classes: Mapping[str, TokenClass] | None = None,
-        *,
-        variant: Literal["paper", "released"] = "paper",
-    ) -> None:
-        one_of("variant", variant, ("paper", "released"))
-        self.classes = dict(classes or {})
-        self.variant = variant
-        self._names = [*STANDARD_CLASSES, *self.classes]
-        size = len(self._names)
-        self.of_heads = {"mass": (size,), "to_sep": (2,)}
-        self.of_segments = {"with_class": (size,), "with_sep": ()}
+def _table(names: Sequence[str], variant: str, layer: LayerBatch) -> ClassTable:
+    """The groups of queries are all tokens, the [SEP] tokens, and all other tokens."""
+    batch = layer.batch
+    sep = batch.classes["[SEP]"]
+    others = batch.real & ~sep
+    n_sep, n_others = (
+        (sep.sum(-1), others.sum(-1))
+        if variant == "paper"
+        else (torch.full_like(batch.lengths, 2), batch.lengths - 2)
+    )
+    from_sep = sep.float() / n_sep.clamp_min(1)[:, None]
+    from_others = others.float() / n_others.clamp_min(1)[:, None]
+    members = torch.stack([batch.classes[name] for name in names], 1).float()
+    return ClassTable(
+        torch.stack([batch.row_weights, from_sep, from_others], 1),
+        members,
+        {"with_class": members.amax(-1), "with_sep": sep.any(-1)},
+    )
 
-    @property
-    def options(self) -> dict[str, Any]:
-        return {"classes": described(self.classes), "variant": self.variant}
 
-    @property
-    def token_classes(self) -> Mapping[str, TokenClass]:
-        return self.classes
+def _parts(mass: Tensor) -> Mapping[str, Tensor]:
+    """Return the mass that all tokens give to each class, and that both groups give to [SEP]."""
+    return {"mass": mass[:, :, 0], "to_sep": mass[:, :, 1:, STANDARD_CLASSES.index("[SEP]")]}
 
-    def begin_batch(self, layer: LayerBatch) -> None:
-        batch = layer.batch
-        sep = batch.classes["[SEP]"]
-        groups = [
-            self._mean(sep, torch.full_like(batch.lengths, 2)),
-            self._mean(batch.real & ~sep, batch.lengths - 2),
-        ]
-        self._rows = torch.stack([batch.row_weights, *groups], 1)
-        self._members = torch.stack([batch.classes[name] for name in self._names], 1).float()
-        self._with_sep = sep.any(-1)[:, None, None]
 
-    def head_numbers(self, layer: LayerBatch) -> Mapping[str, Tensor]:
-        # The mass of each group of queries, [B, H, 3, C].
-        mass = class_mass(layer.weights, layer.of_rows(self._rows), self._members)
-        to_sep = mass[:, :, 1:, self._names.index("[SEP]")] * self._with_sep
-        return {"mass": mass[:, :, 0], "to_sep": to_sep}
-
-    def segment_numbers(self, batch: Batch) -> Mapping[str, Tensor]:
-        return {"with_class": self._members.amax(-1), "with_sep": self._with_sep[:, 0, 0]}
-
-    def compute(self) -> ClassesResult:
-        from_sep, from_others = self.mean("to_sep", over="with_sep")
-        return ClassesResult(
-            self.n_segments,
-            tuple(self._names),
-            self.mean("mass"),
-            from_sep,
-            from_others,
-            dict(zip(self._names, self.counted("with_class").tolist(), strict=True)),
-            model_name=self.model_name,
-        )
-
-    def _mean(self, queries: Tensor, released: Tensor) -> Tensor:
-        """Return row weights [B, n] whose sums are means over `queries`."""
-        count = queries.sum(-1) if self.variant == "paper" else released
-        return queries.float() / count.clamp_min(1)[:, None]
+def _result(names: tuple[str, ...], metric: ClassMass[ClassesResult]) -> ClassesResult:
+    # A document without a [SEP] adds nothing to the sums.
+    from_sep, from_others = metric.mean("to_sep", over="with_sep")
+    return ClassesResult(
+        metric.n_segments,
+        names,
+        metric.mean("mass"),
+        from_sep,
+        from_others,
+        dict(zip(names, metric.counted("with_class").tolist(), strict=True)),
+        model_name=metric.model_name,
+    )

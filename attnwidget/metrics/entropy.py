@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -85,7 +85,7 @@ class Entropy(SegmentMeans[EntropyResult]):
         2.197
     """
 
-    name: ClassVar[str] = "entropy"
+    name = "entropy"
     by_rows = True
 
     of_heads = {"all": (), "first": ()}
@@ -181,7 +181,7 @@ class Confidence(SegmentMeans[ConfidenceResult]):
         ConfidenceResult(small BERT (in the package), 6×12 heads: confidence)
     """
 
-    name: ClassVar[str] = "confidence"
+    name = "confidence"
     by_rows = True
     of_heads = {"largest": ()}
 

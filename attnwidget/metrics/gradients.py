@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -118,7 +118,7 @@ class Gradients(ClassMeans[GradientsResult]):
         ('masked-LM', (4, 6, 12))
     """
 
-    name: ClassVar[str] = "gradients"
+    name = "gradients"
 
     def __init__(
         self,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -235,7 +235,7 @@ class Distances(Accumulator[HeadDistances]):
         ((72, 72), 17)
     """
 
-    name: ClassVar[str] = "distances"
+    name = "distances"
 
     def __init__(self, *, smoothing: float = 1e-3) -> None:
         if not 0 < smoothing < 1:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -109,7 +109,7 @@ class Induction(SegmentMeans[InductionResult]):
         'induction'
     """
 
-    name: ClassVar[str] = "induction"
+    name = "induction"
     along_line = True
     of_heads = {"scores": (len(_TITLES),)}
     of_segments = {"even": (len(_TITLES),), "with_targets": (len(_TITLES),)}

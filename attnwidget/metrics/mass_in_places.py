@@ -176,7 +176,7 @@ class MassInPlaces(SegmentMeans[MassInPlacesResult]):
         ('cls', 8)
     """
 
-    name: ClassVar[str] = "mass_in_places"
+    name = "mass_in_places"
     by_rows = True
     of_heads = dict.fromkeys(_SUMS, ())
     of_segments = {"inside": (), "area": ()}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Iterator, Sequence, Sized
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence, Sized
 from contextlib import closing
 from dataclasses import replace
 from functools import cache
@@ -244,7 +244,7 @@ def accumulators_of(metrics: Sequence[str | Accumulator[Any]]) -> list[Accumulat
 
 
 @cache
-def metrics_by_name() -> dict[str, type[Accumulator[Any]]]:
+def metrics_by_name() -> dict[str, Callable[[], Accumulator[Any]]]:
     """Return the metrics of the package by name: those that `attnwidget.metrics` exports.
 
     Example:
@@ -255,12 +255,17 @@ def metrics_by_name() -> dict[str, type[Accumulator[Any]]]:
     # The package exports `measure_checkpoints`, which imports this module.
     from attnwidget import metrics
 
-    exported = (getattr(metrics, name) for name in metrics.__all__)
-    return {
-        kind.name: kind
-        for kind in exported
-        if isinstance(kind, type) and issubclass(kind, Accumulator) and hasattr(kind, "name")
+    by_name: dict[str, Callable[[], Accumulator[Any]]] = {
+        "classes": metrics.Classes,
+        "modalities": metrics.Modalities,
+        "roles": metrics.Roles,
+        "sinks": metrics.Sinks,
     }
+    for exported in metrics.__all__:
+        kind = getattr(metrics, exported)
+        if isinstance(kind, type) and issubclass(kind, Accumulator) and hasattr(kind, "name"):
+            by_name[kind.name] = kind
+    return dict(sorted(by_name.items()))
 
 
 def _skip(batches: Iterator[list[Segment]], done: Progress, path: Path) -> None:

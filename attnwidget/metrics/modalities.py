@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -18,8 +18,14 @@ from attnwidget.corpus.accumulator import Batch, LayerBatch
 from attnwidget.corpus.results import HeadMetrics, HeadResult
 from attnwidget.corpus.segment_means import SegmentMeans, SegmentMeansResult
 from attnwidget.kernels.causal import is_causal
-from attnwidget.kernels.classes import class_mass
 from attnwidget.kernels.plain_torch import in_plain_torch
+from attnwidget.metrics.class_mass import (
+    LEAST_SINK,
+    ClassMass,
+    ClassTable,
+    has_learned_sink,
+    visible_shares,
+)
 from attnwidget.text.index_among import index_among
 from attnwidget.text.places import Box, Span
 from attnwidget.text.tokens import Tokens
@@ -34,8 +40,6 @@ if TYPE_CHECKING:
 MODALITIES = ("picture", "sound", "prompt", "answer", "special", "padding", "no token")
 _TOKENS = MODALITIES[:-1]
 _NONE = len(_TOKENS)
-# Smallest share of a learned sink. Sums of weights in half precision differ from 1 by less.
-_LEAST_SINK = 1e-2
 
 
 def modality_numbers(tokens: Tokens, n_prompt: int | None = None) -> NDArray[np.int64]:
@@ -141,7 +145,7 @@ class ModalitiesResult(SegmentMeansResult):
         return self._curves(self.heads(), title, "share of attention", width=width)
 
 
-class Modalities(SegmentMeans[ModalitiesResult]):
+def Modalities() -> SegmentMeans[ModalitiesResult]:  # noqa: N802, as the other metrics
     """Metric: shares of attention to pictures, sounds, the prompt, the answer and other tokens.
 
     The shares of a query sum to 1. They are averaged over the queries of an input, then over
@@ -157,60 +161,58 @@ class Modalities(SegmentMeans[ModalitiesResult]):
         >>> list(found.heads()), found.of("special", "picture").shape
         (['to picture', 'to special'], (4, 4))
     """
+    return ClassMass(
+        "modalities",
+        _table,
+        _result,
+        parts=_parts,
+        of_heads={"shares": (len(_TOKENS) + 1, len(MODALITIES))},
+        of_segments={"even": (len(MODALITIES),), "with_tokens": (len(_TOKENS),)},
+        n_sharing=len(_TOKENS),
+    )
 
-    name: ClassVar[str] = "modalities"
-    by_rows = True
-    of_heads = {"shares": (len(_TOKENS) + 1, len(MODALITIES))}
-    of_segments = {"even": (len(MODALITIES),), "with_tokens": (len(_TOKENS),)}
 
-    def begin_batch(self, layer: LayerBatch) -> None:
-        members = _members_of(layer.batch)
-        queries = torch.cat([layer.batch.real.float()[:, None], members], dim=1)
-        self._members = members
-        self._queries = queries / queries.sum(-1, keepdim=True).clamp(min=1)
-        self._causal = is_causal(layer.weights, layer.of_rows(layer.batch.real))
+def _table(layer: LayerBatch) -> ClassTable:
+    """The groups of queries are all tokens, and the tokens of each modality."""
+    batch = layer.batch
+    members = _members_of(batch)
+    queries = torch.cat([batch.real.float()[:, None], members], dim=1)
+    if is_causal(layer.weights, layer.of_rows(batch.real)):
+        even = (visible_shares(members) * batch.row_weights.double()[:, None]).sum(-1)
+    else:
+        even = members.double().sum(-1) / batch.lengths[:, None]
+    return ClassTable(
+        queries / queries.sum(-1, keepdim=True).clamp(min=1),
+        members,
+        {"even": torch.nn.functional.pad(even, (0, 1)), "with_tokens": members.amax(-1)},
+    )
 
-    def head_numbers(self, layer: LayerBatch) -> Mapping[str, Tensor]:
-        rows = layer.of_rows(self._queries)
-        mass = class_mass(layer.weights, rows, self._members).double()  # [B, H, M, M - 1]
-        rest = (rows.double().sum(-1)[:, None, :, None] - mass.sum(-1, keepdim=True)).clamp(min=0)
-        return {"shares": torch.cat([mass, rest], dim=-1)}
 
-    def segment_numbers(self, batch: Batch) -> Mapping[str, Tensor]:
-        members = self._members.double()
-        n_visible = torch.arange(1, members.shape[-1] + 1, dtype=torch.float64, device="cpu")
-        of_rows = batch.row_weights.double()
-        if self._causal:
-            seen = members.cumsum(-1) / n_visible.to(members.device)
-            even = (seen * of_rows[:, None]).sum(-1)
-        else:
-            even = members.sum(-1) / batch.lengths[:, None]
-        return {
-            "even": torch.nn.functional.pad(even, (0, 1)),
-            "with_tokens": members.amax(-1),
-        }
+def _parts(mass: Tensor) -> Mapping[str, Tensor]:
+    return {"shares": mass}
 
-    def compute(self) -> ModalitiesResult:
-        counts = self.counted("with_tokens")
-        with_queries = np.concatenate([[self.n_segments], counts])
-        with np.errstate(invalid="ignore"):
-            means = self.mean("shares") * self.n_segments
-            means = means / with_queries.reshape(-1, 1, 1, 1)
-        with_sink = bool((np.nan_to_num(means[0, _NONE]) >= _LEAST_SINK).any())
-        if not with_sink:
-            # The rest is rounding.
-            means[:, _NONE] *= 0
-        whole = np.full((len(MODALITIES), *means.shape[1:]), np.nan)
-        whole[:_NONE] = means[1:]
-        return ModalitiesResult(
-            self.n_segments,
-            MODALITIES,
-            means[0],
-            whole,
-            self.mean("even"),
-            np.append(counts, self.n_segments if with_sink else 0),
-            model_name=self.model_name,
-        )
+
+def _result(metric: ClassMass[ModalitiesResult]) -> ModalitiesResult:
+    counts = metric.counted("with_tokens")
+    with_queries = np.concatenate([[metric.n_segments], counts])
+    with np.errstate(invalid="ignore"):
+        means = metric.mean("shares") * metric.n_segments
+        means = means / with_queries.reshape(-1, 1, 1, 1)
+    with_sink = has_learned_sink(means[0, _NONE])
+    if not with_sink:
+        # The rest is rounding.
+        means[:, _NONE] *= 0
+    by_query = np.full((len(MODALITIES), *means.shape[1:]), np.nan)
+    by_query[:_NONE] = means[1:]
+    return ModalitiesResult(
+        metric.n_segments,
+        MODALITIES,
+        means[0],
+        by_query,
+        metric.mean("even"),
+        np.append(counts, metric.n_segments if with_sink else 0),
+        model_name=metric.model_name,
+    )
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -338,7 +340,7 @@ def modality_shares(attention: Attention, *, stack: str | None = None) -> Modali
         mass = np.concatenate([(rows.double() @ members).numpy() for _, rows in blocks], axis=1)
         shares[:_NONE, layer] = np.moveaxis(mass, 2, 0)
         rest = (1 - mass.sum(2)).clip(min=0)
-        shares[_NONE, layer] = rest if rest.mean() >= _LEAST_SINK else 0
+        shares[_NONE, layer] = rest if rest.mean() >= LEAST_SINK else 0
     return ModalityShares(
         MODALITIES,
         shares,

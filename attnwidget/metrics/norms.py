@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -114,7 +114,7 @@ class Norms(ClassMeans[NormsResult]):
         ('[CLS]', '[SEP]', '. ,', 'other tokens')
     """
 
-    name: ClassVar[str] = "norms"
+    name = "norms"
 
     def __init__(
         self,

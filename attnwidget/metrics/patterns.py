@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 import safetensors.torch
@@ -112,7 +112,7 @@ class Patterns(SegmentMeans[PatternsResult]):
         ('cnn', (5, 6, 12))
     """
 
-    name: ClassVar[str] = "patterns"
+    name = "patterns"
     along_line = True
     of_heads = {"maps": (len(PATTERNS),), "scores": (len(PatternScores._fields),)}
     of_segments = {"pairs": ()}

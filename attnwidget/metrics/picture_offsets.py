@@ -140,7 +140,7 @@ class PictureOffsets(SegmentMeans[PictureOffsetsResult]):
         {'reach': 3}
     """
 
-    name: ClassVar[str] = "picture_offsets"
+    name = "picture_offsets"
     by_rows = True
 
     def __init__(self, reach: int = 15) -> None:

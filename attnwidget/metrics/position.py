@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -166,7 +166,7 @@ class Position(SegmentMeans[PositionResult]):
         (5, 6, 12)
     """
 
-    name: ClassVar[str] = "position"
+    name = "position"
     along_line = True
     by_rows = True
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 from zlib import crc32
 
 import numpy as np
@@ -180,7 +180,7 @@ class PositionContent(Accumulator[PositionContentResult]):
         (6, 12)
     """
 
-    name: ClassVar[str] = "position_content"
+    name = "position_content"
     along_line = True
 
     def __init__(self, reach: int = 128, *, seed: int = 0) -> None:

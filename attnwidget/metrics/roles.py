@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -16,7 +17,12 @@ from attnwidget.corpus.accumulator import Batch, LayerBatch
 from attnwidget.corpus.argument_checks import one_of
 from attnwidget.corpus.results import HeadMetrics
 from attnwidget.corpus.segment_means import SegmentMeans, SegmentMeansResult
-from attnwidget.kernels.classes import class_mass
+from attnwidget.metrics.class_mass import (
+    ClassMass,
+    ClassTable,
+    has_learned_sink,
+    visible_shares,
+)
 from attnwidget.text.counted import counted
 from attnwidget.text.tokens import TEMPLATE, Tokens
 from attnwidget.text.whole_number import whole_number
@@ -35,8 +41,6 @@ _SAME = {"developer": "system", "model": "assistant", "function": "tool", "ipyth
 _LAST = "last token"
 _ALL = "all tokens"
 _QUERIES = (*CLASSES[:5], _LAST, _ALL)
-# Smallest share of a learned sink. Sums of weights in half precision differ from 1 by less.
-_LEAST_SINK = 1e-2
 # Number of heads that a figure names if the caller names none.
 _NAMED = 3
 
@@ -204,7 +208,9 @@ class RolesResult(SegmentMeansResult):
         return f"to {name}"
 
 
-class Roles(SegmentMeans[RolesResult]):
+def Roles(  # noqa: N802, as the other metrics
+    queries: str | None = None, *, max_turns: int = 40
+) -> SegmentMeans[RolesResult]:
     """Metric: shares of attention to the roles and the turns of chats.
 
     Attention to a role is summed over its tokens in a chat and averaged over the chosen queries,
@@ -233,135 +239,138 @@ class Roles(SegmentMeans[RolesResult]):
         >>> found["roles"].shares.sum(0).round(6).min(), found["roles"].turns
         (np.float64(1.0), [2])
     """
-
-    name: ClassVar[str] = "roles"
-    by_rows = True
-
-    def __init__(self, queries: str | None = None, *, max_turns: int = 40) -> None:
-        if queries is not None:
-            one_of("queries", queries, _QUERIES)
-        max_turns = whole_number("max_turns", max_turns, 1)
-        self.queries = queries
-        self.max_turns = max_turns
-        c = len(CLASSES)
-        self.of_heads = {"shares": (c,), "by_turn": (max_turns, c), "to_turns": (max_turns,)}
-        self.of_segments = {
+    if queries is not None:
+        one_of("queries", queries, _QUERIES)
+    max_turns = whole_number("max_turns", max_turns, 1)
+    c = len(CLASSES)
+    return ClassMass(
+        "roles",
+        partial(_table, queries, max_turns),
+        partial(_result, queries),
+        parts=_parts,
+        of_heads={"shares": (c,), "by_turn": (max_turns, c), "to_turns": (max_turns,)},
+        of_segments={
             "even": (c,),
             "even_by_turn": (max_turns, c),
             "with_class": (c,),
             "with_queries": (),
             "with_turn": (max_turns,),
             "longer": (),
-        }
+        },
+        options={"queries": queries, "max_turns": max_turns},
+        n_sharing=c - 1,
+    )
 
-    @property
-    def options(self) -> dict[str, Any]:
-        return {"queries": self.queries, "max_turns": self.max_turns}
 
-    def begin_batch(self, layer: LayerBatch) -> None:
-        self._members = self._members_of(layer.batch)
-        self._rows, self._longer = self._rows_of(layer.batch)
+def _table(queries: str | None, max_turns: int, layer: LayerBatch) -> ClassTable:
+    """The groups of queries are the chosen tokens, all and of each turn.
 
-    def head_numbers(self, layer: LayerBatch) -> Mapping[str, Tensor]:
-        rows = layer.of_rows(self._rows)
-        mass = class_mass(layer.weights, rows, self._members)  # [B, H, 1 + T, C + T]
-        c = len(CLASSES)
-        of_tokens = mass[..., : c - 1].double()
-        # All queries have the weight 1 together, or 0 in turns without queries.
-        whole = rows.double().sum(-1)[:, None, :, None]
-        of_sink = (whole - of_tokens.sum(-1, keepdim=True)).clamp(min=0)
-        shares = torch.cat([of_tokens, of_sink], dim=-1)
-        return {
-            "shares": shares[:, :, 0],
-            "by_turn": shares[:, :, 1:],
-            "to_turns": mass[:, :, 0, c:],
-        }
-
-    def segment_numbers(self, batch: Batch) -> Mapping[str, Tensor]:
-        c = len(CLASSES)
-        members = self._members[:, :c].double()
-        n_visible = torch.arange(1, members.shape[-1] + 1, dtype=torch.float64, device="cpu")
-        seen = members.cumsum(-1) / n_visible.to(members.device)
-        even = self._rows.double() @ seen.transpose(-1, -2)
-        has_queries = self._rows.amax(-1) > 0
-        return {
+    The classes are followed by the messages of each turn.
+    """
+    batch = layer.batch
+    members = _members_of(batch, max_turns)
+    rows, longer = _rows_of(batch, queries, max_turns)
+    classes = members[:, : len(CLASSES)].double()
+    even = rows.double() @ visible_shares(classes).transpose(-1, -2)
+    has_queries = rows.amax(-1) > 0
+    return ClassTable(
+        rows,
+        members,
+        {
             "even": even[:, 0],
             "even_by_turn": even[:, 1:],
-            "with_class": members.amax(-1),
+            "with_class": classes.amax(-1),
             "with_queries": has_queries[:, 0],
             "with_turn": has_queries[:, 1:],
-            "longer": self._longer,
-        }
+            "longer": longer,
+        },
+    )
 
-    def compute(self) -> RolesResult:
-        shares = self.mean("shares", over="with_queries")
-        by_turn = self.mean("by_turn", over="with_turn")
-        with_class = self.counted("with_class")
-        sink = CLASSES.index(SINK)
-        if (np.nan_to_num(shares[sink]) >= _LEAST_SINK).any():
-            with_class[sink] = self.n_segments
-        else:
-            # The rest is rounding.
-            shares[sink] *= 0
-            by_turn[:, sink] *= 0
-        return RolesResult(
-            self.n_segments,
-            CLASSES,
-            shares,
-            by_turn,
-            self.mean("to_turns", over="with_queries"),
-            self.mean("even", over="with_queries"),
-            self.mean("even_by_turn", over="with_turn"),
-            with_class,
-            self.counted("with_turn"),
-            int(self.counted("longer")),
-            _said_queries(self.queries),
-            model_name=self.model_name,
-        )
 
-    def _members_of(self, batch: Batch) -> Tensor:
-        """Return the members of all classes and of all turns, float32 [B, C + T, n]."""
-        n_classes = len(CLASSES)
-        shape = len(batch.segments), n_classes + self.max_turns, batch.real.shape[1]
-        members = np.zeros(shape, np.float32)
-        for of_chat, tokens in zip(members, batch.tokens, strict=True):
-            for place, (name, turn) in enumerate(zip(_classes(tokens), tokens.turns, strict=True)):
-                of_chat[CLASSES.index(name), place] = 1
-                # The first token counts as a class of its own, and as no turn.
-                if turn is not None and turn < self.max_turns and place:
-                    of_chat[n_classes + turn, place] = 1
-        return torch.from_numpy(members).to(batch.real.device)
+def _parts(mass: Tensor) -> Mapping[str, Tensor]:
+    """Return the shares of all queries and of each turn, and the mass that goes to each turn."""
+    c = len(CLASSES)
+    # The weight on no token is the share of the sink.
+    shares = torch.cat([mass[..., : c - 1], mass[..., -1:]], dim=-1)
+    return {
+        "shares": shares[:, :, 0],
+        "by_turn": shares[:, :, 1:],
+        "to_turns": mass[:, :, 0, c:-1],
+    }
 
-    def _rows_of(self, batch: Batch) -> tuple[Tensor, Tensor]:
-        """Return the weights of the queries, all and of each turn, and which chats have more turns.
 
-        The weights are float32 [B, 1 + T, n], and the second result is bool [B].
-        """
-        shape = len(batch.segments), 1 + self.max_turns, batch.real.shape[1]
-        rows = np.zeros(shape, np.float32)
-        longer = np.zeros(shape[0], bool)
-        for item, tokens in enumerate(batch.tokens):
-            for place, turn in self._chosen(tokens):
-                rows[item, 0, place] = 1
-                if turn is not None and turn < self.max_turns:
-                    rows[item, 1 + turn, place] = 1
-                longer[item] |= turn is not None and turn >= self.max_turns
-        rows /= np.maximum(rows.sum(-1, keepdims=True), 1)
-        device = batch.real.device
-        return torch.from_numpy(rows).to(device), torch.from_numpy(longer).to(device)
+def _result(queries: str | None, metric: ClassMass[RolesResult]) -> RolesResult:
+    shares = metric.mean("shares", over="with_queries")
+    by_turn = metric.mean("by_turn", over="with_turn")
+    with_class = metric.counted("with_class")
+    sink = CLASSES.index(SINK)
+    if has_learned_sink(shares[sink]):
+        with_class[sink] = metric.n_segments
+    else:
+        # The rest is rounding.
+        shares[sink] *= 0
+        by_turn[:, sink] *= 0
+    return RolesResult(
+        metric.n_segments,
+        CLASSES,
+        shares,
+        by_turn,
+        metric.mean("to_turns", over="with_queries"),
+        metric.mean("even", over="with_queries"),
+        metric.mean("even_by_turn", over="with_turn"),
+        with_class,
+        metric.counted("with_turn"),
+        int(metric.counted("longer")),
+        _said_queries(queries),
+        model_name=metric.model_name,
+    )
 
-    def _chosen(self, tokens: Tokens) -> list[tuple[int, int | None]]:
-        """Return the places of the queries of a chat, and their turns."""
-        places: list[int] = list(range(len(tokens)))
-        if self.queries not in (_ALL, _LAST):
-            role = self.queries or "assistant"
-            places = [at for at in places if _role(tokens.roles[at]) == role]
-        if self.queries == _LAST or (self.queries is None and not places):
-            last = len(tokens) - 1
-            so_far = [turn for turn in tokens.turns if turn is not None]
-            own = tokens.turns[last]
-            return [(last, max(so_far, default=-1) + 1 if own is None else own)]
-        return [(place, tokens.turns[place]) for place in places]
+
+def _members_of(batch: Batch, max_turns: int) -> Tensor:
+    """Return the members of all classes and of all turns, float32 [B, C + T, n]."""
+    n_classes = len(CLASSES)
+    shape = len(batch.segments), n_classes + max_turns, batch.real.shape[1]
+    members = np.zeros(shape, np.float32)
+    for of_chat, tokens in zip(members, batch.tokens, strict=True):
+        for place, (name, turn) in enumerate(zip(_classes(tokens), tokens.turns, strict=True)):
+            of_chat[CLASSES.index(name), place] = 1
+            # The first token counts as a class of its own, and as no turn.
+            if turn is not None and turn < max_turns and place:
+                of_chat[n_classes + turn, place] = 1
+    return torch.from_numpy(members).to(batch.real.device)
+
+
+def _rows_of(batch: Batch, queries: str | None, max_turns: int) -> tuple[Tensor, Tensor]:
+    """Return the weights of the queries, all and of each turn, and which chats have more turns.
+
+    The weights are float32 [B, 1 + T, n], and the second result is bool [B].
+    """
+    shape = len(batch.segments), 1 + max_turns, batch.real.shape[1]
+    rows = np.zeros(shape, np.float32)
+    longer = np.zeros(shape[0], bool)
+    for item, tokens in enumerate(batch.tokens):
+        for place, turn in _chosen(tokens, queries):
+            rows[item, 0, place] = 1
+            if turn is not None and turn < max_turns:
+                rows[item, 1 + turn, place] = 1
+            longer[item] |= turn is not None and turn >= max_turns
+    rows /= np.maximum(rows.sum(-1, keepdims=True), 1)
+    device = batch.real.device
+    return torch.from_numpy(rows).to(device), torch.from_numpy(longer).to(device)
+
+
+def _chosen(tokens: Tokens, queries: str | None) -> list[tuple[int, int | None]]:
+    """Return the places of the queries of a chat, and their turns."""
+    places: list[int] = list(range(len(tokens)))
+    if queries not in (_ALL, _LAST):
+        role = queries or "assistant"
+        places = [at for at in places if _role(tokens.roles[at]) == role]
+    if queries == _LAST or (queries is None and not places):
+        last = len(tokens) - 1
+        so_far = [turn for turn in tokens.turns if turn is not None]
+        own = tokens.turns[last]
+        return [(last, max(so_far, default=-1) + 1 if own is None else own)]
+    return [(place, tokens.turns[place]) for place in places]
 
 
 def _classes(tokens: Tokens) -> list[str]:

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from functools import partial
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from attnwidget.corpus.accumulator import Batch, LayerBatch
+from attnwidget.corpus.accumulator import LayerBatch
 from attnwidget.corpus.results import HeadMetrics
 from attnwidget.corpus.segment_means import SegmentMeans, SegmentMeansResult
 from attnwidget.kernels.causal import is_causal
+from attnwidget.metrics.class_mass import ClassMass, ClassTable
 from attnwidget.text.whole_number import whole_number
 
 if TYPE_CHECKING:
@@ -62,7 +64,7 @@ class SinksResult(SegmentMeansResult):
         return self._curves(self.heads(), title, reference=even, width=width)
 
 
-class Sinks(SegmentMeans[SinksResult]):
+def Sinks(count: int = 4) -> SegmentMeans[SinksResult]:  # noqa: N802, as the other metrics
     """Metric: attention to the first tokens, the attention sinks of language models.
 
     The weight on each of the first `count` tokens is averaged over later queries with a view of all
@@ -84,50 +86,43 @@ class Sinks(SegmentMeans[SinksResult]):
         >>> measure(model, segments, [Sinks(2)], progress=False)["sinks"].mass.shape
         (2, 6, 12)
     """
+    count = whole_number("count", count, 1, "token")
+    return ClassMass(
+        "sinks",
+        partial(_table, count),
+        _result,
+        parts=_parts,
+        of_heads={"mass": (count,)},
+        of_segments={"with_queries": (), "even": ()},
+        options={"count": count},
+    )
 
-    name: ClassVar[str] = "sinks"
-    by_rows = True
 
-    def __init__(self, count: int = 4) -> None:
-        count = whole_number("count", count, 1, "token")
-        self.count = count
-        self.of_heads = {"mass": (count,)}
-        self.of_segments = {"with_queries": (), "even": ()}
+def _table(count: int, layer: LayerBatch) -> ClassTable:
+    """Each of the first tokens is a class, and the queries are all later tokens."""
+    batch = layer.batch
+    n = batch.real.shape[1]
+    place = torch.arange(n, dtype=torch.long, device=batch.real.device)
+    later = batch.real & (place >= count)
+    rows = later.float() / (batch.lengths - count).clamp(min=1)[:, None]
+    causal = is_causal(layer.weights, layer.of_rows(batch.real))
+    n_visible = place + 1 if causal else batch.lengths[:, None]
+    first = torch.eye(count, min(count, n), device=rows.device)
+    return ClassTable(
+        rows[:, None],
+        first.expand(len(rows), -1, -1),
+        {"with_queries": rows.any(-1), "even": (rows * count / n_visible).sum(-1)},
+    )
 
-    @property
-    def options(self) -> dict[str, Any]:
-        return {"count": self.count}
 
-    def begin_batch(self, layer: LayerBatch) -> None:
-        self._causal = is_causal(layer.weights, layer.of_rows(layer.batch.real))
+def _parts(mass: Tensor) -> Mapping[str, Tensor]:
+    return {"mass": mass[:, :, 0]}
 
-    def head_numbers(self, layer: LayerBatch) -> Mapping[str, Tensor]:
-        rows = layer.of_rows(self._rows(layer.batch.lengths, layer.batch.real))
-        columns = layer.weights[..., : self.count]
-        missing = self.count - columns.shape[-1]
-        columns = torch.nn.functional.pad(columns, (0, missing)) if missing > 0 else columns
-        return {"mass": (rows[:, None, None] @ columns)[:, :, 0]}
 
-    def segment_numbers(self, batch: Batch) -> Mapping[str, Tensor]:
-        rows = self._rows(batch.lengths, batch.real)
-        n = rows.shape[1]
-        seen = (
-            torch.arange(1, n + 1, dtype=torch.long, device=rows.device)
-            if self._causal
-            else batch.lengths[:, None]
-        )
-        return {"with_queries": rows.any(-1), "even": (rows * self.count / seen).sum(-1)}
-
-    def _rows(self, lengths: Tensor, real: Tensor) -> Tensor:
-        """Return equal weights of the queries after the first tokens, 0 elsewhere, [B, n]."""
-        behind = real & (
-            torch.arange(real.shape[1], dtype=torch.long, device=real.device) >= self.count
-        )
-        return behind.float() / (lengths - self.count).clamp(min=1)[:, None]
-
-    def compute(self) -> SinksResult:
-        mass = self.mean("mass", over="with_queries")
-        even = float(self.mean("even", over="with_queries"))
-        return SinksResult(
-            int(self.counted("with_queries")), mass, even, model_name=self.model_name
-        )
+def _result(metric: ClassMass[SinksResult]) -> SinksResult:
+    return SinksResult(
+        int(metric.counted("with_queries")),
+        metric.mean("mass", over="with_queries"),
+        float(metric.mean("even", over="with_queries")),
+        model_name=metric.model_name,
+    )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import torch
@@ -192,7 +192,7 @@ class Antecedents(Accumulator[CoreferenceAccuracies]):
         n_skipped: Number of windows that were left out, for the result.
     """
 
-    name: ClassVar[str] = "coreference"
+    name = "coreference"
     by_segment = ("_windows",)
 
     def __init__(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import torch
@@ -147,7 +147,7 @@ def word_pooling(batch: Batch, unit: WordUnit) -> WordMaps:
 class _WordMaps(Accumulator[Any]):
     """Accumulator that keeps the word maps of one sentence."""
 
-    name: ClassVar[str] = "word maps"
+    name = "word maps"
 
     def __init__(self, unit: WordUnit) -> None:
         self._unit = unit

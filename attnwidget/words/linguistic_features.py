@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -107,7 +107,7 @@ class LinguisticFeatures(SentenceMeans["FeatureWeights"]):
         n_left_out: Number of sentences that were left out before, when the list was loaded.
     """
 
-    name: ClassVar[str] = "features"
+    name = "features"
     by_segment = ("_words",)
 
     def __init__(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -139,7 +139,7 @@ class LookingAwayFrom(SentenceMeans["LookingAway"]):
         n_left_out: Number of sentences that were left out before, when the list was loaded.
     """
 
-    name: ClassVar[str] = "looking_away"
+    name = "looking_away"
     by_segment = ("_has", "_punctuation")
     of_heads = {"weights": (2, len(TARGETS))}
     of_segments = {"words": (2,)}

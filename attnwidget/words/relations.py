@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -145,7 +145,7 @@ class Relations(Accumulator[RelationAccuracies]):
         ValueError: as `probe_relations`.
     """
 
-    name: ClassVar[str] = "relations"
+    name = "relations"
     by_segment = ("_sentences",)
 
     def __init__(

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import torch
@@ -113,7 +113,7 @@ class Links(SentenceMeans["LinkWeights"]):
         n_skipped: Number of sentences that were left out, for the result.
     """
 
-    name: ClassVar[str] = "links"
+    name = "links"
     by_segment = ("_sentences",)
 
     def __init__(

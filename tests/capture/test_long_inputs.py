@@ -295,7 +295,7 @@ def test_metrics_over_rows_are_those_over_whole_maps(
 
 
 def test_by_rows_tells_which_metrics_read_long_inputs() -> None:
-    assert all(one.by_rows for one in (Position, Classes, Entropy, Confidence, Sinks))
+    assert all(one().by_rows for one in (Position, Classes, Entropy, Confidence, Sinks))
 
 
 def test_generation_is_read_whole_length(monkeypatch: pytest.MonkeyPatch) -> None:

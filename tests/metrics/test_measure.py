@@ -25,9 +25,10 @@ from attnwidget import ablate, load_model
 from attnwidget.capture.model import AttentionModel
 from attnwidget.corpus.accumulator import LayerBatch
 from attnwidget.corpus.results import Measurements
+from attnwidget.corpus.segment_means import SegmentMeans
 from attnwidget.corpus.segmenting import make_segments
 from attnwidget.metrics import measure_heads as engine
-from attnwidget.metrics.attention_to_classes import Classes
+from attnwidget.metrics.attention_to_classes import Classes, ClassesResult
 from attnwidget.metrics.entropy import Confidence, Entropy
 from attnwidget.metrics.measure_heads import measure
 from attnwidget.metrics.position import Position
@@ -232,7 +233,7 @@ def test_what_is_wrong_is_said() -> None:
         (
             "name different token classes 'x'",
             segments,
-            {"metrics": [Classes({"x": {"w1"}}), OtherClasses({"x": {"w2"}})]},
+            {"metrics": [Classes({"x": {"w1"}}), other_classes({"x": {"w2"}})]},
         ),
     ]
     for message, given_segments, options in cases:
@@ -248,8 +249,10 @@ def test_what_is_wrong_is_said() -> None:
         run(model, segments)
 
 
-class OtherClasses(Classes):
-    name = "other classes"
+def other_classes(classes: dict[str, set[str]]) -> SegmentMeans[ClassesResult]:
+    metric = Classes(classes)
+    metric.name = "other classes"
+    return metric
 
 
 class Interrupting(Entropy):

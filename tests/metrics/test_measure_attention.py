@@ -109,7 +109,6 @@ def test_classes_are_checked(model: AttentionModel) -> None:
 
 
 def _other_classes() -> list[Any]:
-    class Others(Classes):
-        name = "others"
-
-    return [Others({"a": {"sat"}})]
+    others = Classes({"a": {"sat"}})
+    others.name = "others"
+    return [others]

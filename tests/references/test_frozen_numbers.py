@@ -33,8 +33,11 @@ def test_every_public_function_is_a_study_or_named_as_none() -> None:
 
 def test_every_metric_is_measured() -> None:
     from attnwidget import metrics
+    from attnwidget.metrics.measure_heads import metrics_by_name
 
-    measured = {metric.__name__ for metric in frozen_numbers.metric_classes()}
+    makers = frozen_numbers.metric_makers()
+    assert makers == metrics_by_name()
+    measured = {maker.__name__ for maker in makers.values() if isinstance(maker, type)}
     bases = {"Accumulator", "Batch", "LayerBatch", "SegmentMeans", "Subject"}
     kinds = {name for name in metrics.__all__ if isinstance(getattr(metrics, name), type)}
     assert measured | bases == kinds

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import torch
@@ -38,7 +38,7 @@ class ExampleLinks(PlaceSample[HeadExamples]):
         ValueError: `k` is below 1.
     """
 
-    name: ClassVar[str] = "examples"
+    name = "examples"
     lists = ("strongest", "heaviest", *OF_RULE)
     summed = ("missed predicted", "missed queries", "segments")
     of_sample = ("sample weight", "sample strength")

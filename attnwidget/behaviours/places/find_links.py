@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence, Sized
 from itertools import chain, product
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import torch
@@ -151,7 +151,7 @@ class PlaceWeights(PlaceSample[FoundLinks]):
         n_skipped: Number of sentences that were left out, for the result.
     """
 
-    name: ClassVar[str] = "found links"
+    name = "found links"
     summed = ("weights", "even", "places", "segments")
     of_sample = ("sample weights",)
 

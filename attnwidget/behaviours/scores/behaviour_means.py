@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -79,7 +79,7 @@ class BehaviourSums(SegmentMeans[BehaviourMeans]):
         exponents: Exponents that sharpen the map of each head, [L, H]; None = maps as they are.
     """
 
-    name: ClassVar[str] = "behaviours"
+    name = "behaviours"
 
     def __init__(
         self,

@@ -1,0 +1,139 @@
+"""Attention from groups of queries to classes of tokens: one accumulator for tables of classes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from attnwidget.corpus.accumulator import Batch, LayerBatch, R
+from attnwidget.corpus.segment_means import SegmentMeans, SumShapes
+from attnwidget.corpus.token_classes import TokenClass
+from attnwidget.kernels.classes import class_mass
+
+#: Smallest share of a learned sink. Sums of weights in half precision differ from 1 by less.
+LEAST_SINK = 1e-2
+
+
+@dataclass(frozen=True, eq=False)
+class ClassTable:
+    """The classes of the tokens of a batch, and the groups of queries whose attention is measured.
+
+    Attributes:
+        queries: Weights of the queries of each of R groups, float32 [B, R, n]. The weights of a
+            group sum to 1, or to 0 in inputs without such queries.
+        members: 1 for the tokens of each of C classes, float32 [B, C, k]; tokens after the first k
+            are in no class.
+        counts: Counts of each input by name, as in `SegmentMeans.segment_numbers`.
+    """
+
+    queries: Tensor
+    members: Tensor
+    counts: Mapping[str, Tensor]
+
+
+class ClassMass(SegmentMeans[R]):
+    """Metric: the mass of attention from groups of queries to classes of tokens.
+
+    The weights are summed over the tokens of a class and averaged over the queries of a group, then
+    over inputs. `Classes`, `Sinks`, `Roles` and `Modalities` are such metrics.
+
+    Args:
+        name: Key of the result.
+        table: Function from the first layer of a batch to the table of the batch.
+        result: Function from this metric, with its means, to the result.
+        parts: Function from the mass of a layer, [B, H, R, C], to the numbers of `of_heads`.
+        of_heads: Names and shapes of these numbers.
+        of_segments: Names and shapes of the counts of the table.
+        options: Options of the metric as JSON.
+        token_classes: Token classes by name that the table reads from the batch.
+        n_sharing: Number of the first classes, to which every token belongs once. The weight on no
+            token, as of a learned sink, then becomes the last class. None = do not measure it.
+    """
+
+    by_rows = True
+
+    def __init__(
+        self,
+        name: str,
+        table: Callable[[LayerBatch], ClassTable],
+        result: Callable[[ClassMass[R]], R],
+        *,
+        parts: Callable[[Tensor], Mapping[str, Tensor]],
+        of_heads: SumShapes,
+        of_segments: SumShapes,
+        options: Mapping[str, Any] | None = None,
+        token_classes: Mapping[str, TokenClass] | None = None,
+        n_sharing: int | None = None,
+    ) -> None:
+        self.name = name
+        self.of_heads = of_heads
+        self.of_segments = of_segments
+        self._make_table = table
+        self._make_result = result
+        self._options = dict(options or {})
+        self._token_classes = dict(token_classes or {})
+        self._n_sharing = n_sharing
+        self._parts = parts
+
+    @property
+    def options(self) -> dict[str, Any]:
+        return self._options
+
+    @property
+    def token_classes(self) -> Mapping[str, TokenClass]:
+        return self._token_classes
+
+    def begin_batch(self, layer: LayerBatch) -> None:
+        self._table = self._make_table(layer)
+
+    def head_numbers(self, layer: LayerBatch) -> Mapping[str, Tensor]:
+        members = self._table.members
+        queries = layer.of_rows(self._table.queries)
+        mass = class_mass(layer.weights[..., : members.shape[-1]], queries, members)  # [B, H, R, C]
+        if self._n_sharing is not None:
+            shared = mass[..., : self._n_sharing].double().sum(-1, keepdim=True)
+            total = queries.double().sum(-1)[:, None, :, None]
+            mass = torch.cat([mass.double(), (total - shared).clamp(min=0)], dim=-1)
+        return self._parts(mass)
+
+    def segment_numbers(self, batch: Batch) -> Mapping[str, Tensor]:
+        return self._table.counts
+
+    def compute(self) -> R:
+        return self._make_result(self)
+
+
+def visible_shares(members: Tensor) -> Tensor:
+    """Return the share of each class among the tokens up to each token, float64 [B, C, n].
+
+    A causal head with equal attention to all visible tokens has these shares.
+
+    Args:
+        members: 1 for the tokens of each class, [B, C, n].
+
+    Example:
+        >>> import torch
+        >>> from attnwidget.metrics.class_mass import visible_shares
+        >>> visible_shares(torch.tensor([[[1.0, 0.0, 0.0, 1.0]]])).tolist()
+        [[[1.0, 0.5, 0.3333333333333333, 0.5]]]
+    """
+    n_visible = torch.arange(1, members.shape[-1] + 1, dtype=torch.float64, device="cpu")
+    return members.double().cumsum(-1) / n_visible.to(members.device)
+
+
+def has_learned_sink(shares: NDArray[np.float64]) -> bool:
+    """Return whether the shares of the weight on no token are more than rounding.
+
+    Example:
+        >>> import numpy as np
+        >>> from attnwidget.metrics.class_mass import has_learned_sink
+        >>> has_learned_sink(np.array([1e-7, np.nan])), has_learned_sink(np.array([0.2, 0.0]))
+        (False, True)
+    """
+    return bool((np.nan_to_num(shares) >= LEAST_SINK).any())
