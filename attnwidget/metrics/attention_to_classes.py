@@ -131,8 +131,8 @@ def Classes(  # noqa: N802, as the other metrics
         parts=_parts,
         of_heads={"mass": (len(names),), "to_sep": (2,)},
         of_segments={"with_class": (len(names),), "with_sep": ()},
-        options={"classes": described(classes), "variant": variant},
-        token_classes=classes,
+        settings={"classes": described(classes), "variant": variant},
+        classes=classes,
     )
 
 

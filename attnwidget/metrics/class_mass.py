@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -37,76 +37,65 @@ class ClassTable:
     counts: Mapping[str, Tensor]
 
 
+@dataclass(eq=False)
 class ClassMass(SegmentMeans[R]):
     """Metric: the mass of attention from groups of queries to classes of tokens.
 
     The weights are summed over the tokens of a class and averaged over the queries of a group, then
     over inputs. `Classes`, `Sinks`, `Roles` and `Modalities` are such metrics.
 
-    Args:
+    Attributes:
         name: Key of the result.
         table: Function from the first layer of a batch to the table of the batch.
         result: Function from this metric, with its means, to the result.
-        parts: Function from the mass of a layer, [B, H, R, C], to the numbers of `of_heads`.
-        of_heads: Names and shapes of these numbers.
+        of_heads: Names and shapes of the sums per head.
         of_segments: Names and shapes of the counts of the table.
-        options: Options of the metric as JSON.
-        token_classes: Token classes by name that the table reads from the batch.
+        settings: Options of the metric as JSON.
+        classes: Token classes by name that the table reads from the batch.
         n_sharing: Number of the first classes, to which every token belongs once. The weight on no
             token, as of a learned sink, then becomes the last class. None = do not measure it.
+        parts: Function from the mass of a layer, [B, H, R, C], to the numbers of `of_heads`. None =
+            the whole mass, as "mass".
     """
 
-    by_rows = True
+    by_rows: ClassVar[bool] = True
 
-    def __init__(
-        self,
-        name: str,
-        table: Callable[[LayerBatch], ClassTable],
-        result: Callable[[ClassMass[R]], R],
-        *,
-        parts: Callable[[Tensor], Mapping[str, Tensor]],
-        of_heads: SumShapes,
-        of_segments: SumShapes,
-        options: Mapping[str, Any] | None = None,
-        token_classes: Mapping[str, TokenClass] | None = None,
-        n_sharing: int | None = None,
-    ) -> None:
-        self.name = name
-        self.of_heads = of_heads
-        self.of_segments = of_segments
-        self._make_table = table
-        self._make_result = result
-        self._options = dict(options or {})
-        self._token_classes = dict(token_classes or {})
-        self._n_sharing = n_sharing
-        self._parts = parts
+    name: str
+    table: Callable[[LayerBatch], ClassTable]
+    result: Callable[[ClassMass[R]], R]
+    of_heads: SumShapes
+    of_segments: SumShapes = field()
+    settings: dict[str, Any] = field(default_factory=dict)
+    classes: dict[str, TokenClass] = field(default_factory=dict)
+    n_sharing: int | None = None
+    parts: Callable[[Tensor], Mapping[str, Tensor]] | None = None
 
     @property
     def options(self) -> dict[str, Any]:
-        return self._options
+        return self.settings
 
     @property
     def token_classes(self) -> Mapping[str, TokenClass]:
-        return self._token_classes
+        return self.classes
 
     def begin_batch(self, layer: LayerBatch) -> None:
-        self._table = self._make_table(layer)
+        self._table = self.table(layer)
 
     def head_numbers(self, layer: LayerBatch) -> Mapping[str, Tensor]:
         members = self._table.members
         queries = layer.of_rows(self._table.queries)
         mass = class_mass(layer.weights[..., : members.shape[-1]], queries, members)  # [B, H, R, C]
-        if self._n_sharing is not None:
-            shared = mass[..., : self._n_sharing].double().sum(-1, keepdim=True)
+        if self.n_sharing is not None:
+            shared = mass[..., : self.n_sharing].double().sum(-1, keepdim=True)
             total = queries.double().sum(-1)[:, None, :, None]
             mass = torch.cat([mass.double(), (total - shared).clamp(min=0)], dim=-1)
-        return self._parts(mass)
+        return {"mass": mass} if self.parts is None else self.parts(mass)
 
     def segment_numbers(self, batch: Batch) -> Mapping[str, Tensor]:
         return self._table.counts
 
     def compute(self) -> R:
-        return self._make_result(self)
+        return self.result(self)
 
 
 def visible_shares(members: Tensor) -> Tensor:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -165,8 +164,7 @@ def Modalities() -> SegmentMeans[ModalitiesResult]:  # noqa: N802, as the other 
         "modalities",
         _table,
         _result,
-        parts=_parts,
-        of_heads={"shares": (len(_TOKENS) + 1, len(MODALITIES))},
+        of_heads={"mass": (len(_TOKENS) + 1, len(MODALITIES))},
         of_segments={"even": (len(MODALITIES),), "with_tokens": (len(_TOKENS),)},
         n_sharing=len(_TOKENS),
     )
@@ -188,15 +186,11 @@ def _table(layer: LayerBatch) -> ClassTable:
     )
 
 
-def _parts(mass: Tensor) -> Mapping[str, Tensor]:
-    return {"shares": mass}
-
-
 def _result(metric: ClassMass[ModalitiesResult]) -> ModalitiesResult:
     counts = metric.counted("with_tokens")
     with_queries = np.concatenate([[metric.n_segments], counts])
     with np.errstate(invalid="ignore"):
-        means = metric.mean("shares") * metric.n_segments
+        means = metric.mean("mass") * metric.n_segments
         means = means / with_queries.reshape(-1, 1, 1, 1)
     with_sink = has_learned_sink(means[0, _NONE])
     if not with_sink:

@@ -257,7 +257,7 @@ def Roles(  # noqa: N802, as the other metrics
             "with_turn": (max_turns,),
             "longer": (),
         },
-        options={"queries": queries, "max_turns": max_turns},
+        settings={"queries": queries, "max_turns": max_turns},
         n_sharing=c - 1,
     )
 

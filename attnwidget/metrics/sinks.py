@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
@@ -10,7 +9,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
 from attnwidget.corpus.accumulator import LayerBatch
 from attnwidget.corpus.results import HeadMetrics
@@ -91,10 +89,9 @@ def Sinks(count: int = 4) -> SegmentMeans[SinksResult]:  # noqa: N802, as the ot
         "sinks",
         partial(_table, count),
         _result,
-        parts=_parts,
-        of_heads={"mass": (count,)},
+        of_heads={"mass": (1, count)},
         of_segments={"with_queries": (), "even": ()},
-        options={"count": count},
+        settings={"count": count},
     )
 
 
@@ -115,14 +112,10 @@ def _table(count: int, layer: LayerBatch) -> ClassTable:
     )
 
 
-def _parts(mass: Tensor) -> Mapping[str, Tensor]:
-    return {"mass": mass[:, :, 0]}
-
-
 def _result(metric: ClassMass[SinksResult]) -> SinksResult:
     return SinksResult(
         int(metric.counted("with_queries")),
-        metric.mean("mass", over="with_queries"),
+        metric.mean("mass", over="with_queries")[0],
         float(metric.mean("even", over="with_queries")),
         model_name=metric.model_name,
     )
