@@ -30,7 +30,9 @@ from attnwidget.comparison.compare_results import (
     ModelComparison,
     SeveralComparisons,
 )
-from attnwidget.corpus.results import HeadResult, Measurements
+from attnwidget.corpus.result_figures import HeadMap, LayerCurves
+from attnwidget.corpus.results import HeadResult, Measurements, per_head
+from attnwidget.corpus.segment_means import SegmentMeansResult
 from attnwidget.interventions.ablation_results import Ablation
 from attnwidget.interventions.gradient_effects import GradientEffects
 from attnwidget.interventions.head_importance import HeadImportance
@@ -117,6 +119,7 @@ __all__ = [
     "HeadEffect",
     "HeadExamples",
     "HeadImportance",
+    "HeadMap",
     "HeadPatches",
     "HeadResult",
     "HeadScores",
@@ -125,6 +128,7 @@ __all__ = [
     "HeadWrites",
     "InductionResult",
     "KeyBiplot",
+    "LayerCurves",
     "Link",
     "LinkExplanation",
     "LinkWeights",
@@ -155,6 +159,7 @@ __all__ = [
     "RolesResult",
     "ScoreSources",
     "ScoresAtDistances",
+    "SegmentMeansResult",
     "SeveralComparisons",
     "SinksResult",
     "Sound",
@@ -167,4 +172,5 @@ __all__ = [
     "WordTimes",
     "WordVectors",
     "Writer",
+    "per_head",
 ]

@@ -2,48 +2,121 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from attnwidget.capture.result import Result
+from attnwidget.corpus.result_figures import HeadMap, LayerCurves
 from attnwidget.text.counted import counted
 
 if TYPE_CHECKING:
+    import altair as alt
     import pandas as pd
 
 HeadMetrics = dict[str, NDArray[np.float64]]
+
+
+def per_head(
+    title: str,
+    *,
+    curve: str | None = None,
+    each: str = "",
+    counts: str = "",
+    optional: bool = False,
+) -> dict[str, Any]:
+    """Declare an array of a `HeadResult` as numbers per head, by the metadata of its field.
+
+    An array [L, H] is one number per head. An array [C, L, H] is one number for each of C names.
+
+    Args:
+        title: Title in `heads()` and tables. "{self.first}" is the attribute `first` of the result,
+            and "{name}" the name of an entry of an array [C, L, H].
+        curve: Name in the figure; None = the title, "" = not drawn.
+        each: Attribute with the C names.
+        counts: Attribute with the count of each entry, [C] or by name; entries with the count 0 are
+            left out.
+        optional: Whether an array that is NaN for all heads is left out.
+
+    Example:
+        >>> from attnwidget.results import per_head
+        >>> per_head("entropy from {self.first}", curve="from {self.first}")["curve"]
+        'from {self.first}'
+    """
+    return {
+        "title": title,
+        "curve": title if curve is None else curve,
+        "each": each,
+        "counts": counts,
+        "optional": optional,
+    }
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class HeadResult(Result):
     """A result with numbers per head. Subclasses add arrays with named axes.
 
-    A subclass is declared `@dataclass(frozen=True, eq=False, repr=False)`.
+    A subclass is declared `@dataclass(frozen=True, eq=False, repr=False)`. It declares its arrays
+    with `per_head` and its `figure`, or it has a `heads` and a `chart` of its own.
+
+    Attributes:
+        figure: What `chart` draws.
 
     Example:
-        >>> from dataclasses import dataclass
-        >>> import altair as alt
+        >>> from dataclasses import dataclass, field
         >>> import numpy as np
-        >>> from attnwidget.results import HeadResult
+        >>> from attnwidget.results import HeadMap, HeadResult, per_head
         >>> @dataclass(frozen=True, eq=False, repr=False)
         ... class Squares(HeadResult):
-        ...     squares: np.ndarray
-        ...     def heads(self):
-        ...         return {"squares": self.squares}
-        ...     def chart(self, *, width=640):
-        ...         return alt.Chart(self.to_frame()).mark_rect().encode(x="head:O", y="layer:O")
+        ...     squares: np.ndarray = field(metadata=per_head("squares"))
+        ...     figure = HeadMap("squares", "Squares", "square", subtitle="all heads")
         >>> Squares(np.ones((2, 4)))
         Squares(2×4 heads: squares)
     """
 
-    @abstractmethod
+    figure: ClassVar[LayerCurves | HeadMap | None] = None
+
     def heads(self) -> HeadMetrics:
         """Return one number per head: float64 [L, H] by the metric's title."""
+        return self._arrays("title")
+
+    def chart(self, *, width: int = 640) -> alt.TopLevelMixin:
+        """Draw the `figure` of the result.
+
+        Args:
+            width: Pixels of the whole figure.
+        """
+        if self.figure is None:
+            raise TypeError(
+                f"{type(self).__name__} has no figure: declare figure = LayerCurves(...), or "
+                "define chart"
+            )
+        return self.figure.draw(self, self._arrays("curve") or self.heads(), width=width)
+
+    def _arrays(self, key: str) -> HeadMetrics:
+        """Return the arrays that are declared with `per_head`, by their "title" or "curve"."""
+        arrays: HeadMetrics = {}
+        for declared in fields(self):
+            options = declared.metadata
+            values = getattr(self, declared.name)
+            if not options.get(key) or values is None:
+                continue
+            if options["optional"] and np.isnan(values).all():
+                continue
+            if not options["each"]:
+                arrays[options[key].format(self=self)] = values
+                continue
+            names = getattr(self, options["each"])
+            counts = getattr(self, options["counts"]) if options["counts"] else [1] * len(names)
+            if isinstance(counts, Mapping):
+                counts = [counts[name] for name in names]
+            for name, count, value in zip(names, counts, values, strict=True):
+                if count:
+                    arrays[options[key].format(self=self, name=name)] = value
+        return arrays
 
     def to_frame(self) -> pd.DataFrame:
         """Return one row per head and metric: layer and head (from 0), metric, value.

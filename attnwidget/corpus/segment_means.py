@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import torch
@@ -19,14 +19,11 @@ from attnwidget.corpus.accumulator import (
     R,
     Subject,
 )
-from attnwidget.corpus.results import HeadMetrics, HeadResult, heads_frame
+from attnwidget.corpus.results import HeadResult
 from attnwidget.corpus.segment_indices import segment_indices
 from attnwidget.corpus.waiting_numbers import WaitingNumbers
 from attnwidget.text.counted import counted
 from attnwidget.text.undo import undone
-
-if TYPE_CHECKING:
-    import altair as alt
 
 SumShapes = Mapping[str, tuple[int, ...]]
 
@@ -190,7 +187,7 @@ def _total(values: Tensor) -> Tensor:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SegmentMeansResult(HeadResult):
-    """Base class of results that are means over segments; the figure has curves over the layers.
+    """Base class of results that are means over segments.
 
     Attributes:
         model_name: Name of the model.
@@ -202,24 +199,7 @@ class SegmentMeansResult(HeadResult):
 
     n_documents: int
 
-    def _curves(
-        self,
-        heads: HeadMetrics,
-        title: str,
-        value_title: str = "mean attention",
-        reference: Mapping[str, float] | None = None,
-        *,
-        width: int = 640,
-    ) -> alt.LayerChart:
-        from attnwidget.charts.answer_title import answer_title
-        from attnwidget.charts.layer_curves import layer_curves
-
-        return layer_curves(
-            heads_frame(heads).rename(columns={"metric": "series"}),
-            title=answer_title(
-                f"{title}\n{self.model_name}, {counted(self.n_documents, self.unit)}", heads
-            ),
-            value_title=value_title,
-            reference=reference,
-            width=width,
-        )
+    @property
+    def _inputs(self) -> str:
+        """The number of segments, as a figure says it."""
+        return counted(self.n_documents, self.unit)

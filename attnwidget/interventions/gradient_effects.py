@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from torch import Tensor
@@ -14,7 +14,8 @@ from attnwidget.capture.model_reading import (
     predicted_position,
     whole_reading_of,
 )
-from attnwidget.corpus.results import HeadMetrics, HeadResult
+from attnwidget.corpus.result_figures import HeadMap
+from attnwidget.corpus.results import HeadResult, per_head
 from attnwidget.interventions.head_effects import total_effects
 from attnwidget.interventions.head_gradients import head_gradients, output_times_gradient
 from attnwidget.interventions.rival_answers import rival_answers
@@ -23,7 +24,6 @@ from attnwidget.kernels.arrays import Float64Array
 from attnwidget.kernels.plain_torch import in_plain_torch
 
 if TYPE_CHECKING:
-    import altair as alt
     import pandas as pd
 
 _WHAT = "a gradient effect"
@@ -52,38 +52,20 @@ class GradientEffects(HeadResult):
         ('her', 'his', (6, 12))
     """
 
-    effects: Float64Array
-    total: Float64Array | None
+    effects: Float64Array = field(metadata=per_head("gradient times output"))
+    total: Float64Array | None = field(metadata=per_head("total effect"))
     logit_difference: float
     answer: str
     versus: str
     position: int
 
-    def heads(self) -> HeadMetrics:
-        """The effect of each head by gradient, and the total effect if it was measured: [L, H]."""
-        metrics = {"gradient times output": self.effects}
-        return metrics if self.total is None else {**metrics, "total effect": self.total}
-
-    def chart(self, *, width: int = 640) -> alt.LayerChart:
-        """The effects, layers down and heads across; displays without network.
-
-        Args:
-            width: Pixels of the whole figure.
-        """
-        from attnwidget.charts.answer_title import answer_title
-        from attnwidget.charts.head_heatmap import head_heatmap
-
-        return head_heatmap(
-            self.effects,
-            title=answer_title(
-                f"Gradient times output on {self.answer} against {self.versus}\n"
-                f"{self.model_name}; logit difference {self.logit_difference:.3g}",
-                self.effects,
-            ),
-            value_title="logit difference",
-            diverging=True,
-            width=width,
-        )
+    figure = HeadMap(
+        "effects",
+        "Gradient times output on {self.answer} against {self.versus}",
+        "logit difference",
+        "{self.model_name}; logit difference {self.logit_difference:.3g}",
+        diverging=True,
+    )
 
     def to_frame(self) -> pd.DataFrame:
         """Return one row per head and metric: layer and head (from 0), metric, value.

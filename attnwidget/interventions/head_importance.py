@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
@@ -17,7 +17,8 @@ from attnwidget.capture.tapping.tap import LayerAttention
 from attnwidget.corpus.argument_checks import one_of, refuse_no_model
 from attnwidget.corpus.equal_lengths import of_one_length
 from attnwidget.corpus.input_numbers import ReadInputs, input_numbers
-from attnwidget.corpus.results import HeadMetrics, HeadResult, in_stack
+from attnwidget.corpus.result_figures import HeadMap
+from attnwidget.corpus.results import HeadResult, in_stack, per_head
 from attnwidget.corpus.resume_file import digest_of
 from attnwidget.interventions.examples import batch_of, encode_examples
 from attnwidget.interventions.head_gradients import head_gradients, output_times_gradient
@@ -30,8 +31,6 @@ from attnwidget.text.minimal_pairs import MinimalPair
 from attnwidget.text.whole_number import whole_number
 
 if TYPE_CHECKING:
-    import altair as alt
-
     from attnwidget.capture.model import AttentionModel
 
 ImportanceVariant = Literal["paper", "released", "bertology"]
@@ -62,38 +61,24 @@ class HeadImportance(HeadResult):
         array([1., 1., 1., 1., 1., 1.])
     """
 
-    values: Float64Array
+    values: Float64Array = field(metadata=per_head("importance"))
     raw: Float64Array
     variant: ImportanceVariant
     loss: float
     n_examples: int
     stack: str = "self"
 
-    def heads(self) -> HeadMetrics:
-        """Return the importance within each layer: float64 [L, H] by title."""
-        return {"importance": self.values}
+    figure = HeadMap(
+        "values",
+        "Importance of heads by gradients ({self.variant})",
+        "importance",
+        "{self._inputs}, loss {self.loss:.3g} nats; each layer divided by its length",
+    )
 
-    def chart(self, *, width: int = 640) -> alt.LayerChart:
-        """Draw the importance of each head within its layer; needs no network.
-
-        Args:
-            width: Pixels of the whole figure.
-        """
-        from attnwidget.charts.answer_title import answer_title
-        from attnwidget.charts.head_heatmap import head_heatmap
-
-        return head_heatmap(
-            self.values,
-            title=answer_title(
-                f"Importance of heads by gradients ({self.variant})\n"
-                f"{in_stack(self.model_name, self.stack)}; "
-                f"{counted(self.n_examples, 'example')}, loss {self.loss:.3g} nats; "
-                "each layer divided by its length",
-                self.values,
-            ),
-            value_title="importance",
-            width=width,
-        )
+    @property
+    def _inputs(self) -> str:
+        examples = counted(self.n_examples, "example")
+        return f"{in_stack(self.model_name, self.stack)}; {examples}"
 
 
 @in_plain_torch

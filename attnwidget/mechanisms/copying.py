@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,7 +11,8 @@ import torch
 from torch import Tensor
 
 from attnwidget.corpus.argument_checks import one_of
-from attnwidget.corpus.results import HeadMetrics, HeadResult
+from attnwidget.corpus.result_figures import HeadMap
+from attnwidget.corpus.results import HeadResult, per_head
 from attnwidget.kernels.arrays import Float64Array
 from attnwidget.kernels.norm_gains import NormGain
 from attnwidget.kernels.plain_torch import in_plain_torch
@@ -114,27 +115,26 @@ class CopyingScores(HeadResult):
         ((2, 4), ['copying', 'suppression'])
     """
 
-    copying: Float64Array
-    suppression: Float64Array
-    copying_of_others: Float64Array
-    suppression_of_others: Float64Array
-    eigenvalues: Float64Array
-    shuffled: Float64Array
+    copying: Float64Array = field(metadata=per_head("copying"))
+    suppression: Float64Array = field(metadata=per_head("suppression"))
+    copying_of_others: Float64Array = field(metadata=per_head("copying, control: other names"))
+    suppression_of_others: Float64Array = field(
+        metadata=per_head("suppression, control: other names")
+    )
+    eigenvalues: Float64Array = field(metadata=per_head("copying (eigenvalues)"))
+    shuffled: Float64Array = field(metadata=per_head("copying (eigenvalues), shuffled control"))
     names: tuple[str, ...]
     top: int
 
-    def heads(self) -> HeadMetrics:
-        """Return copying and suppression, of names and by eigenvalues, each with its control."""
-        return {
-            "copying": self.copying,
-            "suppression": self.suppression,
-            "copying, control: other names": self.copying_of_others,
-            "suppression, control: other names": self.suppression_of_others,
-            "copying (eigenvalues)": self.eigenvalues,
-            "copying (eigenvalues), shuffled control": self.shuffled,
-        }
+    figure = HeadMap(
+        "eigenvalues",
+        "Copying by eigenvalues",
+        "sum / sum of sizes",
+        "{self.model_name}; from the effective embedding of every token to its logit",
+        diverging=True,
+    )
 
-    def chart(self, form: str = "names", *, width: int = 640) -> alt.VConcatChart | alt.LayerChart:
+    def chart(self, form: str = "names", *, width: int = 640) -> alt.TopLevelMixin:
         """Draw copying and suppression of names, or the eigenvalue score with form="eigenvalues".
 
         Args:
@@ -145,21 +145,11 @@ class CopyingScores(HeadResult):
             ValueError: Another form.
         """
         from attnwidget.charts.answer_title import answer_title
-        from attnwidget.charts.head_heatmap import head_heatmap, head_heatmaps
+        from attnwidget.charts.head_heatmap import head_heatmaps
 
         one_of("form", form, ("names", "eigenvalues"))
         if form == "eigenvalues":
-            return head_heatmap(
-                self.eigenvalues,
-                title=answer_title(
-                    f"Copying by eigenvalues\n{self.model_name}; "
-                    "from the effective embedding of every token to its logit",
-                    self.eigenvalues,
-                ),
-                value_title="sum / sum of sizes",
-                diverging=True,
-                width=width,
-            )
+            return super().chart(width=width)
         return head_heatmaps(
             {"copying": self.copying, "suppression": self.suppression},
             title=answer_title(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,7 +16,7 @@ from attnwidget.capture.model_reading import (
     predicted_position,
     whole_reading_of,
 )
-from attnwidget.corpus.results import HeadMetrics, HeadResult
+from attnwidget.corpus.results import HeadResult, per_head
 from attnwidget.interventions.head_effects import total_effects
 from attnwidget.interventions.rival_answers import rival_answers
 from attnwidget.kernels.array_library import joined
@@ -68,24 +68,19 @@ class DirectEffects(HeadResult):
         ((2, 4), (2,))
     """
 
-    head_effects: Float64Array
+    head_effects: Float64Array = field(metadata=per_head("direct effect"))
     attention_biases: Float64Array
     mlp_effects: Float64Array
     embeddings: Mapping[str, float]
     biases: float
     sources: Float64Array
-    total: Float64Array | None
+    total: Float64Array | None = field(metadata=per_head("total effect"))
     logit_difference: float
     model_difference: float
     answer: str
     versus: str
     position: int
     tokens: tuple[str, ...]
-
-    def heads(self) -> HeadMetrics:
-        """The direct effect of each head, and the total effect if it was measured: [L, H]."""
-        metrics = {"direct effect": self.head_effects}
-        return metrics if self.total is None else {**metrics, "total effect": self.total}
 
     def to_frame(self) -> pd.DataFrame:
         """Return one row per part of the logit difference.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, get_args
 
 import numpy as np
@@ -12,7 +12,8 @@ from torch import Tensor
 
 from attnwidget.capture.tapping.head import Head, named_head
 from attnwidget.corpus.argument_checks import one_of
-from attnwidget.corpus.results import HeadMetrics, HeadResult
+from attnwidget.corpus.result_figures import HeadMap
+from attnwidget.corpus.results import HeadResult, per_head
 from attnwidget.kernels.arrays import Float64Array
 from attnwidget.kernels.plain_torch import in_plain_torch
 from attnwidget.mechanisms.circuit_weights import CircuitWeights, HeadCircuits
@@ -51,17 +52,13 @@ class HeadComposition(HeadResult):
     """
 
     head: Head
-    query: Float64Array
-    key: Float64Array
-    value: Float64Array
+    query: Float64Array = field(metadata=per_head("feeds queries"))
+    key: Float64Array = field(metadata=per_head("feeds keys"))
+    value: Float64Array = field(metadata=per_head("feeds values"))
     random: float
     no_scores: str
 
-    def heads(self) -> HeadMetrics:
-        """Three scores: "feeds queries", "feeds keys", "feeds values"."""
-        return {f"feeds {_PLURALS[name]}": getattr(self, name) for name in FED}
-
-    def chart(self, fed: Fed = "key", *, width: int = 640) -> alt.LayerChart:
+    def chart(self, fed: Fed = "key", *, width: int = 640) -> alt.TopLevelMixin:
         """Draw the scores of all earlier heads into the keys, queries or values of the head.
 
         Args:
@@ -71,23 +68,18 @@ class HeadComposition(HeadResult):
         Raises:
             ValueError: Another part of a head, or scores that this head does not have.
         """
-        from attnwidget.charts.answer_title import answer_title
-        from attnwidget.charts.head_heatmap import head_heatmap
-
         one_of("fed", fed, FED)
         if fed != "value" and self.no_scores:
             raise ValueError(self.no_scores)
-        return head_heatmap(
-            getattr(self, fed),
-            title=answer_title(
-                f"Heads that feed the {_PLURALS[fed]} of {self.head}\n{self.model_name}; "
-                f"{fed[0].upper()}-composition, unrelated heads ({self.random:.3f}) subtracted",
-                getattr(self, fed),
-            ),
-            value_title="composition",
+        figure = HeadMap(
+            fed,
+            f"Heads that feed the {_PLURALS[fed]} of {{self.head}}",
+            "composition",
+            f"{{self.model_name}}; {fed[0].upper()}-composition, unrelated heads "
+            "({self.random:.3f}) subtracted",
             diverging=True,
-            width=width,
         )
+        return figure.draw(self, {}, width=width)
 
     def __repr__(self) -> str:
         best = []

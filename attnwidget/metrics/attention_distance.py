@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from dataclasses import dataclass, field
+from typing import ClassVar
 
 import numpy as np
 import torch
@@ -12,13 +12,11 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from attnwidget.corpus.accumulator import Batch, LayerBatch
-from attnwidget.corpus.results import HeadMetrics
+from attnwidget.corpus.result_figures import LayerCurves
+from attnwidget.corpus.results import per_head
 from attnwidget.corpus.segment_means import SegmentMeans, SegmentMeansResult
 from attnwidget.metrics.picture_patches import patches_of, rows_of
 from attnwidget.text.patch_geometry import Patches
-
-if TYPE_CHECKING:
-    import altair as alt
 
 PIXELS, PATCHES = "mean distance (pixels)", "mean distance (patches)"
 
@@ -57,6 +55,8 @@ def patch_distances(
 class AttentionDistanceResult(SegmentMeansResult):
     """Mean distance between patches and the patches that they attend to.
 
+    The figure has the distance in pixels (Dosovitskiy et al. 2021, Figure 7).
+
     Attributes:
         pixels: Mean distance in pixels of the pictures as they were given, [L, H].
         patches: Mean distance in patches, [L, H].
@@ -81,25 +81,15 @@ class AttentionDistanceResult(SegmentMeansResult):
 
     unit: ClassVar[str] = "picture"
 
-    pixels: NDArray[np.float64]
-    patches: NDArray[np.float64]
+    pixels: NDArray[np.float64] = field(metadata=per_head(PIXELS, curve="mean distance"))
+    patches: NDArray[np.float64] = field(metadata=per_head(PATCHES, curve=""))
     in_picture: NDArray[np.float64]
     even_pixels: float
     even_patches: float
 
-    def heads(self) -> HeadMetrics:
-        return {PIXELS: self.pixels, PATCHES: self.patches}
-
-    def chart(self, *, width: int = 640) -> alt.TopLevelMixin:
-        """Draw the distance in pixels over the layers (Dosovitskiy et al. 2021, Figure 7).
-
-        Args:
-            width: Pixels of the whole figure.
-        """
-        series = {"mean distance": self.pixels}
-        even = {"even attention": self.even_pixels}
-        title = "Attention distance"
-        return self._curves(series, title, "distance (pixels)", even, width=width)
+    figure = LayerCurves(
+        "Attention distance", "distance (pixels)", {"even attention": "self.even_pixels"}
+    )
 
 
 class AttentionDistance(SegmentMeans[AttentionDistanceResult]):

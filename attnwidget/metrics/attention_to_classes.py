@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Literal
 
@@ -14,7 +14,8 @@ from torch import Tensor
 
 from attnwidget.corpus.accumulator import LayerBatch
 from attnwidget.corpus.argument_checks import one_of
-from attnwidget.corpus.results import HeadMetrics
+from attnwidget.corpus.result_figures import LayerCurves
+from attnwidget.corpus.results import per_head
 from attnwidget.corpus.segment_means import SegmentMeans, SegmentMeansResult
 from attnwidget.corpus.token_classes import STANDARD_CLASSES, TokenClass, described
 from attnwidget.metrics.class_mass import ClassMass, ClassTable
@@ -42,21 +43,12 @@ class ClassesResult(SegmentMeansResult):
     """
 
     names: tuple[str, ...]
-    mass: NDArray[np.float64]
-    sep_to_sep: NDArray[np.float64]
-    other_to_sep: NDArray[np.float64]
+    mass: NDArray[np.float64] = field(
+        metadata=per_head("to {name}", each="names", counts="with_class")
+    )
+    sep_to_sep: NDArray[np.float64] = field(metadata=per_head("[SEP] to [SEP]", optional=True))
+    other_to_sep: NDArray[np.float64] = field(metadata=per_head("other to [SEP]", optional=True))
     with_class: Mapping[str, int]
-
-    def heads(self) -> HeadMetrics:
-        """Return one number per head for each class with tokens: float64 [L, H] by title."""
-        heads = {
-            f"to {name}": mass
-            for name, mass in zip(self.names, self.mass, strict=True)
-            if self.with_class[name]
-        }
-        if self.with_class["[SEP]"]:
-            heads |= {"[SEP] to [SEP]": self.sep_to_sep, "other to [SEP]": self.other_to_sep}
-        return heads
 
     def chart(self, names: Sequence[str] | None = None, *, width: int = 640) -> alt.TopLevelMixin:
         """Draw mean attention to each class over the layers (Clark et al. 2019, Figure 2, top).
@@ -71,7 +63,7 @@ class ClassesResult(SegmentMeansResult):
             if "[CLS]" in names and np.array_equal(heads["to [CLS]"], heads["to first token"]):
                 names.remove("first token")
         shown = {f"to {name}": heads[f"to {name}"] for name in names}
-        return self._curves(shown, "Attention to classes of tokens", width=width)
+        return LayerCurves("Attention to classes of tokens").draw(self, shown, width=width)
 
     def sep_chart(self, *, width: int = 640) -> alt.TopLevelMixin:
         """Draw attention to [SEP] from [SEP] and from others (Clark et al. 2019, Figure 2, bottom).
@@ -87,7 +79,7 @@ class ClassesResult(SegmentMeansResult):
             raise ValueError(
                 "no document has a [SEP] token, so the weight from [SEP] is not defined"
             )
-        return self._curves(heads, "Attention to [SEP]", width=width)
+        return LayerCurves("Attention to [SEP]").draw(self, heads, width=width)
 
 
 def Classes(  # noqa: N802, as the other metrics

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import torch
@@ -12,18 +12,16 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from attnwidget.corpus.accumulator import Batch, LayerBatch
-from attnwidget.corpus.results import HeadMetrics
+from attnwidget.corpus.result_figures import LayerCurves
+from attnwidget.corpus.results import per_head
 from attnwidget.corpus.segment_means import SegmentMeans, SegmentMeansResult
 from attnwidget.corpus.token_classes import STANDARD_CLASSES
 from attnwidget.kernels.entropy import confidence, entropy
 
-if TYPE_CHECKING:
-    import altair as alt
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class EntropyResult(SegmentMeansResult):
-    """Entropy of attention, in nats.
+    """Entropy of attention, in nats. The figure is that of Clark et al. 2019, Figure 4.
 
     Attributes:
         entropy: Mean entropy over all queries, [L, H].
@@ -40,25 +38,18 @@ class EntropyResult(SegmentMeansResult):
         1.79
     """
 
-    entropy: NDArray[np.float64]
-    entropy_from_first: NDArray[np.float64]
+    entropy: NDArray[np.float64] = field(metadata=per_head("entropy", curve="all tokens"))
+    entropy_from_first: NDArray[np.float64] = field(
+        metadata=per_head("entropy from {self.first}", curve="from {self.first}")
+    )
     uniform: float
     first: str
 
-    def heads(self) -> HeadMetrics:
-        return {"entropy": self.entropy, f"entropy from {self.first}": self.entropy_from_first}
-
-    def chart(self, *, width: int = 640) -> alt.TopLevelMixin:
-        """Draw entropy over the layers, with uniform entropy (Clark et al. 2019, Figure 4).
-
-        Args:
-            width: Pixels of the whole figure.
-        """
-        series = {"all tokens": self.entropy, f"from {self.first}": self.entropy_from_first}
-        value_title = f"entropy in nats (0: one token, {self.uniform:.2f}: all alike)"
-        return self._curves(
-            series, "Entropy of attention", value_title, {"uniform": self.uniform}, width=width
-        )
+    figure = LayerCurves(
+        "Entropy of attention",
+        "entropy in nats (0: one token, {self.uniform:.2f}: all alike)",
+        {"uniform": "self.uniform"},
+    )
 
 
 class Entropy(SegmentMeans[EntropyResult]):
@@ -127,7 +118,7 @@ class Entropy(SegmentMeans[EntropyResult]):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ConfidenceResult(SegmentMeansResult):
-    """Mean largest weight.
+    """Mean largest weight (Voita et al. 2019, section 5.1).
 
     Attributes:
         confidence: Mean largest weight of a query, [L, H].
@@ -141,22 +132,14 @@ class ConfidenceResult(SegmentMeansResult):
         ((6, 12), ())
     """
 
-    confidence: NDArray[np.float64]
+    confidence: NDArray[np.float64] = field(metadata=per_head("confidence"))
     excluded: tuple[str, ...]
 
-    def heads(self) -> HeadMetrics:
-        return {"confidence": self.confidence}
+    figure = LayerCurves("Confidence{self._without}", "mean largest weight")
 
-    def chart(self, *, width: int = 640) -> alt.TopLevelMixin:
-        """Draw confidence over the layers (Voita et al. 2019, section 5.1).
-
-        Args:
-            width: Pixels of the whole figure.
-        """
-        without = f" without {', '.join(self.excluded)}" if self.excluded else ""
-        return self._curves(
-            self.heads(), f"Confidence{without}", "mean largest weight", width=width
-        )
+    @property
+    def _without(self) -> str:
+        return f" without {', '.join(self.excluded)}" if self.excluded else ""
 
 
 class Confidence(SegmentMeans[ConfidenceResult]):

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import torch
@@ -17,17 +17,15 @@ from attnwidget.capture.hub_model.pad_id import reads_single_texts
 from attnwidget.capture.tapping.gradients import attention_gradients
 from attnwidget.corpus.accumulator import Batch, LayerBatch, Subject
 from attnwidget.corpus.class_means import ClassMeans
-from attnwidget.corpus.results import HeadMetrics, HeadResult
+from attnwidget.corpus.result_figures import LayerCurves
+from attnwidget.corpus.results import per_head
+from attnwidget.corpus.segment_means import SegmentMeansResult
 from attnwidget.corpus.token_classes import TokenClass
 from attnwidget.kernels.gradients import class_importance
-from attnwidget.text.counted import counted
-
-if TYPE_CHECKING:
-    import altair as alt
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class GradientsResult(HeadResult):
+class GradientsResult(SegmentMeansResult):
     """Gradient importance of attention to classes of tokens (Clark et al. 2019, figure 3).
 
     The scale depends on the loss and on the length of documents: compare classes, layers and
@@ -53,41 +51,19 @@ class GradientsResult(HeadResult):
     """
 
     classes: tuple[str, ...]
-    values: NDArray[np.float64]
+    values: NDArray[np.float64] = field(
+        metadata=per_head("gradient to {name}", curve="{name}", each="classes")
+    )
     documents: NDArray[np.int64]
     loss: float
     loss_name: str
-    n_documents: int
 
-    def heads(self) -> HeadMetrics:
-        """Return the importance of attention to each class: float64 [L, H] by title."""
-        return {f"gradient to {name}": self.values[c] for c, name in enumerate(self.classes)}
-
-    def chart(self, *, width: int = 640) -> alt.LayerChart:
-        """Draw importance over the layers, one curve per class (Clark et al. 2019, figure 3).
-
-        Args:
-            width: Pixels of the whole figure.
-        """
-        import pandas as pd
-
-        from attnwidget.charts.answer_title import answer_title
-        from attnwidget.charts.layer_curves import layer_curves
-
-        c, layer, head = (i.ravel() for i in np.indices(self.values.shape))
-        columns = {"layer": layer, "head": head, "series": np.array(self.classes)[c]}
-        return layer_curves(
-            pd.DataFrame(columns | {"value": self.values.ravel()}),
-            title=answer_title(
-                f"Gradient importance\n{self.model_name}, "
-                f"{counted(self.n_documents, 'segment')}, "
-                f"{self.loss_name} loss\nmean over all pairs whose key is in the class, then over "
-                "segments",
-                dict(zip(self.classes, self.values, strict=True)),
-            ),
-            value_title="mean |∂L/∂a|",
-            width=width,
-        )
+    figure = LayerCurves(
+        "Gradient importance",
+        "mean |∂L/∂a|",
+        subtitle="{self.model_name}, {self._inputs}, {self.loss_name} loss\n"
+        "mean over all pairs whose key is in the class, then over segments",
+    )
 
 
 class Gradients(ClassMeans[GradientsResult]):

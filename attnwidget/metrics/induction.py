@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 import torch
@@ -17,28 +17,22 @@ from attnwidget.corpus.argument_checks import refuse_no_model
 from attnwidget.corpus.attention_reader import read_attention
 from attnwidget.corpus.each_input import numbers_of_each
 from attnwidget.corpus.progress_bar import OnProgress
-from attnwidget.corpus.results import HeadMetrics, HeadResult, heads_frame
-from attnwidget.corpus.segment_means import SegmentMeans
+from attnwidget.corpus.result_figures import LayerCurves
+from attnwidget.corpus.results import per_head
+from attnwidget.corpus.segment_means import SegmentMeans, SegmentMeansResult
 from attnwidget.kernels.causal import is_causal
 from attnwidget.kernels.induction import even_spread, induction_targets, mass_on_targets
 from attnwidget.kernels.plain_torch import in_plain_torch
-from attnwidget.text.counted import counted
 from attnwidget.text.whole_number import whole_number
 
 if TYPE_CHECKING:
-    import altair as alt
-
     from attnwidget.capture.model import AttentionModel
 
-_TITLES = {
-    "induction": "induction",
-    "duplicate": "duplicate token",
-    "previous": "previous-token score",
-}
+_TITLES = ("induction", "duplicate token", "previous-token score")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class InductionResult(HeadResult):
+class InductionResult(SegmentMeansResult):
     """Scores of induction, duplicate-token and previous-token heads.
 
     Attributes:
@@ -60,36 +54,16 @@ class InductionResult(HeadResult):
         ((2, 4), True)
     """
 
-    induction: NDArray[np.float64]
-    duplicate: NDArray[np.float64]
-    previous: NDArray[np.float64]
+    unit: ClassVar[str] = "sequence"
+
+    induction: NDArray[np.float64] = field(metadata=per_head(_TITLES[0]))
+    duplicate: NDArray[np.float64] = field(metadata=per_head(_TITLES[1]))
+    previous: NDArray[np.float64] = field(metadata=per_head(_TITLES[2]))
     even: Mapping[str, float]
-    n_documents: int
 
-    def heads(self) -> HeadMetrics:
-        """Return the three scores: "induction", "duplicate token", "previous-token score"."""
-        return {title: getattr(self, name) for name, title in _TITLES.items()}
-
-    def chart(self, *, width: int = 640) -> alt.TopLevelMixin:
-        """Draw the three scores over the layers.
-
-        Args:
-            width: Pixels of the whole figure.
-        """
-        from attnwidget.charts.answer_title import answer_title
-        from attnwidget.charts.layer_curves import layer_curves
-
-        return layer_curves(
-            heads_frame(self.heads()).rename(columns={"metric": "series"}),
-            title=answer_title(
-                "Attention in repeated sequences\n"
-                f"{self.model_name}, {counted(self.n_documents, 'sequence')}",
-                self.heads(),
-            ),
-            value_title="mean attention",
-            reference={"even": self.even["induction"]},
-            width=width,
-        )
+    figure = LayerCurves(
+        "Attention in repeated sequences", reference={"even": "self.even[induction]"}
+    )
 
 
 class Induction(SegmentMeans[InductionResult]):
@@ -143,10 +117,10 @@ class Induction(SegmentMeans[InductionResult]):
     def compute(self) -> InductionResult:
         induction, duplicate, previous = self.mean("scores", over="with_targets")
         even = self.mean("even", over="with_targets").tolist()
-        named = dict(zip(_TITLES.values(), even, strict=True))
+        named = dict(zip(_TITLES, even, strict=True))
         n_documents = int(self.counted("with_targets")[0])
         return InductionResult(
-            induction, duplicate, previous, named, n_documents, model_name=self.model_name
+            n_documents, induction, duplicate, previous, named, model_name=self.model_name
         )
 
 
@@ -235,8 +209,8 @@ def induction_scores(
     ids = torch.tensor(sequences[:1], dtype=torch.long, device="cpu")
     targets = induction_targets(ids, torch.ones_like(ids, dtype=torch.bool))
     spreads = [float(even_spread(target)[0]) for target in targets]
-    even = dict(zip(_TITLES.values(), spreads, strict=True))
-    return InductionResult(induction, duplicate, previous, even, n_sequences, model_name=model.name)
+    even = dict(zip(_TITLES, spreads, strict=True))
+    return InductionResult(n_sequences, induction, duplicate, previous, even, model_name=model.name)
 
 
 def sequence_scores(model: AttentionModel, sequences: Sequence[list[int]]) -> NDArray[np.float64]:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -12,19 +12,16 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from attnwidget.corpus.accumulator import Batch, LayerBatch
-from attnwidget.corpus.results import HeadMetrics
+from attnwidget.corpus.result_figures import HeadMap
+from attnwidget.corpus.results import per_head
 from attnwidget.corpus.resume_file import digest_of
 from attnwidget.corpus.segment_means import SegmentMeans, SegmentMeansResult
 from attnwidget.kernels.significance import better_than, holm
 from attnwidget.metrics.picture_patches import patches_of
-from attnwidget.text.counted import counted
 from attnwidget.text.index_among import index_among
 from attnwidget.text.patch_geometry import Patches, Region
 from attnwidget.text.places import Box
 from attnwidget.text.tokens import Tokens
-
-if TYPE_CHECKING:
-    import altair as alt
 
 #: The region of a picture: a box, boxes that may overlap, or a mask, bool [height, width].
 PlaceChoice = Box | Sequence[Box] | NDArray[np.bool_]
@@ -54,15 +51,16 @@ _SUMS = (
 class MassInPlacesResult(SegmentMeansResult):
     """Attention of a query to given places, with the places of other pictures as a control.
 
-    All numbers are means over the pictures with a place among the pixels that the model sees.
+    All numbers are means over the pictures with a place among the pixels that the model sees. The
+    figure is the lift of every head; dots are heads whose p-value is below 0.05.
 
     Attributes:
-        mass: Share of the weight on pictures that is in the places, [L, H].
         lift: Mean of the mass divided by the share of even attention, [L, H]; 1 = even attention.
+        mass: Share of the weight on pictures that is in the places, [L, H].
         pointing: Share of the pictures in which the patch with the largest weight is in the place,
             with at least 1 % of its area, [L, H].
         control_lift: The lift in the places of the other pictures, [L, H]; NaN for one picture.
-        control_pointing: The same of `pointing`.
+        control_pointing: The share of hits in the places of the other pictures, [L, H].
         p_values: P-values of the sign test that the lift is larger in the place of the picture than
             in the place of the next picture, [L, H]. Corrected by Holm's rule over all heads.
         in_picture: Share of the weight that is on pictures, [L, H]; the rest is on tokens without a
@@ -88,53 +86,44 @@ class MassInPlacesResult(SegmentMeansResult):
 
     unit: ClassVar[str] = "picture"
 
-    mass: NDArray[np.float64]
-    lift: NDArray[np.float64]
-    pointing: NDArray[np.float64]
-    control_lift: NDArray[np.float64]
-    control_pointing: NDArray[np.float64]
+    lift: NDArray[np.float64] = field(metadata=per_head("lift"))
+    mass: NDArray[np.float64] = field(metadata=per_head("mass"))
+    pointing: NDArray[np.float64] = field(metadata=per_head("pointing game"))
+    control_lift: NDArray[np.float64] = field(
+        metadata=per_head("lift in other places", optional=True)
+    )
+    control_pointing: NDArray[np.float64] = field(
+        metadata=per_head("pointing game in other places", optional=True)
+    )
     p_values: NDArray[np.float64]
     in_picture: NDArray[np.float64]
     area: float
     query: str
     n_outside: int
 
-    def heads(self) -> HeadMetrics:
-        """Return the mass, the lift and the pointing game, and the controls if there are some."""
-        found = {"lift": self.lift, "mass": self.mass, "pointing game": self.pointing}
-        if not np.isnan(self.control_lift).all():
-            found["lift in other places"] = self.control_lift
-            found["pointing game in other places"] = self.control_pointing
-        return found
+    figure = HeadMap(
+        "lift",
+        "Attention of {self.query} in the places",
+        "lift",
+        "{self.model_name}, {self._inputs}{self._dots}",
+        marked="_above_control",
+    )
+
+    @property
+    def _above_control(self) -> NDArray[np.bool_]:
+        marked: NDArray[np.bool_] = np.nan_to_num(self.p_values, nan=1.0) < _LEVEL
+        return marked
+
+    @property
+    def _dots(self) -> str:
+        said = "; dots: more than in places of other pictures, p < 0.05"
+        return said if self._above_control.any() else ""
 
     @property
     def best(self) -> tuple[int, int]:
         """The layer and head with the largest lift."""
         layer, head = np.unravel_index(int(np.nanargmax(self.lift)), self.lift.shape)
         return int(layer), int(head)
-
-    def chart(self, *, width: int = 640) -> alt.TopLevelMixin:
-        """Draw the lift of every head; a dot marks heads whose p-value is below 0.05.
-
-        Args:
-            width: Pixels of the whole figure.
-        """
-        from attnwidget.charts.answer_title import answer_title
-        from attnwidget.charts.head_heatmap import head_heatmap
-
-        marked = np.nan_to_num(self.p_values, nan=1.0) < _LEVEL
-        dots = "; dots: more than in places of other pictures, p < 0.05" if marked.any() else ""
-        return head_heatmap(
-            self.lift,
-            title=answer_title(
-                f"Attention of {self.query} in the places\n{self.model_name}, "
-                f"{counted(self.n_documents, 'picture')}{dots}",
-                self.lift,
-            ),
-            value_title="lift",
-            marked=marked,
-            width=width,
-        )
 
 
 class MassInPlaces(SegmentMeans[MassInPlacesResult]):
@@ -309,8 +298,8 @@ class MassInPlaces(SegmentMeans[MassInPlacesResult]):
         )
         return MassInPlacesResult(
             n_inside,
-            mass,
             lift,
+            mass,
             pointing,
             control_lift,
             control_pointing,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,7 +14,8 @@ from attnwidget.capture.cut_inputs import says_cuts
 from attnwidget.capture.maps.stack_axes import chosen_stack
 from attnwidget.capture.model_reading import refuse_no_attention
 from attnwidget.corpus.accumulator import Batch, LayerBatch
-from attnwidget.corpus.results import HeadMetrics, HeadResult
+from attnwidget.corpus.result_figures import LayerCurves
+from attnwidget.corpus.results import HeadMetrics, HeadResult, per_head
 from attnwidget.corpus.segment_means import SegmentMeans, SegmentMeansResult
 from attnwidget.kernels.causal import is_causal
 from attnwidget.kernels.plain_torch import in_plain_torch
@@ -103,18 +104,14 @@ class ModalitiesResult(SegmentMeansResult):
     """
 
     names: tuple[str, ...]
-    shares: NDArray[np.float64]
+    shares: NDArray[np.float64] = field(
+        metadata=per_head("to {name}", each="names", counts="with_tokens")
+    )
     by_query: NDArray[np.float64]
     even: NDArray[np.float64]
     with_tokens: NDArray[np.int64]
 
-    def heads(self) -> HeadMetrics:
-        """Return one number per head for each modality with tokens: float64 [L, H] by title."""
-        return {
-            f"to {name}": share
-            for name, share, count in zip(self.names, self.shares, self.with_tokens, strict=True)
-            if count
-        }
+    figure = LayerCurves("Attention by modality", "share of attention")
 
     def of(self, query: str, key: str) -> NDArray[np.float64]:
         """Return the share from the queries of one modality to another, [L, H].
@@ -133,15 +130,6 @@ class ModalitiesResult(SegmentMeansResult):
             raise ValueError(f"there is no {key!r}: choose among {', '.join(self.names)}")
         found: NDArray[np.float64] = self.by_query[self.names.index(query), self.names.index(key)]
         return found
-
-    def chart(self, *, width: int = 640) -> alt.TopLevelMixin:
-        """Draw the share of each modality over the layers.
-
-        Args:
-            width: Pixels of the whole figure.
-        """
-        title = "Attention by modality"
-        return self._curves(self.heads(), title, "share of attention", width=width)
 
 
 def Modalities() -> SegmentMeans[ModalitiesResult]:  # noqa: N802, as the other metrics

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -14,18 +14,18 @@ from attnwidget.corpus.accumulator import Batch, LayerBatch, Subject
 from attnwidget.corpus.argument_checks import one_of
 from attnwidget.corpus.class_means import ClassMeans
 from attnwidget.corpus.head_projections import HeadProjections
-from attnwidget.corpus.results import HeadMetrics, HeadResult
+from attnwidget.corpus.results import per_head
+from attnwidget.corpus.segment_means import SegmentMeansResult
 from attnwidget.corpus.token_classes import TokenClass
 from attnwidget.kernels.arrays import Float64Array
 from attnwidget.kernels.norms import norms_of_products, summed_norm_maps, value_products
-from attnwidget.text.counted import counted
 
 if TYPE_CHECKING:
     import altair as alt
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class NormsResult(HeadResult):
+class NormsResult(SegmentMeansResult):
     """Attention to classes of tokens by weight and by norm (Kobayashi et al. 2020, section 4).
 
     All numbers are means over documents. A document without a class counts as 0 in `weights`,
@@ -53,17 +53,10 @@ class NormsResult(HeadResult):
 
     classes: tuple[str, ...]
     weights: Float64Array
-    weighted_norms: Float64Array
-    norms: Float64Array
+    weighted_norms: Float64Array = field(metadata=per_head("norm to {name}", each="classes"))
+    norms: Float64Array = field(metadata=per_head("norm of {name}", each="classes"))
     layer_norms: Float64Array | None
     documents: NDArray[np.int64]
-    n_documents: int
-
-    def heads(self) -> HeadMetrics:
-        """Return ||a f(x)|| to each class, and ||f(x)|| of its tokens: float64 [L, H] by title."""
-        to = {f"norm to {name}": self.weighted_norms[c] for c, name in enumerate(self.classes)}
-        of = {f"norm of {name}": self.norms[c] for c, name in enumerate(self.classes)}
-        return to | of
 
     def chart(self, *, width: int = 640) -> alt.VConcatChart:
         """Draw weights and norms of every head side by side (Kobayashi et al. 2020, figure 3).
@@ -82,8 +75,7 @@ class NormsResult(HeadResult):
             columns = {"layer": layer, "head": head, "series": np.array(self.classes)[c]}
             frames.append(pd.DataFrame(columns | {"quantity": quantity, "value": values.ravel()}))
         title = (
-            f"Attention by weight and by norm\n{self.model_name}, "
-            f"{counted(self.n_documents, 'segment')}\n"
+            f"Attention by weight and by norm\n{self.model_name}, {self._inputs}\n"
             "sums over the tokens of a class, mean over queries and segments"
         )
         return curve_panels(pd.concat(frames, ignore_index=True), title=title, width=width)

@@ -13,6 +13,7 @@ from torch import Tensor
 
 from attnwidget.corpus.accumulator import LayerBatch
 from attnwidget.corpus.argument_checks import each_once
+from attnwidget.corpus.result_figures import LayerCurves
 from attnwidget.corpus.results import HeadMetrics
 from attnwidget.corpus.segment_means import SegmentMeans, SegmentMeansResult
 from attnwidget.kernels.cells_at_once import cells_at_once
@@ -141,7 +142,8 @@ class PositionResult(SegmentMeansResult):
         left_out = len(self.offsets) - len(near)
         title = "Attention by relative position"
         title += f" (without {counted(left_out, 'farther offset')})" if left_out else ""
-        return self._curves(dict(by_offset[offset] for offset in near), title, width=width)
+        shown = dict(by_offset[offset] for offset in near)
+        return LayerCurves(title).draw(self, shown, width=width)
 
 
 class Position(SegmentMeans[PositionResult]):

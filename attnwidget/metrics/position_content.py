@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field
+from typing import Any
 from zlib import crc32
 
 import numpy as np
@@ -15,13 +15,11 @@ from attnwidget.capture.hub_model.model_tensors import without_cache
 from attnwidget.capture.tapping.stack_names import is_cross
 from attnwidget.capture.tapping.tap import LayerAttention, tap
 from attnwidget.corpus.accumulator import Accumulator, Batch, LayerBatch, Subject
-from attnwidget.corpus.results import HeadMetrics, HeadResult, heads_frame
+from attnwidget.corpus.result_figures import LayerCurves
+from attnwidget.corpus.results import per_head
+from attnwidget.corpus.segment_means import SegmentMeansResult
 from attnwidget.kernels.score_parts import centred_rows
-from attnwidget.text.counted import counted
 from attnwidget.text.whole_number import whole_number
-
-if TYPE_CHECKING:
-    import altair as alt
 
 _KINDS = ("text", "shuffled")
 
@@ -99,7 +97,7 @@ def explained_by_offset(design: Tensor, responses: Tensor, squares: Tensor) -> T
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class PositionContentResult(HeadResult):
+class PositionContentResult(SegmentMeansResult):
     """The share of the variance of scores that the offset alone explains.
 
     Attributes:
@@ -118,39 +116,15 @@ class PositionContentResult(HeadResult):
         (6, 12)
     """
 
-    explained: NDArray[np.float64]
-    shuffled: NDArray[np.float64]
+    explained: NDArray[np.float64] = field(metadata=per_head("explained by offset", curve="text"))
+    shuffled: NDArray[np.float64] = field(
+        metadata=per_head("explained by offset, tokens shuffled", curve="shuffled", optional=True)
+    )
     reach: int
-    n_documents: int
 
-    def heads(self) -> HeadMetrics:
-        """The share over the text, and its control over shuffled tokens."""
-        metrics = {"explained by offset": self.explained}
-        if not np.isnan(self.shuffled).all():
-            metrics["explained by offset, tokens shuffled"] = self.shuffled
-        return metrics
-
-    def chart(self, *, width: int = 640) -> alt.LayerChart:
-        """Both shares over the layers.
-
-        Args:
-            width: Pixels of the whole figure.
-        """
-        from attnwidget.charts.answer_title import answer_title
-        from attnwidget.charts.layer_curves import layer_curves
-
-        names = {"explained by offset": "text", "explained by offset, tokens shuffled": "shuffled"}
-        frame = heads_frame({names[name]: values for name, values in self.heads().items()})
-        return layer_curves(
-            frame.rename(columns={"metric": "series"}),
-            title=answer_title(
-                f"Scores explained by the offset\n{self.model_name}, "
-                f"{counted(self.n_documents, 'segment')}",
-                {names[name]: values for name, values in self.heads().items()},
-            ),
-            value_title="share of the variance of row-centred scores",
-            width=width,
-        )
+    figure = LayerCurves(
+        "Scores explained by the offset", "share of the variance of row-centred scores"
+    )
 
 
 class PositionContent(Accumulator[PositionContentResult]):

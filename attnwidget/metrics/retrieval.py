@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from attnwidget.capture.hub_model.given_words import read_words
-from attnwidget.corpus.results import HeadMetrics, HeadResult, heads_frame
+from attnwidget.corpus.result_figures import LayerCurves
+from attnwidget.corpus.results import HeadResult, per_head
 from attnwidget.kernels.plain_torch import in_plain_torch
-from attnwidget.text.counted import counted
 from attnwidget.text.running_text import RunningText
 
 if TYPE_CHECKING:
-    import altair as alt
-
     from attnwidget.capture.model import AttentionModel
 
 
@@ -44,37 +42,19 @@ class RetrievalResult(HeadResult):
         ((2, 4), (22, 33))
     """
 
-    scores: NDArray[np.float64]
+    scores: NDArray[np.float64] = field(metadata=per_head("copied from the needle"))
     answer: str
     copied: tuple[str, ...]
     needle: tuple[int, int]
     n_tokens: int
     share: float
 
-    def heads(self) -> HeadMetrics:
-        """Return the score, "copied from the needle"."""
-        return {"copied from the needle": self.scores}
-
-    def chart(self, *, width: int = 640) -> alt.TopLevelMixin:
-        """Draw the score over the layers.
-
-        Args:
-            width: Pixels of the whole figure.
-        """
-        from attnwidget.charts.answer_title import answer_title
-        from attnwidget.charts.layer_curves import layer_curves
-
-        return layer_curves(
-            heads_frame(self.heads()).rename(columns={"metric": "series"}),
-            title=answer_title(
-                f"Copying from a needle\n{self.model_name}; "
-                f"{counted(self.n_tokens, 'token')} read, the needle from {self.needle[0]:,}",
-                self.heads(),
-            ),
-            value_title="share of the needle's tokens",
-            reference={"answered": self.share},
-            width=width,
-        )
+    figure = LayerCurves(
+        "Copying from a needle",
+        "share of the needle's tokens",
+        {"answered": "self.share"},
+        "{self.model_name}; {self.n_tokens:,} tokens read, the needle from {self.needle[0]:,}",
+    )
 
 
 @in_plain_torch

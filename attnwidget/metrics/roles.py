@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +15,8 @@ from torch import Tensor
 from attnwidget.capture.tapping.head import Head, named_head
 from attnwidget.corpus.accumulator import Batch, LayerBatch
 from attnwidget.corpus.argument_checks import one_of
-from attnwidget.corpus.results import HeadMetrics
+from attnwidget.corpus.result_figures import LayerCurves
+from attnwidget.corpus.results import per_head
 from attnwidget.corpus.segment_means import SegmentMeans, SegmentMeansResult
 from attnwidget.metrics.class_mass import (
     ClassMass,
@@ -82,7 +83,9 @@ class RolesResult(SegmentMeansResult):
     """
 
     names: tuple[str, ...]
-    shares: NDArray[np.float64]
+    shares: NDArray[np.float64] = field(
+        metadata=per_head("to {name}", each="names", counts="with_class")
+    )
     by_turn: NDArray[np.float64]
     to_turns: NDArray[np.float64]
     even: NDArray[np.float64]
@@ -96,14 +99,6 @@ class RolesResult(SegmentMeansResult):
     def turns(self) -> list[int]:
         """The turns with queries, in order."""
         return [int(turn) for turn in np.flatnonzero(self.with_turn)]
-
-    def heads(self) -> HeadMetrics:
-        """Return one number per head for each class with tokens: float64 [L, H] by title."""
-        return {
-            f"to {name}": share
-            for name, share, count in zip(self.names, self.shares, self.with_class, strict=True)
-            if count
-        }
 
     def turns_to_frame(self) -> pd.DataFrame:
         """Return one row per turn, head and class with tokens: turn, layer, head, role, share.
@@ -139,8 +134,8 @@ class RolesResult(SegmentMeansResult):
         """
         heads = self.heads()
         titles = [self._title(name) for name in names or [t[3:] for t in heads]]
-        title = f"Attention by role from {self.queries}"
-        return self._curves({t: heads[t] for t in titles}, title, "share of attention", width=width)
+        figure = LayerCurves("Attention by role from {self.queries}", "share of attention")
+        return figure.draw(self, {title: heads[title] for title in titles}, width=width)
 
     def turn_chart(
         self,

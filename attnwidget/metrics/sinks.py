@@ -4,26 +4,26 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
 from attnwidget.corpus.accumulator import LayerBatch
+from attnwidget.corpus.result_figures import LayerCurves
 from attnwidget.corpus.results import HeadMetrics
 from attnwidget.corpus.segment_means import SegmentMeans, SegmentMeansResult
 from attnwidget.kernels.causal import is_causal
 from attnwidget.metrics.class_mass import ClassMass, ClassTable
 from attnwidget.text.whole_number import whole_number
 
-if TYPE_CHECKING:
-    import altair as alt
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SinksResult(SegmentMeansResult):
     """Attention to the first tokens.
+
+    The title of the figure names the first query that counts: the fifth one, with four first
+    tokens.
 
     Attributes:
         mass: Mean weight of the queries from K + 1 on, on each of the first K tokens, [K, L, H].
@@ -42,24 +42,22 @@ class SinksResult(SegmentMeansResult):
     mass: NDArray[np.float64]
     even: float
 
+    figure = LayerCurves(
+        "Attention to the first tokens, from query {self._first_query} on",
+        reference={"even": "self.even"},
+    )
+
+    @property
+    def _first_query(self) -> int:
+        """The first query that counts, from 1."""
+        return len(self.mass) + 1
+
     def heads(self) -> HeadMetrics:
         """Return the mean weight on token 1, and on the first K tokens together."""
         first = {"to token 1": self.mass[0]}
         if len(self.mass) > 1:
             first[f"to the first {len(self.mass)} tokens"] = self.mass.sum(0)
         return first
-
-    def chart(self, *, width: int = 640) -> alt.TopLevelMixin:
-        """Draw both numbers over the layers, with equal attention.
-
-        The title names the first query that counts: the fifth one, with four first tokens.
-
-        Args:
-            width: Pixels of the whole figure.
-        """
-        even = {"even": self.even}
-        title = f"Attention to the first tokens, from query {len(self.mass) + 1} on"
-        return self._curves(self.heads(), title, reference=even, width=width)
 
 
 def Sinks(count: int = 4) -> SegmentMeans[SinksResult]:  # noqa: N802, as the other metrics

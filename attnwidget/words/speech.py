@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from difflib import SequenceMatcher
 from typing import TYPE_CHECKING
 
@@ -15,7 +15,8 @@ from attnwidget.capture.maps.attention import Attention
 from attnwidget.capture.model_reading import refuse_no_attention
 from attnwidget.capture.result import Result
 from attnwidget.capture.tapping.head import Head
-from attnwidget.corpus.results import HeadMetrics, HeadResult
+from attnwidget.corpus.result_figures import HeadMap
+from attnwidget.corpus.results import HeadResult, per_head
 from attnwidget.kernels.arrays import Float64Array
 from attnwidget.kernels.plain_torch import in_plain_torch
 from attnwidget.kernels.time_warping import first_keys
@@ -286,37 +287,20 @@ class SpokenWordWeights(HeadResult):
         ['weight in the word', 'error of word starts (s)', 'weight on padding']
     """
 
-    weights: Float64Array
-    start_errors: Float64Array
-    padding: Float64Array
+    weights: Float64Array = field(metadata=per_head("weight in the word"))
+    start_errors: Float64Array = field(metadata=per_head("error of word starts (s)"))
+    padding: Float64Array = field(metadata=per_head("weight on padding"))
     n_words: int
     n_left_out: int
 
-    def heads(self) -> HeadMetrics:
-        """Return the three numbers of each head: float64 [L, H] by title."""
-        return {
-            "weight in the word": self.weights,
-            "error of word starts (s)": self.start_errors,
-            "weight on padding": self.padding,
-        }
+    figure = HeadMap(
+        "weights",
+        "Weight in the word that is written",
+        "weight",
+        "{self.model_name}; {self._inputs}",
+    )
 
-    def chart(self, *, width: int = 640) -> alt.LayerChart:
-        """Draw the weight in the word of every head.
-
-        Args:
-            width: Pixels of the whole figure.
-        """
-        from attnwidget.charts.answer_title import answer_title
-        from attnwidget.charts.head_heatmap import head_heatmap
-
+    @property
+    def _inputs(self) -> str:
         left_out = f", {self.n_left_out} left out" if self.n_left_out else ""
-        return head_heatmap(
-            self.weights,
-            title=answer_title(
-                f"Weight in the word that is written\n{self.model_name}; "
-                f"{counted(self.n_words, 'word')}{left_out}",
-                self.weights,
-            ),
-            value_title="weight",
-            width=width,
-        )
+        return f"{counted(self.n_words, 'word')}{left_out}"

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import inspect
-from dataclasses import dataclass, fields
+import re
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 import numpy as np
@@ -11,11 +12,11 @@ import pandas as pd
 import pytest
 
 from attnwidget import results
-from attnwidget.results import HeadResult, Result
+from attnwidget.results import HeadResult, LayerCurves, Result, SegmentMeansResult, per_head
 
 COMMON = {"complete", "note", "model_name"}
 PUBLIC = [getattr(results, name) for name in results.__all__]
-RESULTS = [kind for kind in PUBLIC if issubclass(kind, Result)]
+RESULTS = [kind for kind in PUBLIC if isinstance(kind, type) and issubclass(kind, Result)]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -41,6 +42,57 @@ class Halves(HeadResult):
 
     def chart(self, *, width: int = 640) -> Any:
         return None
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Declared(SegmentMeansResult):
+    """A result without methods: its arrays and its figure are declared."""
+
+    names: tuple[str, ...]
+    mass: np.ndarray = field(metadata=per_head("to {name}", each="names", counts="documents"))
+    from_first: np.ndarray = field(metadata=per_head("from {self.first}", curve="first"))
+    control: np.ndarray = field(metadata=per_head("control", curve="", optional=True))
+    total: np.ndarray | None = field(metadata=per_head("total"))
+    documents: tuple[int, ...]
+    even: dict[str, float]
+    first: str = "[CLS]"
+
+    figure = LayerCurves("Mass from {self.first}", reference={"even": "self.even[all]"})
+
+
+def declared(control: float = np.nan, **options: Any) -> Declared:
+    mass = np.arange(12.0).reshape(2, 2, 3)
+    first, control_array = mass[0], np.full((2, 3), control)
+    return Declared(
+        5, ("a", "b"), mass, first, control_array, None, (4, 0), {"all": 0.25}, **options
+    )
+
+
+def test_arrays_that_are_declared_are_titles_and_curves() -> None:
+    found = declared(model_name="BERT")
+    assert list(found.heads()) == ["to a", "from [CLS]"], "no class without documents"
+    np.testing.assert_array_equal(found.heads()["to a"], found.mass[0])
+    assert list(declared(0.5, first="<s>").heads()) == ["to a", "from <s>", "control"]
+    assert repr(found) == "Declared(BERT, 2×3 heads: to a, from [CLS])"
+    drawn = str(found.chart(width=400).to_dict())
+    assert "Mass from [CLS]: to a most in L1 H2 (5)" in drawn and "BERT, 5 segments" in drawn
+    assert "'first'" in drawn and "even 0.25" in drawn and "control" not in drawn
+    with pytest.raises(TypeError, match="Plain has no figure: declare figure = LayerCurves"):
+        Plain(np.zeros((2, 3))).chart()
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Plain(HeadResult):
+    values: np.ndarray = field(metadata=per_head("values"))
+
+
+@pytest.mark.parametrize("kind", RESULTS, ids=lambda kind: kind.__name__)
+def test_arrays_that_are_declared_have_a_meaning_and_a_shape(kind: type[Any]) -> None:
+    attributes = (inspect.getdoc(kind) or "").partition("Attributes:")[2]
+    for one in fields(kind):
+        if one.metadata:
+            entry = re.search(rf"^    {one.name}: (.+?)(?=^    \w|^\w|\Z)", attributes, re.M | re.S)
+            assert entry and re.search(r"\[(\w+,\s+)*L,\s+H\b", entry[1]), one.name
 
 
 def test_the_common_fields_have_defaults_and_are_named_by_keyword() -> None:
@@ -87,6 +139,6 @@ def test_everything_with_a_table_and_a_chart_is_a_result() -> None:
 
 @pytest.mark.parametrize("kind", RESULTS, ids=lambda kind: kind.__name__)
 def test_no_result_declares_the_common_fields_again(kind: type[Any]) -> None:
-    for field in fields(kind):
+    for one in fields(kind):
         # Results that are made of other results compute the name of the model.
-        assert field.name not in COMMON or field.kw_only or not field.init
+        assert one.name not in COMMON or one.kw_only or not one.init

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,7 +16,8 @@ from attnwidget.capture.cut_inputs import says_cuts
 from attnwidget.capture.model import AttentionModel
 from attnwidget.corpus.argument_checks import refuse_no_model
 from attnwidget.corpus.each_input import numbers_of_each
-from attnwidget.corpus.results import HeadMetrics, HeadResult
+from attnwidget.corpus.result_figures import HeadMap
+from attnwidget.corpus.results import HeadResult, per_head
 from attnwidget.kernels.arrays import Float64Array
 from attnwidget.kernels.plain_torch import in_plain_torch
 from attnwidget.kernels.significance import holm
@@ -24,7 +25,7 @@ from attnwidget.text.counted import counted
 from attnwidget.text.tokens import Tokens
 
 if TYPE_CHECKING:
-    import altair as alt
+    pass
 
 _FEWEST = 3
 _SHORTEST = 3
@@ -58,44 +59,35 @@ class AlignmentScores(HeadResult):
         array([[ True, False]])
     """
 
-    score: Float64Array
-    control: Float64Array
+    score: Float64Array = field(metadata=per_head("alignment"))
+    control: Float64Array = field(metadata=per_head("alignment, control"))
     low: Float64Array
     high: Float64Array
     adjusted: Float64Array
     n_pairs: int
 
+    figure = HeadMap(
+        "_excess",
+        "Alignment of cross-attention",
+        "score - control",
+        "{self.model_name}; control: the target of another pair; {self._inputs}; "
+        "dots: above the control",
+        marked="aligned",
+        diverging=True,
+    )
+
+    @property
+    def _excess(self) -> Float64Array:
+        return self.score - self.control
+
+    @property
+    def _inputs(self) -> str:
+        return counted(self.n_pairs, "pair")
+
     @property
     def aligned(self) -> NDArray[np.bool_]:
         """Whether the adjusted p-value of a head is at most 0.05, [L, H]."""
         return np.asarray(self.adjusted <= 0.05)
-
-    def heads(self) -> HeadMetrics:
-        """Return "alignment" and "alignment, control": float64 [L, H]."""
-        return {"alignment": self.score, "alignment, control": self.control}
-
-    def chart(self, *, width: int = 640) -> alt.LayerChart:
-        """Draw score minus control of every head; dots mark aligned heads.
-
-        Args:
-            width: Pixels of the whole figure.
-        """
-        from attnwidget.charts.answer_title import answer_title
-        from attnwidget.charts.head_heatmap import head_heatmap
-
-        return head_heatmap(
-            self.score - self.control,
-            title=answer_title(
-                f"Alignment of cross-attention\n{self.model_name}; "
-                f"control: the target of another pair; {counted(self.n_pairs, 'pair')}; "
-                "dots: above the control",
-                self.score - self.control,
-            ),
-            value_title="score - control",
-            marked=self.aligned,
-            diverging=True,
-            width=width,
-        )
 
 
 @in_plain_torch

@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from attnwidget.corpus.result_figures import HeadMap
 from attnwidget.corpus.results import HeadMetrics, HeadResult
 from attnwidget.kernels.arrays import Float64Array
 from attnwidget.text.treebank import Sentence
 from attnwidget.words.relation_results import DIRECTIONS
 
 if TYPE_CHECKING:
-    import altair as alt
+    pass
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,24 +109,14 @@ class HeadVotes(HeadResult):
     values: Float64Array
     arc: str
 
+    figure = HeadMap("_both", "Votes of heads for {self.arc}", "vote", "{self.model_name}")
+
+    @property
+    def _both(self) -> Float64Array:
+        """The votes of both directions together, [L, H]."""
+        both: Float64Array = self.values.sum(-1)
+        return both
+
     def heads(self) -> HeadMetrics:
         """Votes by direction: float64 [L, H] each."""
         return {f"votes, {name}": self.values[..., i] for i, name in enumerate(DIRECTIONS)}
-
-    def chart(self, *, width: int = 640) -> alt.LayerChart:
-        """A heat map of the votes of all heads, both directions added; displays without network.
-
-        Args:
-            width: Pixels of the whole figure.
-        """
-        from attnwidget.charts.answer_title import answer_title
-        from attnwidget.charts.head_heatmap import head_heatmap
-
-        return head_heatmap(
-            self.values.sum(-1),
-            title=answer_title(
-                f"Votes of heads for {self.arc}\n{self.model_name}", self.values.sum(-1)
-            ),
-            value_title="vote",
-            width=width,
-        )
