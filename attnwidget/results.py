@@ -30,8 +30,7 @@ from attnwidget.comparison.compare_results import (
     ModelComparison,
     SeveralComparisons,
 )
-from attnwidget.corpus.result_figures import HeadMap, LayerCurves
-from attnwidget.corpus.results import HeadResult, Measurements, per_head
+from attnwidget.corpus.results import HeadMap, HeadResult, LayerCurves, Measurements, per_head
 from attnwidget.corpus.segment_means import SegmentMeansResult
 from attnwidget.interventions.ablation_results import Ablation
 from attnwidget.interventions.gradient_effects import GradientEffects

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import importlib
 import inspect
 import pkgutil
@@ -19,7 +20,7 @@ from attnwidget import (
     probes,
     words,
 )
-from attnwidget.results import Result
+from attnwidget.results import HeadResult, Result
 
 # The sections of the reference's index, in its order: by public module, and by folder for the names
 # of `attnwidget` itself.
@@ -57,7 +58,11 @@ _MODULE_OF = {name: module for module in MODULES for name in module.__all__}
 # What public names return or take beside results, which are found by themselves.
 TYPES = (
     "attnwidget.capture.result.Result",
+    "attnwidget.corpus.results.HeadMap",
     "attnwidget.corpus.results.HeadResult",
+    "attnwidget.corpus.results.LayerCurves",
+    "attnwidget.corpus.results.per_head",
+    "attnwidget.corpus.segment_means.SegmentMeansResult",
     "attnwidget.capture.maps.word_attention.WordAttention",
     "attnwidget.capture.tapping.edits.Edits",
     "attnwidget.capture.watch_attention.WatchedAttention",
@@ -185,7 +190,21 @@ def _page(name: str, identifier: str, value: Any) -> str:
         ]
         for trait, kind, default, text in trait_rows(value):
             lines.append(f"| `{trait}` | {_cell(kind)} | `{_cell(default)}` | {_cell(text)} |")
+    if inspect.isclass(value) and issubclass(value, HeadResult):
+        lines += _declared(value)
     return "\n".join(lines) + "\n"
+
+
+def _declared(kind: type[HeadResult]) -> list[str]:
+    """The titles of the arrays that a result declares, and the title of its figure."""
+    titles = {one.name: one.metadata["title"] for one in dataclasses.fields(kind) if one.metadata}
+    if not titles:
+        return []
+    lines = ["## Numbers per head", "", "| array | title in `heads()` |", "|---|---|"]
+    lines += [f"| `{name}` | `{_cell(title)}` |" for name, title in titles.items()]
+    if kind.figure is not None:
+        lines += ["", f"`chart` draws {type(kind.figure).__name__}: `{kind.figure.title}`."]
+    return lines
 
 
 def _identifier(name: str) -> str:
@@ -203,7 +222,8 @@ def _below(kind: type[Any]) -> Iterator[type[Any]]:
     for lower in kind.__subclasses__():
         if not lower.__module__.startswith("attnwidget."):
             continue
-        if not inspect.isabstract(lower):
+        without_figure = getattr(lower, "figure", True) is None and lower.chart is HeadResult.chart
+        if not inspect.isabstract(lower) and not without_figure:
             yield lower
         yield from _below(lower)
 

@@ -17,8 +17,7 @@ from attnwidget.capture.tapping.tap import LayerAttention
 from attnwidget.corpus.argument_checks import one_of, refuse_no_model
 from attnwidget.corpus.equal_lengths import of_one_length
 from attnwidget.corpus.input_numbers import ReadInputs, input_numbers
-from attnwidget.corpus.result_figures import HeadMap
-from attnwidget.corpus.results import HeadResult, in_stack, per_head
+from attnwidget.corpus.results import HeadMap, HeadResult, in_stack, per_head
 from attnwidget.corpus.resume_file import digest_of
 from attnwidget.interventions.examples import batch_of, encode_examples
 from attnwidget.interventions.head_gradients import head_gradients, output_times_gradient

@@ -12,8 +12,7 @@ from torch import Tensor
 
 from attnwidget.capture.tapping.head import Head, named_head
 from attnwidget.corpus.argument_checks import one_of
-from attnwidget.corpus.result_figures import HeadMap
-from attnwidget.corpus.results import HeadResult, per_head
+from attnwidget.corpus.results import HeadMap, HeadResult, per_head
 from attnwidget.kernels.arrays import Float64Array
 from attnwidget.kernels.plain_torch import in_plain_torch
 from attnwidget.mechanisms.circuit_weights import CircuitWeights, HeadCircuits

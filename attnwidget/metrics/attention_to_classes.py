@@ -14,8 +14,7 @@ from torch import Tensor
 
 from attnwidget.corpus.accumulator import LayerBatch
 from attnwidget.corpus.argument_checks import one_of
-from attnwidget.corpus.result_figures import LayerCurves
-from attnwidget.corpus.results import per_head
+from attnwidget.corpus.results import LayerCurves, per_head
 from attnwidget.corpus.segment_means import SegmentMeans, SegmentMeansResult
 from attnwidget.corpus.token_classes import STANDARD_CLASSES, TokenClass, described
 from attnwidget.metrics.class_mass import ClassMass, ClassTable

@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from attnwidget.corpus.accumulator import Batch, LayerBatch
-from attnwidget.corpus.result_figures import LayerCurves
-from attnwidget.corpus.results import per_head
+from attnwidget.corpus.results import LayerCurves, per_head
 from attnwidget.corpus.segment_means import SegmentMeans, SegmentMeansResult
 from attnwidget.corpus.token_classes import STANDARD_CLASSES
 from attnwidget.kernels.entropy import confidence, entropy

@@ -17,8 +17,7 @@ from attnwidget.capture.hub_model.pad_id import reads_single_texts
 from attnwidget.capture.tapping.gradients import attention_gradients
 from attnwidget.corpus.accumulator import Batch, LayerBatch, Subject
 from attnwidget.corpus.class_means import ClassMeans
-from attnwidget.corpus.result_figures import LayerCurves
-from attnwidget.corpus.results import per_head
+from attnwidget.corpus.results import LayerCurves, per_head
 from attnwidget.corpus.segment_means import SegmentMeansResult
 from attnwidget.corpus.token_classes import TokenClass
 from attnwidget.kernels.gradients import class_importance

@@ -17,8 +17,7 @@ from attnwidget.corpus.argument_checks import refuse_no_model
 from attnwidget.corpus.attention_reader import read_attention
 from attnwidget.corpus.each_input import numbers_of_each
 from attnwidget.corpus.progress_bar import OnProgress
-from attnwidget.corpus.result_figures import LayerCurves
-from attnwidget.corpus.results import per_head
+from attnwidget.corpus.results import LayerCurves, per_head
 from attnwidget.corpus.segment_means import SegmentMeans, SegmentMeansResult
 from attnwidget.kernels.causal import is_causal
 from attnwidget.kernels.induction import even_spread, induction_targets, mass_on_targets

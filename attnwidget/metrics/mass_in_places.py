@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from attnwidget.corpus.accumulator import Batch, LayerBatch
-from attnwidget.corpus.result_figures import HeadMap
-from attnwidget.corpus.results import per_head
+from attnwidget.corpus.results import HeadMap, per_head
 from attnwidget.corpus.resume_file import digest_of
 from attnwidget.corpus.segment_means import SegmentMeans, SegmentMeansResult
 from attnwidget.kernels.significance import better_than, holm

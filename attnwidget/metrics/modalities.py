@@ -14,8 +14,7 @@ from attnwidget.capture.cut_inputs import says_cuts
 from attnwidget.capture.maps.stack_axes import chosen_stack
 from attnwidget.capture.model_reading import refuse_no_attention
 from attnwidget.corpus.accumulator import Batch, LayerBatch
-from attnwidget.corpus.result_figures import LayerCurves
-from attnwidget.corpus.results import HeadMetrics, HeadResult, per_head
+from attnwidget.corpus.results import HeadMetrics, HeadResult, LayerCurves, per_head
 from attnwidget.corpus.segment_means import SegmentMeans, SegmentMeansResult
 from attnwidget.kernels.causal import is_causal
 from attnwidget.kernels.plain_torch import in_plain_torch

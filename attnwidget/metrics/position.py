@@ -13,8 +13,7 @@ from torch import Tensor
 
 from attnwidget.corpus.accumulator import LayerBatch
 from attnwidget.corpus.argument_checks import each_once
-from attnwidget.corpus.result_figures import LayerCurves
-from attnwidget.corpus.results import HeadMetrics
+from attnwidget.corpus.results import HeadMetrics, LayerCurves
 from attnwidget.corpus.segment_means import SegmentMeans, SegmentMeansResult
 from attnwidget.kernels.cells_at_once import cells_at_once
 from attnwidget.text.counted import counted

@@ -15,8 +15,7 @@ from attnwidget.capture.hub_model.model_tensors import without_cache
 from attnwidget.capture.tapping.stack_names import is_cross
 from attnwidget.capture.tapping.tap import LayerAttention, tap
 from attnwidget.corpus.accumulator import Accumulator, Batch, LayerBatch, Subject
-from attnwidget.corpus.result_figures import LayerCurves
-from attnwidget.corpus.results import per_head
+from attnwidget.corpus.results import LayerCurves, per_head
 from attnwidget.corpus.segment_means import SegmentMeansResult
 from attnwidget.kernels.score_parts import centred_rows
 from attnwidget.text.whole_number import whole_number

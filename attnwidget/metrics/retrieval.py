@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attnwidget.capture.hub_model.given_words import read_words
-from attnwidget.corpus.result_figures import LayerCurves
-from attnwidget.corpus.results import HeadResult, per_head
+from attnwidget.corpus.results import HeadResult, LayerCurves, per_head
 from attnwidget.kernels.plain_torch import in_plain_torch
 from attnwidget.text.running_text import RunningText
 

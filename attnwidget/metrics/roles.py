@@ -15,8 +15,7 @@ from torch import Tensor
 from attnwidget.capture.tapping.head import Head, named_head
 from attnwidget.corpus.accumulator import Batch, LayerBatch
 from attnwidget.corpus.argument_checks import one_of
-from attnwidget.corpus.result_figures import LayerCurves
-from attnwidget.corpus.results import per_head
+from attnwidget.corpus.results import LayerCurves, per_head
 from attnwidget.corpus.segment_means import SegmentMeans, SegmentMeansResult
 from attnwidget.metrics.class_mass import (
     ClassMass,

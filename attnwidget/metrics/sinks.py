@@ -10,8 +10,7 @@ import torch
 from numpy.typing import NDArray
 
 from attnwidget.corpus.accumulator import LayerBatch
-from attnwidget.corpus.result_figures import LayerCurves
-from attnwidget.corpus.results import HeadMetrics
+from attnwidget.corpus.results import HeadMetrics, LayerCurves
 from attnwidget.corpus.segment_means import SegmentMeans, SegmentMeansResult
 from attnwidget.kernels.causal import is_causal
 from attnwidget.metrics.class_mass import ClassMass, ClassTable

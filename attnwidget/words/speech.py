@@ -15,8 +15,7 @@ from attnwidget.capture.maps.attention import Attention
 from attnwidget.capture.model_reading import refuse_no_attention
 from attnwidget.capture.result import Result
 from attnwidget.capture.tapping.head import Head
-from attnwidget.corpus.result_figures import HeadMap
-from attnwidget.corpus.results import HeadResult, per_head
+from attnwidget.corpus.results import HeadMap, HeadResult, per_head
 from attnwidget.kernels.arrays import Float64Array
 from attnwidget.kernels.plain_torch import in_plain_torch
 from attnwidget.kernels.time_warping import first_keys

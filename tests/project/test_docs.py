@@ -81,6 +81,8 @@ def test_every_result_of_a_study_has_a_page(reference: ModuleType) -> None:
     for name in ("EntropyResult", "HeadDistances", "RelationAccuracies", "TokenRelevance"):
         assert f"reference/types/{name}.md" in pages
     assert all(reference.page_of(path) in pages for path in reference.type_paths())
+    declared = "| `entropy_from_first` | `entropy from {self.first}` |"
+    assert declared in pages["reference/types/EntropyResult.md"]
 
 
 def test_pages_have_names_that_every_file_system_tells_apart(reference: ModuleType) -> None:

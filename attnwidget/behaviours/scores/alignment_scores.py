@@ -16,8 +16,7 @@ from attnwidget.capture.cut_inputs import says_cuts
 from attnwidget.capture.model import AttentionModel
 from attnwidget.corpus.argument_checks import refuse_no_model
 from attnwidget.corpus.each_input import numbers_of_each
-from attnwidget.corpus.result_figures import HeadMap
-from attnwidget.corpus.results import HeadResult, per_head
+from attnwidget.corpus.results import HeadMap, HeadResult, per_head
 from attnwidget.kernels.arrays import Float64Array
 from attnwidget.kernels.plain_torch import in_plain_torch
 from attnwidget.kernels.significance import holm

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from attnwidget.corpus.result_figures import HeadMap
-from attnwidget.corpus.results import HeadMetrics, HeadResult
+from attnwidget.corpus.results import HeadMap, HeadMetrics, HeadResult
 from attnwidget.kernels.arrays import Float64Array
 from attnwidget.text.treebank import Sentence
 from attnwidget.words.relation_results import DIRECTIONS
