@@ -1,8 +1,9 @@
 """Film a live explorer in JupyterLab: `python docs/readme_animation.py`.
 
 Writes docs/images/explorer.webp, the moving picture of the README: two words answer one after the
-other, a pair asks which heads link it, and the head that the answer depends on is shown and switched off. Needs
-Chromium, as the browser tests do. With `--frames FOLDER`, each frame is a PNG file there.
+other, a pair asks which heads link it, and the head that the answer depends on is shown and
+switched off. Needs Chromium, as the browser tests do. With `--frames FOLDER`, each frame is a PNG
+file there.
 """
 
 from __future__ import annotations
