@@ -193,6 +193,13 @@ class SegmentMeansResult(HeadResult):
         model_name: Name of the model.
         n_documents: Number of segments.
         unit: What a segment is called in figures.
+
+    Example:
+        >>> from attnwidget import load_model, measure_attention
+        >>> from attnwidget.results import SegmentMeansResult
+        >>> found = measure_attention(load_model().attend("The cat sat."), ["entropy"])["entropy"]
+        >>> isinstance(found, SegmentMeansResult), found.n_documents
+        (True, 1)
     """
 
     unit: ClassVar[str] = "segment"
