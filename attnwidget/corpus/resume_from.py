@@ -30,10 +30,10 @@ def resume_from(path: str | Path | None) -> Iterator[None]:
         >>> from pathlib import Path
         >>> from attnwidget import load_model, resume_from
         >>> from attnwidget.demo import demo_treebank
-        >>> from attnwidget.words import probe_linguistic_features
+        >>> from attnwidget.words import probe_features
         >>> path = Path(tempfile.mkdtemp(), "features.npz")
         >>> with resume_from(path):
-        ...     found = probe_linguistic_features(load_model(), demo_treebank()[:20],
+        ...     found = probe_features(load_model(), demo_treebank()[:20],
         ...         progress=False)
         >>> path.exists()
         True
