@@ -159,7 +159,9 @@ class AttentionCalls(TorchFunctionMode):
     """Recorder of the attention functions that the modules of a model call.
 
     The recorder changes no call, so outputs, gradients and random numbers of the module stay the
-    same. torch takes no fast path while a function mode is active in the thread.
+    same. torch takes no fast path while a function mode is active in the thread. `FunctionWatch` in
+    `torch_functions.py` watches known attention modules of transformers, whose calls it replaces:
+    by edited weights, and by weights in the graph of autograd.
 
     Attributes:
         paths: The path of each watched module; "" for the whole model.
