@@ -57,6 +57,12 @@ about as much as the embeddings of 20 pictures.
 `capture/maps/text_probe.py` asks the model which tokens of a longer sequence are words. Words
 beside a page or regions therefore keep their names.
 
+With heads off, layers below these heads compute what they computed before.
+`capture/tapping/layer_outputs.py` keeps the outputs of these layers, and starts later passes above
+them: the passes of a study (`tapping/replay.py`), and those of figures
+(`capture/maps/lower_layers.py`). The first such pass of a model is compared with a whole pass. An
+output that a later layer has overwritten is not used.
+
 Edges and patches count tokens of the text. `capture/tapping/text_positions.py` tells from the cache
 which tokens of the text the queries and keys of a pass are.
 

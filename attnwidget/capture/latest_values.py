@@ -28,7 +28,7 @@ class LatestValues(Generic[K, V]):
     """
 
     def __init__(
-        self, limit: int, size: Callable[[V], int] | None = None, *, at_least: int = 0
+        self, limit: float, size: Callable[[V], int] | None = None, *, at_least: int = 0
     ) -> None:
         self._limit = limit
         self._size = size

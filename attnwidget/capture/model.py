@@ -46,7 +46,7 @@ from attnwidget.capture.maps.collect_layers import Collected
 from attnwidget.capture.maps.input_axes import InputAxes
 from attnwidget.capture.maps.input_length import LONG_FROM, LimitReached, text_length
 from attnwidget.capture.maps.input_reading import Reading
-from attnwidget.capture.maps.lower_layers import LowerLayers, UpperPass, same_outputs, upper_pass
+from attnwidget.capture.maps.lower_layers import LowerLayers
 from attnwidget.capture.maps.patch_probe import PatchProbe
 from attnwidget.capture.maps.python_call import Call, call
 from attnwidget.capture.maps.readable_stacks import refuse_several_texts
@@ -60,10 +60,10 @@ from attnwidget.capture.tapping.edit_methods import EditMethod
 from attnwidget.capture.tapping.edits import Edits
 from attnwidget.capture.tapping.gradients import attention_gradients
 from attnwidget.capture.tapping.layer_numbers import LayerNumbers
+from attnwidget.capture.tapping.layer_outputs import CANNOT_START_ABOVE, difference
 from attnwidget.capture.tapping.numbered_layers import layer_numbers
 from attnwidget.capture.tapping.output_check import OutputCheck, refuse_nan
 from attnwidget.capture.tapping.projection import Projections
-from attnwidget.capture.tapping.replay import CANNOT_START_ABOVE
 from attnwidget.capture.tapping.stack_names import default_stack, is_cross
 from attnwidget.capture.tapping.tap import open_edits
 from attnwidget.capture.tapping.text_positions import growing_text
@@ -845,11 +845,10 @@ class AttentionModel:
 
         Layers below the edits are not run again, if the model gives the same output without them.
         """
-        lower = self._lower.get(reading)
-        upper = None
-        if lower is not None and self._starts_above is not False:
+        lower = self._lower.get(reading) if self._starts_above is not False else None
+        if lower is not None:
             ends = self._ends_with_layers and self._current_projections().all_checked
-            upper = upper_pass(self.hf_model, reading.inputs, lower, ends=ends)
+            lower = lower.under_edits(self.hf_model, reading.inputs, ends=ends)
         return self._attentions(
             dict(reading.inputs),
             [reading.tokens],
@@ -857,7 +856,7 @@ class AttentionModel:
             loss=reading.loss,
             seed=reading.seed,
             media=reading.media,
-            upper=upper,
+            lower=lower,
             n_cut_of_target=reading.n_cut_of_target,
         )[0]
 
@@ -898,7 +897,7 @@ class AttentionModel:
         seed: int = 0,
         long: bool | None = None,
         media: Media | None = None,
-        upper: UpperPass | None = None,
+        lower: LowerLayers | None = None,
         n_cut_of_target: int = 0,
     ) -> list[Attention]:
         """Return the attention of every input of a batch, from one forward pass."""
@@ -912,7 +911,7 @@ class AttentionModel:
         if not by_rows:
             # The number of tokens of a picture or a sound is known when a layer reads them.
             may_be_long = loss is None and long is None
-            collected = self._whole_maps(inputs, options, upper, may_be_long=may_be_long)
+            collected = self._whole_maps(inputs, options, lower, may_be_long=may_be_long)
         if collected is None:
             by_rows = True
             collected = self._row_by_row(inputs, options)
@@ -985,7 +984,7 @@ class AttentionModel:
         self,
         inputs: dict[str, Tensor],
         options: Mapping[str, Any],
-        upper: UpperPass | None,
+        lower: LowerLayers | None,
         *,
         may_be_long: bool,
     ) -> Collected | None:
@@ -994,14 +993,14 @@ class AttentionModel:
         Args:
             inputs: The batch.
             options: Further arguments of the model.
-            upper: Lower layers that are known; None = every layer runs.
+            lower: The layers below the edits, if some are known; None = every layer runs.
             may_be_long: Whether the layers may be read without whole maps. If a layer then reads
                 too many tokens, the result is None.
         """
         whole_to = max(LONG_FROM, text_length(inputs)) if may_be_long else None
         self.output_check.start(self.hf_model)
         try:
-            collected = self._collected(inputs, options, whole_to, upper)
+            collected = self._collected(inputs, options, whole_to, lower)
         except LimitReached as found:
             if can_read_rows(self.hf_model, inputs, found.length):
                 return None
@@ -1032,9 +1031,9 @@ class AttentionModel:
         inputs: dict[str, Tensor],
         options: Mapping[str, Any],
         whole_to: int | None,
-        upper: UpperPass | None = None,
+        lower: LowerLayers | None = None,
     ) -> Collected:
-        def collect(upper: UpperPass | None) -> Collected:
+        def collect(lower: LowerLayers | None) -> Collected:
             return Collected(
                 self.hf_model,
                 inputs,
@@ -1042,27 +1041,27 @@ class AttentionModel:
                 self._current_projections(),
                 self._block_probe,
                 whole_to=whole_to,
-                upper=upper,
+                lower=lower,
             )
 
-        if upper is None or not upper.first:
-            return collect(upper)
+        if lower is None or not lower.first:
+            return collect(lower)
         if self._starts_above:
             with suppress(*CANNOT_START_ABOVE):
-                return collect(upper)
+                return collect(lower)
             return collect(None)
-        # The first pass without its lower layers is compared with a whole one. A pass over two
-        # tokens between them replaces what modules may have kept of this input.
         whole = collect(None)
         if text_length(inputs) <= 2:
             return whole
-        try:
+
+        def run_above() -> Any:
+            # A pass over two tokens replaces what modules may have kept of this input.
             with torch.no_grad():
                 self.hf_model(**{name: value[:, :2] for name, value in inputs.items()}, **options)
-            self._starts_above = same_outputs(collect(upper).output, whole.output)
-            self._ends_with_layers = self._starts_above and upper.can_end
-        except CANNOT_START_ABOVE:
-            self._starts_above = False
+            return collect(lower).output
+
+        self._starts_above = not difference(run_above, whole.output)
+        self._ends_with_layers = self._starts_above and lower.outputs.last_is_end
         return whole
 
 

@@ -24,7 +24,7 @@ from attnwidget.capture.model_reading import (
 from attnwidget.capture.predict import prediction_task, vocabulary_answers
 from attnwidget.capture.result import Result
 from attnwidget.capture.tapping.hooked import hooked
-from attnwidget.capture.tapping.replay import layers_of
+from attnwidget.capture.tapping.layer_outputs import layers_of
 from attnwidget.capture.tapping.tap import tap
 from attnwidget.capture.tapping.thread_forwards import replaced_forwards
 from attnwidget.kernels.arrays import Float32Array, Float64Array

@@ -18,7 +18,7 @@ from attnwidget.capture.maps.stack_axes import chosen_stack
 from attnwidget.capture.model_reading import whole_reading_of
 from attnwidget.capture.result import Result
 from attnwidget.capture.tapping.hooked import hooked
-from attnwidget.capture.tapping.replay import layers_of
+from attnwidget.capture.tapping.layer_outputs import layers_of
 from attnwidget.kernels.arrays import Float32Array
 from attnwidget.kernels.plain_torch import in_plain_torch
 from attnwidget.mechanisms.module_calls import first_argument

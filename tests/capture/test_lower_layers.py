@@ -14,7 +14,7 @@ from torch import nn
 
 from attnwidget import Attention, AttentionModel, load_model
 from attnwidget.capture.tapping.attention_sites import find_sites
-from attnwidget.capture.tapping.replay import layers_of
+from attnwidget.capture.tapping.layer_outputs import layers_of
 from fixtures import zoo
 
 TEXTS = sorted(name for name, recipe in zoo.ZOO.items() if recipe.reads == "text")

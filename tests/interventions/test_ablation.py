@@ -226,6 +226,24 @@ def test_layers_that_cannot_be_replayed_are_noticed() -> None:
     assert "give other results" in found.note
 
 
+def test_states_that_a_later_layer_overwrites_are_not_used_again() -> None:
+    model = load_model(zoo.build("bert"), words())
+    model.hf_model.bert.encoder.layer[1].register_forward_pre_hook(
+        lambda _, args: (args[0].mul_(1.5), *args[1:])
+    )
+    given = {"input_ids": torch.tensor([[7, 8, 9, 11, 3, 5]])}
+    edits = intact_edits(model.hf_model)
+    units = [{Head(layer, 1): Change("zero", "zero")} for layer in (0, 1, 2)]
+    with replaying(model.hf_model, edits, edits) as replay:
+        replay.intact(given)
+        outputs = [output for _, _, output in replay.without(given, units)]
+        assert not replay.note
+    for unit, output in zip(units, outputs, strict=True):
+        with changed(model.hf_model, unit), torch.no_grad():
+            expected = model.hf_model(**given)[0]
+        torch.testing.assert_close(output[0], expected, atol=1e-5, rtol=1e-5)
+
+
 def test_the_model_is_unchanged_and_other_threads_see_it_intact() -> None:
     model = load_model(device="cpu")
     given = model.tokenizer(MASKED[0][0], return_tensors="pt")

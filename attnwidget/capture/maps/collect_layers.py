@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -34,7 +33,7 @@ from attnwidget.capture.maps.layer import Layer
 from attnwidget.capture.maps.layer_blocks import BlockMaps
 from attnwidget.capture.maps.layer_parts import part_of
 from attnwidget.capture.maps.layer_steps import layer_done
-from attnwidget.capture.maps.lower_layers import UpperPass
+from attnwidget.capture.maps.lower_layers import LowerLayers
 from attnwidget.capture.maps.readable_stacks import (
     attends_apart,
     half_input_error,
@@ -67,7 +66,7 @@ class Collected:
         block_probe: Finder of the tokens of layers in blocks.
         by_rows: Whether each layer is computed some rows at a time, as for long inputs.
         whole_to: Largest number of tokens of which whole maps are made; None = any number.
-        upper: The pass by layers that are known; None = every layer runs.
+        lower: The layers below the edits, if some are known; None = every layer runs.
 
     Attributes:
         items: The layers of each input by stack.
@@ -92,10 +91,10 @@ class Collected:
         *,
         by_rows: bool = False,
         whole_to: int | None = None,
-        upper: UpperPass | None = None,
+        lower: LowerLayers | None = None,
     ) -> None:
         self._by_rows = by_rows
-        self._upper = upper
+        self._lower = lower
         self._batch = count_inputs(inputs)
         self._whole_to = whole_to
         self._block_probe = block_probe
@@ -152,9 +151,8 @@ class Collected:
             for stacks in self.items:
                 for layers in stacks.values():
                     layers[:] = [replace(kept, norms=None) for kept in layers]
-        if upper is not None:
-            below = upper.keep()
-            self.items[0]["self"][: len(below)] = below
+        if lower is not None:
+            self.items[0]["self"][: len(lower.unedited)] = lower.unedited
 
     def _read(
         self,
@@ -180,13 +178,11 @@ class Collected:
         self._blocks = BlockLayers(self._hf_model, sites, self._block_probe, inputs, self._batch)
         stacks = {site.module: site.stack for site in sites}
         ran: dict[nn.Module, str] = {}
-        passing: AbstractContextManager[None] = nullcontext()
-        if self._upper is not None:
-            passing = self._upper.running()
-            ran |= {module: stacks[module] for module in self._upper.passed}
+        if self._lower is not None:
+            ran |= {module: stacks[module] for module in self._lower.passed}
             self._shown |= ran.keys()
             for stack in dict.fromkeys(ran.values()):
-                self.items[0][stack] = list(self._upper.lower.maps[: self._upper.first])
+                self.items[0][stack] = list(self._lower.maps[: self._lower.first])
 
         def note(module: nn.Module, *_: Any) -> None:
             ran[module] = stacks[module]
@@ -207,11 +203,10 @@ class Collected:
                 on_again=self._keep_again if self._batch == 1 else None,
                 sites=sites,
             ),
-            passing,
         ):
             run = partial(hf_model, **inputs, **options)
             try:
-                self.output = run() if self._upper is None else self._upper.output_of(run)
+                self.output = run() if self._lower is None else self._lower.run(run)
             except (AttributeError, TypeError, ValueError) as error:
                 half = half_input_error(error, self._hf_model, inputs, sites)
                 if half is None:

@@ -11,6 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
+from torch.overrides import TorchFunctionMode
 
 from attnwidget.capture.hub_model.plain_forward import uncompiled, uncompiled_forward
 from attnwidget.capture.tapping.call_inputs import ModuleInputs, are_channels
@@ -24,7 +25,7 @@ from attnwidget.capture.tapping.tensor_sources import (
 from attnwidget.capture.tapping.torch_functions import (
     PRODUCTS,
     SOFTMAXES,
-    RunningModules,
+    FusedArguments,
     visible_in,
 )
 from attnwidget.capture.tapping.unread_attention import UnreadAttention, unread_attention
@@ -125,7 +126,7 @@ class _RunningModule:
     module: nn.Module
     inputs: ModuleInputs
     sources: TensorSources
-    n_before: int
+    n_before: int = 0
     softmaxes: list[torch.Size] = field(default_factory=list)
     sums_values: bool = False
 
@@ -154,11 +155,13 @@ class _RunningModule:
         )
 
 
-class AttentionCalls(RunningModules):
+class AttentionCalls(TorchFunctionMode):
     """Recorder of the attention functions that the modules of a model call.
 
     The recorder changes no call, so outputs, gradients and random numbers of the module stay the
-    same. torch takes no fast path while a function mode is active in the thread.
+    same. torch takes no fast path while a function mode is active in the thread. `FunctionWatch` in
+    `torch_functions.py` watches known attention modules of transformers, whose calls it replaces:
+    by edited weights, and by weights in the graph of autograd.
 
     Attributes:
         paths: The path of each watched module; "" for the whole model.
@@ -173,6 +176,7 @@ class AttentionCalls(RunningModules):
         self.passes: list[AttentionPass] = []
         self.outside = AttentionPass()
         self.whole = whole
+        # The modules whose forward has begun, the innermost last.
         self._modules: list[_RunningModule] = []
 
     def begin(self, module: nn.Module, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
@@ -192,27 +196,29 @@ class AttentionCalls(RunningModules):
                 "torch computes in its fast path only, without weights: pass a padded tensor with "
                 "a mask of the padding (src_key_padding_mask or key_padding_mask)"
             )
-        if module is self.whole and module not in self.running:
+        if module is self.whole and not self._runs(module):
             self.passes.append(AttentionPass())
-        self.enter(module)
         inputs = ModuleInputs(
             self.paths[module],
             tuple(tuple(tensor.shape) for tensor in tensors if not tensor.is_nested),
             tuple(len(value) for value in (*args, *kwargs.values()) if isinstance(value, list)),
         )
-        n_before = self._count()
-        self._modules.append(_RunningModule(module, inputs, TensorSources(tensors), n_before))
+        begun = _RunningModule(module, inputs, TensorSources(tensors))
+        self._modules.append(begun)
+        begun.n_before = self._count()
 
     def end(self, module: nn.Module, _: object, __: object, output: object) -> None:
         """Note that the forward of a module has ended, also by an exception."""
-        if _is_backward() or module not in self.running:
+        if _is_backward() or not self._runs(module):
             return
         while self._modules[-1].module is not module:
             self._modules.pop()
-        self._note_end(self._modules.pop(), output)
-        self.leave(module)
+        self._note_end(output)
+        self._modules.pop()
 
-    def _note_end(self, ended: _RunningModule, output: object) -> None:
+    def _note_end(self, output: object) -> None:
+        """Note what the innermost module has computed, for the module around it."""
+        ended = self._modules[-1]
         unread = unread_attention(
             ended.module,
             ended.inputs.path,
@@ -226,8 +232,8 @@ class AttentionCalls(RunningModules):
         )
         if unread is not None:
             self._pass().unread[unread.path] = unread
-        if self._modules:
-            outer = self._modules[-1]
+        if len(self._modules) > 1:
+            outer = self._modules[-2]
             outer.sources.note_part(ended.sources, output)
             if unread is None:
                 outer.softmaxes += ended.softmaxes
@@ -249,10 +255,9 @@ class AttentionCalls(RunningModules):
             with torch.no_grad():
                 self._keep(_whole_attention(path, func, args, kwargs, result[0]), args[0], args[1])
         elif func is functional.scaled_dot_product_attention:
+            given = FusedArguments(*args, **kwargs)
             with torch.no_grad():
-                self._keep(
-                    _fused_attention(path, func, args, kwargs, result), *_states(args, kwargs)
-                )
+                self._keep(_fused_attention(path, func, given, result), given.query, given.key)
         module.note(func, args, kwargs, result)
         return result
 
@@ -269,8 +274,12 @@ class AttentionCalls(RunningModules):
         )
         self._pass().calls.append(call)
 
+    def _runs(self, module: nn.Module) -> bool:
+        """Return whether the forward of a module has begun and not ended."""
+        return any(running.module is module for running in self._modules)
+
     def _pass(self) -> AttentionPass:
-        return self.passes[-1] if self.whole in self.running else self.outside
+        return self.passes[-1] if self._runs(self.whole) else self.outside
 
     def _count(self) -> int:
         """Return the number of recorded calls and of unread modules."""
@@ -436,61 +445,25 @@ def _masks(
 
 
 def _fused_attention(
-    path: str,
-    func: Callable[..., Any],
-    args: tuple[Any, ...],
-    kwargs: Mapping[str, Any],
-    result: Tensor,
+    path: str, func: Callable[..., Tensor], given: FusedArguments, result: Tensor
 ) -> AttentionCall:
     """Return the record of a call of `scaled_dot_product_attention`."""
-    given = _fused_arguments(*args, **kwargs)
     call = _fused_record(path, given)
     if call.problem:
         return call
     expected = result
     if call.dropout:
-        expected = func(**given | {"dropout_p": 0.0})
+        expected = func(**given._replace(dropout_p=0.0)._asdict())
     return _checked(call, call.outputs(), expected)
 
 
-def _states(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[Tensor, Tensor]:
-    given = _fused_arguments(*args, **kwargs)
-    return given["query"], given["key"]
-
-
-def _fused_arguments(
-    query: Tensor,
-    key: Tensor,
-    value: Tensor,
-    attn_mask: Tensor | None = None,
-    dropout_p: float = 0.0,
-    is_causal: bool = False,
-    scale: float | None = None,
-    enable_gqa: bool = False,
-) -> dict[str, Any]:
-    """Return the arguments of `scaled_dot_product_attention` by name."""
-    return {
-        "query": query,
-        "key": key,
-        "value": value,
-        "attn_mask": attn_mask,
-        "dropout_p": dropout_p,
-        "is_causal": is_causal,
-        "scale": scale,
-        "enable_gqa": enable_gqa,
-    }
-
-
-def _fused_record(path: str, given: Mapping[str, Any]) -> AttentionCall:
-    query: Tensor = given["query"]
-    key: Tensor = given["key"]
-    mask: Tensor | None = given["attn_mask"]
-    scaling = query.shape[-1] ** -0.5 if given["scale"] is None else given["scale"]
+def _fused_record(path: str, given: FusedArguments) -> AttentionCall:
+    query = given.query
+    mask = given.attn_mask
     visible: Tensor | None = None
     bias: Tensor | None = None
-    if given["is_causal"]:
-        shape = query.shape[-2], key.shape[-2]
-        visible = torch.ones(shape, dtype=torch.bool, device=query.device).tril()
+    if given.is_causal:
+        visible = given.causal_mask()
     elif mask is not None and mask.dtype == torch.bool:
         visible = mask.clone()
     elif mask is not None:
@@ -503,7 +476,7 @@ def _fused_record(path: str, given: Mapping[str, Any]) -> AttentionCall:
             "size]: inputs and heads cannot be told apart"
         )
     # The model may change its states in place after the call.
-    states = [given[name].detach().clone() for name in ("query", "key", "value")]
+    states = [one.detach().clone() for one in (given.query, given.key, given.value)]
     if not problem:
         # Learned queries may be the same for all inputs of the batch.
         n_inputs = max(map(len, states))
@@ -514,11 +487,11 @@ def _fused_record(path: str, given: Mapping[str, Any]) -> AttentionCall:
         query=query,
         key=key,
         value=value,
-        scaling=scaling,
+        scaling=given.scaling,
         is_cross=True if query.shape[-2] != key.shape[-2] else None,
         visible=visible,
         bias=bias,
-        dropout=given["dropout_p"],
+        dropout=given.dropout_p,
         problem=problem,
     )
 

@@ -5,7 +5,7 @@ Each pass starts at the edited layer.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -21,10 +21,17 @@ from attnwidget.capture.tapping.attention_sites import find_sites
 from attnwidget.capture.tapping.edits import Change, Edits, LayerChanges
 from attnwidget.capture.tapping.head import Head
 from attnwidget.capture.tapping.hooked import hooked
+from attnwidget.capture.tapping.layer_outputs import (
+    CANNOT_START_ABOVE,
+    LayerOutputs,
+    Layers,
+    difference,
+    layers_of,
+    repeated,
+)
 from attnwidget.capture.tapping.projection import projection_of
 from attnwidget.capture.tapping.stack_names import is_cross
-from attnwidget.capture.tapping.tap import pass_layer_by, tap
-from attnwidget.capture.tapping.thread_forwards import replaced_forwards
+from attnwidget.capture.tapping.tap import tap
 
 Changes = Mapping[Head, Change]
 RowPlaces = tuple[Tensor, Tensor]
@@ -36,8 +43,6 @@ _TOKENS_ON_A_GPU = 4096
 # Differences that rounding explains, as a share of the largest output. In half precision, batches
 # of two sizes round in different ways, and each layer passes the difference on.
 _SAME = {torch.float16: 2e-2, torch.bfloat16: 1e-1}
-#: Exceptions of layers that cannot run on a kept output, or on one input for many units.
-CANNOT_START_ABOVE = (RuntimeError, TypeError, ValueError, LookupError, AttributeError)
 
 
 @dataclass(eq=False)
@@ -46,16 +51,17 @@ class _Pass:
 
     Attributes:
         units: what is changed too in each equal part of the batch; none = nothing anywhere.
-        first: the layer that is run first; those below are passed by.
+        lowest: the lowest layer that the units change; those below are passed by where their
+            outputs are known.
         places: inputs [P] and tokens [P] whose logits alone are computed; None = of all.
-        spreads: whether the first layer gets one input for all units: their queries, keys and
+        spreads: whether the lowest layer gets one input for all units: their queries, keys and
             values are equal.
-        outputs: of the heads of the first layer where it spreads, [k, H, Q, Dv], until its output
+        outputs: of the heads of the lowest layer where it spreads, [k, H, Q, Dv], until its output
             projection takes them.
     """
 
     units: Sequence[Changes] = ()
-    first: int = 0
+    lowest: int = 0
     places: RowPlaces | None = None
     spreads: bool = False
     outputs: Tensor | None = None
@@ -127,7 +133,7 @@ class _Switched(Edits):
             return replayed
         if len(outputs) == 1:
             return outputs[0]
-        spreading = now if now.spreads and layer == now.first else None
+        spreading = now if now.spreads and layer == now.lowest else None
         return _Parts({}, parts=outputs, spreading=spreading)
 
 
@@ -144,13 +150,12 @@ class Replay:
         checked: whether `without` has seen that layers can be passed by, or not.
     """
 
-    def __init__(self, hf_model: Any, edits: _Switched, layers: Sequence[nn.Module] | None) -> None:
+    def __init__(self, hf_model: Any, edits: _Switched, layers: Layers | None) -> None:
         self._hf_model = hf_model
         self._weights = WeightsSeen(hf_model)
         self._running = edits.running
         self._layers = layers
-        self._kept: dict[int, Any] = {}
-        self._recording = False
+        self._outputs = LayerOutputs()
         self.checked = False
         self._intact: Tensor | None = None  # until it is checked
         self.narrows = False
@@ -165,13 +170,9 @@ class Replay:
             RuntimeError: the model's weights are others than they were in the pass before.
         """
         self._weights.refuse_changed(self._hf_model, "the first pass: start over")
-        self._kept = {}
-        self._recording = True
-        try:
-            output = self._run(inputs)
-        finally:
-            self._recording = False
-        if self._layers is not None and len(self._kept) < len(self._layers):
+        self._outputs.clear()
+        output = self._run(inputs, below=len(self._layers or ()))
+        if self._layers is not None and not self._outputs.in_order:
             self._give_up("are not all run, or not one after the other")
         self._intact = None if self.checked else _numbers(output)
         return output
@@ -211,10 +212,9 @@ class Replay:
             stop = start + 1
             while stop < min(start + limit, len(units)) and _layer(units[stop]) == layer:
                 stop += 1
-            first = layer if self._layers is not None else 0
-            now = _Pass(units[start:stop], first, places if self.narrows else None)
+            now = _Pass(units[start:stop], layer, places if self.narrows else None)
             if self._spreads is None and now.repeats > 1 and is_one:
-                pair = replace(now, units=[deepest, {}], first=_layer(deepest))
+                pair = replace(now, units=[deepest, {}], lowest=_layer(deepest))
                 self._spreads = self._spreads_alike(inputs, pair)
             yield start, stop, self._run_units(inputs, now, spread=is_one)
             start = stop
@@ -236,26 +236,19 @@ class Replay:
             wanted = whole.flatten(0, 1)
             if reading is not None:
                 wanted = whole[(slice(None), *reading)]  # [2, P, V]
-            try:
-                now = _Pass([unit, {}], layer, reading)
-                outputs = _numbers(self._run_units(inputs, now))
-            except CANNOT_START_ABOVE:
-                why = "fail with inputs of an earlier pass"
-                continue
-            if _alike(outputs, wanted, allowed):
+            now = _Pass([unit, {}], layer, reading)
+            why = difference(partial(self._unit_numbers, inputs, now), wanted, allowed)
+            if not why:
                 self.narrows = reading is not None
                 return
-            why = "give other results with inputs of an earlier pass"
         self._give_up(why)
 
     def _spreads_alike(self, inputs: Mapping[str, Tensor], now: _Pass) -> bool:
         """Whether the first layer gives the same result for an input and for a copy per unit."""
-        wanted = _numbers(self._run_units(inputs, now))
-        try:
-            outputs = _numbers(self._run(inputs, replace(now, spreads=True)))
-        except CANNOT_START_ABOVE:
-            return False
-        return _alike(outputs, wanted, self._allowed(wanted))
+        wanted = self._unit_numbers(inputs, now)
+        alone = replace(now, spreads=True)
+        allowed = self._allowed(wanted)
+        return not difference(lambda: _numbers(self._run(inputs, alone)), wanted, allowed)
 
     def _allowed(self, outputs: Tensor) -> float:
         """Return the difference of outputs that rounding explains."""
@@ -269,18 +262,31 @@ class Replay:
                 return self._run(inputs, replace(now, spreads=True))
             except CANNOT_START_ABOVE:
                 self._spreads = False
-        return self._run(_repeated(inputs, now.repeats), now)
+        return self._run(repeated(inputs, now.repeats), now)
 
-    def _run(self, inputs: Mapping[str, Tensor], now: _Pass | None = None) -> Any:
+    def _unit_numbers(self, inputs: Mapping[str, Tensor], now: _Pass) -> Tensor:
+        return _numbers(self._run_units(inputs, now))
+
+    def _run(
+        self, inputs: Mapping[str, Tensor], now: _Pass | None = None, *, below: int = 0
+    ) -> Any:
+        """Run a pass, and keep the outputs of its lowest `below` layers."""
         now = now or _Pass()
+        call = partial(self._hf_model, **inputs, **self._options)
 
         def run() -> Any:
             self._running[0] = now
             now.outputs = None
-            if self._recording:
-                self._kept = {}
             try:
-                return self._hf_model(**inputs, **self._options)
+                if self._layers is None:
+                    return call()
+                return self._outputs.run(
+                    self._layers,
+                    call,
+                    first=self._outputs.first_to_run(now.lowest),
+                    below=below,
+                    copies=1 if now.spreads else now.repeats,
+                )
             finally:
                 self._running[0] = _Pass()
 
@@ -320,30 +326,9 @@ class Replay:
 
     def _give_up(self, why: str) -> None:
         self._layers = None
-        self._kept = {}
+        self._outputs.clear()
         self.note = self._no_replay(why)
         self.narrows = False
-
-    def standing_in(
-        self, index: int, attention: nn.Module, forward: Callable[..., Any]
-    ) -> Callable[..., Any]:
-        """What is called in the place of a layer's forward."""
-
-        def stand_in(*args: Any, **kwargs: Any) -> Any:
-            if self._layers is None:
-                return forward(*args, **kwargs)
-            now = self._running[0]
-            if index < now.first:
-                pass_layer_by(attention)
-                # The next skipped layer reads no input, and a spreading layer reads one.
-                times = now.repeats if index == now.first - 1 and not now.spreads else 1
-                return _repeated(self._kept[index], times)
-            output = forward(*args, **kwargs)
-            if self._recording and index == len(self._kept):
-                self._kept[index] = output
-            return output
-
-        return stand_in
 
 
 @contextmanager
@@ -353,65 +338,21 @@ def replaying(hf_model: Any, outer: Edits, edits: Edits) -> Iterator[Replay]:
     The edits of `outer` hold in all passes, the intact pass too. Passes in other threads are not
     affected.
     """
-    layers = layers_of(hf_model)
     switched = _Switched(outer.changes, edits.heads_of, edits.stacks)
-    replay = Replay(hf_model, switched, None if layers is None else [layer for layer, _ in layers])
-    makers = {
-        layer: partial(replay.standing_in, index, attention)
-        for index, (layer, attention) in enumerate(layers or ())
-    }
+    replay = Replay(hf_model, switched, layers_of(hf_model))
     vocabulary = hf_model.get_output_embeddings()
     projections = [projection_of(hf_model, site) for site in find_sites(hf_model)]
     with (
         torch.no_grad(),
         tap(hf_model, lambda _: None, switched),
-        replaced_forwards(makers),
         hooked([vocabulary] if vocabulary is not None else [], before=replay.narrow),
         hooked([p for p in projections if p is not None], before=replay.spread),
     ):
         yield replay
 
 
-def layers_of(
-    hf_model: nn.Module, stack: str | None = None
-) -> list[tuple[nn.Module, nn.Module]] | None:
-    """Return each layer with its attention module, if a list has exactly one layer per module.
-
-    Args:
-        hf_model: The model.
-        stack: Only the layers of this stack; None = all stacks.
-    """
-    sites = find_sites(hf_model)
-    attentions = [site.module for site in sites if stack in (None, site.stack)]
-    for module in hf_model.modules():
-        if not isinstance(module, nn.ModuleList) or len(module) != len(attentions):
-            continue
-        layers = list(zip(module, attentions, strict=True))
-        if all(
-            layer is not layer_attention and layer_attention in set(layer.modules())
-            for layer, layer_attention in layers
-        ):
-            return layers
-    return None
-
-
 def _layer(unit: Changes) -> int:
     return min(head.layer for head in unit)
-
-
-def _repeated(value: Any, times: int) -> Any:
-    """Repeat a tensor, or all tensors of a tuple or dict, along the batch."""
-    if times == 1:
-        return value
-    if isinstance(value, Tensor):
-        return value.repeat(times, *[1] * (value.ndim - 1))
-    if isinstance(value, Mapping):
-        return {name: _repeated(item, times) for name, item in value.items()}
-    return tuple(_repeated(item, times) for item in value) if isinstance(value, tuple) else value
-
-
-def _alike(computed: Tensor, wanted: Tensor, allowed: float) -> bool:
-    return computed.shape == wanted.shape and bool((computed - wanted).abs().max() <= allowed)
 
 
 def _numbers(output: Any) -> Tensor:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import torch
 from torch import Tensor, nn
@@ -62,31 +62,41 @@ class Editing(Protocol):
         """Note that the "weights" or the "outputs" of `module` were edited."""
 
 
-class RunningModules(TorchFunctionMode):
-    """A function mode that knows which of the watched modules run now.
+class FusedArguments(NamedTuple):
+    """The arguments of torch's scaled_dot_product_attention, whose signature Python cannot read.
 
-    The mode belongs to the thread that entered it.
-
-    Attributes:
-        running: The modules whose forward has begun, the innermost last.
+    Example:
+        >>> import torch
+        >>> from attnwidget.capture.tapping.torch_functions import FusedArguments
+        >>> states = torch.ones(1, 2, 3, 4)
+        >>> FusedArguments(states, states, value=states).scaling
+        0.5
     """
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.running: list[nn.Module] = []
+    query: Tensor
+    key: Tensor
+    value: Tensor
+    attn_mask: Tensor | None = None
+    dropout_p: float = 0.0
+    is_causal: bool = False
+    scale: float | None = None
+    enable_gqa: bool = False
 
-    def enter(self, module: nn.Module) -> None:
-        """Note that the forward of `module` begins."""
-        self.running.append(module)
+    @property
+    def scaling(self) -> float:
+        """The factor of the products of queries and keys."""
+        return self.query.shape[-1] ** -0.5 if self.scale is None else self.scale
 
-    def leave(self, module: nn.Module) -> None:
-        """Note that the forward of `module` has ended, also by an exception."""
-        while self.running and self.running.pop() is not module:
-            pass
+    def causal_mask(self) -> Tensor:
+        """Return which keys each query may see if `is_causal`, bool [Q, K]."""
+        shape = self.query.shape[-2], self.key.shape[-2]
+        return torch.ones(shape, dtype=torch.bool, device=self.query.device).tril()
 
 
-class FunctionWatch(RunningModules):
+class FunctionWatch(TorchFunctionMode):
     """Reporter of the attention weights that torch functions compute between `enter` and `leave`.
+
+    The mode belongs to the thread that entered it.
 
     The computation changes only by `editing`, and by rounding if gradients are on: then the outputs
     of scaled_dot_product_attention come from the reported weights, for the gradients of a loss.
@@ -103,13 +113,20 @@ class FunctionWatch(RunningModules):
         self._editing = editing
         self._config = config
         self._waiting: tuple[nn.Module, Seen] | None = None
+        # The modules whose forward has begun, the innermost last.
+        self._running: list[nn.Module] = []
+
+    def enter(self, module: nn.Module) -> None:
+        """Note that the forward of `module` begins."""
+        self._running.append(module)
 
     def leave(self, module: nn.Module, *, failed: bool = False) -> None:
         """Note that the forward of `module` has ended; `failed` means by an exception."""
         if failed:
             self._waiting = None
         self._report_waiting()
-        super().leave(module)
+        while self._running and self._running.pop() is not module:
+            pass
 
     def __torch_function__(
         self,
@@ -119,9 +136,9 @@ class FunctionWatch(RunningModules):
         kwargs: Mapping[str, Any] | None = None,
     ) -> Any:
         kwargs = dict(kwargs or {})
-        if not self.running:
+        if not self._running:
             return func(*args, **kwargs)
-        module = self.running[-1]
+        module = self._running[-1]
         if func is functional.multi_head_attention_forward:
             return self._whole_attention(module, func, args, kwargs)
         result = func(*args, **kwargs)
@@ -131,11 +148,11 @@ class FunctionWatch(RunningModules):
         if self._waiting is not None and getattr(func, "__name__", "") in PRODUCTS:
             return self._product(result, *args, **kwargs)
         if func is functional.scaled_dot_product_attention:
-            return self._fused(module, result, *args, **kwargs)
+            return self._fused(module, result, FusedArguments(*args, **kwargs))
         return result
 
-    def _fused(self, module: nn.Module, result: Tensor, *args: Any, **kwargs: Any) -> Tensor:
-        seen = _recomputed(*args, **kwargs)
+    def _fused(self, module: nn.Module, result: Tensor, given: FusedArguments) -> Tensor:
+        seen = _recomputed(given)
         changes = self._editing.changes(module)
         if changes is not None:
             # Queries and keys no longer tell the weights.
@@ -230,27 +247,14 @@ class FunctionWatch(RunningModules):
         return output, (weights.mean(-3) if averaged else weights) if wanted else None
 
 
-def _recomputed(
-    query: Tensor,
-    key: Tensor,
-    value: Tensor,
-    attn_mask: Tensor | None = None,
-    dropout_p: float = 0.0,
-    is_causal: bool = False,
-    scale: float | None = None,
-    enable_gqa: bool = False,
-) -> Seen:
-    """Compute scaled_dot_product_attention with weights; the arguments are the same."""
-    scaling = query.shape[-1] ** -0.5 if scale is None else scale
-    mask = attn_mask
-    if is_causal:
-        mask = torch.ones(
-            query.shape[-2], key.shape[-2], dtype=torch.bool, device=query.device
-        ).tril()
+def _recomputed(given: FusedArguments) -> Seen:
+    """Compute scaled_dot_product_attention with weights."""
+    query, key = given.query, given.key
+    mask = given.causal_mask() if given.is_causal else given.attn_mask
     if mask is not None and mask.dtype == torch.bool:
         mask = additive(mask, query.dtype)
-    weights = attention_weights(query, key, scaling=scaling, mask=mask).to(query.dtype)
-    return Seen(weights, query, key, value, scaling, mask)
+    weights = attention_weights(query, key, scaling=given.scaling, mask=mask).to(query.dtype)
+    return Seen(weights, query, key, given.value, given.scaling, mask)
 
 
 def summed_values(seen: Seen) -> Tensor:
