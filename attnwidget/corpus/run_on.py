@@ -35,7 +35,7 @@ def run_on(executor: Executor) -> Iterator[None]:
         >>> model = load_model()
         >>> segments = make_segments(["The cat sat.", "It slept."], model)
         >>> with ThreadPoolExecutor(2) as pool, run_on(pool):
-        ...     measure(model, segments, ["entropy"], progress=False)["entropy"].n_segments
+        ...     measure(model, segments, ["entropy"], progress=False).n_segments
         2
     """
     check_executor(executor)
