@@ -18,7 +18,6 @@ from attnwidget.text.tokens import Tokens
 from attnwidget.widgets.head_view.generation_steps import generation_steps
 from attnwidget.widgets.head_view.highlighted import highlighted
 from attnwidget.widgets.head_view.long_traits import LongInputFigure
-from attnwidget.widgets.head_view.map_cells import cells_of, whole_of
 from attnwidget.widgets.head_view.several import ARRANGEMENTS, drawn_heads, maps_to_wire
 from attnwidget.widgets.head_view.staircase import staircase_to_wire
 from attnwidget.widgets.head_view.two_maps import TwoMaps, most_changed
@@ -185,8 +184,6 @@ class HeadView(TokenSize, LongInputFigure):
         if self.head is None:
             return None
         layer, head, stack = self.head
-        if self.attention.is_long and self.unit == "words":
-            return np.nan_to_num(whole_of(cells_of(self.attention, self.head, quantity, "words")))
         return in_unit(self.attention, self.unit).map(quantity, layer, head, stack=stack)
 
     @property
@@ -199,8 +196,6 @@ class HeadView(TokenSize, LongInputFigure):
         two = self._two()
         if self.head is None or two is None:
             return None
-        if self.attention.is_long:
-            return whole_of(two.cells(self.quantity, self.head, self.unit)[-1])
         first, second = two.values(self.quantity, self.head, self.unit)
         minus: NDArray[np.float32] = first - second
         return minus
