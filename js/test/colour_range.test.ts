@@ -157,7 +157,7 @@ describe("lines on the absolute scale", () => {
     for (const scale of ["absolute", "sqrt"] as const) {
       const off = lines({ disabled: [head], scale });
       expect(chosen(off).count).toBe(0);
-      expect(Math.max(...drawn(off).scene.map.values)).toBe(0);
+      expect(Math.max(...drawn(off).scene.map.parts.overview.values)).toBe(0);
     }
   });
 

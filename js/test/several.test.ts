@@ -14,6 +14,7 @@ import { cellsBeside, paintHeadCells, together } from "../src/head_view/several/
 import { drawnHeads } from "../src/head_view/several/several.js";
 import { severalNotes, severalTable, targetText } from "../src/head_view/several/several_text.js";
 import { barsOfTwo } from "../src/head_view/several/two_maps.js";
+import { sourceOf } from "../src/head_view/source/source_of.js";
 import type { ViewState } from "../src/head_view/state.js";
 import { shownHeads } from "../src/head_view/view_shown.js";
 import { captionOf } from "../src/head_view/view_text.js";
@@ -137,7 +138,7 @@ describe("the heads that are drawn together", () => {
       Math.fround(0.831),
       Math.fround(0.831),
     ]);
-    expect(Math.max(...(scene.map.members?.[1]?.values ?? []))).toBeCloseTo(0.4155);
+    expect(Math.max(...(scene.map.members?.[1]?.parts.overview.values ?? []))).toBeCloseTo(0.4155);
   });
 
   test("read from bytes as from numbers, to a step of the root", () => {
@@ -277,10 +278,11 @@ describe("one over another", () => {
 
   test("the map under the pointer has the largest weight of each pair, and whose it is", () => {
     const { map } = drawn({ arrangement: "overlay" }).scene;
-    expect(map.values[6]).toBeCloseTo(0.831);
-    expect(map.strongest?.[6]).toBe(0);
+    const { values, strongest } = sourceOf(map).overview;
+    expect(values[6]).toBeCloseTo(0.831);
+    expect(strongest?.[6]).toBe(0);
     // [CLS] to [SEP]: 0.1 in the first, 0.35 in the second.
-    expect([map.strongest?.[3], map.values[3]]).toEqual([1, Math.fround(0.35)]);
+    expect([strongest?.[3], values[3]]).toEqual([1, Math.fround(0.35)]);
   });
 });
 

@@ -12,6 +12,7 @@ import { staircaseOf } from "./places/staircase.js";
 import { headColours } from "./several/head_colours.js";
 import { type Several, severalMap, togetherMap } from "./several/several.js";
 import { scaledToSight } from "./source/colour_range.js";
+import { sourceOf } from "./source/source_of.js";
 import { isPair, type Target } from "./source/target.js";
 import { tiledMaps } from "./source/tiled_map.js";
 import { emptied, type VisibleMap, visibleMap } from "./source/visible_map.js";
@@ -140,11 +141,11 @@ export const choices = (of: ViewState) => [
 ];
 
 /**
- * Whether what is drawn has a window: a matrix, and lines of a map that is not whole, whose columns
+ * Whether what is drawn has a window: a matrix, and lines of a map that is not complete, whose columns
  * would be longer than can be scrolled.
  */
 export const isZoomable = ({ mode }: Pick<ViewState, "mode">, map: VisibleMap): boolean =>
-  mode === "matrix" || (mode === "lines" && map.tiles !== undefined);
+  mode === "matrix" || (mode === "lines" && !sourceOf(map).isComplete);
 
 /**
  * A state as it is drawn: on pictures no token is hidden, because special tokens stand beside the

@@ -176,7 +176,7 @@ export class ShownView {
    */
   known({ map, state }: Scene, at: Target): Target {
     const { step = 1 } = at;
-    if (!map.tiles || !isPair(at) || state.mode === "lines") return at;
+    if (sourceOf(map).isComplete || !isPair(at) || state.mode === "lines") return at;
     const place = { query: at.query + (step - 1) / 2, key: at.key + (step - 1) / 2 };
     const block = sourceOf(map).at(place);
     return block ? { query: block.query, key: block.key, step: block.step } : {};

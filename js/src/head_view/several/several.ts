@@ -7,7 +7,7 @@ import {
   sameHead,
 } from "../../shared/types.js";
 import type { LongMaps } from "../source/tile_types.js";
-import { largestTiles, largestValues } from "../source/tiled_map.js";
+import { largestParts } from "../source/tiled_map.js";
 import type { VisibleMap } from "../source/visible_map.js";
 import { ARRANGEMENTS, type Arrangement, type Maps, mapAt } from "./map_types.js";
 import { twoNames, withDifference } from "./two_maps.js";
@@ -170,11 +170,6 @@ export function togetherMap({ arrangement, last, names }: Several, maps: Visible
     hiddenShare: mean((map) => map.hiddenShare),
     filteredShare: mean((map) => map.filteredShare),
   };
-  const tiles = alike.flatMap((map) => (map.tiles ? [map.tiles] : []));
-  const { values, strongest } = largestValues(alike.map((map) => map.values));
-  const most: VisibleMap = { ...shown, values };
-  if (tiles.length > 0) most.tiles = largestTiles(tiles);
-  return arrangement === "overlay"
-    ? { ...most, members, most, strongest }
-    : { ...shown, members, most };
+  const most: VisibleMap = { ...shown, parts: largestParts(alike.map(({ parts }) => parts)) };
+  return arrangement === "overlay" ? { ...most, members, most } : { ...shown, members, most };
 }

@@ -71,13 +71,15 @@ export interface ExactRow {
 }
 
 /** The loaded parts of a map. */
-export interface Tiles {
+export interface MapParts {
+  /** Whether the overview has every single cell, so that nothing else is needed. */
+  isComplete: boolean;
   overview: Cells;
-  tile: { cells: Cells; tile: Tile } | undefined;
-  row: QueryRow | undefined;
+  tile?: { cells: Cells; tile: Tile } | undefined;
+  row?: QueryRow | undefined;
   /** The row or column that is painted on pictures. */
-  chosen: ChosenRow | undefined;
-  /** The strongest of the whole map, and those in sight. */
+  chosen?: ChosenRow | undefined;
+  /** The strongest of all that is shown, and those in sight; none of a complete map. */
   strongest: Pair[];
   links: Pair[];
 }

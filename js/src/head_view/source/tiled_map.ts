@@ -3,16 +3,8 @@ import { remembered } from "../../shared/remembered.js";
 import type { Axes, Scale } from "../../shared/types.js";
 import type { MapPart } from "../../shared/window.js";
 import { asFloat32 } from "../../shared/wire.js";
-import {
-  blockIn,
-  type Cells,
-  type ChosenRow,
-  type MapSource,
-  type Pair,
-  type QueryRow,
-  StrongestPairs,
-} from "./map_source.js";
-import type { ExactRow, Link, LongMaps, Tile, TileRow, Tiles } from "./tile_types.js";
+import type { Cells, ChosenRow, Pair, QueryRow } from "./map_source.js";
+import type { ExactRow, Link, LongMaps, MapParts, Tile, TileRow } from "./tile_types.js";
 import { keptOf, leastDifference, leastLine, type VisibleMap } from "./visible_map.js";
 
 /** What the page has of a long input. */
@@ -28,10 +20,9 @@ const TILE = 256;
 
 const pairOf = ([query, key, weight]: Link): Pair => ({ query, key, weight });
 const same = (a: { heads: unknown }, b: { heads: unknown }) => String(a.heads) === String(b.heads);
-const NOTHING = new Float32Array();
 
 /** Whether a tile has all of a part. */
-const covers = ({ queries, keys }: Tile, [q0, q1, k0, k1]: MapPart): boolean =>
+export const covers = ({ queries, keys }: Tile, [q0, q1, k0, k1]: MapPart): boolean =>
   queries[0] <= q0 && q1 <= queries[1] && keys[0] <= k0 && k1 <= keys[1];
 
 /**
@@ -89,11 +80,11 @@ export function tiledMaps(
     const map: VisibleMap = {
       rows,
       cols,
-      values: NOTHING,
       maximum: isSigned ? largest : endOfScale(scale, long.quantity, largest),
       hiddenShare: long.shares[0],
       filteredShare: long.shares[1],
-      tiles: {
+      parts: {
+        isComplete: false,
         overview,
         tile: finest && fits ? { cells: finest, tile: fits } : undefined,
         row: row && same(row, long) ? rowOf(row, i) : undefined,
@@ -166,42 +157,6 @@ function chosenRow(
   };
 }
 
-/** A map of which parts are at hand. */
-export function tiledMap({ rows, cols }: VisibleMap, tiles: Tiles): MapSource {
-  const { overview, tile, row, chosen, strongest, links } = tiles;
-  const known = () => [...(row?.strongest ?? []), ...links, ...strongest];
-  return {
-    size: { rows: rows.length, cols: cols.length },
-    isWhole: false,
-    overview,
-    cells(part) {
-      if (!tile) return [overview];
-      return covers(tile.tile, part) ? [tile.cells] : [overview, tile.cells];
-    },
-    at: (place) => (tile && blockIn(tile.cells, place)) ?? blockIn(overview, place),
-    row: (query) => (row?.query === query ? row : undefined),
-    chosen,
-    strongest(of, count, within) {
-      const fits = ({ query, key }: Pair) =>
-        (of.query === undefined || of.query === query) &&
-        (of.key === undefined || of.key === key) &&
-        (!within ||
-          (query >= within[0] && query < within[1] && key >= within[2] && key < within[3]));
-      const pairs = new Map<string, Pair>();
-      for (const pair of known()) {
-        const key = `${pair.query} ${pair.key}`;
-        const known = pairs.get(key);
-        const isMore = !known || Math.abs(pair.weight) > Math.abs(known.weight);
-        if (isMore && fits(pair)) pairs.set(key, pair);
-      }
-      const kept = new StrongestPairs(count);
-      for (const { query, key, weight } of pairs.values()) kept.add(query, key, weight);
-      return kept.pairs;
-    },
-    links,
-  };
-}
-
 /** The largest of several values at each place, and which of them it is. */
 export function largestValues(members: Float32Array[]): {
   values: Float32Array;
@@ -232,18 +187,17 @@ function largestOf(members: Cells[]): Cells {
 const sorted = (pairs: Pair[]): Pair[] =>
   pairs.sort((a, b) => Math.abs(b.weight) - Math.abs(a.weight));
 
-/** Several tiled maps as one: the largest value of each block. */
-export function largestTiles(members: Tiles[]): Tiles {
-  const [first] = members as [Tiles];
+/** Several maps as one: the largest value of each cell or block. */
+export function largestParts(members: MapParts[]): MapParts {
+  const [first] = members as [MapParts];
   const tiles = members.flatMap(({ tile }) => (tile ? [tile] : []));
   return {
+    ...first,
     overview: largestOf(members.map(({ overview }) => overview)),
     tile: first.tile && {
       ...first.tile,
       cells: largestOf(tiles.map(({ cells }) => cells)),
     },
-    row: first.row,
-    chosen: first.chosen,
     strongest: sorted(members.flatMap(({ strongest }) => strongest)),
     links: sorted(members.flatMap(({ links }) => links)),
   };
