@@ -16,7 +16,7 @@ import { severalNotes, severalTable, targetText } from "../src/head_view/several
 import { barsOfTwo } from "../src/head_view/several/two_maps.js";
 import { sourceOf } from "../src/head_view/source/source_of.js";
 import type { ViewState } from "../src/head_view/state.js";
-import { shownHeads } from "../src/head_view/view_shown.js";
+import { shownHeads, valuesOfHead } from "../src/head_view/view_shown.js";
 import { captionOf } from "../src/head_view/view_text.js";
 import { tableRuler } from "../src/shared/labels.js";
 import type { Pen } from "../src/shared/pen.js";
@@ -158,7 +158,7 @@ describe("the heads that are drawn together", () => {
       arrangement: "overlay",
       _maps: rounded,
     });
-    for (const [i, value] of shown.values.entries())
+    for (const [i, value] of valuesOfHead(shown).entries())
       expect(value).toBeCloseTo(second.flat()[i] ?? 0, 2);
     expect(shown.exact).toBe(false);
   });
@@ -231,7 +231,7 @@ describe("one over another", () => {
     expect(colours.filter((colour) => colour === THEMES.light.muted)).toHaveLength(4);
     expect(colours[9]).not.toBe(THEMES.light.muted);
     const { scene } = drawn({ arrangement: "overlay" });
-    const many = { arrangement: "overlay" as const, heads: layer, wanted: 12, last: 9, values: [] };
+    const many = { arrangement: "overlay" as const, heads: layer, wanted: 12, last: 9 };
     expect(severalNotes({ ...scene, several: many, colours })).toContain(
       "in grey: L3 H1, L3 H8, L3 H10, L3 H11",
     );

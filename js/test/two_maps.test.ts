@@ -2,7 +2,7 @@
 import { describe, expect, test } from "vitest";
 import { linesInView } from "../src/head_view/lines/lines_choose.js";
 import { cellPixels } from "../src/head_view/matrix/matrix_pixels.js";
-import { severalMap } from "../src/head_view/several/several.js";
+import { togetherMap } from "../src/head_view/several/several.js";
 import { absentIn, aloneText, differenceOf, twoNames } from "../src/head_view/several/two_maps.js";
 import { sourceOf } from "../src/head_view/source/source_of.js";
 import { completeParts, type VisibleMap } from "../src/head_view/source/visible_map.js";
@@ -80,7 +80,10 @@ test("of two maps on one scale the third is their difference on its own", () => 
     names: twoNames(["here", "there"]),
   };
   const values = [new Float32Array([0.5, 0.25, 1, 0]), new Float32Array([0.25, 0.75, 0.5, 0])];
-  const shown = severalMap({ ...several, values }, (of) => map([...of]));
+  const shown = togetherMap(
+    several,
+    values.map((of) => map([...of])),
+  );
   expect(shown.members?.map(({ maximum, signed }) => [maximum, signed ?? false])).toEqual([
     [1, false],
     [1, false],

@@ -100,7 +100,7 @@ def test_a_fork_reads_and_draws_while_another_thread_reads_the_model(
         return "read"
 
     def figure() -> str:
-        assert HeadView(attention, 2, 2)._map["head"] == 2
+        assert HeadView(attention, 2, 2)._tile["heads"] == [(2, 2, "self")]
         return "read"
 
     thread = threading.Thread(target=read)

@@ -10,7 +10,7 @@ import { isMany, printerOf } from "./aside/token_name.js";
 import type { Plot } from "./gestures.js";
 import { staircaseOf } from "./places/staircase.js";
 import { headColours } from "./several/head_colours.js";
-import { type Several, severalMap, togetherMap } from "./several/several.js";
+import { type Several, togetherMap } from "./several/several.js";
 import { scaledToSight } from "./source/colour_range.js";
 import { sourceOf } from "./source/source_of.js";
 import { isPair, type Target } from "./source/target.js";
@@ -164,15 +164,13 @@ export function visibleOf(state: ViewState, shown: Shown): VisibleMap {
   const isOff = (place: number) =>
     disabled.some((head) => sameHead(head, heads[place] as Head)) && !(isTwo && place > 0);
   const inked = (map: VisibleMap, place: number) => (isOff(place) ? emptied(map) : map);
-  if (shown.tiled) {
-    const members = tiledMaps(shown.tiled, shown.axes, isTwo, scale).map((map, place) =>
-      inked(map, isTwo && map.signed ? 0 : place),
-    );
-    return several ? togetherMap(several, members) : (members[0] as VisibleMap);
-  }
-  const visible = (values: Float32Array, place = 0) =>
-    inked(visibleMap(values, shown.axes, { hidden, sentences, scale, quantity }), place);
-  return several ? severalMap(several, visible) : visible(shown.values);
+  const maps = shown.tiled
+    ? tiledMaps(shown.tiled, shown.axes, isTwo, scale)
+    : shown.values.map((values) =>
+        visibleMap(values, shown.axes, { hidden, sentences, scale, quantity }),
+      );
+  const members = maps.map((map, place) => inked(map, isTwo && map.signed ? 0 : place));
+  return several ? togetherMap(several, members) : (members[0] as VisibleMap);
 }
 
 const widths = new WeakMap<number[], Map<string, number>>();

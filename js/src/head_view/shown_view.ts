@@ -110,11 +110,13 @@ export class ShownView {
   }
 
   /** Whether the kernel has still to send the locked row or column of a long input. */
-  #lacksRow({ mode, _long: long, _exact: exact }: ViewState): boolean {
-    if (mode !== "places" || !long || !this.model.send || !this.scene) return false;
+  #lacksRow({ mode, _maps: maps, _row: row }: ViewState): boolean {
+    if (mode !== "places" || maps?.complete !== false) return false;
+    if (!this.model.send || !this.scene) return false;
     const side = directionOf(this.scene);
     const locked = [...this.scene.locked[side]].at(-1);
-    return !exact || (locked !== undefined && (exact.side !== side || exact.at !== locked));
+    if (!row || row.links) return true;
+    return locked !== undefined && (row.side !== side || row.at !== locked);
   }
 
   #hasPlaces(): boolean {

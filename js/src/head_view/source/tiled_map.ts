@@ -3,16 +3,15 @@ import { remembered } from "../../shared/remembered.js";
 import type { Axes, Scale } from "../../shared/types.js";
 import type { MapPart } from "../../shared/window.js";
 import { asFloat32 } from "../../shared/wire.js";
-import type { Cells, ChosenRow, Pair, QueryRow } from "./map_source.js";
-import type { ExactRow, Link, LongMaps, MapParts, Tile, TileRow } from "./tile_types.js";
+import type { Cells, Pair } from "./map_source.js";
+import type { BlockMaps, Link, MapParts, Tile, TileRow } from "./tile_types.js";
 import { keptOf, leastDifference, leastLine, type VisibleMap } from "./visible_map.js";
 
 /** What the page has of a long input. */
 export interface Tiled {
-  long: LongMaps;
+  long: BlockMaps;
   tile: Tile | null;
   row: TileRow | null;
-  exact: ExactRow | null;
 }
 
 /** Cells a side that a tile has at most. */
@@ -35,7 +34,7 @@ export function lacks(tile: Tile | null, part: MapPart): boolean {
 }
 
 /** The blocks of each map, read once from their bytes. */
-function planes({ step, values, first }: LongMaps | Tile, q0: number, k0: number): Cells[] {
+function planes({ step, values, first }: BlockMaps | Tile, q0: number, k0: number): Cells[] {
   const [count = 0, rows = 0, cols = 0] = values.shape;
   const all = asFloat32(values);
   const firsts = first && asFloat32(first);
@@ -49,13 +48,13 @@ function planes({ step, values, first }: LongMaps | Tile, q0: number, k0: number
     first: firsts?.subarray(i * rows, (i + 1) * rows),
   }));
 }
-const overviews = remembered((long: LongMaps) => planes(long, 0, 0));
+const overviews = remembered((long: BlockMaps) => planes(long, 0, 0));
 const tilesOf = remembered((tile: Tile) => planes(tile, tile.queries[0], tile.keys[0]));
 
-const kept = new WeakMap<LongMaps, { axes: Axes; shown: ReturnType<typeof keptOf> }>();
+const kept = new WeakMap<BlockMaps, { axes: Axes; shown: ReturnType<typeof keptOf> }>();
 
 /** The queries and keys that are shown, found once and not for every tile. */
-function shownOf(long: LongMaps, axes: Axes): ReturnType<typeof keptOf> {
+function shownOf(long: BlockMaps, axes: Axes): ReturnType<typeof keptOf> {
   const known = kept.get(long);
   if (known?.axes === axes) return known.shown;
   const shown = keptOf(axes, long);
@@ -65,7 +64,7 @@ function shownOf(long: LongMaps, axes: Axes): ReturnType<typeof keptOf> {
 
 /** The visible maps of a long input, of which the page has an overview and a tile. */
 export function tiledMaps(
-  { long, tile, row, exact }: Tiled,
+  { long, tile, row }: Tiled,
   axes: Axes,
   two: boolean,
   scale: Scale,
@@ -87,11 +86,9 @@ export function tiledMaps(
         isComplete: false,
         overview,
         tile: finest && fits ? { cells: finest, tile: fits } : undefined,
-        row: row && same(row, long) ? rowOf(row, i) : undefined,
-        chosen:
-          exact && same(exact, long)
-            ? chosenRow(exact, i, isCausal(overview) ? rows : undefined, axes)
-            : undefined,
+        ...(row &&
+          same(row, long) &&
+          rowParts(row, i, isCausal(overview) ? rows : undefined, axes)),
         strongest: (long.links[i] ?? []).map(pairOf),
         links: fits?.links ? (fits.links[i] ?? []).map(pairOf) : [],
       },
@@ -110,7 +107,7 @@ const isCausal = ({ values, cols }: Cells): boolean => cols > 1 && Number.isNaN(
  * for the first query.
  */
 function leastOf(
-  { quantity }: LongMaps,
+  { quantity }: BlockMaps,
   overview: Cells,
   rows: number[],
   { key }: Axes,
@@ -125,36 +122,27 @@ function leastOf(
   });
 }
 
-function rowOf({ query, step, values, first, links }: TileRow, i: number): QueryRow {
-  const [, count = 0] = values.shape;
-  return {
-    query,
-    step,
-    values: asFloat32(values).subarray(i * count, (i + 1) * count),
-    first: first?.[i],
-    strongest: (links[i] ?? []).map(([key, weight]) => ({ query, key, weight })),
-  };
-}
-
 /** A row or a column of one of the maps; `causal`: the queries of a causal map. */
-function chosenRow(
-  { side, at, values }: ExactRow,
+function rowParts(
+  { side, at, step, values: all, first, links }: TileRow,
   i: number,
   causal: number[] | undefined,
   { key }: Axes,
-): ChosenRow {
-  const [, count = 0] = values.shape;
-  return {
-    side,
-    of: at ?? undefined,
-    values: asFloat32(values).subarray(i * count, (i + 1) * count),
-    even:
-      side === "query"
-        ? undefined
-        : Float32Array.from({ length: count }, (_, place) =>
-            causal ? 1 / ((causal[place] ?? 0) + 1) : 1 / key.text.length,
-          ),
-  };
+): Pick<MapParts, "row" | "chosen"> {
+  const [, count = 0] = all.shape;
+  const values = asFloat32(all).subarray(i * count, (i + 1) * count);
+  const query = at ?? 0;
+  if (links) {
+    const strongest = (links[i] ?? []).map(([key, weight]) => ({ query, key, weight }));
+    return { row: { query, step, values, first: first?.[i], strongest } };
+  }
+  const even =
+    side === "query"
+      ? undefined
+      : Float32Array.from({ length: count }, (_, place) =>
+          causal ? 1 / ((causal[place] ?? 0) + 1) : 1 / key.text.length,
+        );
+  return { chosen: { side, of: at ?? undefined, values, even } };
 }
 
 /** The largest of several values at each place, and which of them it is. */
