@@ -61,7 +61,7 @@ function drawnMaps(state: ViewState, head: Head): Drawn | undefined {
   if (maps?.complete === false) {
     if (!areOf(maps, state, heads)) return undefined;
     const source = [maps, tile, row, heads.join()];
-    return { several, values: [], tiled: { long: maps, tile, row }, exact: true, source };
+    return { several, values: [], tiled: { maps, tile, row }, exact: true, source };
   }
   const own = several ? undefined : ownMap(state, head);
   const values = several ? mapsTogether(state, heads) : own && [own];

@@ -1,5 +1,5 @@
 import type { GridState } from "../../head_grid/state.js";
-import { mapsTogether, ownMap, wholeTile } from "../../head_view/source/complete_maps.js";
+import { mapsTogether, ownMap, completeTile } from "../../head_view/source/complete_maps.js";
 import type { ViewState } from "../../head_view/state.js";
 import type { Peeked } from "../../shared/peek.js";
 import { type Axes, type Axis, type Head, sameHead } from "../../shared/types.js";
@@ -41,7 +41,7 @@ function rowOfGrid({ grid, view }: Sources, head: Head) {
 
 /** Which keys a query sees, from a head of the same stack: a thumbnail does not say it. */
 function maskOf({ view }: Sources): Float32Array | undefined {
-  const tile = wholeTile(view);
+  const tile = completeTile(view);
   return tile?.stack === view._axes.stack ? asFloat32(tile.values) : undefined;
 }
 

@@ -23,12 +23,12 @@ function fits(maps: Maps | Tile, { _axes: axes, quantity, unit }: Held): boolean
 }
 
 /** The tile that is a whole map, of whatever head; undefined where tiles are parts of maps. */
-export const wholeTile = ({ _tile: tile, _maps: maps }: Pick<Held, "_tile" | "_maps">) =>
+export const completeTile = ({ _tile: tile, _maps: maps }: Pick<Held, "_tile" | "_maps">) =>
   maps?.complete === false ? undefined : (tile ?? undefined);
 
 /** The whole map of the last selected head, row by row; undefined while the page has another. */
 export function ownMap(state: Held, head: Head): Float32Array | undefined {
-  const tile = wholeTile(state);
+  const tile = completeTile(state);
   if (!tile?.heads.some((other) => sameHead(other, head))) return undefined;
   return fits(tile, state) ? valuesOf(tile) : undefined;
 }

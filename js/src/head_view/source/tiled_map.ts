@@ -7,9 +7,9 @@ import type { Cells, Pair } from "./map_source.js";
 import type { BlockMaps, Link, MapParts, Tile, TileRow } from "./tile_types.js";
 import { keptOf, leastDifference, leastLine, type VisibleMap } from "./visible_map.js";
 
-/** What the page has of a long input. */
+/** What the page has of maps of which not every cell crosses. */
 export interface Tiled {
-  long: BlockMaps;
+  maps: BlockMaps;
   tile: Tile | null;
   row: TileRow | null;
 }
@@ -54,47 +54,47 @@ const tilesOf = remembered((tile: Tile) => planes(tile, tile.queries[0], tile.ke
 const kept = new WeakMap<BlockMaps, { axes: Axes; shown: ReturnType<typeof keptOf> }>();
 
 /** The queries and keys that are shown, found once and not for every tile. */
-function shownOf(long: BlockMaps, axes: Axes): ReturnType<typeof keptOf> {
-  const known = kept.get(long);
+function shownOf(maps: BlockMaps, axes: Axes): ReturnType<typeof keptOf> {
+  const known = kept.get(maps);
   if (known?.axes === axes) return known.shown;
-  const shown = keptOf(axes, long);
-  kept.set(long, { axes, shown });
+  const shown = keptOf(axes, maps);
+  kept.set(maps, { axes, shown });
   return shown;
 }
 
 /** The visible maps of a long input, of which the page has an overview and a tile. */
 export function tiledMaps(
-  { long, tile, row }: Tiled,
+  { maps, tile, row }: Tiled,
   axes: Axes,
   two: boolean,
   scale: Scale,
 ): VisibleMap[] {
-  const { rows, cols } = shownOf(long, axes);
-  const fits = tile && same(tile, long) ? tile : null;
+  const { rows, cols } = shownOf(maps, axes);
+  const fits = tile && same(tile, maps) ? tile : null;
   const tiles = fits && tilesOf(fits);
-  return overviews(long).map((overview, i) => {
+  return overviews(maps).map((overview, i) => {
     const finest = tiles?.[i];
     const isSigned = two && i === 2;
-    const largest = long.maxima[i] ?? 0;
+    const largest = maps.maxima[i] ?? 0;
     const map: VisibleMap = {
       rows,
       cols,
-      maximum: isSigned ? largest : endOfScale(scale, long.quantity, largest),
-      hiddenShare: long.shares[0],
-      filteredShare: long.shares[1],
+      maximum: isSigned ? largest : endOfScale(scale, maps.quantity, largest),
+      hiddenShare: maps.shares[0],
+      filteredShare: maps.shares[1],
       parts: {
         isComplete: false,
         overview,
         tile: finest && fits ? { cells: finest, tile: fits } : undefined,
         ...(row &&
-          same(row, long) &&
+          same(row, maps) &&
           rowParts(row, i, isCausal(overview) ? rows : undefined, axes)),
-        strongest: (long.links[i] ?? []).map(pairOf),
+        strongest: (maps.links[i] ?? []).map(pairOf),
         links: fits?.links ? (fits.links[i] ?? []).map(pairOf) : [],
       },
     };
     if (isSigned) map.signed = true;
-    if (scale === "absolute") map.least = leastOf(long, overview, rows, axes, map);
+    if (scale === "absolute") map.least = leastOf(maps, overview, rows, axes, map);
     return map;
   });
 }
