@@ -1,5 +1,5 @@
 import type { GridState } from "../../head_grid/state.js";
-import { mapsTogether, ownMap, completeTile } from "../../head_view/source/complete_maps.js";
+import { completeTile, mapsTogether, ownMap } from "../../head_view/source/complete_maps.js";
 import type { ViewState } from "../../head_view/state.js";
 import type { Peeked } from "../../shared/peek.js";
 import { type Axes, type Axis, type Head, sameHead } from "../../shared/types.js";
