@@ -18,6 +18,7 @@ from .capture.model import AttentionModel as AttentionModel
 from .capture.tapping.head import Head as Head
 from .capture.watch_attention import watch_attention as watch_attention
 from .comparison.compare import compare as compare
+from .corpus.resume_from import resume_from as resume_from
 from .corpus.run_on import run_on as run_on
 from .corpus.segmenting import make_segments as make_segments
 from .corpus.segmenting import read_segments as read_segments

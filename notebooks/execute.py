@@ -55,8 +55,8 @@ def execute(source: Path, out: Path) -> list[Path]:
 def stored(executed: nbformat.NotebookNode) -> nbformat.NotebookNode:
     """Return a copy of an executed notebook that keeps texts, tables and pictures only.
 
-    Live widgets need the kernel that made them, and each has a second output with a picture and a
-    table, which stays. Of charts, the picture stays without the data. Progress bars, the state of
+    Live widgets need the kernel that made them, and before each stands an output with a picture and
+    a table, which stays. Of charts, the picture stays without the data. Progress bars, the state of
     widgets and the version of Python are removed.
     """
     notebook = copy.deepcopy(executed)

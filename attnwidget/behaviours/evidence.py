@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from attnwidget.corpus.media_segments import MediaSegment
 from attnwidget.corpus.progress_bar import OnProgress
+from attnwidget.corpus.resume_from import resume_from, resume_path
 from attnwidget.text.mentions import Document
 from attnwidget.text.segments import Segment
 from attnwidget.text.treebank import Sentence
@@ -35,9 +37,15 @@ class Run:
     folder: Path | None = None
     progress: bool | OnProgress = True
 
-    def resume_file(self, study: str) -> Path | None:
-        """Return the resume file of one study; None without resume files."""
-        return None if self.folder is None else self.folder / f"{study}.npz"
+    @classmethod
+    def of(cls, batch_size: int, resume: str | Path | None, progress: bool | OnProgress) -> Run:
+        """Return a run whose folder is that of the argument `resume`, or of the block around it."""
+        folder = resume_path(resume)
+        return cls(batch_size, None if folder is None else Path(folder), progress)
+
+    def keeping(self, study: str) -> AbstractContextManager[None]:
+        """Return a context in which a study continues from its file in the folder, if any."""
+        return resume_from(None if self.folder is None else self.folder / f"{study}.npz")
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,19 +85,20 @@ class Evidence:
             ValueError: No mention of a half has an antecedent in its window.
             KeyboardInterrupt: Ctrl-C.
         """
-        first, second = (
-            probe_coreference(
-                self.model,
-                self.documents[number::2],
-                windows="all",
-                max_tokens=min(128, self.model.length_limit.tokens or 128),
-                skip_unaligned=True,
-                batch_size=self.run.batch_size,
-                progress=self.run.progress,
-                resume=self.run.resume_file(f"coreference-{number}"),
-            )
-            for number in range(2)
-        )
+
+        def accuracies(number: int) -> CoreferenceAccuracies:
+            with self.run.keeping(f"coreference-{number}"):
+                return probe_coreference(
+                    self.model,
+                    self.documents[number::2],
+                    windows="all",
+                    max_tokens=min(128, self.model.length_limit.tokens or 128),
+                    skip_unaligned=True,
+                    batch_size=self.run.batch_size,
+                    progress=self.run.progress,
+                )
+
+        first, second = accuracies(0), accuracies(1)
         if not (first.complete and second.complete):
             raise KeyboardInterrupt
         return first, second

@@ -150,15 +150,15 @@ class PairedInputs(StudyBehaviour):
         `exponents` sharpen the maps of random heads, as in `read_maps`.
         """
         study = self.name.replace(" ", "-")
-        return numbers_of_each(
-            self.name,
-            model,
-            pairs,
-            partial(_of_pair, study=self, exponents=exponents),
-            unit=self.unit,
-            resume=evidence.run.resume_file(f"{study}{part}"),
-            progress=evidence.run.progress,
-        )
+        with evidence.run.keeping(f"{study}{part}"):
+            return numbers_of_each(
+                self.name,
+                model,
+                pairs,
+                partial(_of_pair, study=self, exponents=exponents),
+                unit=self.unit,
+                progress=evidence.run.progress,
+            )
 
 
 def _of_pair(

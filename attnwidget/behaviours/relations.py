@@ -159,17 +159,18 @@ class RelationBehaviour(StudyBehaviour):
 
     def scores(self, evidence: Evidence) -> Sequence[BehaviourScore]:
         halves = [evidence.treebank[::2], evidence.treebank[1::2] or evidence.treebank[:1]]
-        first, second = (
-            probe_relations(
-                evidence.model,
-                half,
-                skip_unaligned=True,
-                batch_size=evidence.run.batch_size,
-                progress=evidence.run.progress,
-                resume=evidence.run.resume_file(f"relations-{number}"),
-            )
-            for number, half in enumerate(halves)
-        )
+
+        def accuracies(number: int) -> RelationAccuracies:
+            with evidence.run.keeping(f"relations-{number}"):
+                return probe_relations(
+                    evidence.model,
+                    halves[number],
+                    skip_unaligned=True,
+                    batch_size=evidence.run.batch_size,
+                    progress=evidence.run.progress,
+                )
+
+        first, second = accuracies(0), accuracies(1)
         if not (first.complete and second.complete):
             raise KeyboardInterrupt
         return [

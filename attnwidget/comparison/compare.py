@@ -28,6 +28,7 @@ from attnwidget.comparison.model_sources import Source, loaded_model, refuse_no_
 from attnwidget.comparison.one_model_in_memory import ModelTurn, StoredMaps, read_one_at_a_time
 from attnwidget.corpus.accumulator import Accumulator
 from attnwidget.corpus.argument_checks import one_of
+from attnwidget.corpus.resume_from import resume_from, resume_path
 from attnwidget.corpus.run_on import runs_on_workers
 from attnwidget.corpus.segment_means import SegmentMeans
 from attnwidget.corpus.study_inputs import reader_of
@@ -174,6 +175,7 @@ def compare(
     if padded is not None and unit == "words":
         raise ValueError("maps between words have no padding: leave padded out, or compare tokens")
     batch_size = whole_number("batch_size", batch_size, 1)
+    resume = resume_path(resume)
     _check_resident(sources, resident, maps_mb, resume)
     texts = ComparedTexts(segments, unit)
     if texts.are_media and (resident is not None or padded is not None):
@@ -225,13 +227,12 @@ def compare(
         reader = reader_of(model, [*measure, *compared], texts.first, None, padded)
         kept.others.append(OtherModel(reader, measure, compared[0]))
         kept.between += compared[1:]
-    with _comparing:
+    with _comparing, resume_from(resume):
         read_all(
             reader_of(models[0], [*measures[0], kept], texts.first, None, padded),
             segments_of[0],
             len(texts),
             batch_size=batch_size,
-            resume=resume,
             progress=progress,
         )
     return kept.compute()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from attnwidget.corpus.input_numbers import ReadInputs, input_numbers
@@ -22,7 +21,6 @@ def numbers_of_each(
     read: Callable[[AttentionModel, Sequence[Any]], Float64Array],
     *,
     unit: str,
-    resume: str | Path | None,
     progress: bool | OnProgress,
 ) -> Float64Array:
     """Return the numbers of all inputs, [..., N], or raise where the reading was interrupted.
@@ -35,7 +33,6 @@ def numbers_of_each(
         read: Function from a batch of one input to its numbers, [..., 1]; a function of a module,
             because it is pickled.
         unit: Unit of the progress bar.
-        resume: An .npz file that keeps finished work; None = no file.
         progress: Whether to show a progress bar; or a function that is called with the number of
             inputs read and their number.
 
@@ -51,7 +48,6 @@ def numbers_of_each(
         model,
         ReadInputs(model, read).results(batches),
         batches,
-        resume=resume,
         progress=progress,
         unit=unit,
     )

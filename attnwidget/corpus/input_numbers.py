@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,6 +13,7 @@ from attnwidget.capture.hub_model.pickled_model import configuration_digest, wei
 from attnwidget.corpus.file_lock import one_writer
 from attnwidget.corpus.progress_bar import OnProgress, progress_bar
 from attnwidget.corpus.resume_file import Progress, ResumeFile, keeping
+from attnwidget.corpus.resume_from import resume_path
 from attnwidget.corpus.run_on import workers_in_force
 from attnwidget.corpus.worker_model import WorkerModel
 from attnwidget.kernels.arrays import Float64Array
@@ -66,11 +66,12 @@ def input_numbers(
     results: Results,
     batches: Sequence[Sequence[Any]],
     *,
-    resume: str | Path | None,
     progress: bool | OnProgress,
     unit: str = "input",
 ) -> tuple[Float64Array, bool]:
     """Read all batches of a study and keep the numbers of every input.
+
+    In a block of `resume_from`, a file keeps them too.
 
     Args:
         study: Name of the study, also in its resume file.
@@ -78,7 +79,6 @@ def input_numbers(
         model: The model that reads.
         results: Function that reads the batches, for example `ReadInputs.results`.
         batches: All batches, in the order in which they are read.
-        resume: An .npz file that keeps the numbers; None = no file.
         progress: Whether to show a progress bar; or a function that is called with the number of
             inputs read and their number (None if unknown).
         unit: Unit of the progress bar.
@@ -95,6 +95,7 @@ def input_numbers(
     n_inputs = sum(map(len, batches))
     file = None
     done = Progress()
+    resume = resume_path()
     with one_writer(resume):
         if resume is not None:
             agreed = {

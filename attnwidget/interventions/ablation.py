@@ -16,6 +16,7 @@ from attnwidget.capture.tapping.replay import Changes, Replay
 from attnwidget.corpus.argument_checks import refuse_no_model
 from attnwidget.corpus.equal_lengths import of_one_length
 from attnwidget.corpus.resume_file import digest_of
+from attnwidget.corpus.resume_from import resume_from, resume_path
 from attnwidget.interventions.ablation_results import Ablation
 from attnwidget.interventions.examples import batch_of, encode_examples, originals_of
 from attnwidget.interventions.scores import (
@@ -114,7 +115,7 @@ def ablate(
         model, examples, answered=not callable(score), words=scored_words(score), stack=stack
     )
     check_score(score, inputs)
-    with model.lock.in_turn():
+    with model.lock.in_turn(), resume_from(resume_path(resume)):
         units, shape = units_of(model, heads, stack=stack)
         off = sorted({head for unit in units for head in unit.heads})
         with model.disabled(off, method=method, reference=reference):
@@ -133,7 +134,6 @@ def ablate(
             model,
             partial(ablated_scores, units=changes, score=score),
             list(of_one_length(inputs, batch_size, model.hf_model)),
-            resume=resume,
             progress=progress,
         )
     values, kept = example_scores(score, numbers, inputs)

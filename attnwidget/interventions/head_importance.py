@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
@@ -104,7 +103,6 @@ def head_importance(
     variant: ImportanceVariant = "paper",
     stack: str | None = None,
     batch_size: int = 32,
-    resume: str | Path | None = None,
     progress: bool = True,
 ) -> HeadImportance:
     """Measure how much the loss would change if each head's output shrank slightly.
@@ -133,8 +131,6 @@ def head_importance(
         stack: Stack of the heads, as in `ablate`.
         batch_size: Number of examples of equal length in one pass; for "bertology", the number of
             examples, in the given order, whose mean loss is differentiated.
-        resume: An .npz file that keeps finished work. If it exists, the study continues from
-            it.
         progress: Whether to show a progress bar.
 
     Raises:
@@ -167,7 +163,6 @@ def head_importance(
         model,
         ReadInputs(model, partial(input_sums, stack=stack)).results(batches),
         batches,
-        resume=resume,
         progress=progress,
     )
     if not complete:

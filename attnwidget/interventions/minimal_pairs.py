@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, get_args
 
 import numpy as np
@@ -137,7 +136,6 @@ def score_pairs(
     *,
     words: PairWords | None = None,
     batch_size: int = 32,
-    resume: str | Path | None = None,
     progress: bool = True,
 ) -> PairScores:
     """Score the sentences of minimal pairs with a language model.
@@ -161,8 +159,6 @@ def score_pairs(
         words: The scored words of each sentence: "differing" or "all". None = "differing" for a
             masked language model; a causal model always scores all words.
         batch_size: Number of sentences in one pass. They have equal lengths, without padding.
-        resume: An .npz file that keeps finished work. If it exists, the study continues from
-            it.
         progress: Whether to show a progress bar.
 
     Raises:
@@ -199,7 +195,6 @@ def score_pairs(
         model,
         results,
         batches,
-        resume=resume,
         progress=progress,
         unit="sentence",
     )

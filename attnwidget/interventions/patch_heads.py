@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -38,7 +37,6 @@ def patch_heads(
     heads: Literal["all", "layers"] | Iterable[Sequence[int]] = "all",
     positions: bool = False,
     stack: str | None = None,
-    resume: str | Path | None = None,
     progress: bool = True,
 ) -> HeadPatches:
     """Patch the outputs of each head from the clean input into the corrupted input.
@@ -63,7 +61,6 @@ def patch_heads(
         heads: "all" heads, and each layer as a whole; "layers" only; or [(layer, head), ...].
         positions: Patch every head at every token by itself too; the pairs then have equal lengths.
         stack: Stack of the heads, as in `ablate`.
-        resume: An .npz file that keeps what is done. If it exists, the study goes on there.
         progress: Show a progress bar.
 
     Raises:
@@ -118,7 +115,6 @@ def patch_heads(
             model,
             partial(patched_scores, units=units, score=score, into=into, stack=stack),
             [[pair] for pair in pairs],
-            resume=resume,
             progress=progress,
             unit="pair",
         )

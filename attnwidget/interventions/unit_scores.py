@@ -15,7 +15,6 @@ changes, and `interventions/head_gradients.py` the estimates from one backward p
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -150,7 +149,6 @@ def read_unit_scores(
     read: ReadBatch,
     batches: Sequence[Sequence[Any]],
     *,
-    resume: str | Path | None,
     progress: bool | OnProgress,
     unit: str = "input",
 ) -> tuple[NDArray[np.float64], bool, str]:
@@ -162,7 +160,6 @@ def read_unit_scores(
         model: The model.
         read: Function from the model, the replay of its layers and a batch to numbers [..., B].
         batches: All batches.
-        resume: As in `input_numbers`.
         progress: As in `input_numbers`.
         unit: Unit of the progress bar.
 
@@ -182,7 +179,6 @@ def read_unit_scores(
             model,
             lambda n_done: work.each(replay, batches, workers, n_done),
             batches,
-            resume=resume,
             progress=progress,
             unit=unit,
         )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -158,7 +157,6 @@ def induction_scores(
     length: int = 50,
     repeats: int = 2,
     seed: int = 0,
-    resume: str | Path | None = None,
     progress: bool | OnProgress = True,
 ) -> InductionResult:
     """Measure induction, duplicate-token and previous-token scores on repeated random tokens.
@@ -180,8 +178,6 @@ def induction_scores(
         length: Number of tokens before the first repetition.
         repeats: Number of times that these tokens occur.
         seed: Seed of the drawn tokens.
-        resume: An .npz file that keeps finished work. If it exists, the study continues from
-            it.
         progress: Whether to show a progress bar; or a function that is called with the number of
             inputs read and their number (None if unknown).
 
@@ -227,7 +223,6 @@ def induction_scores(
         sequences,
         sequence_scores,
         unit="sequence",
-        resume=resume,
         progress=progress,
     )
     induction, duplicate, previous = numbers.mean(-1)

@@ -22,6 +22,7 @@ from attnwidget.corpus.argument_checks import all_of, each_of, each_once
 from attnwidget.corpus.file_lock import one_writer
 from attnwidget.corpus.progress_bar import progress_bar
 from attnwidget.corpus.resume_file import Progress, ResumeFile, digest_of, keeping
+from attnwidget.corpus.resume_from import resume_from, resume_path
 from attnwidget.kernels.plain_torch import in_plain_torch
 from attnwidget.metrics.checkpoint_numbers import CheckpointNumbers
 from attnwidget.metrics.measure_heads import accumulators_of, measure
@@ -155,7 +156,9 @@ def measure_checkpoints(
         "random tokens": [n_sequences, length, seed],
     }
     measured: list[CheckpointNumbers] = []
-    with one_writer(resume):
+    resume = resume_path(resume)
+    # The numbers of whole checkpoints are kept, so what is measured in one keeps nothing itself.
+    with one_writer(resume), resume_from(None):
         file = None if resume is None else ResumeFile(resume, about)
         done = Progress() if file is None else file.load()
         kept = [CheckpointNumbers.of_state(state) for state in done.states.values()]

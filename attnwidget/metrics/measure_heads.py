@@ -22,6 +22,7 @@ from attnwidget.corpus.progress_bar import OnProgress, progress_bar
 from attnwidget.corpus.read_batches import read_by, workers_of
 from attnwidget.corpus.results import Measurements
 from attnwidget.corpus.resume_file import Progress, ResumeFile, States, keeping
+from attnwidget.corpus.resume_from import resume_from, resume_path
 from attnwidget.corpus.study_inputs import reader_of, study_inputs
 from attnwidget.corpus.study_reader import StudyReader
 from attnwidget.kernels.plain_torch import in_plain_torch
@@ -103,14 +104,10 @@ def measure(
     reader = reader_of(model, accumulators, beginning[0] if beginning else None, token_types)
     inputs = chain(beginning, inputs)
     n_segments = len(segments) if total is None and isinstance(segments, Sized) else total
-    done, complete = read_all(
-        reader,
-        inputs,
-        n_segments,
-        batch_size=batch_size,
-        resume=resume,
-        progress=progress,
-    )
+    with resume_from(resume_path(resume)):
+        done, complete = read_all(
+            reader, inputs, n_segments, batch_size=batch_size, progress=progress
+        )
     results = {accumulator.name: accumulator.compute() for accumulator in accumulators}
     return Measurements(
         {name: _with_completeness(result, complete) for name, result in results.items()},
@@ -175,13 +172,13 @@ def read_all(
     n_segments: int | None,
     *,
     batch_size: int,
-    resume: str | Path | None,
     progress: bool | OnProgress,
 ) -> tuple[Progress, bool]:
     """Read all segments, batch after batch, into the reader's accumulators.
 
     Arguments and errors are the same as in `measure`; `n_segments` is the number of segments if
-    known. Returns the progress, and whether all segments were read.
+    known, and the resume file is that of the block. Returns the progress, and whether all
+    segments were read.
     """
     batch_size = whole_number("batch_size", batch_size, 1)
     batches = batched(segments, batch_size)
@@ -194,6 +191,7 @@ def read_all(
     done = Progress(states=reader.nothing, unsummed=reader.unsummed)
     file = None
     complete = False
+    resume = resume_path()
     with one_writer(resume):
         if resume is not None:
             file = ResumeFile(resume, {"batch_size": batch_size, **reader.about()})

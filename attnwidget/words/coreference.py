@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
@@ -48,7 +47,6 @@ def probe_coreference(
     skip_unaligned: bool = False,
     batch_size: int = 8,
     progress: bool | OnProgress = True,
-    resume: str | Path | None = None,
 ) -> CoreferenceAccuracies:
     """Measure how often heads attend most from a mention's head word to an antecedent's.
 
@@ -67,7 +65,6 @@ def probe_coreference(
         batch_size: Number of windows in one pass of the model.
         progress: Whether to show a progress bar; or a function that is called with the number of
             inputs read and their number (None if unknown).
-        resume: An .npz file from which an interrupted study continues, as in `measure`.
 
     Raises:
         ValueError: a word without tokens, a token of several words, `max_tokens` above the model's
@@ -110,7 +107,6 @@ def probe_coreference(
         skip_unaligned=skip_unaligned,
         batch_size=batch_size,
         progress=progress,
-        resume=resume,
     )
 
 

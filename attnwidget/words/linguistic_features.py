@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -43,7 +42,6 @@ def probe_features(
     skip_unaligned: bool = False,
     batch_size: int = 32,
     progress: bool = True,
-    resume: str | Path | None = None,
 ) -> FeatureWeights:
     """Measure the attention of heads to nouns, verbs, subjects, negation and other features.
 
@@ -64,7 +62,6 @@ def probe_features(
             several words, or are too long for the model; the result counts them.
         batch_size: Number of sentences in one pass of the model.
         progress: Whether to show a progress bar.
-        resume: An .npz file from which an interrupted study continues, as in `measure`.
 
     Raises:
         ValueError: an unknown feature or variant, no sentences, or a sentence without tags or
@@ -92,7 +89,6 @@ def probe_features(
         skip_unaligned=skip_unaligned,
         batch_size=batch_size,
         progress=progress,
-        resume=resume,
     )
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -43,7 +42,6 @@ def probe_looking_away(
     skip_unaligned: bool = False,
     batch_size: int = 32,
     progress: bool = True,
-    resume: str | Path | None = None,
 ) -> LookingAway:
     """Compare weights on [SEP], [CLS] and punctuation from words with and without a relation.
 
@@ -63,7 +61,6 @@ def probe_looking_away(
             several words, or are too long for the model; the result counts them.
         batch_size: Number of sentences in one pass of the model.
         progress: Whether to show a progress bar.
-        resume: An .npz file from which an interrupted study continues, as in `measure`.
 
     Raises:
         ValueError: an unknown direction, no word or every word has the relation, or a word has no
@@ -103,7 +100,6 @@ def probe_looking_away(
         skip_unaligned=skip_unaligned,
         batch_size=batch_size,
         progress=progress,
-        resume=resume,
     )
 
 

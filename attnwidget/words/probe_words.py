@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from attnwidget.corpus.accumulator import Accumulator, R
@@ -27,7 +26,6 @@ def probe(
     skip_unaligned: bool,
     batch_size: int,
     progress: bool | OnProgress,
-    resume: str | Path | None,
 ) -> R:
     """Cut texts into the tokens of a model, read them, and return what an accumulator found.
 
@@ -41,7 +39,6 @@ def probe(
         batch_size: Number of texts in one pass of the model.
         progress: Whether to show a progress bar; or a function that is called with the number of
             inputs read and their number (None if unknown).
-        resume: An .npz file from which an interrupted study continues, as in `measure`.
 
     Raises:
         TypeError: `model` does not come from `load_model`.
@@ -57,7 +54,6 @@ def probe(
         [metric],
         batch_size=batch_size,
         progress=progress,
-        resume=resume,
     )
     return cast("R", measured[metric.name])
 

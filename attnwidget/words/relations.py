@@ -15,6 +15,7 @@ from attnwidget.corpus.accumulator import Accumulator, Batch, LayerBatch, Subjec
 from attnwidget.corpus.argument_checks import all_of, each_once, one_of
 from attnwidget.corpus.progress_bar import OnProgress
 from attnwidget.corpus.resume_file import digest_of
+from attnwidget.corpus.resume_from import resume_from, resume_path
 from attnwidget.kernels.arrays import Int64Array
 from attnwidget.kernels.governors import GovernorHits, governors_of
 from attnwidget.kernels.plain_torch import in_plain_torch
@@ -118,17 +119,17 @@ def probe_relations(
     sentences = all_of(Sentence, sentences, "read them with load_treebank(path)")
     if not sentences:
         raise ValueError("there are no sentences to probe: pass those of a treebank")
-    return probe(
-        model,
-        [sentence.running for sentence in sentences],
-        lambda _, n_skipped: Relations(
-            sentences, unit=unit, offsets=offsets, possessive=possessive, n_skipped=n_skipped
-        ),
-        skip_unaligned=skip_unaligned,
-        batch_size=batch_size,
-        progress=progress,
-        resume=resume,
-    )
+    with resume_from(resume_path(resume)):
+        return probe(
+            model,
+            [sentence.running for sentence in sentences],
+            lambda _, n_skipped: Relations(
+                sentences, unit=unit, offsets=offsets, possessive=possessive, n_skipped=n_skipped
+            ),
+            skip_unaligned=skip_unaligned,
+            batch_size=batch_size,
+            progress=progress,
+        )
 
 
 class Relations(Accumulator[RelationAccuracies]):

@@ -6,7 +6,6 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
@@ -47,7 +46,6 @@ def probe_links(
     skip_unaligned: bool = False,
     batch_size: int = 32,
     progress: bool = True,
-    resume: str | Path | None = None,
 ) -> LinkWeights:
     """Measure the largest weight of every head along links, averaged over sentences.
 
@@ -70,7 +68,6 @@ def probe_links(
             several words, or are too long for the model; the result counts them.
         batch_size: Number of sentences in one pass of the model.
         progress: Whether to show a progress bar.
-        resume: An .npz file from which an interrupted study continues, as in `measure`.
 
     Raises:
         ValueError: an unknown pairing or variant, no links, a word without tokens, or a token of
@@ -99,7 +96,6 @@ def probe_links(
         skip_unaligned=skip_unaligned,
         batch_size=batch_size,
         progress=progress,
-        resume=resume,
     )
 
 

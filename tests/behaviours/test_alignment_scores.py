@@ -16,6 +16,7 @@ from transformers import BartConfig, BartForConditionalGeneration
 from attnwidget import AttentionModel, load_model
 from attnwidget.behaviours import alignment_scores
 from attnwidget.behaviours.scores.alignment_scores import AlignmentScores, monotonicity
+from attnwidget.corpus.resume_from import resume_from
 from fixtures.on_workers import on_workers
 from fixtures.vocabularies import word_tokenizer
 from fixtures.zoo import VOCABULARY
@@ -122,9 +123,8 @@ def test_workers_and_resume_files_give_the_same_bits(
 ) -> None:
     with ThreadPoolExecutor(2) as pool:
         others = [on_workers(pool, alignment_scores, model, pairs, progress=False)]
-    for _ in range(2):
-        file = tmp_path / "alignment.npz"
-        others.append(alignment_scores(model, pairs, progress=False, resume=file))
+    with resume_from(tmp_path / "alignment.npz"):
+        others += [alignment_scores(model, pairs, progress=False) for _ in range(2)]
     for other in others:
         np.testing.assert_array_equal(found.score, other.score)
         np.testing.assert_array_equal(found.adjusted, other.adjusted)

@@ -10,6 +10,7 @@ import pytest
 
 from attnwidget import AttentionModel, load_model, measure
 from attnwidget.behaviours import head_examples
+from attnwidget.corpus.resume_from import resume_from
 from attnwidget.demo import drawn_shapes
 from attnwidget.results import Box, Span
 from fixtures.speech_models import whisper_model
@@ -47,8 +48,9 @@ def test_strongest_links_are_those_of_all_pictures(shapes: AttentionModel) -> No
 
 def test_a_stopped_study_keeps_places(shapes: AttentionModel, tmp_path: Path) -> None:
     file = tmp_path / "examples.npz"
-    run(shapes, DRAWN.pictures[:2], k=2, resume=file, batch_size=1)
-    again = run(shapes, DRAWN.pictures, k=2, resume=file, batch_size=1)
+    with resume_from(file):
+        run(shapes, DRAWN.pictures[:2], k=2, batch_size=1)
+        again = run(shapes, DRAWN.pictures, k=2, batch_size=1)
     whole = run(shapes, DRAWN.pictures, k=2)
     assert again.of(1, 1) == whole.of(1, 1)
     assert isinstance(again.of(1, 1, "heaviest")[0].tokens.places[1], Box)

@@ -11,6 +11,7 @@ import pytest
 from attnwidget import AttentionModel, make_segments
 from attnwidget.behaviours import find_links
 from attnwidget.behaviours.places.word_query import WordQuery
+from attnwidget.corpus.resume_from import resume_from
 from attnwidget.demo import demo_treebank
 from attnwidget.text.treebank import Sentence
 from attnwidget.words import predict_governors
@@ -83,7 +84,7 @@ def test_workers_and_resume_files_give_the_same_bits(model: AttentionModel, tmp_
     sentences = demo_treebank()[:9]
     path = tmp_path / "places.npz"
 
-    def run(**options: object) -> object:
+    def run() -> object:
         return find_links(
             model,
             sentences,
@@ -92,12 +93,13 @@ def test_workers_and_resume_files_give_the_same_bits(model: AttentionModel, tmp_
             k=3,
             batch_size=2,
             progress=False,
-            **options,  # type: ignore[arg-type]
         )
 
     alone = run()
     with ThreadPoolExecutor(2) as pool:
-        others = [on_workers(pool, run), run(resume=path), run(resume=path)]
+        others = [on_workers(pool, run)]
+    with resume_from(path):
+        others += [run(), run()]
     for other in others:
         for name in ("weights", "places", "place_weights"):
             np.testing.assert_array_equal(getattr(alone, name), getattr(other, name), name)

@@ -24,6 +24,7 @@ from attnwidget.corpus.accumulator import Accumulator, Batch, LayerBatch, Subjec
 from attnwidget.corpus.batches import batched
 from attnwidget.corpus.head_projections import HeadProjections
 from attnwidget.corpus.model_reader import ModelReader
+from attnwidget.corpus.resume_from import resume_from
 from attnwidget.corpus.segment_indices import with_index
 from attnwidget.demo import demo_prose
 from attnwidget.kernels.strongest_links import strongest_links
@@ -206,8 +207,9 @@ def test_workers_resume_files_and_iterators_give_the_same_bits(tmp_path: Path) -
     with ThreadPoolExecutor(2) as pool:
         same(alone, on_workers(pool, head_examples, model, iter(texts), **options))
     path = tmp_path / "examples.npz"
-    for _ in range(2):
-        same(alone, head_examples(model, texts, resume=path, **options))
+    with resume_from(path):
+        for _ in range(2):
+            same(alone, head_examples(model, texts, **options))
 
 
 @pytest.mark.slow

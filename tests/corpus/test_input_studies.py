@@ -13,6 +13,7 @@ import torch
 
 from attnwidget import MinimalPair, load_model
 from attnwidget.corpus import resume_file
+from attnwidget.corpus.resume_from import resume_from
 from attnwidget.demo import demo_pairs
 from attnwidget.interventions import head_importance, patch_heads, score_pairs
 from attnwidget.metrics import induction_scores
@@ -29,36 +30,36 @@ LABELLED = [
 SMALL = {"batch_size": 1, "progress": False}
 
 
-def of_pairs(**options: Any) -> np.ndarray[Any, Any]:
-    scores = score_pairs(load_model(device="cpu"), PAIRS, **SMALL, **options)
+def of_pairs() -> np.ndarray[Any, Any]:
+    scores = score_pairs(load_model(device="cpu"), PAIRS, **SMALL)
     return np.stack([scores.good, scores.bad])
 
 
-def of_importance(**options: Any) -> np.ndarray[Any, Any]:
-    return head_importance(load_model(device="cpu"), LABELLED, **SMALL, **options).raw
+def of_importance() -> np.ndarray[Any, Any]:
+    return head_importance(load_model(device="cpu"), LABELLED, **SMALL).raw
 
 
-def of_importance_on_pairs(**options: Any) -> np.ndarray[Any, Any]:
-    return head_importance(load_model(device="cpu"), PAIRS[:3], **SMALL, **options).raw
+def of_importance_on_pairs() -> np.ndarray[Any, Any]:
+    return head_importance(load_model(device="cpu"), PAIRS[:3], **SMALL).raw
 
 
-def of_induction(**options: Any) -> np.ndarray[Any, Any]:
+def of_induction() -> np.ndarray[Any, Any]:
     model = load_model(build("llama"))
-    found = induction_scores(model, n_sequences=5, length=9, progress=False, **options)
+    found = induction_scores(model, n_sequences=5, length=9, progress=False)
     return np.stack([found.induction, found.duplicate, found.previous])
 
 
-def of_patches(**options: Any) -> np.ndarray[Any, Any]:
+def of_patches() -> np.ndarray[Any, Any]:
     model = load_model(build("llama"), words())
     clean = [("w7 w8 w9 w11", "w3"), ("w12 w8 w30", "w6"), ("w2 w8 w9 w11", "w5")]
     corrupted = [("w7 w20 w9 w11", "w4"), ("w12 w21 w30", "w9"), ("w1 w8 w9 w11", "w6")]
     # Heads that are off in this process are off for workers too.
     with model.disabled([(1, 1)]):
-        found = patch_heads(model, clean, corrupted, progress=False, **options)
+        found = patch_heads(model, clean, corrupted, progress=False)
     return np.concatenate([found.head_scores.ravel(), found.layer_scores.ravel(), found.clean])
 
 
-STUDIES: dict[str, Callable[..., np.ndarray[Any, Any]]] = {
+STUDIES: dict[str, Callable[[], np.ndarray[Any, Any]]] = {
     "minimal pairs": of_pairs,
     "head importance": of_importance,
     "head importance on pairs": of_importance_on_pairs,
@@ -88,19 +89,22 @@ class TestEveryStudy:
                 raise KeyboardInterrupt
 
         monkeypatch.setattr(resume_file.ResumeFile, "save", interrupt)
-        with pytest.raises(KeyboardInterrupt):
-            STUDIES[name](resume=path)
+        with pytest.raises(KeyboardInterrupt), resume_from(path):
+            STUDIES[name]()
         monkeypatch.setattr(resume_file.ResumeFile, "save", save)
         assert path.exists()
-        np.testing.assert_array_equal(STUDIES[name](), STUDIES[name](resume=path))
+        with resume_from(path):
+            again = STUDIES[name]()
+        np.testing.assert_array_equal(STUDIES[name](), again)
 
     @pytest.mark.slow
     def test_a_resume_file_of_another_study_is_refused(self, name: str, tmp_path: Path) -> None:
         path = tmp_path / "run.npz"
         other = "head importance" if name == "minimal pairs" else "minimal pairs"
-        STUDIES[other](resume=path)
-        with pytest.raises(ValueError, match="was written by another study: study is"):
-            STUDIES[name](resume=path)
+        with resume_from(path):
+            STUDIES[other]()
+            with pytest.raises(ValueError, match="was written by another study: study is"):
+                STUDIES[name]()
 
 
 @pytest.mark.slow

@@ -11,6 +11,7 @@ import torch
 
 from attnwidget import MinimalPair, load_model
 from attnwidget.capture.model import AttentionModel
+from attnwidget.corpus.resume_from import resume_from
 from attnwidget.interventions import patch_heads
 from attnwidget.results import HeadPatches
 from capture.test_predict import words
@@ -177,11 +178,12 @@ def test_passes_of_the_whole_model_give_the_same(monkeypatch: pytest.MonkeyPatch
 def test_patching_goes_on_from_a_resume_file(tmp_path: Path) -> None:
     model = load_model(zoo.build("llama"), words())
     file = tmp_path / "patching.npz"
-    whole = run(model, CLEAN, CORRUPTED, resume=file)
-    again = run(model, CLEAN, CORRUPTED, resume=file)
-    np.testing.assert_array_equal(whole.head_scores, again.head_scores)
-    with pytest.raises(ValueError, match="into"):
-        run(model, CLEAN, CORRUPTED, resume=file, into="clean")
+    with resume_from(file):
+        whole = run(model, CLEAN, CORRUPTED)
+        again = run(model, CLEAN, CORRUPTED)
+        np.testing.assert_array_equal(whole.head_scores, again.head_scores)
+        with pytest.raises(ValueError, match="into"):
+            run(model, CLEAN, CORRUPTED, into="clean")
 
 
 def test_refusals_have_reasons() -> None:

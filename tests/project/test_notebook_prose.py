@@ -211,7 +211,7 @@ def regular_plurals_by_all_words(facts: Facts) -> bool:
     score = "minimal pair, all words"
     found = ablate(facts.model, pairs, score=score, method="zero", heads=[(2, 8)], progress=False)
     shares = [found.intact.mean(), found.head_scores[2, 8].mean()]
-    return [round(100 * float(share), 1) for share in shares] == [73.3, 68.3]
+    return [round(100 * float(share), 1) for share in shares] == [75.0, 73.3]
 
 
 @dataclass(frozen=True)
@@ -271,7 +271,8 @@ CLAIMS = [
     ),
     Claim(
         "05_what_do_heads_do",
-        "without L2 H8 regular plurals are worse too (68.3 % instead of 73.3 %).",
+        "the model without L2 H8 is no longer better at regular plurals (73.3 % instead of 75.0 %, "
+        "one pair of 60).",
         regular_plurals_by_all_words,
     ),
 ]

@@ -135,7 +135,7 @@ def test_notebook_runs(source: Path, tmp_path: Path, execute: Callable[[Path], s
     widgets = [output for output in outputs if WIDGET_VIEW in output.get("data", {})]
     assert widgets
     for output in widgets:
-        picture = outputs[outputs.index(output) + 1]
+        picture = outputs[outputs.index(output) - 1]
         assert picture["data"]["image/png"] and "<table" in "".join(picture["data"]["text/html"])
         assert picture["metadata"]["image/png"]["alt"]
     shown = [output["data"] for output in outputs if VEGA_LITE in output.get("data", {})]

@@ -11,6 +11,7 @@ import pytest
 import transformers
 
 from attnwidget import load_model
+from attnwidget.corpus.resume_from import resume_from
 from attnwidget.text.coreference import Document, load_coreference
 from attnwidget.words.coreference import probe_coreference
 from attnwidget.words.coreference_results import AMONG, KINDS, CoreferenceAccuracies
@@ -148,13 +149,14 @@ def test_a_resume_file_goes_on_and_knows_its_study(
     model: Any, found: CoreferenceAccuracies, tmp_path: Path
 ) -> None:
     path = tmp_path / "study.npz"
-    probe_coreference(model, DOCUMENTS, progress=False, resume=path)
-    again = probe_coreference(model, DOCUMENTS, progress=False, resume=path)
+    with resume_from(path):
+        probe_coreference(model, DOCUMENTS, progress=False)
+        again = probe_coreference(model, DOCUMENTS, progress=False)
     assert np.array_equal(again.chosen, found.chosen)
     assert np.array_equal(again.correct, found.correct)
     other = [replace(d, mentions=d.mentions[:2]) for d in DOCUMENTS]
-    with pytest.raises(ValueError, match="another study"):
-        probe_coreference(model, other[:9], progress=False, resume=path)
+    with resume_from(path), pytest.raises(ValueError, match="another study"):
+        probe_coreference(model, other[:9], progress=False)
 
 
 def long_document(n: int = 12) -> Document:

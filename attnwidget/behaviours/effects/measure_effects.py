@@ -67,15 +67,15 @@ def measure_effects(
             without = f"there are too few texts in the {corpus}"
             continue
         try:
-            losses = question_losses(
-                evidence.model,
-                texts,
-                _with_others(chosen, evidence),
-                reference,
-                batch_size=evidence.run.batch_size,
-                resume=evidence.run.resume_file(f"effects-{corpus}"),
-                progress=evidence.run.progress,
-            )
+            with evidence.run.keeping(f"effects-{corpus}"):
+                losses = question_losses(
+                    evidence.model,
+                    texts,
+                    _with_others(chosen, evidence),
+                    reference,
+                    batch_size=evidence.run.batch_size,
+                    progress=evidence.run.progress,
+                )
         except KeyboardInterrupt:
             complete = False
             break

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -87,7 +86,6 @@ def question_losses(
     reference: Sequence[str | Segment],
     *,
     batch_size: int = 8,
-    resume: str | Path | None = None,
     progress: bool | OnProgress = True,
 ) -> QuestionLosses:
     """Return the losses of single predictions with each head off in turn.
@@ -100,7 +98,6 @@ def question_losses(
         heads: The heads; one head is off at a time.
         reference: Texts over which the outputs of the heads are averaged.
         batch_size: Number of texts of equal length in one pass.
-        resume: An .npz file that keeps finished work.
         progress: Whether to show a progress bar; or a function that is called with the number of
             inputs read and their number (None if unknown).
 
@@ -133,7 +130,6 @@ def question_losses(
             model,
             partial(_read_losses, units=units, n_questions=n_questions),
             list(of_one_length(examples, batch_size, model.hf_model)),
-            resume=resume,
             progress=progress,
             unit="text",
         )

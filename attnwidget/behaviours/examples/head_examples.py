@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sized
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from attnwidget.behaviours.examples.example_links import ExampleLinks
@@ -31,7 +30,6 @@ def head_examples(
     rule: LinkRule | None = None,
     seed: int = 0,
     batch_size: int = 8,
-    resume: str | Path | None = None,
     progress: bool = True,
     token_types: TokenTypes = None,
 ) -> HeadExamples:
@@ -54,7 +52,6 @@ def head_examples(
             or misses the predicted link.
         seed: Seed of the random examples.
         batch_size: Number of segments in one pass of the model.
-        resume: An .npz file from which an interrupted pass continues, as in `measure`.
         progress: Whether to show a progress bar.
         token_types: As in `measure`.
 
@@ -79,7 +76,6 @@ def head_examples(
         list(rows) if isinstance(segments, Sized) else rows,
         [metric],
         batch_size=batch_size,
-        resume=resume,
         progress=progress,
         token_types=token_types,
     )

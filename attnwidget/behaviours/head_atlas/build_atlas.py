@@ -26,6 +26,7 @@ from attnwidget.capture.hub_model.pickled_model import weights_digest
 from attnwidget.capture.tapping.head import Head
 from attnwidget.corpus.progress_bar import OnProgress
 from attnwidget.corpus.resume_file import digest_of
+from attnwidget.corpus.resume_from import resume_from
 from attnwidget.corpus.worker import study_versions
 from attnwidget.kernels.plain_torch import in_plain_torch
 from attnwidget.metrics.measure_heads import measure
@@ -121,47 +122,49 @@ def atlas(
     k = whole_number("k", k, 1, "example")
     if effect_texts is not None:
         effect_texts = whole_number("effect_texts", effect_texts, 1, "text")
-    folder = None if resume is None else Path(resume)
-    run = Run(batch_size, folder, progress)
-    evidence = evidence_of(model, segments, treebank, documents, seed, random_models, run)
-    chosen = chosen_behaviours(behaviours, evidence.of_pictures)
-    collected = [ExampleLinks(k, seed=seed)] if examples and evidence.segments else []
-    scores, left_out = scored(evidence, chosen, collected)
-    table = BehaviourTable(
-        scores=tuple(scores),
-        left_out=left_out,
-        level=level,
-        least=least,
-        n_segments=len(evidence.segments),
-        model_name=model.name,
-    )
-    names = _names(table)
-    links: Examples = _examples(collected[0].compute()) if collected else {}
-    complete = True
-    if links:
-        complete = _add_examples_of_names(links, evidence, names, k)
-    measured = MeasuredEffects({}, "", True)
-    if evidence.of_pictures:
-        reason = "effects are measured over texts: ablate(model, labelled pictures, score='loss')"
-        measured = MeasuredEffects({}, reason if effects else "", True)
-    elif effects and complete:
-        usual = CAUSAL_EFFECT_TEXTS if evidence.causal else EFFECT_TEXTS
-        n_texts = usual if effect_texts is None else effect_texts
-        measured = measure_effects(evidence, names, n_texts=n_texts)
-    strongest = {head: links[head]["strongest"] for head in names if head in links}
-    writes, no_writes = writes_of(model, {} if evidence.of_pictures else strongest)
-    feeds, no_feeds = feeds_of(model, {} if evidence.of_pictures else names)
-    parts = {"effects": measured.without, "writes": no_writes, "feeds": no_feeds}
-    return Atlas(
-        table=table,
-        examples=links,
-        effects=measured.effects,
-        writes=writes,
-        feeds=feeds,
-        reasons={part: reason for part, reason in parts.items() if reason} | left_out,
-        provenance=_provenance(evidence),
-        complete=complete and measured.complete,
-    )
+    run = Run.of(batch_size, resume, progress)
+    with resume_from(None):
+        evidence = evidence_of(model, segments, treebank, documents, seed, random_models, run)
+        chosen = chosen_behaviours(behaviours, evidence.of_pictures)
+        collected = [ExampleLinks(k, seed=seed)] if examples and evidence.segments else []
+        scores, left_out = scored(evidence, chosen, collected)
+        table = BehaviourTable(
+            scores=tuple(scores),
+            left_out=left_out,
+            level=level,
+            least=least,
+            n_segments=len(evidence.segments),
+            model_name=model.name,
+        )
+        names = _names(table)
+        links: Examples = _examples(collected[0].compute()) if collected else {}
+        complete = True
+        if links:
+            complete = _add_examples_of_names(links, evidence, names, k)
+        measured = MeasuredEffects({}, "", True)
+        if evidence.of_pictures:
+            reason = (
+                "effects are measured over texts: ablate(model, labelled pictures, score='loss')"
+            )
+            measured = MeasuredEffects({}, reason if effects else "", True)
+        elif effects and complete:
+            usual = CAUSAL_EFFECT_TEXTS if evidence.causal else EFFECT_TEXTS
+            n_texts = usual if effect_texts is None else effect_texts
+            measured = measure_effects(evidence, names, n_texts=n_texts)
+        strongest = {head: links[head]["strongest"] for head in names if head in links}
+        writes, no_writes = writes_of(model, {} if evidence.of_pictures else strongest)
+        feeds, no_feeds = feeds_of(model, {} if evidence.of_pictures else names)
+        parts = {"effects": measured.without, "writes": no_writes, "feeds": no_feeds}
+        return Atlas(
+            table=table,
+            examples=links,
+            effects=measured.effects,
+            writes=writes,
+            feeds=feeds,
+            reasons={part: reason for part, reason in parts.items() if reason} | left_out,
+            provenance=_provenance(evidence),
+            complete=complete and measured.complete,
+        )
 
 
 def _names(table: BehaviourTable) -> dict[Head, BehaviourScore]:
@@ -201,14 +204,10 @@ def _add_examples_of_names(
             rule_of[head.layer, head.head] = list(rules).index(score.name)
         metric = ExampleLinks(k, seed=evidence.seed, rules=list(rules.values()), rule_of=rule_of)
         try:
-            measured = measure(
-                model,
-                texts,
-                [metric],
-                batch_size=run.batch_size,
-                resume=run.resume_file(f"missed-{corpus}"),
-                progress=run.progress,
-            )
+            with run.keeping(f"missed-{corpus}"):
+                measured = measure(
+                    model, texts, [metric], batch_size=run.batch_size, progress=run.progress
+                )
         except KeyboardInterrupt:
             return False
         found = cast("HeadExamples", measured[metric.name])

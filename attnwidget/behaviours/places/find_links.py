@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence, Sized
 from itertools import chain, product
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import numpy as np
@@ -51,7 +50,6 @@ def find_links(
     seed: int = 0,
     skip_unaligned: bool = False,
     batch_size: int = 8,
-    resume: str | Path | None = None,
     progress: bool = True,
 ) -> FoundLinks:
     """Measure the mean weight of every head at the places of a corpus that fit a query.
@@ -78,7 +76,6 @@ def find_links(
         skip_unaligned: Whether to leave out sentences that have a word without tokens or a token of
             several words, or are too long for the model; the result counts them.
         batch_size: Number of texts in one pass of the model.
-        resume: An .npz file from which an interrupted pass continues, as in `measure`.
         progress: Whether to show a progress bar.
 
     Raises:
@@ -124,7 +121,6 @@ def find_links(
         segments,
         [metric],
         batch_size=batch_size,
-        resume=resume,
         progress=progress,
     )
     return cast("FoundLinks", measured[metric.name])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -104,7 +103,6 @@ def alignment_scores(
     model: AttentionModel,
     pairs: Iterable[tuple[str, str]],
     *,
-    resume: str | Path | None = None,
     progress: bool = True,
 ) -> AlignmentScores:
     """Score every cross-attention head of an encoder-decoder for alignment with the source.
@@ -121,7 +119,6 @@ def alignment_scores(
     Args:
         model: An encoder-decoder with a tokenizer, such as a model for translation or summaries.
         pairs: Source and target texts, 3 pairs or more; each target is read as the decoder's text.
-        resume: An .npz file that keeps finished work; a repeated call continues.
         progress: Whether to show a progress bar.
 
     Raises:
@@ -158,7 +155,6 @@ def alignment_scores(
         asked,
         _pair_numbers,
         unit="pair",
-        resume=resume,
         progress=progress,
     )
     score, control = numbers.mean(-1)

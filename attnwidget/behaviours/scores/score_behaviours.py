@@ -37,6 +37,7 @@ from attnwidget.corpus.argument_checks import all_of, each_of, refuse_no_model
 from attnwidget.corpus.batches import HOW
 from attnwidget.corpus.media_segments import MediaSegment
 from attnwidget.corpus.progress_bar import OnProgress
+from attnwidget.corpus.resume_from import resume_from
 from attnwidget.corpus.segment_indices import with_index
 from attnwidget.corpus.segmenting import read_segments
 from attnwidget.corpus.study_inputs import study_inputs
@@ -127,17 +128,11 @@ def score_behaviours(
         BehaviourTable(small BERT (in the package), 2 behaviours, ... of 72 heads named)
     """
     refuse_thresholds(level, least)
-    evidence = evidence_of(
-        model,
-        segments,
-        treebank,
-        documents,
-        seed,
-        random_models,
-        Run(batch_size, None if resume is None else Path(resume), progress),
-    )
-    chosen = chosen_behaviours(behaviours, evidence.of_pictures)
-    scores, left_out = scored(evidence, chosen)
+    run = Run.of(batch_size, resume, progress)
+    with resume_from(None):
+        evidence = evidence_of(model, segments, treebank, documents, seed, random_models, run)
+        chosen = chosen_behaviours(behaviours, evidence.of_pictures)
+        scores, left_out = scored(evidence, chosen)
     return BehaviourTable(
         scores=tuple(scores),
         left_out=left_out,
@@ -342,14 +337,10 @@ def _measured(
 ) -> BehaviourMeans:
     """Read texts; raise KeyboardInterrupt if the pass was interrupted."""
     run = evidence.run
-    measured = measure(
-        model,
-        segments,
-        metrics,
-        batch_size=run.batch_size,
-        resume=run.resume_file(study),
-        progress=run.progress,
-    )
+    with run.keeping(study):
+        measured = measure(
+            model, segments, metrics, batch_size=run.batch_size, progress=run.progress
+        )
     if not measured.complete:
         raise KeyboardInterrupt
     return cast("BehaviourMeans", measured[metrics[0].name])

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,6 +17,7 @@ from attnwidget.capture.hub_model.free_memory import give_memory_back
 from attnwidget.corpus.model_reader import one_thread
 from attnwidget.corpus.progress_bar import progress_bar
 from attnwidget.corpus.resume_file import Progress, ResumeFile, digest_of
+from attnwidget.corpus.resume_from import resume_path
 from attnwidget.probes.dependency.dependency_form import Form
 from attnwidget.probes.features import StoredFeatures
 from attnwidget.text.treebank import Sentence
@@ -111,10 +111,9 @@ class FittedProbes:
 
 
 class Fits:
-    """Several trainings with a common file, ended together by Ctrl-C.
+    """Several trainings with the resume file of the block, ended together by Ctrl-C.
 
     Args:
-        resume: An .npz file for the trainings, or None.
         about: A description of the trainings, as JSON; a file about others is refused.
         progress: show a bar for each.
 
@@ -122,9 +121,8 @@ class Fits:
         stopped: whether one was ended by Ctrl-C; no other begins then.
     """
 
-    def __init__(
-        self, resume: str | Path | None, about: Mapping[str, Any], *, progress: bool
-    ) -> None:
+    def __init__(self, about: Mapping[str, Any], *, progress: bool) -> None:
+        resume = resume_path()
         self._file = None if resume is None else ResumeFile(resume, about)
         self._states: dict[str, Mapping[str, NDArray[Any]]] = {}
         if self._file is not None:

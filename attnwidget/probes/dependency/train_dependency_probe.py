@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from attnwidget.corpus.argument_checks import each_once, one_of, refuse_no_model
 from attnwidget.corpus.file_lock import one_writer
 from attnwidget.corpus.model_reader import one_thread
+from attnwidget.corpus.resume_from import resume_from, resume_path
 from attnwidget.kernels.plain_torch import in_plain_torch
 from attnwidget.kernels.spanning_tree import best_tree
 from attnwidget.probes.dependency.dependency_answers import CodeLength
@@ -161,7 +162,8 @@ def train_dependency_probe(
         kind, vectors, numbers, epochs, learning_rate, decode, progress, description_length
     )
     folder = nullcontext(cache) if cache is not None else tempfile.TemporaryDirectory()
-    with one_writer(resume), folder as where:
+    resume = resume_path(resume)
+    with one_writer(resume), resume_from(resume), folder as where:
 
         def read(subject: AttentionModel) -> tuple[StoredFeatures, StoredFeatures]:
             of_train, of_dev = (
@@ -180,7 +182,6 @@ def train_dependency_probe(
         both = read(model)
         with_trees = [study.examples(one, kind) for one in both]
         fits = Fits(
-            resume,
             study.about | {"model": both[0].model_digest, "sentences": with_trees[0].digest},
             progress=progress,
         )

@@ -14,6 +14,7 @@ from attnwidget.corpus.argument_checks import one_of, refuse_no_model
 from attnwidget.corpus.file_lock import one_writer
 from attnwidget.corpus.progress_bar import progress_bar
 from attnwidget.corpus.resume_file import ResumeFile, digest_of
+from attnwidget.corpus.resume_from import resume_path
 from attnwidget.kernels.plain_torch import in_plain_torch
 from attnwidget.probes.features import extract_features
 from attnwidget.probes.layer_vectors import cache_folder
@@ -117,6 +118,7 @@ def train_pair_probe(
     epochs = whole_number("epochs", epochs, 1)
     seed = whole_number("seed", seed, 0)
     directions = DIRECTIONS if direction == "both" else (direction,)
+    resume = resume_path(resume)
     with one_writer(resume), cache_folder(cache) as folder:
         read = [
             extract_features(

@@ -12,6 +12,7 @@ from attnwidget.corpus.argument_checks import refuse_no_model
 from attnwidget.corpus.file_lock import one_writer
 from attnwidget.corpus.progress_bar import progress_bar
 from attnwidget.corpus.resume_file import ResumeFile, digest_of
+from attnwidget.corpus.resume_from import resume_path
 from attnwidget.kernels.plain_torch import in_plain_torch
 from attnwidget.probes.features import extract_features
 from attnwidget.probes.layer_vectors import cache_folder, chosen_layers
@@ -129,6 +130,7 @@ def train_structural_probe(
     subjects = {"probe": model}
     if untrained:
         subjects["untrained"] = untrained_like(model)
+    resume = resume_path(resume)
     with one_writer(resume), cache_folder(cache) as folder:
         read = {
             name: [
