@@ -141,8 +141,8 @@ export const choices = (of: ViewState) => [
 ];
 
 /**
- * Whether what is drawn has a window: a matrix, and lines of a map that is not complete, whose columns
- * would be longer than can be scrolled.
+ * Whether what is drawn has a window: a matrix, and lines of a map that is not complete, whose
+ * columns would be longer than can be scrolled.
  */
 export const isZoomable = ({ mode }: Pick<ViewState, "mode">, map: VisibleMap): boolean =>
   mode === "matrix" || (mode === "lines" && !sourceOf(map).isComplete);

@@ -21,7 +21,8 @@ export interface Span {
 export const MOST_LINES = 12_000;
 
 /**
- * The lines of a complete map with at least one end in sight. With `focus`, only those of its tokens.
+ * The lines of a complete map with at least one end in sight. With `focus`, only those of its
+ * tokens.
  */
 export function linesInView(
   map: VisibleMap,
