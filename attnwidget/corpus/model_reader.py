@@ -123,7 +123,7 @@ class ModelReader(StudyReader):
         """Read one batch and add it to every accumulator."""
         with self.worker_model.lock.in_turn(), self.worker_model.reading():
             batch = self._maker(segments)
-            if self._is_long(batch):
+            if self._reads_by_rows(batch):
                 self._read_long(batch, lambda layer: _update(self._accumulators, layer))
             else:
                 self._read_whole(batch, lambda layer: _update(self._accumulators, layer), {})
@@ -133,7 +133,7 @@ class ModelReader(StudyReader):
     def read(self, segments: Sequence[Segment], on_layer: Callable[[LayerBatch], None]) -> Batch:
         """Read one batch and pass each layer to `on_layer` only."""
         batch = self._maker(segments)
-        if self._is_long(batch):
+        if self._reads_by_rows(batch):
             self._read_long(batch, on_layer)
         else:
             self._read_whole(batch, on_layer, {})
@@ -175,7 +175,7 @@ class ModelReader(StudyReader):
         """Return the index of a layer among the layers with attention."""
         return self.layers.place(seen.layer) if self.layers else seen.layer
 
-    def _is_long(self, batch: Batch) -> bool:
+    def _reads_by_rows(self, batch: Batch) -> bool:
         """Return whether to read the segments without whole maps, which accumulators must allow."""
         by_rows = all(accumulator.by_rows for accumulator in self._accumulators)
         return by_rows and reads_rows(self._backbone, batch.inputs, None)

@@ -243,7 +243,7 @@ class HeadGrid(MetricChoice, Versus):
         return {
             "stack": stack,
             "unit": unit,
-            "start": None if self.attention.is_long else start_of(self.attention, stack, unit),
+            "start": start_of(self.attention, stack, unit),
             "query": places_to_wire(query.places, n_pictures),
             "key": places_to_wire(key.places, n_pictures),
         }

@@ -14,7 +14,7 @@ import { ramp } from "../src/shared/colour.js";
 import { tableRuler } from "../src/shared/labels.js";
 import { THEMES } from "../src/shared/theme.js";
 import type { Head } from "../src/shared/types.js";
-import { viewState } from "./view_state.js";
+import { tileOf, viewState } from "./view_state.js";
 import { wireOf } from "./wire_of.js";
 
 const head: Head = [1, 5, "self"];
@@ -26,15 +26,7 @@ const other = weights.map((weight, i) => (i === 10 ? 0.7 : weight));
 const state = (patch: Partial<ViewState> = {}) =>
   viewState({
     mode: "matrix",
-    _map: {
-      stack: "self",
-      layer: 1,
-      head: 5,
-      quantity: "weights",
-      unit: "tokens",
-      exact: true,
-      values: float(weights, [4, 4]),
-    },
+    _tile: tileOf(float(weights, [4, 4])),
     ...patch,
   });
 
@@ -86,8 +78,9 @@ describe("the colours of a matrix on a relative scale", () => {
       window: [1, 4, 1, 4],
       versus: "other",
       _compared: ["a", "b"],
-      _map: null,
+      _tile: null,
       _maps: {
+        complete: true,
         stack: "self",
         quantity: "weights",
         unit: "tokens",
@@ -120,15 +113,7 @@ describe("lines on the absolute scale", () => {
   const pairs = ({ query, key, count }: ReturnType<typeof chosen>) =>
     Array.from({ length: count }, (_, i) => `${query[i]}-${key[i]}`);
   const map = (values: number[]) => ({
-    _map: {
-      stack: "self",
-      layer: 1,
-      head: 5,
-      quantity: "weights",
-      unit: "tokens",
-      exact: true,
-      values: float(values, [4, 4]),
-    },
+    _tile: tileOf(float(values, [4, 4])),
   });
 
   test("begin at 1.5 times an even share, the strongest is drawn last", () => {
@@ -157,7 +142,7 @@ describe("lines on the absolute scale", () => {
     for (const scale of ["absolute", "sqrt"] as const) {
       const off = lines({ disabled: [head], scale });
       expect(chosen(off).count).toBe(0);
-      expect(Math.max(...drawn(off).scene.map.values)).toBe(0);
+      expect(Math.max(...drawn(off).scene.map.parts.overview.values)).toBe(0);
     }
   });
 

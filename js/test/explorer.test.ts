@@ -9,7 +9,7 @@ import { fakeModel } from "./fake_model.js";
 import { axes, weights } from "./four_tokens.js";
 import { gridState } from "./grid_state.js";
 import { frame, leave, mounted } from "./mounted.js";
-import { viewState } from "./view_state.js";
+import { tileOf, viewState } from "./view_state.js";
 import { wireOf } from "./wire_of.js";
 
 let width = 1000;
@@ -82,15 +82,7 @@ const viewModel = () =>
   fakeModel(
     viewState({
       selected: [[1, 3, "self"]],
-      _map: {
-        stack: "self",
-        layer: 1,
-        head: 3,
-        quantity: "weights",
-        unit: "tokens",
-        exact: true,
-        values: wireOf(Float32Array.from(weights.flat()), [4, 4]),
-      },
+      _tile: tileOf(wireOf(Float32Array.from(weights.flat()), [4, 4]), { head: [1, 3, "self"] }),
       _axes: axes,
     }),
   );

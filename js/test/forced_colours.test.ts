@@ -4,7 +4,7 @@ import headView from "../src/head_view/widget.js";
 import { THEMES } from "../src/shared/theme.js";
 import { weights } from "./four_tokens.js";
 import { mounted } from "./mounted.js";
-import { viewState } from "./view_state.js";
+import { tileOf, viewState } from "./view_state.js";
 
 afterEach(() => vi.restoreAllMocks());
 
@@ -49,19 +49,11 @@ const state = (mode: ViewState["mode"]) =>
     mode,
     tokens: [["query", 1]],
     _highlighted: { query: [2], key: [] },
-    _map: {
-      stack: "self",
-      layer: 1,
-      head: 5,
-      quantity: "weights",
-      unit: "tokens",
-      exact: true,
-      values: {
-        shape: [4, 4],
-        dtype: "<f4",
-        view: new DataView(Float32Array.from(weights.flat()).buffer),
-      },
-    },
+    _tile: tileOf({
+      shape: [4, 4],
+      dtype: "<f4",
+      view: new DataView(Float32Array.from(weights.flat()).buffer),
+    }),
   });
 
 test.each(["lines", "matrix"] as const)(

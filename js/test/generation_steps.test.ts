@@ -4,7 +4,7 @@ import type { Steps, ViewState } from "../src/head_view/state.js";
 import headView from "../src/head_view/widget.js";
 import { fakeModel } from "./fake_model.js";
 import { axes, weights } from "./four_tokens.js";
-import { viewState } from "./view_state.js";
+import { tileOf, viewState } from "./view_state.js";
 import { wireOf } from "./wire_of.js";
 
 /** Two of the four tokens were written by the model. */
@@ -18,15 +18,7 @@ const STEPS: Steps = {
 
 const state = (patch: Partial<ViewState> = {}) =>
   viewState({
-    _map: {
-      stack: "self",
-      layer: 1,
-      head: 5,
-      quantity: "weights",
-      unit: "tokens",
-      exact: true,
-      values: wireOf(Float32Array.from(weights.flat()), [4, 4]),
-    },
+    _tile: tileOf(wireOf(Float32Array.from(weights.flat()), [4, 4])),
     _steps: STEPS,
     ...patch,
   });

@@ -250,7 +250,7 @@ test("a view of places shows the row of a head that the grid points at", () => {
   const last = {
     head: [0, 0, "self"],
     axes,
-    values: new Float32Array(25).fill(0.2),
+    values: [new Float32Array(25).fill(0.2)],
     highlighted: { query: [], key: [] },
     mask: "",
   } as unknown as Shown;
@@ -267,9 +267,9 @@ test("a view of places shows the row of a head that the grid points at", () => {
     row: { side: "query" as const, of: 2, values },
   };
   const shown = peekShown(viewState({ mode: "places" }), last, peeked)?.shown;
-  expect([...(shown?.values.subarray(10, 15) ?? [])]).toEqual([...values]);
+  expect([...(shown?.values[0]?.subarray(10, 15) ?? [])]).toEqual([...values]);
   const column = { ...peeked, row: { ...peeked.row, side: "key" as const, of: 1 } };
-  const turned = peekShown(viewState({ mode: "places" }), last, column)?.shown.values;
+  const turned = peekShown(viewState({ mode: "places" }), last, column)?.shown.values[0];
   expect([1, 6, 11, 16, 21].map((i) => turned?.[i])).toEqual([...values]);
   expect(peekShown(viewState({ mode: "matrix" }), last, peeked)).toBe(null);
 });

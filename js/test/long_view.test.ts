@@ -5,7 +5,7 @@ import { type Scene, sceneOf, visibleOf } from "../src/head_view/scene.js";
 import { targetText } from "../src/head_view/several/several_text.js";
 import { sourceOf, weightAt } from "../src/head_view/source/source_of.js";
 import { tileRequests } from "../src/head_view/source/tile_requests.js";
-import type { LongMaps, Tile, TileRow } from "../src/head_view/source/tile_types.js";
+import type { BlockMaps, Tile, TileRow } from "../src/head_view/source/tile_types.js";
 import { lacks } from "../src/head_view/source/tiled_map.js";
 import { windowOf } from "../src/head_view/source/window_of.js";
 import type { ViewState } from "../src/head_view/state.js";
@@ -18,7 +18,7 @@ import type { Head } from "../src/shared/types.js";
 import { type MapPart, wholeOf } from "../src/shared/window.js";
 import { fakeModel } from "./fake_model.js";
 import { frame, mounted } from "./mounted.js";
-import { stack, viewState } from "./view_state.js";
+import { stack, tileOf, viewState } from "./view_state.js";
 
 const nan = Number.NaN;
 const N = 4096;
@@ -38,7 +38,8 @@ const axis = {
 const axes = { stack: "self", unit: "tokens", query: axis, key: axis };
 
 /** Blocks of 2048: an overview of four, of which one is masked. */
-const long: LongMaps = {
+const long: BlockMaps = {
+  complete: false,
   heads: [one],
   stack: "self",
   quantity: "weights",
@@ -64,6 +65,10 @@ const cells = [...Array(16).keys()].map((i) => (i === 3 ? nan : i / 100000));
 const near: MapPart = [2000, 2004, 1998, 2002];
 const tile: Tile = {
   heads: [one],
+  stack: "self",
+  quantity: "weights",
+  unit: "tokens",
+  exact: true,
   step: 1,
   part: near,
   asked: near,
@@ -78,7 +83,7 @@ const state = (patch: Partial<ViewState> = {}) =>
     mode: "matrix",
     scale: "log",
     _axes: axes,
-    _long: long,
+    _maps: long,
     _tile: tile,
     window: near,
     _stacks: [{ ...stack, n_query: N, n_key: N }],
@@ -155,14 +160,14 @@ describe("a map of which parts are at hand", () => {
   });
 
   test("without hidden tokens has other positions, and no first key apart", () => {
-    const hidden: LongMaps = {
+    const hidden: BlockMaps = {
       ...long,
       hidden: ["cls"],
       n_query: N - 1,
       n_key: N - 1,
       first: null,
     };
-    const scene = drawn({ ...far, hidden: ["cls"], _long: hidden });
+    const scene = drawn({ ...far, hidden: ["cls"], _maps: hidden });
     expect([scene.map.rows[0], scene.map.cols.length]).toEqual([1, N - 1]);
     expect(sourceOf(scene.map).overview.first).toBeUndefined();
     // Until the kernel has answered the figure stays as it was.
@@ -173,7 +178,8 @@ describe("a map of which parts are at hand", () => {
   test("lists the strongest of the row of a locked query", () => {
     const row: TileRow = {
       heads: [one],
-      query: 3000,
+      side: "query",
+      at: 3000,
       step: 4,
       values: float(Array(1024).fill(0.1), [1, 1024]),
       first: [0.8],
@@ -196,7 +202,7 @@ describe("a map of which parts are at hand", () => {
 describe("several maps of which parts are at hand", () => {
   const heads = [one, other];
   const second = [0.3, nan, 0.125, 0.75];
-  const both: LongMaps = {
+  const both: BlockMaps = {
     ...long,
     heads,
     maxima: [0.5, 0.75],
@@ -206,7 +212,7 @@ describe("several maps of which parts are at hand", () => {
   };
 
   test("are on one scale side by side", () => {
-    const { map } = drawn({ ...far, selected: heads, arrangement: "beside", _long: both });
+    const { map } = drawn({ ...far, selected: heads, arrangement: "beside", _maps: both });
     expect(map.members?.map(({ maximum }) => maximum)).toEqual([0.75, 0.75]);
     expect(map.members?.map((member) => sourceOf(member).at({ query: 0, key: 0 })?.weight)).toEqual(
       [0.25, Math.fround(0.3)],
@@ -214,7 +220,7 @@ describe("several maps of which parts are at hand", () => {
   });
 
   test("show the strongest head of each block over one another", () => {
-    const { map } = drawn({ ...far, selected: heads, arrangement: "overlay", _long: both });
+    const { map } = drawn({ ...far, selected: heads, arrangement: "overlay", _maps: both });
     const { overview } = sourceOf(map);
     expect([...overview.values].map((value) => Number(value.toFixed(3)))).toEqual([
       0.3,
@@ -237,7 +243,7 @@ describe("several maps of which parts are at hand", () => {
   });
 
   test("of two attentions the kernel sends the difference", () => {
-    const three: LongMaps = {
+    const three: BlockMaps = {
       ...both,
       heads: [one, one],
       maxima: [0.5, 0.75, 0.25],
@@ -245,7 +251,7 @@ describe("several maps of which parts are at hand", () => {
       first: float([0.9, 0.8, 0.1, 0.2, 0.8, 0.6], [3, 2]),
       links: [[], [], [[3000, 20, -0.25]]],
     };
-    const { map, several } = drawn({ ...far, _compared: ["here", "there"], _long: three });
+    const { map, several } = drawn({ ...far, _compared: ["here", "there"], _maps: three });
     expect(several?.names).toEqual(["A: here", "B: there", "A − B"]);
     expect(map.members?.map(({ signed, maximum }) => [signed ?? false, maximum])).toEqual([
       [false, 0.75],
@@ -467,25 +473,16 @@ describe("the page", () => {
     const figure = find(".attnw-matrix-figure");
     const short = viewState({ mode: "matrix" });
     model.fromKernel({
-      _long: null,
-      _tile: null,
+      _maps: null,
       window: null,
       _axes: short._axes,
       _stacks: short._stacks,
-      _map: {
-        stack: "self",
-        layer: 1,
-        head: 5,
-        quantity: "weights",
-        unit: "tokens",
-        exact: true,
-        values: float(Array(16).fill(0.25), [4, 4]),
-      },
+      _tile: tileOf(float(Array(16).fill(0.25), [4, 4])),
     });
     await frame();
     expect(find("[data-caption]").textContent).toContain("4 tokens");
     expect([el.querySelectorAll(".attnw-root").length, figure.isConnected]).toEqual([1, true]);
-    model.fromKernel({ _long: long, _tile: tile, _axes: axes, window: near, _map: null });
+    model.fromKernel({ _maps: long, _tile: tile, _axes: axes, window: near });
     await frame();
     expect(find("[data-caption]").textContent).toContain("long input, 4,096 tokens");
     expect(find(".attnw-minimap").hidden).toBe(false);

@@ -7,6 +7,7 @@ import { shownRow } from "../src/head_view/places/shown_row.js";
 import { timesOn } from "../src/head_view/places/sound_paint.js";
 import { turnedMarks } from "../src/head_view/places/turned_row.js";
 import { drawnState, sceneOf, visibleOf } from "../src/head_view/scene.js";
+import type { TileRow } from "../src/head_view/source/tile_types.js";
 import type { ViewState } from "../src/head_view/state.js";
 import { placesHint } from "../src/head_view/view_body.js";
 import { shownHeads } from "../src/head_view/view_shown.js";
@@ -19,8 +20,9 @@ import { SvgPen } from "../src/shared/picture/svg_pen.js";
 import { coverOf } from "../src/shared/places/picture_cover.js";
 import { placeLevels } from "../src/shared/places/place_levels.js";
 import { THEMES } from "../src/shared/theme.js";
+import type { Side } from "../src/shared/types.js";
 import { fakeModel } from "./fake_model.js";
-import { viewState } from "./view_state.js";
+import { tileOf, viewState } from "./view_state.js";
 
 const NONE = [Number.NaN, Number.NaN, Number.NaN, Number.NaN, Number.NaN];
 
@@ -64,15 +66,7 @@ const placesState = (patch: Partial<ViewState> = {}): ViewState =>
   viewState({
     mode: "places",
     _axes: { stack: "self", unit: "tokens", query: axis, key: axis },
-    _map: {
-      stack: "self",
-      layer: 1,
-      head: 5,
-      quantity: "weights",
-      unit: "tokens",
-      exact: true,
-      values: floats(weights),
-    },
+    _tile: tileOf(floats(weights)),
     _has_places: true,
     _places: { stack: "self", unit: "tokens", start: 0, query: floats(boxes), key: floats(boxes) },
     _media: { pictures: [picture], sounds: [] },
@@ -190,7 +184,7 @@ describe("the layout", () => {
     const { layout } = panelOf({
       _axes: { ...axes, query: six, key: six },
       _places: places ? { ...places, query: covered, key: covered } : null,
-      _map: { ...(placesState()._map as NonNullable<ViewState["_map"]>), values },
+      _tile: tileOf(values),
     });
     expect(layout.plates.map(({ level, label }) => [level, label])).toEqual([
       [0, "tiles"],
@@ -259,10 +253,20 @@ describe("the words", () => {
 
 describe("a long input", () => {
   const n = 5;
+  const row = (side: Side, at: number, values: number[]): TileRow => ({
+    heads: [[1, 5, "self"]],
+    side,
+    at,
+    step: 1,
+    values: floats([values]),
+    first: null,
+    links: null,
+  });
   const long = (patch: Partial<ViewState> = {}) =>
     scene({
-      _map: null,
-      _long: {
+      _tile: null,
+      _maps: {
+        complete: false,
         stack: "self",
         heads: [[1, 5, "self"]],
         quantity: "weights",
@@ -278,12 +282,7 @@ describe("a long input", () => {
         links: [[]],
         shares: [0, 0],
       },
-      _exact: {
-        heads: [[1, 5, "self"]],
-        side: "query",
-        at: 3,
-        values: floats([weights[3] ?? []]),
-      },
+      _row: row("query", 3, weights[3] ?? []),
       ...patch,
     });
 
@@ -300,7 +299,7 @@ describe("a long input", () => {
   test("has an even share for each query of a column", () => {
     const column = shownRow(
       long({
-        _exact: { heads: [[1, 5, "self"]], side: "key", at: 1, values: floats([[0, 1, 1, 1, 1]]) },
+        _row: row("key", 1, [0, 1, 1, 1, 1]),
       }),
     );
     expect([column.painted, column.of]).toEqual(["query", 1]);
@@ -326,13 +325,12 @@ describe("a sound", () => {
   const heard = (patch: Partial<ViewState> = {}, places = spans(() => [Number.NaN, Number.NaN])) =>
     scene({
       _axes: { stack: "self", unit: "tokens", query: words, key: keys },
-      _map: {
-        ...(placesState()._map as NonNullable<ViewState["_map"]>),
-        values: floats([
+      _tile: tileOf(
+        floats([
           [0.1, 0.2, 0.3, 0.4],
           [0.7, 0.1, 0.1, 0.1],
         ]),
-      },
+      ),
       _places: { stack: "self", unit: "tokens", start: null, query: null, key: floats(places) },
       _media: {
         pictures: [],

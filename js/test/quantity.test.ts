@@ -14,7 +14,7 @@ import {
 } from "../src/shared/quantity.js";
 import { fakeModel } from "./fake_model.js";
 import { weights } from "./four_tokens.js";
-import { stack, viewState } from "./view_state.js";
+import { stack, tileOf, viewState } from "./view_state.js";
 
 const wire = (rows: number[][]) => ({
   shape: [rows.length, rows[0]?.length ?? 0],
@@ -22,15 +22,11 @@ const wire = (rows: number[][]) => ({
   view: new DataView(Float32Array.from(rows.flat()).buffer),
 });
 
-const map = (quantity: string, times: number) => ({
-  stack: "self",
-  layer: 0,
-  head: 1,
-  quantity,
-  unit: "tokens",
-  exact: true,
-  values: wire(weights.map((row) => row.map((value) => value * times))),
-});
+const map = (quantity: string, times: number) =>
+  tileOf(wire(weights.map((row) => row.map((value) => value * times))), {
+    head: [0, 1, "self"],
+    quantity,
+  });
 
 const state = () =>
   viewState({
@@ -43,7 +39,7 @@ const state = () =>
     _quantities: ["weights", "norms", "gradients"],
     _source: { model: "Bert", note: "", loss: "masked-LM 2.31, masked: sat" },
     _stacks: [{ ...stack, n_layers: 1 }],
-    _map: map("norms", 10),
+    _tile: map("norms", 10),
   });
 
 let ended = new AbortController();
@@ -107,14 +103,14 @@ describe("quantities", () => {
     await frame();
     expect($(".attnw-plate").getAttribute("aria-busy")).toBe("true");
     expect($(".attnw-caption").textContent).toContain("norms");
-    model.fromKernel({ _map: map("gradients", 1e-4) });
+    model.fromKernel({ _tile: map("gradients", 1e-4) });
     await frame();
     expect($(".attnw-plate").getAttribute("aria-busy")).toBe("false");
     expect($(".attnw-caption").textContent).toContain("L: masked-LM 2.31, masked: sat");
   });
 
   test("offer no choice where there is one", async () => {
-    const only = { quantity: "weights", _quantities: ["weights"], _map: map("weights", 1) };
+    const only = { quantity: "weights", _quantities: ["weights"], _tile: map("weights", 1) };
     const { $ } = await show(only);
     expect($("[data-control=quantity]").closest("label")?.hidden).toBe(true);
   });

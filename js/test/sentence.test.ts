@@ -25,7 +25,7 @@ import type { Request } from "../src/shared/picture/sheet.js";
 import { THEMES } from "../src/shared/theme.js";
 import type { Axes, Axis, Head, Side } from "../src/shared/types.js";
 import { gridState } from "./grid_state.js";
-import { viewState } from "./view_state.js";
+import { tileOf, viewState } from "./view_state.js";
 import { wireOf } from "./wire_of.js";
 
 /** Numbers from 0 to 1 that are the same in every run. */
@@ -121,15 +121,10 @@ function screenOf(
       ...shared,
       _axes: AXES,
       _stacks: [STACK],
-      _map: {
-        stack: "self",
-        layer: selected[0],
-        head: selected[1],
-        quantity: "weights",
+      _tile: tileOf(wireOf(flat(map), [N, N]), {
+        head: [selected[0], selected[1], "self"],
         unit: "words",
-        exact: true,
-        values: wireOf(flat(map), [N, N]),
-      },
+      }),
     }),
     predictions: undefined,
     peeked: change.peeked ?? null,
@@ -323,6 +318,7 @@ test("a head that is pointed at is read from the rounded maps of a saved page", 
     ),
   );
   const _maps = {
+    complete: true as const,
     stack: "self",
     quantity: "weights",
     unit: "words" as const,
@@ -473,8 +469,8 @@ test("of parts of a picture the line says parts, and between tokens it says toke
     const { unit = "words", placed } = change;
     const screen = screenOf(flat, { tokens });
     const axes = { ...AXES, unit, query: { ...AXIS, placed }, key: { ...AXIS, placed } };
-    const map = screen.view._map && { ...screen.view._map, unit };
-    const view = { ...screen.view, unit, _axes: axes, _map: map };
+    const tile = screen.view._tile && { ...screen.view._tile, unit };
+    const view = { ...screen.view, unit, _axes: axes, _tile: tile };
     return said({ ...screen, view, grid: undefined });
   };
   const placed = SPECIAL.map((kind) => kind === "");

@@ -14,8 +14,9 @@ import { cellsBeside, paintHeadCells, together } from "../src/head_view/several/
 import { drawnHeads } from "../src/head_view/several/several.js";
 import { severalNotes, severalTable, targetText } from "../src/head_view/several/several_text.js";
 import { barsOfTwo } from "../src/head_view/several/two_maps.js";
+import { sourceOf } from "../src/head_view/source/source_of.js";
 import type { ViewState } from "../src/head_view/state.js";
-import { shownHeads } from "../src/head_view/view_shown.js";
+import { shownHeads, valuesOfHead } from "../src/head_view/view_shown.js";
 import { captionOf } from "../src/head_view/view_text.js";
 import { tableRuler } from "../src/shared/labels.js";
 import type { Pen } from "../src/shared/pen.js";
@@ -137,7 +138,7 @@ describe("the heads that are drawn together", () => {
       Math.fround(0.831),
       Math.fround(0.831),
     ]);
-    expect(Math.max(...(scene.map.members?.[1]?.values ?? []))).toBeCloseTo(0.4155);
+    expect(Math.max(...(scene.map.members?.[1]?.parts.overview.values ?? []))).toBeCloseTo(0.4155);
   });
 
   test("read from bytes as from numbers, to a step of the root", () => {
@@ -157,7 +158,7 @@ describe("the heads that are drawn together", () => {
       arrangement: "overlay",
       _maps: rounded,
     });
-    for (const [i, value] of shown.values.entries())
+    for (const [i, value] of valuesOfHead(shown).entries())
       expect(value).toBeCloseTo(second.flat()[i] ?? 0, 2);
     expect(shown.exact).toBe(false);
   });
@@ -230,7 +231,7 @@ describe("one over another", () => {
     expect(colours.filter((colour) => colour === THEMES.light.muted)).toHaveLength(4);
     expect(colours[9]).not.toBe(THEMES.light.muted);
     const { scene } = drawn({ arrangement: "overlay" });
-    const many = { arrangement: "overlay" as const, heads: layer, wanted: 12, last: 9, values: [] };
+    const many = { arrangement: "overlay" as const, heads: layer, wanted: 12, last: 9 };
     expect(severalNotes({ ...scene, several: many, colours })).toContain(
       "in grey: L3 H1, L3 H8, L3 H10, L3 H11",
     );
@@ -277,10 +278,11 @@ describe("one over another", () => {
 
   test("the map under the pointer has the largest weight of each pair, and whose it is", () => {
     const { map } = drawn({ arrangement: "overlay" }).scene;
-    expect(map.values[6]).toBeCloseTo(0.831);
-    expect(map.strongest?.[6]).toBe(0);
+    const { values, strongest } = sourceOf(map).overview;
+    expect(values[6]).toBeCloseTo(0.831);
+    expect(strongest?.[6]).toBe(0);
     // [CLS] to [SEP]: 0.1 in the first, 0.35 in the second.
-    expect([map.strongest?.[3], map.values[3]]).toEqual([1, Math.fround(0.35)]);
+    expect([strongest?.[3], values[3]]).toEqual([1, Math.fround(0.35)]);
   });
 });
 

@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { thumbnails } from "../src/head_grid/page.js";
 import { link } from "../src/page/linked_models.js";
 import { embedded } from "../src/shared/page/embedded_arrays.js";
-import { attentionMap, type EmbeddedMaps } from "../src/shared/page/embedded_maps.js";
+import { type EmbeddedMaps, wholeTile } from "../src/shared/page/embedded_maps.js";
 import { localModel } from "../src/shared/page/local_model.js";
 import { asFloat32, asInt32, asUint8 } from "../src/shared/wire.js";
 
@@ -25,7 +25,7 @@ function maps(size: number, fill: (q: number, k: number) => number): EmbeddedMap
 
 describe("a page without a kernel", () => {
   it("gives weights back from bytes, and NaN where masked", () => {
-    const map = attentionMap(
+    const map = wholeTile(
       maps(2, (q, k) => (k > q ? 0 : q === 0 ? 255 : 128)),
       [0, 0, "self"],
     );
@@ -37,7 +37,7 @@ describe("a page without a kernel", () => {
   });
   it("gives four digits back where the page holds the rounding errors", () => {
     const own = maps(1, () => 128);
-    const map = attentionMap({ ...own, fine: Uint8Array.of(192) }, [0, 0, "self"]);
+    const map = wholeTile({ ...own, fine: Uint8Array.of(192) }, [0, 0, "self"]);
     expect(asFloat32(map.values)[0]).toBeCloseTo(0.5 * (127.25 / 254) ** 2, 6);
     expect(map.exact).toBe(true);
   });

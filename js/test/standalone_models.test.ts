@@ -144,10 +144,10 @@ describe("grid and view on a page without a kernel", () => {
     );
     expect(model.get("_highlighted").query).toEqual([1]);
     model.set("selected", [[1, 0, "self"]]);
-    const map = model.get("_map");
+    const map = model.get("_tile");
     expect(map && [...asFloat32(map.values)].slice(0, 2)).toEqual([0.5, 0.5]);
     model.set("unit", "words");
-    expect([model.get("_map")?.unit, model.get("_highlighted").query]).toEqual(["words", [0]]);
+    expect([model.get("_tile")?.unit, model.get("_highlighted").query]).toEqual(["words", [0]]);
   });
 
   it("stay with the one head where no other is on the page", () => {
@@ -160,12 +160,12 @@ describe("grid and view on a page without a kernel", () => {
     });
     const state = { ...common, layer: 1, selected: [only] } as unknown as ViewState;
     const model = viewModel({ ...about, state, shapes, own: { highlighted: [] } }, { maps: [one] });
-    const map = model.get("_map");
+    const map = model.get("_tile");
     expect(map && asFloat32(map.values)[0]).toBe(0.5);
     model.set("layer", 0);
     model.set("selected", [[0, 0, "self"]]);
     expect([model.get("layer"), model.get("selected")]).toEqual([1, [only]]);
-    expect(model.get("_map")?.layer).toBe(1);
+    expect(model.get("_tile")?.heads).toEqual([only]);
   });
 
   it("answer in every head where the locked word looks", () => {

@@ -12,6 +12,7 @@ export const second = weights.map((row) => [...row].reverse().map((value) => val
 
 /** Maps of four tokens: the second head's are those of the first from right to left, halved. */
 export const maps: Maps = {
+  complete: true,
   stack: "self",
   quantity: "weights",
   unit: "tokens",

@@ -2,10 +2,10 @@
 import { describe, expect, test } from "vitest";
 import { linesInView } from "../src/head_view/lines/lines_choose.js";
 import { cellPixels } from "../src/head_view/matrix/matrix_pixels.js";
-import { severalMap } from "../src/head_view/several/several.js";
+import { togetherMap } from "../src/head_view/several/several.js";
 import { absentIn, aloneText, differenceOf, twoNames } from "../src/head_view/several/two_maps.js";
 import { sourceOf } from "../src/head_view/source/source_of.js";
-import type { VisibleMap } from "../src/head_view/source/visible_map.js";
+import { completeParts, type VisibleMap } from "../src/head_view/source/visible_map.js";
 import { diverging, NO_CHANGE } from "../src/shared/colour.js";
 import { levelOf, tables } from "../src/shared/colour_levels.js";
 import { THEMES } from "../src/shared/theme.js";
@@ -15,7 +15,7 @@ const nan = Number.NaN;
 const map = (values: number[], of: Partial<VisibleMap> = {}): VisibleMap => ({
   rows: [0, 1],
   cols: [0, 1],
-  values: Float32Array.from(values),
+  parts: completeParts(Float32Array.from(values), { rows: [0, 1], cols: [0, 1] }),
   maximum: Math.max(...values.filter((x) => x >= 0)),
   hiddenShare: 0,
   filteredShare: 0,
@@ -26,7 +26,7 @@ describe("a difference", () => {
   const difference = differenceOf(map([0.5, 0.25, 1, nan]), map([0.25, 0.75, 1, 0.5]));
 
   test("is the first minus the second, on the largest of either sign", () => {
-    expect([...difference.values]).toEqual([0.25, -0.5, 0, nan]);
+    expect([...difference.parts.overview.values]).toEqual([0.25, -0.5, 0, nan]);
     expect([difference.maximum, difference.signed]).toEqual([0.5, true]);
   });
 
@@ -80,7 +80,10 @@ test("of two maps on one scale the third is their difference on its own", () => 
     names: twoNames(["here", "there"]),
   };
   const values = [new Float32Array([0.5, 0.25, 1, 0]), new Float32Array([0.25, 0.75, 0.5, 0])];
-  const shown = severalMap({ ...several, values }, (of) => map([...of]));
+  const shown = togetherMap(
+    several,
+    values.map((of) => map([...of])),
+  );
   expect(shown.members?.map(({ maximum, signed }) => [maximum, signed ?? false])).toEqual([
     [1, false],
     [1, false],

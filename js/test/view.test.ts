@@ -3,7 +3,7 @@ import type { ViewState } from "../src/head_view/state.js";
 import headView from "../src/head_view/widget.js";
 import { fakeModel } from "./fake_model.js";
 import { axes, weights } from "./four_tokens.js";
-import { viewState } from "./view_state.js";
+import { tileOf, viewState } from "./view_state.js";
 
 const wire = (rows: number[][]) => ({
   shape: [rows.length, rows[0]?.length ?? 0],
@@ -13,15 +13,7 @@ const wire = (rows: number[][]) => ({
 
 const state = () =>
   viewState({
-    _map: {
-      stack: "self",
-      layer: 1,
-      head: 5,
-      quantity: "weights",
-      unit: "tokens",
-      exact: true,
-      values: wire(weights),
-    },
+    _tile: tileOf(wire(weights)),
   });
 
 let ended = new AbortController();
@@ -62,21 +54,19 @@ function long(n: number): Partial<ViewState> {
   const rows = text.map((_, q) => text.map((_, k) => (q === 80 && k > 0 && k < 8 ? k / 10 : 0.01)));
   return {
     _axes: { ...axes, query: axis, key: axis },
-    _map: { ...(state()._map as NonNullable<ViewState["_map"]>), values: wire(rows) },
+    _tile: tileOf(wire(rows)),
   };
 }
 
 describe("the view", () => {
   test("lines fade behind those of a locked token; words in place of lines stay legible", async () => {
-    const mapOf = (onItself: number) => ({
-      ...(state()._map as NonNullable<ViewState["_map"]>),
-      values: wire(weights.map((_, q) => weights.map((_, k) => (q === k ? onItself : 0.1)))),
-    });
+    const mapOf = (onItself: number) =>
+      tileOf(wire(weights.map((_, q) => weights.map((_, k) => (q === k ? onItself : 0.1)))));
     for (const [weight, isFaded] of [
       [0.7, true],
       [0.1, false],
     ] as const) {
-      const { $ } = await show({ tokens: [["query", 1]], _map: mapOf(weight) });
+      const { $ } = await show({ tokens: [["query", 1]], _tile: mapOf(weight) });
       const { classList } = $(".attnw-lines-figure .attnw-lines");
       expect(classList.contains("attnw-faded")).toBe(isFaded);
     }
@@ -115,7 +105,7 @@ describe("the view", () => {
     expect($(".attnw-caption").textContent).toContain("L1 H5");
     expect($(".attnw-plate").classList.contains("attnw-busy")).toBe(true);
     expect($(".attnw-progress").hidden).toBe(false);
-    model.fromKernel({ _map: { ...state()._map, layer: 2 } as ViewState["_map"] });
+    model.fromKernel({ _tile: tileOf(wire(weights), { head: [2, 5, "self"] }) });
     await frame();
     expect($(".attnw-progress").hidden).toBe(true);
     expect($(".attnw-caption").textContent).toContain("L2 H5");
@@ -270,11 +260,9 @@ describe("the view", () => {
   });
 
   test("weights under 0.0005 are not listed after a larger one", async () => {
-    const map = state()._map;
-    if (!map) throw new Error("no map");
     const sharp = [[0.9998, 0.0001, 0.0001, 0], ...weights.slice(1)];
     const { el } = await show({
-      _map: { ...map, values: wire(sharp) },
+      _tile: tileOf(wire(sharp)),
       mode: "matrix",
       tokens: [["query", 0]],
     });

@@ -19,7 +19,7 @@ import {
   pixelSize,
   ruleStep,
 } from "../src/head_view/matrix/matrix_layout.js";
-import type { VisibleMap } from "../src/head_view/source/visible_map.js";
+import { completeParts, type VisibleMap } from "../src/head_view/source/visible_map.js";
 import { drawToken, labelOf, shorten } from "../src/shared/labels.js";
 
 function square(n: number, weight: (q: number, k: number) => number): VisibleMap {
@@ -27,7 +27,10 @@ function square(n: number, weight: (q: number, k: number) => number): VisibleMap
   return {
     rows: indices,
     cols: indices,
-    values: Float32Array.from({ length: n * n }, (_, i) => weight(Math.floor(i / n), i % n)),
+    parts: completeParts(
+      Float32Array.from({ length: n * n }, (_, i) => weight(Math.floor(i / n), i % n)),
+      { rows: indices, cols: indices },
+    ),
     maximum: 1,
     hiddenShare: 0,
     filteredShare: 0,

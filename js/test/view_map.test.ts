@@ -4,6 +4,7 @@ import { linesInView } from "../src/head_view/lines/lines_choose.js";
 import { cellPixels } from "../src/head_view/matrix/matrix_pixels.js";
 import { sourceOf } from "../src/head_view/source/source_of.js";
 import {
+  completeParts,
   hideable,
   type MapOptions,
   maskName,
@@ -33,6 +34,8 @@ const whole: MapOptions = {
   scale: "linear",
   quantity: "weights",
 };
+const parts = (cells: Float32Array, n: number, m: number) =>
+  completeParts(cells, { rows: [...Array(n).keys()], cols: [...Array(m).keys()] });
 const rounded = (numbers: Iterable<number>) => [...numbers].map((x) => Number(x.toFixed(4)));
 
 describe("visibleMap", () => {
@@ -42,7 +45,7 @@ describe("visibleMap", () => {
       [1, 3],
       [1, 3],
     ]);
-    expect(rounded(map.values)).toEqual([0.3, 0.1, 0.5, 0.2]);
+    expect(rounded(map.parts.overview.values)).toEqual([0.3, 0.1, 0.5, 0.2]);
     expect(map.hiddenShare).toBeCloseTo((0.6 + 0.3) / 2);
     expect(map.filteredShare).toBeCloseTo(0);
     expect(map.maximum).toBeCloseTo(0.5);
@@ -64,8 +67,8 @@ describe("visibleMap", () => {
     const masked = Float32Array.from(values);
     masked[1] = Number.NaN;
     const map = visibleMap(masked, axes, { ...whole, hidden: ["sep"] });
-    expect(map.values[1]).toBeNaN();
-    expect(map.values[0]).toBeCloseTo(0.5);
+    expect(map.parts.overview.values[1]).toBeNaN();
+    expect(map.parts.overview.values[0]).toBeCloseTo(0.5);
   });
 
   test("a map with every token hidden is empty", () => {
@@ -129,7 +132,7 @@ describe("lines", () => {
     const n = 200;
     const indices = [...Array(n).keys()];
     const many = Float32Array.from({ length: n * n }, (_, i) => (i % 100 === 0 ? 1 : 0.1));
-    const crowded = { ...map, rows: indices, cols: indices, values: many };
+    const crowded = { ...map, rows: indices, cols: indices, parts: parts(many, n, n) };
     const lines = linesInView(crowded, { start: 0, end: n }, level);
     expect(lines.count + lines.leftOut).toBe(n * n);
     expect(lines.leftOut).toBeGreaterThan(0);
@@ -145,7 +148,7 @@ test("pixels show the strongest of the cells they cover; masked ones stay clear"
     ...visibleMap(values, axes, whole),
     rows: [0, 1],
     cols: [0, 1, 2, 3],
-    values: masked,
+    parts: parts(masked, 2, 4),
   };
   const cells = sourceOf(part).overview;
   const level = (weight: number) => Math.round(10 * weight);

@@ -1,5 +1,7 @@
+import type { Tile } from "../src/head_view/source/tile_types.js";
 import type { ViewState } from "../src/head_view/state.js";
-import type { StackInfo } from "../src/shared/types.js";
+import type { Head, StackInfo } from "../src/shared/types.js";
+import type { WireArray } from "../src/shared/wire.js";
 import { axes } from "./four_tokens.js";
 
 export const stack: StackInfo = {
@@ -36,11 +38,9 @@ export const viewState = (patch: Partial<ViewState> = {}): ViewState => ({
   arrangement: "one",
   of: "selected",
   _maps: null,
-  _map: null,
   versus: null,
   of_two: "all",
   _compared: [],
-  _long: null,
   _tile: null,
   _row: null,
   _search: {},
@@ -48,3 +48,28 @@ export const viewState = (patch: Partial<ViewState> = {}): ViewState => ({
   _steps: null,
   ...patch,
 });
+
+interface TileChoice extends Partial<Pick<Tile, "quantity" | "unit" | "exact">> {
+  head?: Head;
+}
+
+/** The whole map of a head, [queries, keys], as the kernel sends it. */
+export function tileOf(values: WireArray, { head = [1, 5, "self"], ...of }: TileChoice = {}): Tile {
+  const [n = 0, m = 0] = values.shape;
+  return {
+    heads: [head],
+    stack: head[2],
+    quantity: "weights",
+    unit: "tokens",
+    exact: true,
+    asked: null,
+    part: [0, n, 0, m],
+    step: 1,
+    queries: [0, n],
+    keys: [0, m],
+    values: { ...values, shape: [1, n, m] },
+    first: null,
+    links: null,
+    ...of,
+  };
+}

@@ -32,7 +32,7 @@ describe("the caption", () => {
     axes,
     exact: true,
     mask: "",
-    values: Float32Array.from(weights.flat()),
+    values: [Float32Array.from(weights.flat())],
     rowSums: [1, 1],
     source: [],
     highlighted: { query: [], key: [] },

@@ -7,7 +7,7 @@ import {
 } from "../src/head_view/matrix/matrix_layout.js";
 import { matrixNotes } from "../src/head_view/matrix/matrix_paint.js";
 import type { Scene } from "../src/head_view/scene.js";
-import type { VisibleMap } from "../src/head_view/source/visible_map.js";
+import { completeParts, type VisibleMap } from "../src/head_view/source/visible_map.js";
 import { partOf, positionOf, windowOf } from "../src/head_view/source/window_of.js";
 import {
   around,
@@ -26,7 +26,7 @@ const indices = [...Array(500).keys()];
 const map: VisibleMap = {
   rows: indices,
   cols: indices,
-  values: new Float32Array(500 * 500).fill(0.1),
+  parts: completeParts(new Float32Array(500 * 500).fill(0.1), { rows: indices, cols: indices }),
   maximum: 1,
   hiddenShare: 0,
   filteredShare: 0,

@@ -14,10 +14,10 @@ HEADS = [(0, 0), (3, 5), (5, 11)]
 SAME_MAP = """
 import numpy as np
 head = view.selected[-1]
-wire, values = view._map, view._map["values"]
-sent = np.frombuffer(values["view"], values["dtype"]).reshape(values["shape"])
+wire, values = view._tile, view._tile["values"]
+sent = np.frombuffer(values["view"], values["dtype"]).reshape(values["shape"])[0]
 own = attention.weights(head.layer, head.head)
-print((wire["layer"], wire["head"]) == head[:2] and np.array_equal(sent, own))
+print(wire["heads"] == [head] and np.array_equal(sent, own))
 """
 
 

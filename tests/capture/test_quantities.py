@@ -151,9 +151,9 @@ def test_widgets_switch_in_one_message(attention: Attention) -> None:
         from_page(grid, {"quantity": quantity})
         pictures = [s for s, _ in updates(grid) if "_thumbnails" in s]
         assert [s["_thumbnails"]["quantity"] for s in pictures] == [quantity]
-        (sent,) = [(s, b) for s, b in updates(view) if "_map" in s]
-        assert sent[0]["_map"]["quantity"] == quantity == view.quantity
-        values = np.frombuffer(sent[1][0], "<f4").reshape(sent[0]["_map"]["values"]["shape"])
+        (sent,) = [(s, b) for s, b in updates(view) if "_tile" in s]
+        assert sent[0]["_tile"]["quantity"] == quantity == view.quantity
+        values = np.frombuffer(sent[1][0], "<f4").reshape(sent[0]["_tile"]["values"]["shape"])[0]
         np.testing.assert_array_equal(values, attention.map(quantity, 2, 3))
         np.testing.assert_array_equal(values, view.values)
         np.testing.assert_array_equal(view.weights, attention.weights(2, 3))

@@ -100,7 +100,7 @@ def test_a_fork_reads_and_draws_while_another_thread_reads_the_model(
         return "read"
 
     def figure() -> str:
-        assert HeadView(attention, 2, 2)._map["head"] == 2
+        assert HeadView(attention, 2, 2)._tile["heads"] == [(2, 2, "self")]
         return "read"
 
     thread = threading.Thread(target=read)
@@ -142,7 +142,7 @@ def test_nothing_hangs_after_ctrl_c_at_random_times(model: AttentionModel, tmp_p
     def follows(layer: int, head: int) -> None:
         from_page(grid, {"selected": [[layer, head, "self"]]})
         assert (view.head.layer, view.head.head) == (layer, head)
-        sent = np.frombuffer(on_page(view, "map")["values"]["view"], np.float32)
+        sent = np.frombuffer(on_page(view, "tile")["values"]["view"], np.float32)
         np.testing.assert_allclose(sent, attention.weights(layer, head).ravel(), atol=1e-6)
 
     def interrupted(work: Callable[[], object], delay: float) -> str:

@@ -30,7 +30,7 @@ def made() -> Iterator[dict[str, HeadWidget]]:
     [
         ("grid", "_thumbnails", {"shape": [1], "dtype": "<f4"}),
         ("grid", "_error", "<b>all is lost</b>"),
-        ("view", "_map", None),
+        ("view", "_tile", None),
         ("view", "_axes", {}),
         ("view", "_stacks", []),
         ("view", "_esm", "alert(1)"),

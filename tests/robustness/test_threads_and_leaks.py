@@ -184,7 +184,7 @@ def test_four_threads_change_figures_while_studies_run(kind: str) -> None:
     assert [one.attention.edits for one in figures] == [shown.edits] * len(figures)
     expected = in_unit(shown, view.unit).weights(*view.head[:2])
     np.testing.assert_allclose(view.weights, expected)
-    drawn = np.frombuffer(on_page(view, "map")["values"]["view"], np.float32)
+    drawn = np.frombuffer(on_page(view, "tile")["values"]["view"], np.float32)
     np.testing.assert_allclose(drawn, view.weights.ravel(), atol=1e-6)
     for one in figures if explorer is None else [explorer]:
         one.close()

@@ -211,7 +211,7 @@ def test_another_text_is_shown_in_the_same_figures(model: AttentionModel) -> Non
     assert "##9" in explorer.attention.tokens and explorer.selected == [Head(2, 4)]
     assert len(explorer._measures._known) <= 16
     n = len(explorer.attention.words.tokens)
-    assert on_page(explorer.view, "map")["values"]["shape"] == [n, n]
+    assert on_page(explorer.view, "tile")["values"]["shape"] == [1, n, n]
     expected = text_metrics(explorer.attention)["self"]["entropy"]
     np.testing.assert_array_equal(explorer.grid.metrics["self"]["entropy"], expected)
 

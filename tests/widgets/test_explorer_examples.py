@@ -81,7 +81,7 @@ def test_an_example_needs_one_pass_and_one_message_per_figure(
     words = explorer.attention.words.tokens
     ((side, place),) = view["tokens"]
     assert (
-        (side, words[place]) == ("query", demo.query) and "_map" in view and "_thumbnails" in grid
+        (side, words[place]) == ("query", demo.query) and "_tile" in view and "_thumbnails" in grid
     )
     told = [state for state, _ in updates(explorer) if "_shown" in state]
     assert len(told) == 1

@@ -63,7 +63,7 @@ def test_linked_figures_follow_after_ctrl_c_at_any_line(step: int) -> None:
     def follows(layer: int, head: int) -> None:
         from_page(grid, {"selected": [[layer, head, "self"]]})
         assert (view.head.layer, view.head.head) == (layer, head)
-        sent = np.frombuffer(on_page(view, "map")["values"]["view"], np.float32)
+        sent = np.frombuffer(on_page(view, "tile")["values"]["view"], np.float32)
         np.testing.assert_allclose(sent, attention.weights(layer, head).ravel(), atol=1e-6)
 
     count = 0

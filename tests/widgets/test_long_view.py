@@ -29,7 +29,7 @@ from attnwidget.widgets.head_view.long_maps import next_of, places_of
 from attnwidget.widgets.head_view.long_traits import NOT_BY_PARTS
 from attnwidget.widgets.head_view.map_cells import TokenCells
 from attnwidget.widgets.head_view.parted_map import ShownParts
-from attnwidget.widgets.wire.values import in_unit
+from attnwidget.widgets.wire.values import axes_in, in_unit
 from fixtures import zoo
 from fixtures.recording import from_page, on_page, updates
 from references.formula_attention import NEEDLES, FormulaAttention
@@ -112,7 +112,7 @@ def test_a_tile_has_the_part_in_sight(causal: Attention, window: Any, step: int)
     apart = whole.copy()
     apart[:, 0] = np.nan
     tile = on_page(view, "tile")
-    head = on_page(view, "long")
+    head = on_page(view, "maps")
     (q0, q1), (k0, k1) = tile["queries"], tile["keys"]
     wanted = window or (0, n, 0, n)
     assert q0 <= wanted[0] and wanted[1] <= q1 and k0 <= wanted[2] and wanted[3] <= k1
@@ -144,7 +144,7 @@ def test_the_row_of_a_locked_query_is_pooled(causal: Attention) -> None:
     view.window = (0, 64, 0, 64)
     row = on_page(view, "row")
     whole = masked(causal, 0, 1)[900]
-    assert (row["query"], row["step"]) == (900, 2)
+    assert (row["at"], row["step"]) == (900, 2)
     assert row["first"] == [pytest.approx(whole[0], rel=1e-6)]
     whole[0] = np.nan
     np.testing.assert_allclose(floats(row["values"])[0], blocks(whole[None, :], 2)[0], rtol=1e-6)
@@ -157,7 +157,7 @@ def test_the_row_of_a_locked_query_is_pooled(causal: Attention) -> None:
 
 def test_no_message_grows_with_the_input(long: FormulaAttention) -> None:
     view = HeadView(long, 0, 1)
-    assert not any(part in ("_map", "_maps") and view.get_state()[part] for part in view.keys)
+    assert not view.get_state()["_maps"]["complete"]
     opened = view.comm.sent[0]
     # Tokens cross once, when the view opens.
     assert len(opened[1]["state"]["_axes"]["key"]["text"]) == 8192
@@ -181,7 +181,7 @@ def test_no_message_grows_with_the_input(long: FormulaAttention) -> None:
     before = len(updates(view))
     from_page(view, {"window": [100, 200, 100, 200]})
     (answer, buffers) = updates(view)[before:][-1]
-    assert "_tile" in answer and "_long" not in answer and "_axes" not in answer
+    assert "_tile" in answer and "_maps" not in answer and "_axes" not in answer
     assert sum(map(len, buffers)) <= MOST_BYTES
     # Nothing asked of the attention is more than a row or a tile.
     largest = [(-(-(q1 - q0) // s)) * (-(-(k1 - k0) // s)) for (q0, q1), (k0, k1), s in long.asked]
@@ -266,7 +266,7 @@ def read(above_100: None) -> Whole:
 def values_of(view: HeadView) -> NDArray[np.float32]:
     """The maps that cross to the page of a view whose tile has every cell."""
     tile = on_page(view, "tile")
-    long = on_page(view, "long")
+    long = on_page(view, "maps")
     assert (tile["step"], tile["queries"], tile["keys"]) == (
         1,
         (0, long["n_query"]),
@@ -291,7 +291,7 @@ def test_hidden_tokens_and_words(read: Whole, unit: str, hidden: list[str]) -> N
     wanted = whole[np.ix_(shown, shown)]
     hides = whole[shown].sum() - wanted.sum()
     np.testing.assert_allclose(values_of(view)[0], wanted, atol=TOLERANCE)
-    long = on_page(view, "long")
+    long = on_page(view, "maps")
     if hidden:
         assert long["shares"][0] == pytest.approx(hides / len(shown), abs=1e-5)
         assert long["first"] is None
@@ -369,9 +369,9 @@ def test_several_heads_have_a_tile_each(read: Whole) -> None:
         whole = read.short[0].weights(2, head)
         np.testing.assert_allclose(plane, whole[q0:q1, k0:k1], atol=TOLERANCE)
     view.arrangement = "overlay"
-    assert len(on_page(view, "long")["heads"]) == 12
+    assert len(on_page(view, "maps")["heads"]) == 12
     view.arrangement = "one"
-    assert on_page(view, "long")["heads"] == [[2, 1, "self"]]
+    assert on_page(view, "maps")["heads"] == [[2, 1, "self"]]
 
 
 def test_maps_of_many_blocks_are_those_of_their_cells(causal: Attention) -> None:
@@ -418,17 +418,17 @@ def test_another_input_is_long_or_short(above_100: None) -> None:
     model = load_model()
     short, long = (model.attend("The cat sat on the mat. " * n) for n in (2, 30))
     view = HeadView(short, 2, 1, unit="words", arrangement="overlay", hidden=["cls"])
-    assert on_page(view, "long") is None and on_page(view, "maps") is not None
+    assert on_page(view, "maps")["complete"] and on_page(view, "tile")["exact"]
     view.window = (0, 3, 0, 3)
     view.attention = long
     assert (view.unit, view.arrangement, view.hidden) == ("words", "overlay", ["cls"])
     assert view.window is None
-    assert on_page(view, "map") is on_page(view, "maps") is None
-    assert on_page(view, "long")["unit"] == "words"
+    assert not on_page(view, "maps")["complete"] and on_page(view, "maps")["unit"] == "words"
     view.attention = short
-    assert (
-        on_page(view, "long") is on_page(view, "tile") is None and on_page(view, "map") is not None
-    )
+    assert on_page(view, "maps")["complete"] and on_page(view, "row") is None
+    tile = on_page(view, "tile")
+    n_query, n_key = (len(axis) for axis in axes_in(short.stacks["self"], "words"))
+    assert (tile["step"], tile["queries"], tile["keys"]) == (1, (0, n_query), (0, n_key))
 
 
 @pytest.mark.slow
@@ -444,7 +444,7 @@ def test_an_explorer_reads_long_and_short_texts(above_100: None) -> None:
     explorer.hidden = ["cls"]
     assert (explorer.grid.hidden, explorer.view.hidden) == (["cls"], ["cls"])
     explorer.selected = [(2, 4)]
-    assert on_page(explorer.view, "long")["heads"] == [[2, 4, "self"]]
+    assert on_page(explorer.view, "maps")["heads"] == [[2, 4, "self"]]
     with pytest.raises(
         ValueError, match=r"every head at once.*HeadView\(attention, versus=other\)"
     ):
@@ -453,7 +453,7 @@ def test_an_explorer_reads_long_and_short_texts(above_100: None) -> None:
     explorer.text = "The cat sat."
     assert explorer.scale == explorer.view.scale == "absolute"
     assert explorer.unit == explorer.view.unit == explorer.grid.unit == "words"
-    assert on_page(explorer.view, "long") is None and on_page(explorer, "problems") == {}
+    assert on_page(explorer.view, "maps") is None and on_page(explorer, "problems") == {}
     assert explorer.wait(60) and explorer.head_map is not None
     explorer.text = "The dog ran. " * 40
     assert explorer.scale == explorer.view.scale == "absolute"

@@ -51,7 +51,7 @@ def test_a_view_opens_on_the_picture_and_sends_it_once() -> None:
     view.selected = [(1, 2)]
     view.tokens = [("query", 3)]
     sent = [name for state, _ in updates(view)[before:] for name in state]
-    assert "_map" in sent
+    assert "_tile" in sent
     assert not {"_media", "_places"} & set(sent)
 
 
@@ -220,15 +220,15 @@ def test_a_locked_row_of_a_long_input_is_exact() -> None:
     view = HeadView(long, 1, 2)
     assert view.mode == "places"
     assert on_page(view, "tile") is None
-    exact = on_page(view, "exact")
+    exact = on_page(view, "row")
     assert (exact["side"], exact["at"]) == ("query", n - 1)
     view.tokens = [("query", 3000)]
-    exact = on_page(view, "exact")
+    exact = on_page(view, "row")
     expected = long.value(1, 2, 3000, np.arange(n))
     assert exact["at"] == 3000
     assert np.array_equal(floats(exact["values"])[0], expected, equal_nan=True)
     view.tokens = [("key", 1234)]
-    exact = on_page(view, "exact")
+    exact = on_page(view, "row")
     assert (exact["side"], exact["at"]) == ("key", 1234)
     column = long.value(1, 2, np.arange(n), 1234)
     assert np.array_equal(floats(exact["values"])[0], column, equal_nan=True)
@@ -243,7 +243,7 @@ def test_the_mean_row_of_a_long_input_is_exact() -> None:
     patches = replace(stack.key, places=(*stack.key.places[:-10], *[Box(0, 0, 0, 1, 1)] * 10))
     long.stacks["self"] = replace(stack, query=patches, key=patches)
     view = HeadView(long, 0, 1)
-    exact = on_page(view, "exact")
+    exact = on_page(view, "row")
     assert exact["at"] is None
     places = np.arange(len(long.tokens))
     whole = np.nan_to_num(long.value(0, 1, places[:, None], places[None]))
@@ -254,7 +254,7 @@ def test_several_heads_of_a_long_input_have_a_row_each() -> None:
     long = long_picture(side=40)
     heads = [(0, 1), (1, 3)]
     view = HeadView(long, selected=heads, arrangement="beside", tokens=[("query", 99)])
-    values = floats(on_page(view, "exact")["values"])
+    values = floats(on_page(view, "row")["values"])
     places = np.arange(len(long.tokens))
     for row, (layer, head) in zip(values, heads, strict=True):
         assert np.array_equal(row, long.value(layer, head, 99, places), equal_nan=True)
@@ -269,11 +269,11 @@ def test_a_long_page_says_that_it_holds_one_row_and_the_picture(tmp_path: Path) 
 def test_lines_of_a_long_picture_have_their_tile_as_before() -> None:
     view = HeadView(long_picture(side=40), mode="matrix", hidden=["first"])
     assert on_page(view, "tile") is not None
-    assert on_page(view, "exact") is None
-    assert on_page(view, "long")["hidden"] == ["first"]
+    assert on_page(view, "row") is None
+    assert on_page(view, "maps")["hidden"] == ["first"]
     view.mode = "places"
     assert on_page(view, "tile") is None
-    assert on_page(view, "long")["hidden"] == []
+    assert on_page(view, "maps")["hidden"] == []
 
 
 def test_words_are_painted_on_the_sound_without_its_padding(tmp_path: Path) -> None:

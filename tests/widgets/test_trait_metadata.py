@@ -94,7 +94,7 @@ def test_values_of_the_kernel_alone_are_sent_back(model: AttentionModel) -> None
     view = HeadView(model.attend("The cat sat."))
     allowed = {name: view._page_sets(name) for name in view.keys}
     assert allowed["mode"] and allowed["layout"] and allowed["_view_count"] and allowed["_search"]
-    for name in ("_map", "_source", "_esm", "_circle", "_figure", "_model_name", "_search_answer"):
+    for name in ("_tile", "_source", "_esm", "_circle", "_figure", "_model_name", "_search_answer"):
         assert not allowed[name], name
     panels = [n for n, t in Explorer.class_traits().items() if isinstance(t, Child)]
     assert len(panels) == 8
@@ -107,7 +107,7 @@ def test_a_page_has_no_trait_of_a_live_figure_and_none_that_it_computes(
     state = state_of(view)
     assert {"selected", "mode", "_source", "_stacks"} <= state.keys()
     assert not state.keys() & {"_esm", "_css", "_circle", "_figure", "layout", "_view_name"}
-    computed = {"_map", "_maps", "_axes", "_highlighted", "_places"}
+    computed = {"_tile", "_maps", "_axes", "_highlighted", "_places"}
     assert not state.keys() & computed
     assert state_of(view, whole=True).keys() == state.keys() | computed
 

@@ -106,7 +106,7 @@ def test_the_page_gets_both_maps_on_common_axes(
     difference = view.difference
     assert difference is not None
     assert np.array_equal(difference, maps[0] - maps[1], equal_nan=True)
-    assert on_page(view, "map") is None and on_page(view, "compared") == [
+    assert on_page(view, "tile") is None and on_page(view, "compared") == [
         ONE,
         OTHER,
     ]
@@ -131,7 +131,7 @@ def test_two_attentions_of_one_text_share_its_axes(
     assert (
         on_page(view, "compared") == []
         and on_page(view, "maps") is None
-        and on_page(view, "map")["head"] == 4
+        and on_page(view, "tile")["heads"][0].head == 4
     )
     view.close()
 
@@ -211,7 +211,7 @@ def test_heads_switched_off_are_compared_with_the_intact_ones(model: AttentionMo
     intact = view.attention.intact
     assert np.array_equal(view.difference, view.attention.weights(3, 5) - intact.weights(3, 5))
     view.disabled = []
-    assert on_page(view, "compared") == [] and on_page(view, "map") is not None
+    assert on_page(view, "compared") == [] and on_page(view, "tile") is not None
     view.close()
 
 

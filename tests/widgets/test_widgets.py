@@ -86,11 +86,11 @@ def test_a_linked_view_sends_the_exact_map_in_one_message(attention: Attention) 
     link(grid, view)
     view.comm.sent.clear()
     from_page(grid, {"selected": [[3, 5, "self"]], "layer": 3})
-    maps = [(state, buffers) for state, buffers in updates(view) if "_map" in state]
+    maps = [(state, buffers) for state, buffers in updates(view) if "_tile" in state]
     assert len(maps) == 1
     state, buffers = maps[0]
-    assert (state["_map"]["layer"], state["_map"]["head"], state["_map"]["exact"]) == (3, 5, True)
-    sent = np.frombuffer(buffers[0], "<f4").reshape(state["_map"]["values"]["shape"])
+    assert (state["_tile"]["heads"], state["_tile"]["exact"]) == ([Head(3, 5)], True)
+    sent = np.frombuffer(buffers[0], "<f4").reshape(state["_tile"]["values"]["shape"])[0]
     np.testing.assert_array_equal(sent, attention.weights(3, 5))
     np.testing.assert_array_equal(sent, view.weights)
 
@@ -333,7 +333,7 @@ def test_masked_cells_are_nan_on_the_wire() -> None:
     maps /= maps.sum(-1, keepdims=True)
     attention = Attention.from_weights(maps[None, None], list("abcd"))
     view = HeadView(attention)
-    sent = np.frombuffer(on_page(view, "map")["values"]["view"], "<f4").reshape(4, 4)
+    sent = np.frombuffer(on_page(view, "tile")["values"]["view"], "<f4").reshape(4, 4)
     assert np.isnan(sent[0, 1:]).all() and not np.isnan(np.tril(sent)).any()
 
 
@@ -342,7 +342,7 @@ def test_another_attention_keeps_what_it_can(model: AttentionModel, attention: A
     view.tokens = [("query", 3)]
     view.attention = model.attend("Short.")
     assert view.head == Head(5, 11) and view.tokens == []
-    assert on_page(view, "map")["values"]["shape"] == [len(view.attention.tokens)] * 2
+    assert on_page(view, "tile")["values"]["shape"][1:] == [len(view.attention.tokens)] * 2
     assert len(on_page(view, "axes")["query"]["text"]) == len(view.attention.tokens)
 
 

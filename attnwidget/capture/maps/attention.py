@@ -276,10 +276,11 @@ class Attention:
 
     @property
     def is_long(self) -> bool:
-        """Whether the input was read without whole maps.
+        """Whether whole maps of all heads cost too much, so that the input was read without them.
 
         `AttentionModel.attend` reads inputs of more than 1,024 tokens this way. `weights` then
-        computes the map of one head at a time, and `tile` any part of a map.
+        computes the map of one head at a time, and `tile` any part of a map. Figures leave out what
+        needs the whole maps of all heads.
         """
         return self.head_maps.is_long
 

@@ -202,6 +202,7 @@ def _layer_of_blocks(
         weights=weights,
         mask=_mask(parts, blocks, before),
         blocks=blocks,
+        by_rows=size > LONG_FROM or any(part.by_rows for part in parts),
     )
     if any(part.norms is None for part in parts):
         return layer

@@ -63,8 +63,8 @@ class LayerCall:
         return 0 if self.states is None else self.states[..., 0].numel()
 
     @property
-    def is_long(self) -> bool:
-        """Whether the layer reads a long input, whose mask is never whole."""
+    def has_lazy_mask(self) -> bool:
+        """Whether the mask is computed on request, as for long inputs."""
         return any(isinstance(value, LazyMask) for value in (*self.args, *self.named.values()))
 
     def run(self, states: Tensor) -> Any:
@@ -262,7 +262,7 @@ class BlockProbe:
             read.extend(args[:1])
 
         with ExitStack() as undo:
-            on_long = keep if call.is_long else None
+            on_long = keep if call.has_lazy_mask else None
             undo.enter_context(tap(self._hf_model, keep, Edits(), on_long, on_again=keep))
             undo.enter_context(hooked([site.module], after=replaced))
             if projection is not None and projection in inside:

@@ -81,12 +81,12 @@ def layers_of_states(
     )
     sizes = recorded.check(n_tokens)
     n_layers = len(query_layers)
-    is_long = max(n_tokens) > LONG_FROM if long is None else long
+    by_rows = max(n_tokens) > LONG_FROM if long is None else long
     scales = _scales(scale, n_layers)
     softcap = None if softcap is None else _positive(softcap, "softcap")
     sink_scores = _sinks(sinks, n_layers, sizes.n_heads, device)
     masks = _of_every_layer(
-        mask, n_layers, "mask", lambda one, where: _mask(one, sizes, where, device, is_long)
+        mask, n_layers, "mask", lambda one, where: _mask(one, sizes, where, device, by_rows)
     )
     biases = _of_every_layer(
         bias, n_layers, "bias", lambda one, where: _bias(one, sizes, where, device)
@@ -103,7 +103,7 @@ def layers_of_states(
             sinks=None if sink_scores is None else sink_scores[index],
         )
         _refuse_large_scores(products, f"layer {index}")
-        layer = _layer(_streamed(products) if is_long else products)
+        layer = _layer(_streamed(products) if by_rows else products)
         layers.append(recorded.with_norms(layer, index))
     return layers
 
@@ -207,7 +207,7 @@ class _RecordedArrays:
             return layer
         value = self.values[index]
         shares = head_projections(self.output[index], layer.n_heads)
-        if layer.is_streamed:
+        if layer.by_rows:
             lengths = value_norms(value, projection_factors(shares))
             return replace(layer, norms=NormMaps(layer.weights, lengths=lengths))
         pairs = value_products(value, shares)
@@ -225,6 +225,7 @@ def _layer(products: Products) -> Layer:
         weights=products,
         mask=products.mask,
         maxima=products.streamed,
+        by_rows=products.streamed is not None,
     )
 
 
@@ -356,7 +357,7 @@ def _of_every_layer(
 
 
 def _mask(
-    mask: object, sizes: _Sizes, where: str, device: torch.device, is_long: bool
+    mask: object, sizes: _Sizes, where: str, device: torch.device, by_rows: bool
 ) -> Tensor | LazyRows | None:
     """Return which keys each query sees, [1 or H, Q, K] bool; None = every query sees every key."""
     if mask is None:
@@ -364,7 +365,7 @@ def _mask(
     if isinstance(mask, str):
         if mask != "causal":
             raise ValueError(f'{where} is "causal", an array of booleans or None, got {mask!r}')
-        return _causal(sizes, where, device, is_long)
+        return _causal(sizes, where, device, by_rows)
     seen = tensor_of(mask, "masks", "[queries, keys]")
     if seen.dtype != torch.bool:
         raise TypeError(
@@ -385,7 +386,7 @@ def _mask(
 
 
 def _causal(
-    sizes: _Sizes, where: str, device: torch.device, is_long: bool
+    sizes: _Sizes, where: str, device: torch.device, by_rows: bool
 ) -> Tensor | LazyRows | None:
     """Return the causal mask of queries that are the last of the keys."""
     before = sizes.n_key - sizes.n_query
@@ -403,7 +404,7 @@ def _causal(
         return (keys[among] <= queries[rows, None])[None]
 
     everything = slice(None)
-    return LazyRows(1, part) if is_long else part(everything, everything)
+    return LazyRows(1, part) if by_rows else part(everything, everything)
 
 
 def _bias(bias: object, sizes: _Sizes, where: str, device: torch.device) -> Tensor | None:

@@ -22,7 +22,6 @@ class GivenMaps:
     maps: Array
 
     keeps_maps = True
-    is_streamed = False
     products = None
 
     @property

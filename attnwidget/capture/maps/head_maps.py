@@ -61,8 +61,8 @@ class HeadMaps(MapCache):
 
     @property
     def is_long(self) -> bool:
-        """Whether no map of the input was ever whole."""
-        return any(layer.is_streamed for layer in self.all_layers())
+        """Whether whole maps of all heads cost too much, so that layers were read by rows."""
+        return any(layer.by_rows for layer in self.all_layers())
 
     def all_layers(self) -> Iterator[Layer]:
         """All layers with attention, in every stack."""

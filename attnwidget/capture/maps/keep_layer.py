@@ -143,6 +143,7 @@ def streamed_layer(item: StreamedItem, lengths: Tensor | None = None) -> Layer:
         mask=item.mask,
         norms=norms,
         maxima=item.streamed,
+        by_rows=True,
     )
 
 

@@ -36,6 +36,8 @@ class Layer:
         gradients: Source of the magnitudes |dL/da|, 0 where masked; None if they are unknown.
         blocks: The tokens of each block, for a layer that attends in windows or tiles; else None.
         maxima: What a pass over a long input has kept of the rows of the maps; else None.
+        by_rows: Whether whole maps of all heads cost too much, so that the layer was read some
+            rows at a time.
     """
 
     n_heads: int
@@ -48,6 +50,7 @@ class Layer:
     gradients: MapSource | None = None
     blocks: LayerBlocks | None = None
     maxima: Streamed | None = None
+    by_rows: bool = False
 
     def rows(
         self,
@@ -93,10 +96,6 @@ class Layer:
     def products(self) -> Products | None:
         """The queries and keys from which the weights are computed; None for other weights."""
         return self.weights.products
-
-    @property
-    def is_streamed(self) -> bool:
-        return self.weights.is_streamed
 
     @property
     def norm_maps(self) -> NormMaps:

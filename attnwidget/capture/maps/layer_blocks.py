@@ -11,7 +11,6 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from attnwidget.capture.maps.input_length import LONG_FROM
 from attnwidget.capture.maps.layer_parts import place_of
 from attnwidget.capture.maps.map_source import MapSource
 from attnwidget.capture.tapping.lazy_rows import Index
@@ -106,11 +105,6 @@ class BlockMaps:
             values = self.parts[number].rows(heads, queries, columns)
             maps[:, down[:, None], across] = values.to(maps)
         return maps
-
-    @property
-    def is_streamed(self) -> bool:
-        """Whether there are too many tokens for whole maps."""
-        return self.blocks.n_tokens > LONG_FROM or any(part.is_streamed for part in self.parts)
 
     @cached_property
     def _device(self) -> torch.device:

@@ -29,9 +29,6 @@ class MapSource(Protocol):
         ...
 
     @property
-    def is_streamed(self) -> bool: ...
-
-    @property
     def products(self) -> Products | None:
         """The queries and keys from which the maps are computed; None for other sources."""
         ...

@@ -33,7 +33,6 @@ class NormMaps:
 
     keeps_maps = False
     is_numpy = False
-    is_streamed = False
     products = None
 
     def rows(self, heads: slice, rows: Index | None = None, keys: Index | None = None) -> Tensor:

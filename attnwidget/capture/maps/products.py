@@ -77,10 +77,6 @@ class Products:
         """These queries and keys."""
         return self
 
-    @property
-    def is_streamed(self) -> bool:
-        return self.streamed is not None
-
     def rows(self, heads: slice, rows: Index | None = None, keys: Index | None = None) -> Tensor:
         """Return maps of consecutive heads, float32 [heads, Q or rows, K or keys]."""
         pick = place_of(rows)

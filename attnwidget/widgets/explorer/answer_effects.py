@@ -29,7 +29,7 @@ def quick_effects(attention: Attention) -> EffectsOf | None:
         False
     """
     reading = attention.reading
-    if reading is None or attention.is_long:
+    if reading is None:
         return None
     # Count the work last: that takes longer than all other questions.
     effects = answer_effects(attention)

@@ -119,6 +119,8 @@ def opening_of(
     A speech model opens on the head that follows the words of its transcript (`aligning_head`), and
     no word is active: the view shows all words over time.
 
+    No word of a long input is active.
+
     With `effects`, a causal map opens on the last word, and on the head that changes the answer by
     2 points or more when it is off. Only heads in which the last word attends most to another
     content word are tried.
@@ -148,8 +150,9 @@ def opening_of(
     if effects is not None and words.last is not None:
         answering = _answering(words, effects)
         if answering is not None:
-            return answering
-    return _most_outstanding(words, names or {})
+            return answering if words.are_merged else replace(answering, stands_out=False)
+    best = _most_outstanding(words, names or {})
+    return best if words.are_merged else replace(best, stands_out=False)
 
 
 def active_word(
@@ -250,6 +253,8 @@ class _Words:
 
     Attributes:
         name: Name of the stack.
+        are_merged: Whether wordpieces are merged. The tokens of a long input are compared, and only
+            its last queries: whole maps of all heads would cost too much.
         query: The tokens of each attending word. Of a long input, the last words.
         key: The tokens of each attended word.
         classes: Factor of the class of each attending word, [q].
@@ -274,14 +279,13 @@ class _Words:
         self._attention = attention
         axes = attention.stacks[name]
         hidden = resting_places(attention).kinds
-        # A long input has no maps between words, so its tokens are compared.
-        self._merged = not attention.is_long
-        self._maps = (attention.words if self._merged else attention).stack_maps(name)
+        self.are_merged = not attention.is_long
+        self._maps = (attention.words if self.are_merged else attention).stack_maps(name)
         query, key = (
-            axis.word_groups() if self._merged else [[i] for i in range(len(axis))]
+            axis.word_groups() if self.are_merged else [[i] for i in range(len(axis))]
             for axis in (axes.query, axes.key)
         )
-        first = 0 if self._merged else max(0, len(query) - LONG_QUERIES)
+        first = 0 if self.are_merged else max(0, len(query) - LONG_QUERIES)
         self._rows = list(range(first, len(query)))
         self.query = [query[row] for row in self._rows]
         self.key = key

@@ -359,7 +359,8 @@ class Explorer(BackgroundAnswers, ExplorerFigure):
             return ()
         head = attention.head(last)
         if opening is not None and opening.head == head:
-            return _opening_words(opening, attention, traits["unit"])
+            axis = attention.stacks[opening.head.stack].query
+            return opening.in_unit(traits["unit"], axis)
         names = self._names.by_head
         return active_word(
             attention,
@@ -645,7 +646,8 @@ class Explorer(BackgroundAnswers, ExplorerFigure):
             self._locked_words.focus()
             return
         self._select(opening.head)
-        self._locked_words.lock(_opening_words(opening, attention, self.unit))
+        axis = attention.stacks[opening.head.stack].query
+        self._locked_words.lock(opening.in_unit(self.unit, axis))
 
     def _compare_with(self, other: Attention | None, *, opens: bool) -> None:
         """Compare with another attention, or with none.
@@ -842,13 +844,6 @@ def _checked_max_tokens(number: Any) -> int | None:
             f"'max_new_tokens' is a number of tokens from 1 on, or None; got {number!r}"
         )
     return number
-
-
-def _opening_words(opening: Opening, attention: Attention, unit: str) -> LockedTokens:
-    """Return the word to lock at first; no word is locked in a long input."""
-    if attention.is_long:
-        return ()
-    return opening.in_unit(unit, attention.stacks[opening.head.stack].query)
 
 
 def _first_head(attention: Attention, layer: int | None, opening: Opening | None) -> Head:

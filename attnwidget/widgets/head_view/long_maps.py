@@ -51,6 +51,8 @@ class LongMaps:
         rows: the shown queries.
         columns: the shown keys.
         is_cross: whether queries and keys are of two texts, so that no token attends to itself.
+        quantity: "weights" or "norms".
+        unit: "tokens" or "words".
     """
 
     heads: Sequence[Head]
@@ -58,6 +60,8 @@ class LongMaps:
     rows: CellPlaces
     columns: CellPlaces
     is_cross: bool
+    quantity: str = "weights"
+    unit: str = "tokens"
 
     @property
     def size(self) -> tuple[int, int]:
@@ -84,6 +88,7 @@ class LongMaps:
         step = _step((0, n_query), (0, n_key), OVERVIEW)
         blocks = [_without_first(one, (0, n_query), (0, n_key), step, self) for one in self.maps]
         return {
+            "complete": False,
             "heads": [list(head) for head in self.heads],
             "stack": self.heads[-1].stack,
             "n_query": n_query,
@@ -115,6 +120,9 @@ class LongMaps:
         return {
             "heads": [list(head) for head in self.heads],
             "stack": self.heads[-1].stack,
+            "quantity": self.quantity,
+            "unit": self.unit,
+            "exact": True,
             "asked": window,
             "part": part,
             "step": step,
@@ -155,7 +163,8 @@ class LongMaps:
             links.append([[int(key), float(row[key])] for key in order if sizes[key] > 0])
         return {
             "heads": [list(head) for head in self.heads],
-            "query": query,
+            "side": "query",
+            "at": query,
             "step": step,
             "values": to_wire(np.stack(pooled)),
             "first": firsts if self._apart else None,
@@ -194,7 +203,10 @@ class LongMaps:
             "heads": [list(head) for head in self.heads],
             "side": side,
             "at": position,
+            "step": 1,
             "values": to_wire(np.stack(values)),
+            "first": None,
+            "links": None,
         }
 
     def _mean_row(self, one: PartedMap) -> Float32Array:

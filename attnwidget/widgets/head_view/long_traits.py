@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -35,9 +34,11 @@ class LongInputFigure(Versus):
     # A search that the page asks for, and what was found.
     _search = traitlets.Dict().tag(sync=True, from_page=True)
     _search_answer = traitlets.Dict().tag(sync=True)
-    # `HeadView` replaces both: the way of drawing, and the places of tokens.
+    # `HeadView` replaces these: the way of drawing, the places of tokens, and whole maps.
     mode: Any
     _places: Any
+    _own_map: Any
+    _together: Any
 
     def __init__(self, attention: Attention, **traits: Any) -> None:
         self._remembered: LatestValues[object, PartedMap] = LatestValues(_REMEMBERED)
@@ -77,8 +78,7 @@ class LongInputFigure(Versus):
         """Draw weights if another quantity is missing, and forget the search of a long input."""
         if self._lacks(self.quantity):
             self.quantity = "weights"
-        if not self.attention.is_long:
-            self._search_answer = {}
+        self._search_answer = {}
 
     @computed("mode", "hidden", sync=False)
     def _left_out(self) -> list[str]:
@@ -104,12 +104,12 @@ class LongInputFigure(Versus):
             return None
         return self._drawn_maps(self.head, self._two()) if self.head else None
 
-    @computed("attention", "_by_parts", "quantity", "unit", "_left_out", "sentences")
-    def _long(self) -> dict[str, Any] | None:
-        """The drawn maps of a long input as a whole; None for a short input."""
+    @computed("_by_parts", "_together", page_computes=True)
+    def _maps(self) -> dict[str, Any] | None:
+        """The maps that are drawn together; those of a long input always, in blocks."""
         maps = self._by_parts
         if maps is None:
-            return {"heads": []} if self.attention.is_long else None
+            return self._together
         return maps.overview_to_wire() | {
             "quantity": self.quantity,
             "unit": self.unit,
@@ -117,31 +117,28 @@ class LongInputFigure(Versus):
             "sentences": self.sentences,
         }
 
-    @computed("_by_parts", "window", "mode")
+    @computed("_by_parts", "_own_map", "window", "mode", page_computes=True)
     def _tile(self) -> dict[str, Any] | None:
-        """The part of a long input that is in sight; None for a short input or on a picture."""
+        """The part of a long input that is in sight, None on a picture; else the whole map."""
         maps = self._by_parts
-        if maps is None or self.mode == "places":
+        if maps is None:
+            return self._own_map
+        if self.mode == "places":
             return None
         return maps.tile_to_wire(self.window, lines=self.mode == "lines")
 
-    @computed("_by_parts", "tokens", "mode")
-    def _row(self) -> dict[str, Any] | None:
-        """The row of the last locked query of a long input; None without a locked query."""
-        maps = self._by_parts
-        queries: Sequence[int] = [index for side, index in self.tokens if side == "query"]
-        if self.mode == "places":
-            return None
-        return maps.row_to_wire(queries[-1]) if maps and queries else None
-
     @computed("_by_parts", "_places", "tokens", "mode")
-    def _exact(self) -> dict[str, Any] | None:
-        """The row or column of a long input that is painted on a picture; else None."""
+    def _row(self) -> dict[str, Any] | None:
+        """Of a long input the row of the last locked query, or what is painted on a picture."""
         maps = self._by_parts
-        places = self._places
-        if maps is None or places is None:
+        if maps is None:
             return None
         locked = dict(self.tokens)
+        if self.mode != "places":
+            return maps.row_to_wire(locked["query"]) if "query" in locked else None
+        places = self._places
+        if places is None:
+            return None
         if "key" in locked and "query" not in locked:
             return maps.exact_to_wire("key", locked["key"])
         return maps.exact_to_wire("query", locked.get("query", places["start"]))
@@ -158,7 +155,7 @@ class LongInputFigure(Versus):
         part = replace(
             super().page_part(), state=state_of(self, whole=True), shapes=shapes or every
         )
-        if maps is None or 0 in maps.size or (tile is None and self._exact is None):
+        if maps is None or 0 in maps.size or (tile is None and self._row is None):
             return Page({self.kind: part})
         of = ", ".join(map(str, dict.fromkeys(maps.heads)))
         if tile is None:
@@ -207,7 +204,15 @@ class LongInputFigure(Versus):
                 )
                 for one in heads
             ]
-        return LongMaps(heads, maps, rows, columns, is_cross=head.stack == "cross")
+        return LongMaps(
+            heads,
+            maps,
+            rows,
+            columns,
+            is_cross=head.stack == "cross",
+            quantity=self.quantity,
+            unit=self.unit,
+        )
 
     def _heads_together(self) -> list[Head]:
         stack = self.attention.stacks[self.selected[-1].stack]

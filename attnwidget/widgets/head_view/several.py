@@ -67,6 +67,30 @@ def heads_together(
     return [Head(last.layer, h, last.stack) for h in range(first, min(first + most, n_heads))]
 
 
+def tile_to_wire(attention: Attention, head: Head, quantity: str, unit: str) -> dict[str, Any]:
+    """Return the whole map of a head as a tile of single cells, float32 [1, query, key].
+
+    NaN where a query may not see a key.
+    """
+    values = masked_map(attention, quantity, head, unit)
+    n_query, n_key = values.shape
+    return {
+        "heads": [head],
+        "stack": head.stack,
+        "quantity": quantity,
+        "unit": unit,
+        "exact": True,
+        "asked": None,
+        "part": (0, n_query, 0, n_key),
+        "step": 1,
+        "queries": (0, n_query),
+        "keys": (0, n_key),
+        "values": to_wire(values[None]),
+        "first": None,
+        "links": None,
+    }
+
+
 def maps_to_wire(
     attention: Attention, heads: Sequence[Head], quantity: str, unit: str
 ) -> dict[str, Any]:
@@ -85,6 +109,7 @@ def maps_to_wire(
         values = np.stack([level for level, _ in levels])
         maxima = [most for _, most in levels]
     return {
+        "complete": True,
         "stack": heads[0].stack,
         "quantity": quantity,
         "unit": unit,

@@ -104,6 +104,7 @@ class TwoMaps:
     def to_wire(self, quantity: str, head: Head, unit: str) -> dict[str, Any]:
         """Both maps in one array [2, query, key]."""
         return {
+            "complete": True,
             "stack": head.stack,
             "quantity": quantity,
             "unit": unit,

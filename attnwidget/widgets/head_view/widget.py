@@ -18,8 +18,12 @@ from attnwidget.text.tokens import Tokens
 from attnwidget.widgets.head_view.generation_steps import generation_steps
 from attnwidget.widgets.head_view.highlighted import highlighted
 from attnwidget.widgets.head_view.long_traits import LongInputFigure
-from attnwidget.widgets.head_view.map_cells import cells_of, whole_of
-from attnwidget.widgets.head_view.several import ARRANGEMENTS, drawn_heads, maps_to_wire
+from attnwidget.widgets.head_view.several import (
+    ARRANGEMENTS,
+    drawn_heads,
+    maps_to_wire,
+    tile_to_wire,
+)
 from attnwidget.widgets.head_view.staircase import staircase_to_wire
 from attnwidget.widgets.head_view.two_maps import TwoMaps, most_changed
 from attnwidget.widgets.pages.attention_maps import UNITS, all_maps, maps_of
@@ -36,7 +40,7 @@ from attnwidget.widgets.shared.places import (
 from attnwidget.widgets.shared.token_size import TokenSize
 from attnwidget.widgets.shared.traits import WindowTrait
 from attnwidget.widgets.shared.versus import OF_TWO
-from attnwidget.widgets.wire.values import axes_in, axes_to_wire, in_unit, masked_map, to_wire
+from attnwidget.widgets.wire.values import axes_in, axes_to_wire, in_unit
 
 #: Above so many tokens a view opens as a matrix.
 MOST_AS_LINES = 60
@@ -185,8 +189,6 @@ class HeadView(TokenSize, LongInputFigure):
         if self.head is None:
             return None
         layer, head, stack = self.head
-        if self.attention.is_long and self.unit == "words":
-            return np.nan_to_num(whole_of(cells_of(self.attention, self.head, quantity, "words")))
         return in_unit(self.attention, self.unit).map(quantity, layer, head, stack=stack)
 
     @property
@@ -199,8 +201,6 @@ class HeadView(TokenSize, LongInputFigure):
         two = self._two()
         if self.head is None or two is None:
             return None
-        if self.attention.is_long:
-            return whole_of(two.cells(self.quantity, self.head, self.unit)[-1])
         first, second = two.values(self.quantity, self.head, self.unit)
         minus: NDArray[np.float32] = first - second
         return minus
@@ -240,17 +240,13 @@ class HeadView(TokenSize, LongInputFigure):
         return self.head
 
     @computed("attention", "_shown_head", sync=False)
-    def _shown_stack(self) -> str | None:
-        """The stack of the shown head. Without a head the axes of a short input stay."""
-        if self._shown_head is None and self.attention.is_long:
-            return None
+    def _shown_stack(self) -> str:
+        """The stack of the shown head. Without a head the axes stay."""
         return self._stepped_stack()
 
     @computed("attention", "versus", "_shown_stack", "unit", page_computes=True)
     def _axes(self) -> dict[str, Any]:
         name = self._shown_stack
-        if name is None:
-            return {}
         if two := self._two():
             return two.axes_to_wire(name, self.unit)
         return axes_to_wire(self.attention.stacks[name], self.unit, self.attention.n_prompt)
@@ -259,13 +255,13 @@ class HeadView(TokenSize, LongInputFigure):
     def _has_places(self) -> bool:
         """Whether the shown stack can be drawn in the mode "places"."""
         name = self._shown_stack
-        return name is not None and _has_places(self.attention, name)
+        return _has_places(self.attention, name)
 
     @computed("attention", "versus", "_shown_stack", "unit", "mode", page_computes=True)
     def _places(self) -> dict[str, Any] | None:
         """Where the tokens come from; None in another mode."""
         name = self._shown_stack
-        if name is None or self.mode != "places":
+        if self.mode != "places":
             return None
         return self._places_of(name, self.unit)
 
@@ -317,42 +313,33 @@ class HeadView(TokenSize, LongInputFigure):
     def _highlighted(self) -> dict[str, list[int]]:
         """Positions of the highlighted words on both axes."""
         name = self._shown_stack
-        if name is None:
-            return {}
         if two := self._two():
             return two.highlighted(name, self.unit, self.highlight)
         return highlighted(self.attention.stacks[name], self.unit, self.highlight)
 
-    @computed("attention", "versus", "_shown_head", "quantity", "unit", page_computes=True)
-    def _map(self) -> dict[str, Any] | None:
-        """The map of the shown head; None for a long input, two inputs, or without a head."""
+    @computed("attention", "versus", "_by_parts", "_shown_head", "quantity", "unit", sync=False)
+    def _own_map(self) -> dict[str, Any] | None:
+        """The whole map of the shown head; None for parts of maps, two inputs, or no head."""
         head = self._shown_head
-        if head is None or self.attention.is_long or self._two():
+        if head is None or self._by_parts is not None or self._two():
             return None
-        return {
-            "stack": head.stack,
-            "layer": head.layer,
-            "head": head.head,
-            "quantity": self.quantity,
-            "unit": self.unit,
-            "exact": True,
-            "values": to_wire(masked_map(self.attention, self.quantity, head, self.unit)),
-        }
+        return tile_to_wire(self.attention, head, self.quantity, self.unit)
 
     @computed(
         "attention",
         "versus",
+        "_by_parts",
         "selected",
         "arrangement",
         "of",
         "quantity",
         "unit",
-        page_computes=True,
+        sync=False,
     )
-    def _maps(self) -> dict[str, Any] | None:
-        """The maps of the heads, or of the two inputs, that are drawn together; else None."""
+    def _together(self) -> dict[str, Any] | None:
+        """The whole maps of the heads, or of the two inputs, that are drawn together; else None."""
         head = self.head
-        if head is None or self.attention.is_long:
+        if head is None or self._by_parts is not None:
             self._sent_together = None
             return None
         if two := self._two():

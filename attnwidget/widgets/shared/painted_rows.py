@@ -68,8 +68,6 @@ def start_of(attention: Attention, stack: str, unit: str) -> int | None:
     """
     query, key = axes_in(attention.stacks[stack], unit)
     n_prompt = attention.n_prompt if stack == "self" and unit == "tokens" else None
-    if attention.is_long and unit == "words":
-        return first_query(query, key, n_prompt)
     first = attention.stacks[stack].layers.nearest(0)
 
     def sees_others(row: int) -> bool:
@@ -100,7 +98,9 @@ def painted_token(
         >>> painted_token(load_model().attend("The cat sat."), "self", "tokens", [("query", 1)])
     """
     query, key = axes_in(attention.stacks[stack], unit)
-    if not has_places(key) or (attention.is_long and unit == "words"):
+    # The rows of all heads between words, and mean rows, are computed from whole maps.
+    reads_whole_maps = not attention.is_long
+    if not has_places(key) or (unit == "words" and not reads_whole_maps):
         return None
     queries = [at for side, at in locked if side == "query" and at < len(query)]
     keys = [at for side, at in locked if side == "key" and at < len(key)]
@@ -109,7 +109,7 @@ def painted_token(
     if keys and has_places(query):
         return "key", keys[-1]
     start = start_of(attention, stack, unit)
-    return None if start is None and attention.is_long else ("query", start)
+    return None if start is None and not reads_whole_maps else ("query", start)
 
 
 def painted_values(

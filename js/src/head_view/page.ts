@@ -1,4 +1,4 @@
-import { attentionMap, mapsIn, severalMaps, twoMaps } from "../shared/page/embedded_maps.js";
+import { mapsIn, severalMaps, twoMaps, wholeTile } from "../shared/page/embedded_maps.js";
 import { localModel } from "../shared/page/local_model.js";
 import type { Kernel } from "../shared/page/page_data.js";
 import type { WirePlaces } from "../shared/places/place_types.js";
@@ -17,13 +17,13 @@ interface Own {
  * A view of the maps on the page; if the page has the map of a single head, the selection is fixed.
  */
 export const pageModel: Kernel<ViewState, Own> = ({ state, own }, { maps: alone = [], two }) => {
-  if (state._long) return onePart(state);
+  if (state._maps?.complete === false) return onePart(state);
   const none = { query: [], key: [] };
   const model = localModel<ViewState>({
     ...state,
     _highlighted: none,
-    _map: null,
     _maps: null,
+    _tile: null,
     _places: null,
   });
   const [maps, others] = two ?? [alone, []];
@@ -36,7 +36,7 @@ export const pageModel: Kernel<ViewState, Own> = ({ state, own }, { maps: alone 
     const head = model.get("selected").at(-1);
     const unit = model.get("unit");
     const heldMaps = head && mapsIn(maps, head[2], unit, model.get("quantity"));
-    if (!heldMaps) return model.set("_map", null);
+    if (!heldMaps) return model.set("_tile", null);
     const other = mapsIn(others, head[2], unit, model.get("quantity"));
     if (only) model.set("arrangement", "one");
     model.set(
@@ -51,7 +51,7 @@ export const pageModel: Kernel<ViewState, Own> = ({ state, own }, { maps: alone 
     model.set("_places", places);
     model.set("_has_places", places !== null);
     if (!places && model.get("mode") === "places") model.set("mode", "matrix");
-    model.set("_map", other ? null : attentionMap(heldMaps, head));
+    model.set("_tile", other ? null : wholeTile(heldMaps, head));
   };
   for (const name of ["selected", "layer", "unit", "quantity", "arrangement"])
     model.on(`change:${name}`, draw);
@@ -79,7 +79,9 @@ function onePart(state: ViewState): Model<ViewState> {
     for (const name of FIXED) model.set(name, saved[name]);
   };
   for (const name of FIXED) model.on(`change:${name}`, stay);
-  // Another row is not on the page.
-  model.on("change:tokens", () => model.set("_row", null));
+  // Another row is not on the page; what is painted on a picture stays.
+  model.on("change:tokens", () => {
+    if (model.get("_row")?.links) model.set("_row", null);
+  });
   return model;
 }

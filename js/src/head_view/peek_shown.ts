@@ -2,7 +2,7 @@ import type { Peeked } from "../shared/peek.js";
 import type { Axes, Axis } from "../shared/types.js";
 import { isTwo } from "./several/several.js";
 import type { ViewState } from "./state.js";
-import type { Shown } from "./view_shown.js";
+import { type Shown, valuesOfHead } from "./view_shown.js";
 
 /** The tokens of an axis that are not hidden. */
 const kept = (axis: Axis, hidden: string[]): number[] =>
@@ -53,7 +53,7 @@ export function peekShown(state: ViewState, last: Shown | null, peeked: Peeked) 
     quantity: peeked.quantity,
     unit: peeked.unit,
     axes,
-    values,
+    values: [values],
     exact: false,
     highlighted: whole ? last.highlighted : { query: [], key: [] },
     rowSums: [1, 1],
@@ -74,10 +74,11 @@ export function peekShown(state: ViewState, last: Shown | null, peeked: Peeked) 
 function rowShown(state: ViewState, last: Shown, peeked: Peeked, row: NonNullable<Peeked["row"]>) {
   const { query, key } = last.axes;
   const counts = { query: query.text.length, key: key.text.length };
-  const isMap = last.values.length === counts.query * counts.key;
+  const own = valuesOfHead(last);
+  const isMap = own.length === counts.query * counts.key;
   const painted = row.side === "query" ? "key" : "query";
   if (state.mode !== "places" || !isMap || row.values.length !== counts[painted]) return null;
-  const values = last.values.map((value) => (Number.isNaN(value) ? value : 0));
+  const values = own.map((value) => (Number.isNaN(value) ? value : 0));
   if (row.side === "key")
     for (const [i, value] of row.values.entries()) values[i * counts.key + (row.of ?? 0)] = value;
   // Every row is the mean row, so that their mean is this row.
@@ -89,7 +90,7 @@ function rowShown(state: ViewState, last: Shown, peeked: Peeked, row: NonNullabl
     quantity: peeked.quantity,
     unit: peeked.unit,
     axes: last.axes,
-    values,
+    values: [values],
     exact: false,
     highlighted: last.highlighted,
     rowSums: [1, 1],
@@ -118,11 +119,12 @@ function placed(
 ): Float32Array {
   const nKeys = last.axes.key.text.length;
   // Even attention counts hidden keys, of which the bytes say nothing.
-  const values = last.values.map((value) => (Number.isNaN(value) ? value : 0));
+  const own = valuesOfHead(last);
+  const values = own.map((value) => (Number.isNaN(value) ? value : 0));
   for (const [r, row] of rows.entries())
     for (const [c, col] of cols.entries()) {
       const at = row * nKeys + col;
-      if (!Number.isNaN(last.values[at])) values[at] = decoded(peeked.values[r * cols.length + c]);
+      if (!Number.isNaN(own[at])) values[at] = decoded(peeked.values[r * cols.length + c]);
     }
   return values;
 }

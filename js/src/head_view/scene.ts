@@ -10,8 +10,9 @@ import { isMany, printerOf } from "./aside/token_name.js";
 import type { Plot } from "./gestures.js";
 import { staircaseOf } from "./places/staircase.js";
 import { headColours } from "./several/head_colours.js";
-import { type Several, severalMap, togetherMap } from "./several/several.js";
+import { type Several, togetherMap } from "./several/several.js";
 import { scaledToSight } from "./source/colour_range.js";
+import { sourceOf } from "./source/source_of.js";
 import { isPair, type Target } from "./source/target.js";
 import { tiledMaps } from "./source/tiled_map.js";
 import { emptied, type VisibleMap, visibleMap } from "./source/visible_map.js";
@@ -140,11 +141,11 @@ export const choices = (of: ViewState) => [
 ];
 
 /**
- * Whether what is drawn has a window: a matrix, and lines of a map that is not whole, whose columns
- * would be longer than can be scrolled.
+ * Whether what is drawn has a window: a matrix, and lines of a map that is not complete, whose
+ * columns would be longer than can be scrolled.
  */
 export const isZoomable = ({ mode }: Pick<ViewState, "mode">, map: VisibleMap): boolean =>
-  mode === "matrix" || (mode === "lines" && map.tiles !== undefined);
+  mode === "matrix" || (mode === "lines" && !sourceOf(map).isComplete);
 
 /**
  * A state as it is drawn: on pictures no token is hidden, because special tokens stand beside the
@@ -163,15 +164,13 @@ export function visibleOf(state: ViewState, shown: Shown): VisibleMap {
   const isOff = (place: number) =>
     disabled.some((head) => sameHead(head, heads[place] as Head)) && !(isTwo && place > 0);
   const inked = (map: VisibleMap, place: number) => (isOff(place) ? emptied(map) : map);
-  if (shown.tiled) {
-    const members = tiledMaps(shown.tiled, shown.axes, isTwo, scale).map((map, place) =>
-      inked(map, isTwo && map.signed ? 0 : place),
-    );
-    return several ? togetherMap(several, members) : (members[0] as VisibleMap);
-  }
-  const visible = (values: Float32Array, place = 0) =>
-    inked(visibleMap(values, shown.axes, { hidden, sentences, scale, quantity }), place);
-  return several ? severalMap(several, visible) : visible(shown.values);
+  const maps = shown.tiled
+    ? tiledMaps(shown.tiled, shown.axes, isTwo, scale)
+    : shown.values.map((values) =>
+        visibleMap(values, shown.axes, { hidden, sentences, scale, quantity }),
+      );
+  const members = maps.map((map, place) => inked(map, isTwo && map.signed ? 0 : place));
+  return several ? togetherMap(several, members) : (members[0] as VisibleMap);
 }
 
 const widths = new WeakMap<number[], Map<string, number>>();

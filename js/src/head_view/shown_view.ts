@@ -110,11 +110,13 @@ export class ShownView {
   }
 
   /** Whether the kernel has still to send the locked row or column of a long input. */
-  #lacksRow({ mode, _long: long, _exact: exact }: ViewState): boolean {
-    if (mode !== "places" || !long || !this.model.send || !this.scene) return false;
+  #lacksRow({ mode, _maps: maps, _row: row }: ViewState): boolean {
+    if (mode !== "places" || maps?.complete !== false) return false;
+    if (!this.model.send || !this.scene) return false;
     const side = directionOf(this.scene);
     const locked = [...this.scene.locked[side]].at(-1);
-    return !exact || (locked !== undefined && (exact.side !== side || exact.at !== locked));
+    if (!row || row.links) return true;
+    return locked !== undefined && (row.side !== side || row.at !== locked);
   }
 
   #hasPlaces(): boolean {
@@ -176,7 +178,7 @@ export class ShownView {
    */
   known({ map, state }: Scene, at: Target): Target {
     const { step = 1 } = at;
-    if (!map.tiles || !isPair(at) || state.mode === "lines") return at;
+    if (sourceOf(map).isComplete || !isPair(at) || state.mode === "lines") return at;
     const place = { query: at.query + (step - 1) / 2, key: at.key + (step - 1) / 2 };
     const block = sourceOf(map).at(place);
     return block ? { query: block.query, key: block.key, step: block.step } : {};

@@ -1,9 +1,9 @@
 import type { TokenSize } from "../shared/labels.js";
 import type { WireMedia, WirePlaces } from "../shared/places/place_types.js";
-import type { AttentionMap, SharedState, Side } from "../shared/types.js";
+import type { SharedState, Side } from "../shared/types.js";
 import type { WireArray } from "../shared/wire.js";
 import type { Arrangement, Maps, OfTwoMaps } from "./several/map_types.js";
-import type { ExactRow, LongMaps, NoHead, Sentences, Tile, TileRow } from "./source/tile_types.js";
+import type { BlockMaps, Sentences, Tile, TileRow } from "./source/tile_types.js";
 
 /** The steps in which a model wrote a text. */
 export interface Steps {
@@ -45,25 +45,23 @@ export interface ViewState extends SharedState {
    */
   window: [number, number, number, number] | null;
   _highlighted: { query: number[]; key: number[] };
-  _map: AttentionMap | null;
   arrangement: Arrangement;
   of: "selected" | "layer";
-  _maps: Maps | null;
+  /**
+   * The heads, or the two inputs, that are drawn together; of a long input always, in blocks. Null
+   * where `_tile` has the whole map of the only head.
+   */
+  _maps: Maps | BlockMaps | null;
+  /** The whole map of the last selected head, or what is in sight of `_maps` in blocks. */
+  _tile: Tile | null;
+  /** Of a long input, the row of the locked query, or what is painted on a picture. */
+  _row: TileRow | null;
   /** What the maps are compared with; null for nothing. */
   versus: "intact" | "other" | null;
   /** Which maps of a comparison are drawn. */
   of_two: OfTwoMaps;
   /** What the two are called; empty while nothing is compared. */
   _compared: string[];
-  /**
-   * Of a long input, in place of maps: all of them in blocks, what is in sight, the row of the
-   * locked query; else null.
-   */
-  _long: LongMaps | NoHead | null;
-  _tile: Tile | null;
-  _row: TileRow | null;
-  /** The row or column of a long input that is painted on a picture. */
-  _exact?: ExactRow | null;
   /** A search: `n` counts them, -1 goes backwards; and its answer. */
   _search: { n?: number; text?: string; side?: Side; step?: 1 | -1 };
   /** The steps of a generated text; null for other texts. */
@@ -93,7 +91,6 @@ export const WATCHED: (keyof ViewState)[] = [
   "_highlighted",
   "token_size",
   "window",
-  "_map",
   "_axes",
   "_stacks",
   "_source",
@@ -104,10 +101,8 @@ export const WATCHED: (keyof ViewState)[] = [
   "versus",
   "of_two",
   "_compared",
-  "_long",
   "_tile",
   "_row",
-  "_exact",
   "_search",
   "_search_answer",
   "_steps",

@@ -77,7 +77,7 @@ export function viewKeyboard(view: ShownView, locks: ViewLocks, commands: Comman
     const at = view.known(scene, view.active);
     const { rows, cols } = sizeOf(map);
     const isMatrix = state.mode === "matrix";
-    const step = isMatrix && map.tiles ? (sourceOf(map).cells(part).at(-1)?.step ?? 1) : 1;
+    const step = isMatrix ? (sourceOf(map).cells(part).at(-1)?.step ?? 1) : 1;
     // The first key shows the cursor where it is.
     if (isEmpty(at) && !isWhole(sizeOf(map), part) && isMatrix && key.startsWith("Arrow")) {
       const first = { query: Math.floor(part[0] / step), key: Math.floor(part[2] / step) };

@@ -5,6 +5,7 @@ import { NEARER } from "./gestures.js";
 import { turnedMarks } from "./places/turned_row.js";
 import { lastLock, leads, type Scene } from "./scene.js";
 import type { ShownView } from "./shown_view.js";
+import { sourceOf } from "./source/source_of.js";
 import { isBlock, isEmpty, isPair, type Target } from "./source/target.js";
 import { sizeOf } from "./source/window_of.js";
 import type { ViewState } from "./state.js";
@@ -109,7 +110,7 @@ export class ViewLocks {
   go = (target: Target): void => {
     const { scene, model } = this.#view;
     if (!scene) return;
-    if (scene.map.tiles) {
+    if (!sourceOf(scene.map).isComplete) {
       this.goTo(target);
       return;
     }

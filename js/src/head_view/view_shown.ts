@@ -1,19 +1,23 @@
 import { inLine } from "../shared/in_line.js";
 import { type Axes, type Head, sameHead } from "../shared/types.js";
-import { asFloat32 } from "../shared/wire.js";
-import { drawnHeads, isTwo, type Several, severalOf, severalTiled } from "./several/several.js";
+import { isTogether, type Several, severalOf } from "./several/several.js";
 import { aloneText, ownPart } from "./several/two_maps.js";
+import { mapsTogether, ownMap } from "./source/complete_maps.js";
+import type { BlockMaps } from "./source/tile_types.js";
 import type { Tiled } from "./source/tiled_map.js";
 import { maskName, rowSumRange } from "./source/visible_map.js";
 import type { ViewState } from "./state.js";
 
-/** A map with the axes it belongs to, as last seen to agree. */
+/** Maps with the axes they belong to, as last seen to agree. */
 export interface Shown {
   head: Head;
   quantity: string;
   unit: string;
   axes: Axes;
-  values: Float32Array;
+  /** The whole map of each drawn head, row by row; none where parts of the maps are at hand. */
+  values: Float32Array[];
+  /** The parts of the maps that are at hand, in place of whole maps. */
+  tiled?: Tiled | undefined;
   exact: boolean;
   highlighted: ViewState["_highlighted"];
   rowSums: [number, number];
@@ -22,151 +26,94 @@ export interface Shown {
   several?: Several | undefined;
   /** A note about a head that another figure points at; empty for a selected head. */
   peek?: string;
-  /** Of a long input, in place of values: the parts that are there. */
-  tiled?: Tiled;
   /** What it was made from: to know the next one from it. */
   source: unknown[];
 }
 
-const isTogether = (state: ViewState) =>
-  isTwo(state) ||
-  state.arrangement === "overlay" ||
-  (state.arrangement === "beside" && drawnHeads(state).heads.length > 1);
+/** The whole map of the shown head; empty where only parts of it are at hand. */
+export const valuesOfHead = ({ values, several }: Shown): Float32Array =>
+  values[several?.last ?? 0] ?? new Float32Array();
+
+/** The drawn maps of a state, as far as they are there. */
+interface Drawn extends Pick<Shown, "values" | "tiled" | "exact" | "source"> {
+  several: Several | undefined;
+}
+
+/** Whether maps in blocks are of a choice and of these heads. */
+function areOf(maps: BlockMaps, state: ViewState, heads: Head[]): boolean {
+  const { _axes: axes, quantity, unit, hidden, sentences } = state;
+  return (
+    axes?.stack === maps.stack &&
+    axes.unit === maps.unit &&
+    maps.quantity === quantity &&
+    maps.unit === unit &&
+    String(maps.hidden) === String(hidden) &&
+    maps.sentences === sentences &&
+    heads.length === maps.heads.length &&
+    heads.every((head, i) => sameHead(head, maps.heads[i] as Head))
+  );
+}
+
+function drawnMaps(state: ViewState, head: Head): Drawn | undefined {
+  const { _maps: maps, _tile: tile, _row: row } = state;
+  const several = isTogether(state) ? severalOf(state) : undefined;
+  const heads = several?.heads ?? [head];
+  if (maps?.complete === false) {
+    if (!areOf(maps, state, heads)) return undefined;
+    const source = [maps, tile, row, heads.join()];
+    return { several, values: [], tiled: { maps, tile, row }, exact: true, source };
+  }
+  const own = several ? undefined : ownMap(state, head);
+  const values = several ? mapsTogether(state, heads) : own && [own];
+  const from = several ? maps : tile;
+  if (!values || !from) return undefined;
+  return { several, values, exact: from.exact, source: [from, heads.join()] };
+}
 
 /**
- * The selected head's map, or the maps of all heads that are drawn together; `last` while they are
- * not there.
+ * The selected head's map, or the maps of all heads that are drawn together; `last` while those
+ * that are there are of other choices.
  */
 export function shownHeads(state: ViewState, head: Head, last: Shown | null) {
-  if (state._long) return shownTiled(state, head, last);
-  if (!isTogether(state)) return shownMap(state, head, last);
-  const {
-    _maps: maps,
-    _axes: axes,
-    _highlighted: highlighted,
-    quantity,
-    unit,
-    arrangement,
-  } = state;
-  const several = severalOf(state, maps, axes);
-  if (!maps || !several) return { shown: last, busy: true };
-  const source = [
-    maps,
-    axes,
-    highlighted,
-    arrangement,
-    several.wanted,
-    several.last,
-    several.heads.join(),
-    several.names?.join(),
-  ];
+  const drawn = drawnMaps(state, head);
+  if (!drawn) return { shown: last, busy: true };
+  const { _axes: axes, _highlighted: highlighted, quantity, unit } = state;
+  const { several, values, tiled, exact } = drawn;
+  const { arrangement, wanted, names } = several ?? {};
+  const source = [...drawn.source, axes, highlighted, arrangement, wanted, several?.last];
+  source.push(names?.join());
   if (last && source.every((value, i) => value === last.source[i]))
     return { shown: last, busy: false };
-  const nKeys = axes.key.text.length;
-  const values = several.values[several.last] ?? new Float32Array();
-  const part = several.names ? ownPart(values, axes) : { values, nKeys };
-  const sums = several.values.map((of) => rowSumRange(of, nKeys));
   const shown: Shown = {
     head,
     quantity,
     unit,
     axes,
     values,
-    exact: maps.exact,
-    highlighted,
-    several,
-    source,
-    rowSums: [Math.min(...sums.map(([low]) => low)), Math.max(...sums.map(([, high]) => high))],
-    mask: inLine([aloneText(axes), maskName(part.values, part.nKeys)]),
-  };
-  return { shown, busy: false };
-}
-
-/** Parts of the maps of a long input; `last` while those that are there are of other choices. */
-function shownTiled(state: ViewState, head: Head, last: Shown | null) {
-  const { _long: long, _tile: tile, _row: row, _axes: axes, _highlighted: highlighted } = state;
-  const { quantity, unit, arrangement, sentences } = state;
-  const before = { shown: last, busy: true };
-  if (!long || !("values" in long) || axes?.stack !== long.stack || axes.unit !== long.unit)
-    return before;
-  const agrees =
-    long.quantity === quantity &&
-    long.unit === unit &&
-    String(long.hidden) === String(state.hidden) &&
-    long.sentences === sentences;
-  const together = isTogether(state);
-  const several = together ? severalTiled(state, long) : undefined;
-  const isThere = together
-    ? several !== undefined
-    : long.heads.length === 1 && sameHead(long.heads[0] as Head, head);
-  if (!agrees || !isThere) return before;
-  const names = several?.names?.join();
-  const exact = state._exact ?? null;
-  const source = [
-    long,
-    tile,
-    row,
+    tiled,
     exact,
-    axes,
-    highlighted,
-    arrangement,
-    several?.heads.join(),
-    names,
-  ];
-  if (last && source.every((value, i) => value === last.source[i]))
-    return { shown: last, busy: false };
-  const shown: Shown = {
-    head,
-    quantity,
-    unit,
-    axes,
-    values: new Float32Array(),
-    exact: true,
     highlighted,
     several,
-    tiled: { long, tile, row, exact },
     source,
     rowSums: [1, 1],
-    mask: several?.names ? aloneText(axes) : "",
+    mask: aloneText(axes),
   };
-  return { shown, busy: false };
+  if (tiled) return { shown, busy: false };
+  const isSame = last && drawn.source.every((value, i) => value === last.source[i]);
+  return { shown: { ...shown, ...(isSame ? factsOf(last) : facts(shown)) }, busy: false };
 }
 
-/**
- * The map of the selected head; `last` while the kernel has not answered with one that agrees with
- * selection and axes.
- */
-function shownMap(state: ViewState, head: Head, last: Shown | null) {
-  const { _map: map, _axes: axes, unit, quantity } = state;
-  const agrees =
-    map?.layer === head[0] &&
-    map.head === head[1] &&
-    map.stack === head[2] &&
-    map.unit === unit &&
-    map.quantity === quantity &&
-    axes?.stack === map.stack &&
-    axes.unit === unit &&
-    map.values.shape[0] === axes.query.text.length &&
-    map.values.shape[1] === axes.key.text.length;
-  if (!agrees) return { shown: last, busy: true };
-  const highlighted = state._highlighted;
-  const source = [map, axes, highlighted];
-  if (last && source.every((value, i) => value === last.source[i]))
-    return { shown: last, busy: false };
-  const kept = last && last.source[0] === map ? last : undefined;
-  const values = kept?.values ?? asFloat32(map.values);
+const factsOf = ({ rowSums, mask }: Shown) => ({ rowSums, mask });
+
+/** What a caption says about the values of whole maps. */
+function facts(shown: Shown): Pick<Shown, "rowSums" | "mask"> {
+  const { values, axes, several, mask } = shown;
   const nKeys = axes.key.text.length;
-  const shown: Shown = {
-    head,
-    quantity,
-    unit,
-    axes,
-    values,
-    exact: map.exact,
-    highlighted,
-    rowSums: kept?.rowSums ?? rowSumRange(values, nKeys),
-    mask: kept?.mask ?? maskName(values, nKeys),
-    source,
+  const own = valuesOfHead(shown);
+  const part = several?.names ? ownPart(own, axes) : { values: own, nKeys };
+  const sums = values.map((of) => rowSumRange(of, nKeys));
+  return {
+    rowSums: [Math.min(...sums.map(([low]) => low)), Math.max(...sums.map(([, high]) => high))],
+    mask: inLine([mask, maskName(part.values, part.nKeys)]),
   };
-  return { shown, busy: false };
 }

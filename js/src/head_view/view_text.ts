@@ -111,7 +111,8 @@ export function captionOf(
   const sentences = twoSentences(axes) ? state.sentences : "all";
   const together = shown.several;
   const print = printerOf(exact, quantity, axes.key);
-  const [lowest] = map.tiles ? barTexts(state.scale, range.maximum, print) : ["0"];
+  const isComplete = sourceOf(map).isComplete;
+  const [lowest] = isComplete ? ["0"] : barTexts(state.scale, range.maximum, print);
   const figure = together?.names ? COMPARED : together ? SEVERAL : FIGURE;
   return caption(head[2] === "self" ? figure : `${figure}, ${head[2]} attention`, {
     model: source.model,
@@ -162,7 +163,8 @@ export function legendOf(scene: Scene, { maximum, of }: LineRange, quantity: str
   const { state, map } = scene;
   const isLines = state.mode === "lines";
   const printWhole = map.signed ? differencePrinter(quantity) : barPrinter(quantity, state.scale);
-  const print = map.tiles && state.mode !== "places" ? scene.print : printWhole;
+  const isComplete = sourceOf(map).isComplete || state.mode === "places";
+  const print = isComplete ? printWhole : scene.print;
   const texts = (isLines ? wedgeTexts : barTexts)(state.scale, maximum, print);
   const words = [
     isLines ? "thickness" : state.mode === "places" ? placesLegend(scene) : "",
@@ -223,7 +225,7 @@ export interface Listed {
 /** Whether all weights of a locked token stand beside the tokens: a list would repeat them. */
 export function standsBeside(scene: Scene): boolean {
   const { state, map, size, slim, several } = scene;
-  if (state.mode !== "lines" || map.tiles || several) return false;
+  if (state.mode !== "lines" || several || !sourceOf(map).isComplete) return false;
   return !slim && !columnsScroll(Math.max(map.rows.length, map.cols.length), size);
 }
 
@@ -263,10 +265,11 @@ export function strongestOf(scene: Scene): { of: string; listed: Listed[] } | un
 /** The strongest links of a map of which no reader sees every cell; undefined of others. */
 export function linksListed(scene: Scene): { of: string; listed: Listed[] } | undefined {
   const { map, axes, print, several } = scene;
-  if ((!isMany(axes.key) && !map.tiles) || scene.state.mode === "places") return undefined;
-  const inSight = scene.state.mode === "lines" && map.tiles !== undefined;
   const source = sourceOf(several ? (map.most ?? map) : map);
-  const pairs = inSight && source.links ? source.links : source.strongest({}, MOST_LINKS);
+  if (scene.state.mode === "places") return undefined;
+  if (source.isComplete && !isMany(axes.key)) return undefined;
+  const inSight = scene.state.mode === "lines" ? source.links : undefined;
+  const pairs = inSight ?? source.strongest({}, MOST_LINKS);
   const listed = pairs.slice(0, MOST_LINKS).map(({ query, key, weight }) => ({
     label: [
       tokenName(axes.query, map.rows[query] ?? 0),
@@ -325,7 +328,8 @@ export function figureName(
   print: Print,
   naming: HeadNaming = {},
 ): string {
-  const over = map.tiles ? ` over ${lengthOf(map, axes.unit).replace("long input, ", "")}` : "";
+  const length = lengthOf(map, axes.unit).replace("long input, ", "");
+  const over = length && ` over ${length}`;
   const pairs = sourceOf(map)
     .strongest({}, 3)
     .map((pair) => describe(map, axes, pair, print));

@@ -202,6 +202,6 @@ function render(context: RenderContext<ViewState>): void {
 }
 
 export default () => ({
-  initialize: releasing<ViewState>("_map", "_maps", "_long", "_tile", "_exact", "_media"),
+  initialize: releasing<ViewState>("_maps", "_tile", "_row", "_media"),
   render,
 });

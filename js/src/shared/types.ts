@@ -1,5 +1,3 @@
-import type { WireArray } from "./wire.js";
-
 /** [layer, head, stack], all 0-based, as `attnwidget.Head`. */
 export type Head = [layer: number, head: number, stack: string];
 export type Side = "query" | "key";
@@ -108,18 +106,6 @@ export interface SharedState {
    * A name shared by all figures that are linked, also indirectly; "" for a figure without links.
    */
   _circle: string;
-}
-
-/** The one map a view shows; NaN where the query may not see the key. */
-export interface AttentionMap {
-  stack: string;
-  layer: number;
-  head: number;
-  quantity: string;
-  unit: string;
-  /** False where the values were rounded to bytes, as in a standalone page. */
-  exact: boolean;
-  values: WireArray;
 }
 
 /** What a widget may do with its anywidget model: the least that it needs. */

@@ -1,5 +1,5 @@
 import type { GridState } from "../../head_grid/state.js";
-import { mapAt } from "../../head_view/several/map_types.js";
+import { completeTile, mapsTogether, ownMap } from "../../head_view/source/complete_maps.js";
 import type { ViewState } from "../../head_view/state.js";
 import type { Peeked } from "../../shared/peek.js";
 import { type Axes, type Axis, type Head, sameHead } from "../../shared/types.js";
@@ -27,18 +27,6 @@ export interface Sources {
 const kept = (axis: Axis, hidden: readonly string[]): number[] =>
   [...axis.special.keys()].filter((i) => !hidden.includes(axis.special[i] ?? ""));
 
-/** Values of this head between the axes of the view: of its map, or of the maps beside it. */
-function mapOf({ _map: map, _maps: maps, _axes: axes, unit, quantity }: ViewState, head: Head) {
-  const size = axes.query.text.length * axes.key.text.length;
-  const fits = (of: { stack: string; unit: string; quantity: string }) =>
-    of.stack === head[2] && of.unit === unit && of.quantity === quantity;
-  const whole = (values: Float32Array) => (values.length === size ? values : undefined);
-  if (map && map.layer === head[0] && map.head === head[1] && fits(map))
-    return { own: whole(asFloat32(map.values)) };
-  const at = maps?.heads.findIndex((other) => sameHead(other, head)) ?? -1;
-  return { beside: maps && at >= 0 && fits(maps) ? whole(mapAt(maps, at)) : undefined };
-}
-
 /** The row of a locked query, which the grid has of every head. */
 function rowOfGrid({ grid, view }: Sources, head: Head) {
   const rows = grid?._rows;
@@ -53,8 +41,8 @@ function rowOfGrid({ grid, view }: Sources, head: Head) {
 
 /** Which keys a query sees, from a head of the same stack: a thumbnail does not say it. */
 function maskOf({ view }: Sources): Float32Array | undefined {
-  const { _map: map } = view;
-  return map && map.stack === view._axes.stack ? asFloat32(map.values) : undefined;
+  const tile = completeTile(view);
+  return tile?.stack === view._axes.stack ? asFloat32(tile.values) : undefined;
 }
 
 /** The weights of a thumbnail in which every token has a cell; undefined of other thumbnails. */
@@ -87,8 +75,8 @@ export function weightsOf(sources: Sources, head: Head): HeadWeights | undefined
   const { view, peeked } = sources;
   const axes = view._axes;
   if (!axes?.query || axes.stack !== head[2] || axes.unit !== view.unit) return undefined;
-  const { own, beside } = mapOf(view, head);
-  const values = own ?? beside;
+  const own = ownMap(view, head);
+  const values = own ?? mapsTogether(view, [head])?.[0];
   const n = axes.key.text.length;
   // The maps beside the view's own map may be rounded.
   const exact = own ? undefined : rowOfGrid(sources, head);

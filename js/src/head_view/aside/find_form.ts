@@ -18,7 +18,7 @@ export function findForm(model: Model<ViewState>, schedule: () => void) {
     said = words;
     schedule();
   };
-  const isOffered = () => Boolean(model.send && model.get("_long"));
+  const isOffered = () => Boolean(model.send) && model.get("_maps")?.complete === false;
   const pick = (value: Side) => {
     side = value;
     say("");

@@ -18,7 +18,7 @@ const made = new WeakMap<Float32Array, { key: unknown[]; pixels: Pixels }>();
 
 /** Whether a map is so large, or so near, that a small map of all says what is in sight. */
 export const hasMinimap = ({ state, map, part }: Scene): boolean =>
-  (map.tiles !== undefined && state.mode !== "places") ||
+  (!sourceOf(map).isComplete && state.mode !== "places") ||
   (isZoomable(state, map) && !isWhole(sizeOf(map), part));
 
 /** The whole map with a frame round what is in sight. */

@@ -6,7 +6,7 @@ import { tokenName } from "./token_name.js";
 /** What a drawing of a map of which parts are at hand leaves out, or draws apart. */
 export function tiledNotes(scene: Scene): string[] {
   const { map, axes, state, print } = scene;
-  if (!map.tiles || state.mode === "places") return [];
+  if (sourceOf(map).isComplete || state.mode === "places") return [];
   const { overview } = sourceOf(map);
   const matrix = state.mode === "matrix";
   const first = tokenName(axes.key, map.cols[0] ?? 0);
@@ -22,9 +22,9 @@ export function tiledNotes(scene: Scene): string[] {
   ].filter(Boolean);
 }
 
-/** "long input, 4,096 tokens"; "" of a map that is whole. */
+/** "long input, 4,096 tokens"; "" of a complete map. */
 export function lengthOf(map: VisibleMap, unit: string): string {
-  if (!map.tiles) return "";
+  if (sourceOf(map).isComplete) return "";
   const { rows, cols } = map;
   const [n, m] = [rows.length, cols.length].map((count) => count.toLocaleString("en"));
   return `long input, ${n === m ? n : `${n} × ${m}`} ${unit}`;

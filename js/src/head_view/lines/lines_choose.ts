@@ -21,7 +21,8 @@ export interface Span {
 export const MOST_LINES = 12_000;
 
 /**
- * The lines with at least one end in sight. With `focus`, only those of its tokens.
+ * The lines of a complete map with at least one end in sight. With `focus`, only those of its
+ * tokens.
  */
 export function linesInView(
   map: VisibleMap,
@@ -31,8 +32,9 @@ export function linesInView(
 ): Lines {
   const found = collector(map.signed, toLevel);
   const width = map.cols.length;
+  const { values } = map.parts.overview;
   const add = (r: number, c: number, cutoff: number) => {
-    const weight = map.values[r * width + c] ?? 0;
+    const weight = values[r * width + c] ?? 0;
     const size = Math.abs(weight);
     if (size > 0 && size >= cutoff) found.add(r, c, weight);
   };

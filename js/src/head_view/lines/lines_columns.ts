@@ -4,7 +4,7 @@ import type { Pen } from "../../shared/pen.js";
 import type { Side } from "../../shared/types.js";
 import { labelStep, namesTokens } from "../matrix/matrix_layout.js";
 import { leads, type Scene, writtenFrom } from "../scene.js";
-import { weightAt } from "../source/source_of.js";
+import { sourceOf, weightAt } from "../source/source_of.js";
 import type { VisibleMap } from "../source/visible_map.js";
 import { type LinesLayout, rowCentre, rowsInSight } from "./lines_layout.js";
 
@@ -76,7 +76,7 @@ function paintColumn(
     if (lead === undefined) return undefined;
     const weight = side === "query" ? weightAt(of, position, lead) : weightAt(of, lead, position);
     // Of a long input it may not be known, which is not masked.
-    return of?.tiles && Number.isNaN(weight) ? undefined : weight;
+    return Number.isNaN(weight) && of && !sourceOf(of).isComplete ? undefined : weight;
   };
   const { start, end } = rowsInSight(layout, side);
   const step = labelStep(layout.pitch[side], scene.size + 1);

@@ -33,7 +33,7 @@ export function linesRange(scene: Scene): LineRange {
     of: scene.several?.names ? OF_BOTH : scene.several ? "all heads" : "this head",
   };
   if (map.maximumOfAll !== undefined) all.of = "in sight";
-  if (map.tiles) all.of += apartNote(map);
+  all.of += apartNote(map);
   if (!focus || isAbsolute) return all;
   const source = sourceOf(map);
   const largest = (of: Target) => Math.abs(source.strongest(of, 1)[0]?.weight ?? 0);
@@ -41,7 +41,7 @@ export function linesRange(scene: Scene): LineRange {
   const ofKeys = [...focus.key].map((key) => largest({ key }));
   const most = Math.max(0, ...ofQueries, ...ofKeys);
   // Nothing may be known of the tokens of a long input.
-  if (most === 0 && !source.isWhole) return all;
+  if (most === 0 && !source.isComplete) return all;
   return {
     maximum: most,
     of: focus.query.size + focus.key.size > 1 ? "these tokens" : "this token",

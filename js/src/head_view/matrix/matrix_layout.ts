@@ -205,7 +205,7 @@ export function hitMatrix(layout: MatrixLayout, map: VisibleMap, x: number, y: n
   const col = k0 + (x - x0) / cellWidth;
   if (!rowHit || col < k0 || col >= k1) return {};
   const source = sourceOf(map);
-  if (source.isWhole)
+  if (source.isComplete)
     return strongestInPixel(layout, map, { query: Math.floor(row), key: Math.floor(col) });
   const block = source.at({ query: row, key: col });
   return block ? { query: block.query, key: block.key, step: block.step } : {};

@@ -68,7 +68,7 @@ export function matrixNotes(layout: MatrixLayout, scene: Scene): string[] {
   const { across, down } = pixelSize(layout);
   const source = sourceOf(map);
   const { step } = source.cells(part).at(-1) ?? source.overview;
-  const pooled = source.isWhole && (across < layout.cols || down < layout.rows);
+  const pooled = source.isComplete && (across < layout.cols || down < layout.rows);
   const counts = rows.length === cols.length ? rows.length : `${rows.length} × ${cols.length}`;
   const span = (side: string, shown: number[], start: number, end: number) =>
     `${side} ${shown[Math.round(start)] ?? 0} to ${shown[Math.round(end) - 1] ?? 0}`;
@@ -77,7 +77,7 @@ export function matrixNotes(layout: MatrixLayout, scene: Scene): string[] {
   return [
     isWhole(size, part) ? "" : `zoomed: ${inSight} of ${counts} in sight`,
     pooled ? `shown as ${down} × ${across} block maxima` : "",
-    source.isWhole || step === 1 ? "" : `maxima of ${step} × ${step} positions`,
+    source.isComplete || step === 1 ? "" : `maxima of ${step} × ${step} positions`,
   ].filter(Boolean);
 }
 
@@ -139,7 +139,7 @@ export function paintMatrix(pen: Pen, layout: MatrixLayout, scene: Scene): void 
 function placed(cells: Cells, layout: MatrixLayout, scene: Scene) {
   const { cellWidth, cellHeight, dpr, part } = layout;
   const { map, theme, state, highlighted, colours = [], cropped } = scene;
-  const moves = !cropped && cells.values.length <= ONE_PICTURE && map.tiles !== undefined;
+  const moves = !cropped && cells.values.length <= ONE_PICTURE && !sourceOf(map).isComplete;
   const region: MapPart = moves ? [0, cells.rows, 0, cells.cols] : touched(cells, part);
   const [top, bottom, left, right] = region;
   const [rows, cols] = [bottom - top, right - left];

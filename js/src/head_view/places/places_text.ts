@@ -8,6 +8,7 @@ import { differencePrinter, printer } from "../../shared/quantity.js";
 import { headName } from "../../shared/types.js";
 import { listName, tokenName } from "../aside/token_name.js";
 import type { Scene } from "../scene.js";
+import { sourceOf } from "../source/source_of.js";
 import { indicesOf, type PlacesPanels } from "./places_layout.js";
 import { LEAST_OUTLINED, OUTLINED } from "./places_paint.js";
 import { pointedOf, type ShownRow, shownRow } from "./shown_row.js";
@@ -137,7 +138,7 @@ function lineOf(scene: Scene, row: ShownRow, name = ""): string {
   const places = strongestWords(scene, row);
   const even = evenOf(row);
   const found = sharesOf(scene, row);
-  if (!places && !found.length && map.tiles) return "";
+  if (!places && !found.length && !sourceOf(map).isComplete) return "";
   const shares = isShares ? found : [];
   const parts = [
     places ? `strongest ${places}` : map.signed ? "no difference" : "",

@@ -9,8 +9,12 @@ export type Arrangement = (typeof ARRANGEMENTS)[number];
 export const OF_TWO_MAPS = ["all", "difference", "first", "second"] as const;
 export type OfTwoMaps = (typeof OF_TWO_MAPS)[number];
 
-/** Maps of heads of one stack: float32, or bytes as a page without a kernel holds them. */
+/**
+ * The drawn maps of one stack, every cell of each: float32, or bytes as a page without a kernel
+ * holds them.
+ */
 export interface Maps {
+  complete: true;
   stack: string;
   quantity: string;
   unit: string;

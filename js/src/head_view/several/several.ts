@@ -1,15 +1,9 @@
 import { clamp } from "../../shared/clamp.js";
-import {
-  type Axes,
-  type Head,
-  type SharedState,
-  type StackInfo,
-  sameHead,
-} from "../../shared/types.js";
-import type { LongMaps } from "../source/tile_types.js";
-import { largestTiles, largestValues } from "../source/tiled_map.js";
+import { type Head, type SharedState, type StackInfo, sameHead } from "../../shared/types.js";
+import type { BlockMaps } from "../source/tile_types.js";
+import { largestParts } from "../source/tiled_map.js";
 import type { VisibleMap } from "../source/visible_map.js";
-import { ARRANGEMENTS, type Arrangement, type Maps, mapAt } from "./map_types.js";
+import { ARRANGEMENTS, type Arrangement, type Maps } from "./map_types.js";
 import { twoNames, withDifference } from "./two_maps.js";
 
 export const nextArrangement = (now: Arrangement): Arrangement =>
@@ -22,8 +16,8 @@ const MOST_CELLS = 16_000_000;
 interface DrawnChoice extends Pick<SharedState, "selected" | "_stacks"> {
   arrangement: Arrangement;
   of: "selected" | "layer";
-  /** Of a long input: parts of maps, of which a page holds any number. */
-  _long?: object | null;
+  /** Of a long input they are in blocks, of which a page holds any number. */
+  _maps?: Maps | BlockMaps | null;
 }
 
 /** The stack of the head that is shown. */
@@ -44,9 +38,10 @@ export function drawnHeads(state: DrawnChoice): { heads: Head[]; wanted: number 
   const last = selected.at(-1);
   const stack = shownStack(state);
   if (!last || !stack) return { heads: [], wanted: 0 };
-  const fitting = state._long
-    ? Number.POSITIVE_INFINITY
-    : Math.floor(MOST_CELLS / Math.max(1, stack.n_query * stack.n_key));
+  const fitting =
+    state._maps?.complete === false
+      ? Number.POSITIVE_INFINITY
+      : Math.floor(MOST_CELLS / Math.max(1, stack.n_query * stack.n_key));
   const most = clamp(fitting, 1, MOST_HEADS[arrangement]);
   if (of === "selected") {
     return {
@@ -69,57 +64,32 @@ export interface Several {
   last: number;
   /** One head in two attentions, and the difference: what stands over each. */
   names?: string[];
-  values: Float32Array[];
 }
 
 interface DrawnState extends DrawnChoice, Pick<SharedState, "quantity" | "unit"> {
   _compared?: string[];
 }
 
-/**
- * The heads that a state draws together, as far as their maps are there; undefined until they are.
- */
-export function severalOf(state: DrawnState, maps: Maps | null, axes: Axes): Several | undefined {
+/** Whether a state draws several maps together. */
+export const isTogether = (state: DrawnState) =>
+  isTwo(state) ||
+  state.arrangement === "overlay" ||
+  (state.arrangement === "beside" && drawnHeads(state).heads.length > 1);
+
+/** Heads that a state draws together. */
+export function severalOf(state: DrawnState): Several {
   const two = isTwo(state);
   const { heads, wanted } = two ? oneTwice(state) : drawnHeads(state);
-  const places = heads.map((heldHead, i) =>
-    two && maps?.heads.length === 2 ? i : placeOf(heldHead, maps),
-  );
-  const agrees =
-    maps?.quantity === state.quantity &&
-    maps.unit === state.unit &&
-    axes.stack === maps.stack &&
-    axes.unit === maps.unit &&
-    maps.values.shape[1] === axes.query.text.length &&
-    maps.values.shape[2] === axes.key.text.length;
-  if (!maps || !agrees || places.includes(-1)) return undefined;
-  if (two && !heads.every((head, i) => sameHead(head, maps.heads[i] as Head))) return undefined;
-  const values = places.map((place) => mapAt(maps, place));
-  return together(state, heads, wanted, values);
-}
-
-/** Heads as a state draws them together. */
-function together(
-  state: DrawnState,
-  heads: Head[],
-  wanted: number,
-  values: Several["values"],
-): Several {
-  const two = isTwo(state);
   const shown = state.selected.at(-1) as Head;
   const several: Several = {
     arrangement: two ? "beside" : state.arrangement,
     heads,
     wanted,
     last: heads.findIndex((head) => sameHead(head, shown)),
-    values,
   };
   if (two) several.names = twoNames(state._compared);
   return several;
 }
-
-const placeOf = (head: Head, maps: Maps | null) =>
-  maps?.heads.findIndex((other) => sameHead(head, other)) ?? -1;
 
 /** Whether one head is shown in two attentions. */
 export const isTwo = ({ _compared: of = [] }: Pick<DrawnState, "_compared">) => of.length > 0;
@@ -127,28 +97,6 @@ export const isTwo = ({ _compared: of = [] }: Pick<DrawnState, "_compared">) => 
 function oneTwice({ selected }: Pick<DrawnChoice, "selected">) {
   const last = selected.at(-1);
   return { heads: last ? [last, last] : [], wanted: 1 };
-}
-
-/**
- * The heads that a state draws together of a long input, as far as their parts are there; undefined
- * until they are.
- */
-export function severalTiled(state: DrawnState, { heads: there }: LongMaps): Several | undefined {
-  const { heads, wanted } = isTwo(state) ? oneTwice(state) : drawnHeads(state);
-  if (heads.length !== there.length) return undefined;
-  if (!heads.every((head, i) => sameHead(head, there[i] as Head))) return undefined;
-  return together(state, heads, wanted, []);
-}
-
-/** The drawing of several maps on one scale; `visible` is the drawn part of each map. */
-export function severalMap(
-  several: Several,
-  visible: (values: Float32Array, place: number) => VisibleMap,
-): VisibleMap {
-  return togetherMap(
-    several,
-    several.values.map((values, place) => visible(values, place)),
-  );
 }
 
 /**
@@ -170,11 +118,6 @@ export function togetherMap({ arrangement, last, names }: Several, maps: Visible
     hiddenShare: mean((map) => map.hiddenShare),
     filteredShare: mean((map) => map.filteredShare),
   };
-  const tiles = alike.flatMap((map) => (map.tiles ? [map.tiles] : []));
-  const { values, strongest } = largestValues(alike.map((map) => map.values));
-  const most: VisibleMap = { ...shown, values };
-  if (tiles.length > 0) most.tiles = largestTiles(tiles);
-  return arrangement === "overlay"
-    ? { ...most, members, most, strongest }
-    : { ...shown, members, most };
+  const most: VisibleMap = { ...shown, parts: largestParts(alike.map(({ parts }) => parts)) };
+  return arrangement === "overlay" ? { ...most, members, most } : { ...shown, members, most };
 }

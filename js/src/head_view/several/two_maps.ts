@@ -1,7 +1,7 @@
 import { differencePrinter } from "../../shared/quantity.js";
 import type { Axes, Axis, Side } from "../../shared/types.js";
 import type { Scene } from "../scene.js";
-import { emptied, leastDifference, type VisibleMap } from "../source/visible_map.js";
+import { completeParts, emptied, leastDifference, type VisibleMap } from "../source/visible_map.js";
 import type { OfTwoMaps } from "./map_types.js";
 
 /** What stands over the three. */
@@ -44,10 +44,19 @@ export function barsOfTwo({ several, state }: Pick<Scene, "several" | "state">) 
 
 /** One map minus another between the same tokens; NaN where either has no value. */
 export function differenceOf(first: VisibleMap, second: VisibleMap): VisibleMap {
-  const values = first.values.map((value, i) => value - (second.values[i] ?? Number.NaN));
+  const [own, its] = [first, second].map(({ parts }) => parts.overview.values) as [
+    Float32Array,
+    Float32Array,
+  ];
+  const values = own.map((value, i) => value - (its[i] ?? Number.NaN));
   // Not a number where either has none, which Math.max would hand on.
   const maximum = values.reduce((most, value) => Math.max(most, Math.abs(value) || 0), 0);
-  const difference: VisibleMap = { ...first, values, maximum, signed: true };
+  const difference: VisibleMap = {
+    ...first,
+    parts: completeParts(values, first),
+    maximum,
+    signed: true,
+  };
   if (first.least)
     difference.least = first.least.map(() => leastDifference(maximum, first.maximum));
   return first.off ? emptied(difference) : difference;

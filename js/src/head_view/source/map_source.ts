@@ -41,7 +41,7 @@ export interface QueryRow {
   strongest: Pair[];
 }
 
-/** The exact row of a query, or column of a key, that the kernel has sent of a tiled map. */
+/** The exact row of a query, or column of a key, that the kernel has sent. */
 export interface ChosenRow {
   side: Side;
   /** The chosen position; undefined for the mean over all queries. */
@@ -51,16 +51,23 @@ export interface ChosenRow {
   even: Float32Array | undefined;
 }
 
+/** A row or a column of a map, with what even attention would give to the key, by query. */
+export interface MapLine {
+  values: Float32Array;
+  /** Only of a column. */
+  even: Float32Array | undefined;
+}
+
 /**
- * Where the values of a map come from. A whole map answers at once. A tiled map answers with the
- * parts at hand, and finer parts arrive later.
+ * Where the values of a map come from. If the page has every cell, all questions are answered at
+ * once. Otherwise the answers are the parts at hand, and finer parts arrive later.
  */
 export interface MapSource {
   /** What a figure calls the masked cells, once it was asked for. */
   mask?: string;
   size: Size;
   /** Whether every single cell is at hand. */
-  isWhole: boolean;
+  isComplete: boolean;
   /** All of the map, perhaps in blocks. */
   overview: Cells;
   /** What is known of a part, the coarsest first: later cells cover earlier ones. */
@@ -69,8 +76,10 @@ export interface MapSource {
   at(place: Position): CellBlock | undefined;
   /** All of a query's weights; undefined where they are not at hand. */
   row(query: number): QueryRow | undefined;
-  /** Of a tiled map: the row or column that is painted on pictures. */
-  chosen?: ChosenRow | undefined;
+  /** The row or column that the kernel has sent to be painted on pictures; else any can be. */
+  chosen: ChosenRow | undefined;
+  /** A row or a column, `of` undefined for the mean row; undefined where it is not at hand. */
+  line(side: Side, of: number | undefined, isWeights: boolean): MapLine | undefined;
   /** The strongest pairs that are known of the map, or of one token; `within` a part of it. */
   strongest(of: Target, count: number, within?: MapPart): Pair[];
   /** The strongest pairs in sight, where lines of all would need cells that are not at hand. */

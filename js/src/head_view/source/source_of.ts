@@ -1,48 +1,85 @@
-import { wholeOf } from "../../shared/window.js";
-import { blockIn, type Cells, type MapSource, StrongestPairs } from "./map_source.js";
-import { tiledMap } from "./tiled_map.js";
+import { type Size, wholeOf } from "../../shared/window.js";
+import { lineOf } from "./map_lines.js";
+import { blockIn, type MapSource, type Pair, StrongestPairs } from "./map_source.js";
+import type { MapParts } from "./tile_types.js";
+import { covers } from "./tiled_map.js";
 import { maskName, type VisibleMap } from "./visible_map.js";
 
 /** Weights that are listed of a query. */
 const OF_ROW = 8;
 
-/** A map that the page holds: it answers at once, and exactly. */
-function wholeMap({ rows, cols, values, strongest }: VisibleMap): MapSource {
-  const size = { rows: rows.length, cols: cols.length };
-  const cells: Cells = { q0: 0, k0: 0, step: 1, ...size, values, strongest };
-  const source: MapSource = {
-    size,
-    isWhole: true,
-    overview: cells,
-    cells: () => [cells],
-    at: ({ query, key }) => blockIn(cells, { query, key }),
-    row: (query) => ({
-      query,
-      step: 1,
-      values: values.subarray(query * size.cols, (query + 1) * size.cols),
-      strongest: source.strongest({ query }, OF_ROW),
-    }),
-    strongest(of, count, within = wholeOf(size)) {
-      const [q0, q1, k0, k1] = within;
-      const [top, bottom] = of.query === undefined ? [q0, q1] : [of.query, of.query + 1];
-      const [left, right] = of.key === undefined ? [k0, k1] : [of.key, of.key + 1];
-      const kept = new StrongestPairs(count);
-      for (let query = top; query < bottom; query++)
-        for (let key = left; key < right; key++)
-          kept.add(query, key, values[query * size.cols + key] ?? Number.NaN);
-      return kept.pairs;
-    },
-    links: undefined,
+/** The strongest pairs among the cells of a complete map. */
+function strongestCells(
+  { overview: { cols, values } }: MapParts,
+  size: Size,
+): MapSource["strongest"] {
+  return (of, count, within = wholeOf(size)) => {
+    const [q0, q1, k0, k1] = within;
+    const [top, bottom] = of.query === undefined ? [q0, q1] : [of.query, of.query + 1];
+    const [left, right] = of.key === undefined ? [k0, k1] : [of.key, of.key + 1];
+    const kept = new StrongestPairs(count);
+    for (let query = top; query < bottom; query++)
+      for (let key = left; key < right; key++)
+        kept.add(query, key, values[query * cols + key] ?? Number.NaN);
+    return kept.pairs;
   };
-  return source;
 }
 
-const made = new WeakMap<VisibleMap, MapSource>();
+/** The strongest pairs that are known of a map of which parts are at hand. */
+function strongestKnown({ row, links, strongest }: MapParts): MapSource["strongest"] {
+  return (of, count, within) => {
+    const fits = ({ query, key }: Pair) =>
+      (of.query === undefined || of.query === query) &&
+      (of.key === undefined || of.key === key) &&
+      (!within || (query >= within[0] && query < within[1] && key >= within[2] && key < within[3]));
+    const pairs = new Map<string, Pair>();
+    for (const pair of [...(row?.strongest ?? []), ...links, ...strongest]) {
+      const key = `${pair.query} ${pair.key}`;
+      const known = pairs.get(key);
+      const isMore = !known || Math.abs(pair.weight) > Math.abs(known.weight);
+      if (isMore && fits(pair)) pairs.set(key, pair);
+    }
+    const kept = new StrongestPairs(count);
+    for (const { query, key, weight } of pairs.values()) kept.add(query, key, weight);
+    return kept.pairs;
+  };
+}
+
+function made(parts: MapParts, size: Size): MapSource {
+  const { isComplete, overview, tile, row, chosen, links } = parts;
+  const { cols, values } = overview;
+  const strongest = isComplete ? strongestCells(parts, size) : strongestKnown(parts);
+  return {
+    size,
+    isComplete,
+    overview,
+    cells(part) {
+      if (!tile) return [overview];
+      return covers(tile.tile, part) ? [tile.cells] : [overview, tile.cells];
+    },
+    at: (place) => (tile && blockIn(tile.cells, place)) ?? blockIn(overview, place),
+    row(query) {
+      if (!isComplete) return row?.query === query ? row : undefined;
+      return {
+        query,
+        step: 1,
+        values: values.subarray(query * cols, (query + 1) * cols),
+        strongest: strongest({ query }, OF_ROW),
+      };
+    },
+    chosen,
+    line: (side, of, isWeights) => (isComplete ? lineOf(overview, side, of, isWeights) : chosen),
+    strongest,
+    links: isComplete ? undefined : links,
+  };
+}
+
+const sources = new WeakMap<MapParts, MapSource>();
 
 /** Where the values of a map come from: the page's own, or parts that the kernel sends. */
-export function sourceOf(map: VisibleMap): MapSource {
-  const source = made.get(map) ?? (map.tiles ? tiledMap(map, map.tiles) : wholeMap(map));
-  made.set(map, source);
+export function sourceOf({ parts, rows, cols }: VisibleMap): MapSource {
+  const source = sources.get(parts) ?? made(parts, { rows: rows.length, cols: cols.length });
+  sources.set(parts, source);
   return source;
 }
 
@@ -55,7 +92,6 @@ export function maskOf(map: VisibleMap): string {
 
 /** The weight of a pair of tokens; NaN where it is masked, or not known. */
 export function weightAt(map: VisibleMap, query: number, key: number): number {
-  if (!map.tiles) return map.values[query * map.cols.length + key] ?? Number.NaN;
   const block = sourceOf(map).at({ query, key });
   return block?.step === 1 ? block.weight : Number.NaN;
 }

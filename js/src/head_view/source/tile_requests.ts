@@ -34,7 +34,8 @@ export function tileRequests(
   const passed = new Set<string>();
   const now = () => JSON.stringify(wanted);
   const has = () => JSON.stringify(model.get("_tile")?.asked ?? null);
-  const misses = (part: MapPart) => Boolean(model.get("_long")) && lacks(model.get("_tile"), part);
+  const inBlocks = () => model.get("_maps")?.complete === false;
+  const misses = (part: MapPart) => inBlocks() && lacks(model.get("_tile"), part);
 
   function tell(): void {
     known = told = now();
@@ -44,7 +45,7 @@ export function tileRequests(
   }
   function send(): void {
     clearTimeout(timer);
-    if (!model.get("_long")) {
+    if (!inBlocks()) {
       tell();
       return;
     }

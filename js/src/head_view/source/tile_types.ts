@@ -20,8 +20,12 @@ interface Blocks {
   first: WireArray | null;
 }
 
-/** The maps of a long input as a whole, and what they were asked for with. */
-export interface LongMaps extends Blocks, Pick<SharedState, "quantity" | "unit" | "hidden"> {
+/**
+ * The drawn maps of a stack where not every cell crosses: all that is shown of them, in blocks, and
+ * the choices of what is shown.
+ */
+export interface BlockMaps extends Blocks, Pick<SharedState, "quantity" | "unit" | "hidden"> {
+  complete: false;
   stack: string;
   sentences: Sentences;
   /** Visible ones. */
@@ -35,13 +39,16 @@ export interface LongMaps extends Blocks, Pick<SharedState, "quantity" | "unit" 
   shares: [hidden: number, filtered: number];
 }
 
-/** What a long input has no head of. */
-export interface NoHead {
-  heads: [];
-}
-
-/** The visible part with its surroundings; at a step of 1 the values themselves. */
+/**
+ * A part of the maps at a step of 1, or in smaller blocks. Where every cell crosses, it is the
+ * whole map of the last selected head, between all tokens.
+ */
 export interface Tile extends Blocks {
+  stack: string;
+  quantity: string;
+  unit: string;
+  /** False where the values were rounded to bytes, as in a standalone page. */
+  exact: boolean;
   /** The window that was asked for, and the positions in sight of it. */
   asked: MapPart | null;
   part: MapPart;
@@ -51,33 +58,31 @@ export interface Tile extends Blocks {
   links: Link[][] | null;
 }
 
-/** One query's values to all keys, of each map, as maxima of `step` keys; the first key apart. */
+/**
+ * The row of a query or the column of a key, of each map. With `links`, maxima of `step` keys and
+ * the first key apart; without, every single value, to be painted on pictures.
+ */
 export interface TileRow {
-  heads: Head[];
-  query: number;
-  step: number;
-  values: WireArray;
-  first: number[] | null;
-  links: [key: number, weight: number][][];
-}
-
-/** The row of a query or the column of a key, with every single value of each map [maps, n]. */
-export interface ExactRow {
   heads: Head[];
   side: Side;
   /** The position of the token; null for the mean over all queries. */
   at: number | null;
+  step: number;
   values: WireArray;
+  first: number[] | null;
+  links: [key: number, weight: number][][] | null;
 }
 
 /** The loaded parts of a map. */
-export interface Tiles {
+export interface MapParts {
+  /** Whether the overview has every single cell, so that nothing else is needed. */
+  isComplete: boolean;
   overview: Cells;
-  tile: { cells: Cells; tile: Tile } | undefined;
-  row: QueryRow | undefined;
+  tile?: { cells: Cells; tile: Tile } | undefined;
+  row?: QueryRow | undefined;
   /** The row or column that is painted on pictures. */
-  chosen: ChosenRow | undefined;
-  /** The strongest of the whole map, and those in sight. */
+  chosen?: ChosenRow | undefined;
+  /** The strongest of all that is shown, and those in sight; none of a complete map. */
   strongest: Pair[];
   links: Pair[];
 }

@@ -3,24 +3,15 @@ import { remembered } from "../../shared/remembered.js";
 import type { Axes, Scale } from "../../shared/types.js";
 import type { MapPart } from "../../shared/window.js";
 import { asFloat32 } from "../../shared/wire.js";
-import {
-  blockIn,
-  type Cells,
-  type ChosenRow,
-  type MapSource,
-  type Pair,
-  type QueryRow,
-  StrongestPairs,
-} from "./map_source.js";
-import type { ExactRow, Link, LongMaps, Tile, TileRow, Tiles } from "./tile_types.js";
+import type { Cells, Pair } from "./map_source.js";
+import type { BlockMaps, Link, MapParts, Tile, TileRow } from "./tile_types.js";
 import { keptOf, leastDifference, leastLine, type VisibleMap } from "./visible_map.js";
 
-/** What the page has of a long input. */
+/** What the page has of maps of which not every cell crosses. */
 export interface Tiled {
-  long: LongMaps;
+  maps: BlockMaps;
   tile: Tile | null;
   row: TileRow | null;
-  exact: ExactRow | null;
 }
 
 /** Cells a side that a tile has at most. */
@@ -28,10 +19,9 @@ const TILE = 256;
 
 const pairOf = ([query, key, weight]: Link): Pair => ({ query, key, weight });
 const same = (a: { heads: unknown }, b: { heads: unknown }) => String(a.heads) === String(b.heads);
-const NOTHING = new Float32Array();
 
 /** Whether a tile has all of a part. */
-const covers = ({ queries, keys }: Tile, [q0, q1, k0, k1]: MapPart): boolean =>
+export const covers = ({ queries, keys }: Tile, [q0, q1, k0, k1]: MapPart): boolean =>
   queries[0] <= q0 && q1 <= queries[1] && keys[0] <= k0 && k1 <= keys[1];
 
 /**
@@ -44,7 +34,7 @@ export function lacks(tile: Tile | null, part: MapPart): boolean {
 }
 
 /** The blocks of each map, read once from their bytes. */
-function planes({ step, values, first }: LongMaps | Tile, q0: number, k0: number): Cells[] {
+function planes({ step, values, first }: BlockMaps | Tile, q0: number, k0: number): Cells[] {
   const [count = 0, rows = 0, cols = 0] = values.shape;
   const all = asFloat32(values);
   const firsts = first && asFloat32(first);
@@ -58,55 +48,53 @@ function planes({ step, values, first }: LongMaps | Tile, q0: number, k0: number
     first: firsts?.subarray(i * rows, (i + 1) * rows),
   }));
 }
-const overviews = remembered((long: LongMaps) => planes(long, 0, 0));
+const overviews = remembered((long: BlockMaps) => planes(long, 0, 0));
 const tilesOf = remembered((tile: Tile) => planes(tile, tile.queries[0], tile.keys[0]));
 
-const kept = new WeakMap<LongMaps, { axes: Axes; shown: ReturnType<typeof keptOf> }>();
+const kept = new WeakMap<BlockMaps, { axes: Axes; shown: ReturnType<typeof keptOf> }>();
 
 /** The queries and keys that are shown, found once and not for every tile. */
-function shownOf(long: LongMaps, axes: Axes): ReturnType<typeof keptOf> {
-  const known = kept.get(long);
+function shownOf(maps: BlockMaps, axes: Axes): ReturnType<typeof keptOf> {
+  const known = kept.get(maps);
   if (known?.axes === axes) return known.shown;
-  const shown = keptOf(axes, long);
-  kept.set(long, { axes, shown });
+  const shown = keptOf(axes, maps);
+  kept.set(maps, { axes, shown });
   return shown;
 }
 
 /** The visible maps of a long input, of which the page has an overview and a tile. */
 export function tiledMaps(
-  { long, tile, row, exact }: Tiled,
+  { maps, tile, row }: Tiled,
   axes: Axes,
   two: boolean,
   scale: Scale,
 ): VisibleMap[] {
-  const { rows, cols } = shownOf(long, axes);
-  const fits = tile && same(tile, long) ? tile : null;
+  const { rows, cols } = shownOf(maps, axes);
+  const fits = tile && same(tile, maps) ? tile : null;
   const tiles = fits && tilesOf(fits);
-  return overviews(long).map((overview, i) => {
+  return overviews(maps).map((overview, i) => {
     const finest = tiles?.[i];
     const isSigned = two && i === 2;
-    const largest = long.maxima[i] ?? 0;
+    const largest = maps.maxima[i] ?? 0;
     const map: VisibleMap = {
       rows,
       cols,
-      values: NOTHING,
-      maximum: isSigned ? largest : endOfScale(scale, long.quantity, largest),
-      hiddenShare: long.shares[0],
-      filteredShare: long.shares[1],
-      tiles: {
+      maximum: isSigned ? largest : endOfScale(scale, maps.quantity, largest),
+      hiddenShare: maps.shares[0],
+      filteredShare: maps.shares[1],
+      parts: {
+        isComplete: false,
         overview,
         tile: finest && fits ? { cells: finest, tile: fits } : undefined,
-        row: row && same(row, long) ? rowOf(row, i) : undefined,
-        chosen:
-          exact && same(exact, long)
-            ? chosenRow(exact, i, isCausal(overview) ? rows : undefined, axes)
-            : undefined,
-        strongest: (long.links[i] ?? []).map(pairOf),
+        ...(row &&
+          same(row, maps) &&
+          rowParts(row, i, isCausal(overview) ? rows : undefined, axes)),
+        strongest: (maps.links[i] ?? []).map(pairOf),
         links: fits?.links ? (fits.links[i] ?? []).map(pairOf) : [],
       },
     };
     if (isSigned) map.signed = true;
-    if (scale === "absolute") map.least = leastOf(long, overview, rows, axes, map);
+    if (scale === "absolute") map.least = leastOf(maps, overview, rows, axes, map);
     return map;
   });
 }
@@ -119,7 +107,7 @@ const isCausal = ({ values, cols }: Cells): boolean => cols > 1 && Number.isNaN(
  * for the first query.
  */
 function leastOf(
-  { quantity }: LongMaps,
+  { quantity }: BlockMaps,
   overview: Cells,
   rows: number[],
   { key }: Axes,
@@ -134,72 +122,27 @@ function leastOf(
   });
 }
 
-function rowOf({ query, step, values, first, links }: TileRow, i: number): QueryRow {
-  const [, count = 0] = values.shape;
-  return {
-    query,
-    step,
-    values: asFloat32(values).subarray(i * count, (i + 1) * count),
-    first: first?.[i],
-    strongest: (links[i] ?? []).map(([key, weight]) => ({ query, key, weight })),
-  };
-}
-
 /** A row or a column of one of the maps; `causal`: the queries of a causal map. */
-function chosenRow(
-  { side, at, values }: ExactRow,
+function rowParts(
+  { side, at, step, values: all, first, links }: TileRow,
   i: number,
   causal: number[] | undefined,
   { key }: Axes,
-): ChosenRow {
-  const [, count = 0] = values.shape;
-  return {
-    side,
-    of: at ?? undefined,
-    values: asFloat32(values).subarray(i * count, (i + 1) * count),
-    even:
-      side === "query"
-        ? undefined
-        : Float32Array.from({ length: count }, (_, place) =>
-            causal ? 1 / ((causal[place] ?? 0) + 1) : 1 / key.text.length,
-          ),
-  };
-}
-
-/** A map of which parts are at hand. */
-export function tiledMap({ rows, cols }: VisibleMap, tiles: Tiles): MapSource {
-  const { overview, tile, row, chosen, strongest, links } = tiles;
-  const known = () => [...(row?.strongest ?? []), ...links, ...strongest];
-  return {
-    size: { rows: rows.length, cols: cols.length },
-    isWhole: false,
-    overview,
-    cells(part) {
-      if (!tile) return [overview];
-      return covers(tile.tile, part) ? [tile.cells] : [overview, tile.cells];
-    },
-    at: (place) => (tile && blockIn(tile.cells, place)) ?? blockIn(overview, place),
-    row: (query) => (row?.query === query ? row : undefined),
-    chosen,
-    strongest(of, count, within) {
-      const fits = ({ query, key }: Pair) =>
-        (of.query === undefined || of.query === query) &&
-        (of.key === undefined || of.key === key) &&
-        (!within ||
-          (query >= within[0] && query < within[1] && key >= within[2] && key < within[3]));
-      const pairs = new Map<string, Pair>();
-      for (const pair of known()) {
-        const key = `${pair.query} ${pair.key}`;
-        const known = pairs.get(key);
-        const isMore = !known || Math.abs(pair.weight) > Math.abs(known.weight);
-        if (isMore && fits(pair)) pairs.set(key, pair);
-      }
-      const kept = new StrongestPairs(count);
-      for (const { query, key, weight } of pairs.values()) kept.add(query, key, weight);
-      return kept.pairs;
-    },
-    links,
-  };
+): Pick<MapParts, "row" | "chosen"> {
+  const [, count = 0] = all.shape;
+  const values = asFloat32(all).subarray(i * count, (i + 1) * count);
+  const query = at ?? 0;
+  if (links) {
+    const strongest = (links[i] ?? []).map(([key, weight]) => ({ query, key, weight }));
+    return { row: { query, step, values, first: first?.[i], strongest } };
+  }
+  const even =
+    side === "query"
+      ? undefined
+      : Float32Array.from({ length: count }, (_, place) =>
+          causal ? 1 / ((causal[place] ?? 0) + 1) : 1 / key.text.length,
+        );
+  return { chosen: { side, of: at ?? undefined, values, even } };
 }
 
 /** The largest of several values at each place, and which of them it is. */
@@ -232,18 +175,17 @@ function largestOf(members: Cells[]): Cells {
 const sorted = (pairs: Pair[]): Pair[] =>
   pairs.sort((a, b) => Math.abs(b.weight) - Math.abs(a.weight));
 
-/** Several tiled maps as one: the largest value of each block. */
-export function largestTiles(members: Tiles[]): Tiles {
-  const [first] = members as [Tiles];
+/** Several maps as one: the largest value of each cell or block. */
+export function largestParts(members: MapParts[]): MapParts {
+  const [first] = members as [MapParts];
   const tiles = members.flatMap(({ tile }) => (tile ? [tile] : []));
   return {
+    ...first,
     overview: largestOf(members.map(({ overview }) => overview)),
     tile: first.tile && {
       ...first.tile,
       cells: largestOf(tiles.map(({ cells }) => cells)),
     },
-    row: first.row,
-    chosen: first.chosen,
     strongest: sorted(members.flatMap(({ strongest }) => strongest)),
     links: sorted(members.flatMap(({ links }) => links)),
   };

@@ -1,6 +1,7 @@
 import { endOfScale } from "../../shared/colour.js";
 import { type Axes, type Axis, type Scale, SPECIALS, type Special } from "../../shared/types.js";
-import type { Sentences, Tiles } from "./tile_types.js";
+import type { Cells } from "./map_source.js";
+import type { MapParts, Sentences } from "./tile_types.js";
 
 export interface MapOptions {
   hidden: Special[];
@@ -38,9 +39,8 @@ export interface VisibleMap {
   /** Query and key indices on the full axes, in order. */
   rows: number[];
   cols: number[];
-  /** rows x cols, NaN where masked; none where `tiles` are in their place. */
-  values: Float32Array;
-  tiles?: Tiles;
+  /** What is at hand of the values between them. */
+  parts: MapParts;
   /**
    * The end of the scale: 1 for weights on the absolute scale, otherwise the largest value of the
    * map, or in sight of a zoomed map.
@@ -62,8 +62,16 @@ export interface VisibleMap {
   members?: VisibleMap[];
   /** The largest value of each pair over all heads. */
   most?: VisibleMap;
-  /** Where heads lie over one another: which of them has the value. */
-  strongest?: Uint8Array;
+}
+
+/** The parts of a map of which all values are at hand, rows x cols, NaN where masked. */
+export function completeParts(
+  values: Float32Array,
+  { rows, cols }: Pick<VisibleMap, "rows" | "cols">,
+): MapParts {
+  const size = { rows: rows.length, cols: cols.length };
+  const overview: Cells = { q0: 0, k0: 0, step: 1, ...size, values };
+  return { isComplete: true, overview, strongest: [], links: [] };
 }
 
 /** The special tokens that can be hidden, with their texts on both axes. */
@@ -138,7 +146,7 @@ export function visibleMap(values: Float32Array, axes: Axes, choice: MapOptions)
   const map: VisibleMap = {
     rows,
     cols,
-    values: shown,
+    parts: completeParts(shown, { rows, cols }),
     maximum,
     hiddenShare: share(hidden),
     filteredShare: share(total - hidden - kept),
@@ -151,21 +159,13 @@ export function visibleMap(values: Float32Array, axes: Axes, choice: MapOptions)
 export function emptied(map: VisibleMap): VisibleMap {
   const nothing = (values: Float32Array) =>
     values.map((value) => (Number.isNaN(value) ? value : 0));
-  const empty: VisibleMap = { ...map, values: nothing(map.values), off: true };
-  if (!map.tiles) return empty;
-  const { overview } = map.tiles;
+  const { isComplete, overview } = map.parts;
   const blocks = { ...overview, values: nothing(overview.values) };
   if (overview.first) blocks.first = nothing(overview.first);
   return {
-    ...empty,
-    tiles: {
-      overview: blocks,
-      tile: undefined,
-      row: undefined,
-      chosen: undefined,
-      strongest: [],
-      links: [],
-    },
+    ...map,
+    off: true,
+    parts: { isComplete, overview: blocks, strongest: [], links: [] },
   };
 }
 

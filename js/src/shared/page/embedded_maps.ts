@@ -1,5 +1,4 @@
-import type { AttentionMap, Axes, Head } from "../types.js";
-import { asFloat32 } from "../wire.js";
+import type { Axes, Head } from "../types.js";
 
 /**
  * The maps of a stack in one unit: byte 0 is masked, 1..255 the rounded square root of weight /
@@ -58,33 +57,43 @@ export const decodedByte = (byte: number, maximum: number): number =>
 export const decodedBytes = (bytes: Uint8Array, maximum: number): Float32Array =>
   Float32Array.from(bytes, (byte) => decodedByte(byte, maximum));
 
-/** One head's map. */
-export function attentionMap(maps: EmbeddedMaps, [layer, head, stack]: Head): AttentionMap {
+/** The values of one head's map, row by row. */
+function valuesOfHead(maps: EmbeddedMaps, [layer, head]: Head): Float32Array {
   const [, heads, queries, keys] = maps.shape;
   const index = maps.only ? 0 : layer * heads + head;
-  const values = Float32Array.from({ length: queries * keys }, (_, i) => valueAt(maps, index, i));
-  const { quantity, axes } = maps;
+  return Float32Array.from({ length: queries * keys }, (_, i) => valueAt(maps, index, i));
+}
+
+/** One head's map, whole, in the form of a tile of a view. */
+export function wholeTile(maps: EmbeddedMaps, head: Head) {
+  const { quantity, axes, shape } = maps;
+  const [, , queries, keys] = shape;
   return {
-    stack,
-    layer,
-    head,
+    heads: [head],
+    stack: head[2],
     quantity,
     unit: axes.unit,
     exact: Boolean(maps.fine),
-    values: wire(values, [queries, keys]),
+    asked: null,
+    part: [0, queries, 0, keys] as [number, number, number, number],
+    step: 1,
+    queries: [0, queries] as [number, number],
+    keys: [0, keys] as [number, number],
+    values: wire(valuesOfHead(maps, head), [1, queries, keys]),
+    first: null,
+    links: null,
   };
 }
 
 /** One head's map in two attentions. */
 export function twoMaps(pair: [EmbeddedMaps, EmbeddedMaps], head: Head) {
-  const maps = pair.map((of) => attentionMap(of, head));
-  const [{ axes, quantity }] = pair;
-  const n = axes.query.text.length;
-  const m = axes.key.text.length;
+  const [{ axes, quantity, shape }] = pair;
+  const [, , n, m] = shape;
   const values = new Float32Array(2 * n * m);
-  for (const [i, map] of maps.entries()) values.set(asFloat32(map.values), i * n * m);
+  for (const [i, maps] of pair.entries()) values.set(valuesOfHead(maps, head), i * n * m);
   const { stack, unit } = axes;
   return {
+    complete: true as const,
     stack,
     quantity,
     unit,
@@ -104,6 +113,7 @@ export function severalMaps({ axes, quantity, shape, maxima, values }: EmbeddedM
     (_, i): Head => [Math.floor(i / heads), i % heads, stack],
   );
   return {
+    complete: true as const,
     stack,
     quantity,
     unit,
