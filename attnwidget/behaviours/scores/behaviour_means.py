@@ -192,7 +192,10 @@ class BehaviourSums(SegmentMeans[BehaviourMeans]):
                 for known, new in zip((score, control), numbers, strict=True)
             )
         counted = self._with_score[:, None].float()  # [B, 1, 2, D]
-        of_halves = {"score": score, "control": control, "square": (score - control) ** 2}
+        # The variance is the mean square less the square of the mean: in float32, rounding alone
+        # makes it where all differences are almost equal.
+        difference = score.double() - control.double()
+        of_halves = {"score": score, "control": control, "square": difference**2}
         spread = {name: values[:, :, None] * counted for name, values in of_halves.items()}
         return spread | {"auc": self._auc(layer.weights)[:, :, None] * self._with_auc[:, None]}
 
