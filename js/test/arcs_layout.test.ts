@@ -1,8 +1,7 @@
 // @vitest-environment node
 import { expect, test } from "vitest";
-import { arcLevels, hangingIn, rowsOf } from "../src/dependency_arcs/arcs_layout.js";
+import { hangingIn, rowsOf } from "../src/dependency_arcs/arcs_layout.js";
 import { HEADS } from "../src/dependency_arcs/heads_answerer.js";
-import { arcPath } from "../src/dependency_arcs/paint.js";
 import {
   type Annotated,
   decodeTree,
@@ -45,15 +44,6 @@ function randomTree(count: number, seed: number): Tree {
   const words = governors.map((_, i) => "w".repeat(1 + (i % 5)));
   return { words, relations, governors, annotated, root: governors.indexOf(-1) };
 }
-
-test("an arc lies above those that it spans", () => {
-  const levels = (...ends: string[]) =>
-    arcLevels(ends.map((pair) => [Number(pair[0]), Number(pair[1])] as const));
-  expect(levels("03", "21", "32")).toEqual([2, 1, 1]);
-  expect(levels()).toEqual([]);
-  // The nearest words first, the root's own arcs above all that they span.
-  expect(levels("20", "21", "32", "64", "65", "36")).toEqual([2, 1, 1, 2, 1, 3]);
-});
 
 test.each([1, 5, 24, 60])("arcs of a projective tree of %i words never cross", (count) => {
   for (let seed = 1; seed <= 5; seed++) {
@@ -222,14 +212,6 @@ test("names of governors in other rows stand below the arcs that pass them", () 
   expect(far?.depth).toBeGreaterThanOrEqual((near?.depth ?? 0) + 12);
   const [alone] = hangingIn(tree, row, predicted.slice(1), WIDTHS);
   expect(alone?.depth).toBeLessThan(near?.depth ?? 0);
-});
-
-test("a path goes up from the governor and down to the dependent", () => {
-  const ends = { governor: 1, dependent: 0, relation: "x", x0: 50, x1: 10, labelX: 30 };
-  const arc = { ...ends, height: 30, edge: undefined };
-  expect(arcPath(arc, 100)).toBe("M50 100V77Q50 70 43 70H17Q10 70 10 77V100");
-  const cut = { ...arc, edge: { text: "far", x: 90, width: 20 } };
-  expect(arcPath(cut, 100)).toBe("M50 70H17Q10 70 10 77V100");
 });
 
 test("a head's predictions: nothing for the root, the weight by the direction", () => {

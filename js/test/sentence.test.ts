@@ -347,7 +347,7 @@ test("a flat model draws neither arcs nor tints, and a head that is off none", (
   const box = { x: 0, y: 0, width: 10, height: 10 };
   const reading = read(screenOf(even, { tokens: [["query", 5]] }));
   expect(marksOf(reading).size).toBe(0);
-  expect(arcsOf(reading, () => box, true)).toEqual([]);
+  expect(arcsOf(reading, () => box, true, THEMES.light)).toEqual([]);
   const sharp = attention(random(3), 9, false);
   const tokens: [Side, number][] = [["query", 5]];
   expect(marksOf(read(screenOf(sharp, { tokens }))).size).toBeGreaterThan(0);
@@ -535,10 +535,10 @@ test("an arc up to another line ends below the number of its word", () => {
     height: 27,
   });
   const marks = marksOf(reading);
-  const above = arcsOf(reading, boxOf, false).filter(({ key }) => key < 6);
+  const above = arcsOf(reading, boxOf, false, THEMES.light).filter(({ key }) => key < 6);
   expect(above.length).toBeGreaterThan(0);
-  for (const { key, points } of above) {
-    const end = points.at(-1)?.[1] ?? 0;
+  for (const { key, path } of above) {
+    const end = path.steps.at(-1)?.at(-1)?.[1] ?? 0;
     expect(end).toBeGreaterThan(marks.get(key)?.isNumbered ? 27 : 20);
     expect(end).toBeLessThan(50);
   }
@@ -552,10 +552,10 @@ test("arcs are as thick as their weights, and none is below the smallest link", 
     );
     const boxOf = (_: Side, at: number) => ({ x: 40 * at, y: 0, width: 30, height: 20 });
     const least = leastDrawn(reading.looks ?? { even: 1 });
-    const arcs = arcsOf(reading, boxOf, true);
-    for (const { key, weight, width } of arcs) {
+    const arcs = arcsOf(reading, boxOf, true, THEMES.light);
+    for (const { key, weight, look } of arcs) {
       expect(weight).toBeGreaterThanOrEqual(least);
-      expect(width).toBeCloseTo(10 * weight);
+      expect(look.width).toBeCloseTo(10 * weight);
       expect(key).not.toBe(3);
     }
     const drawn = [...(reading.looks?.row ?? [])].filter((w, i) => i !== 3 && w >= least).length;

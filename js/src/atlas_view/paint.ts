@@ -1,3 +1,4 @@
+import { ARC_WIDTH, flatArc, PORT, paintArc } from "../shared/arc.js";
 import { clamp } from "../shared/clamp.js";
 import { css } from "../shared/colour.js";
 import { LABEL_SIZE, labelFont, write } from "../shared/labels.js";
@@ -16,7 +17,6 @@ const MIDDLE = BAR_HEIGHT / 2;
 export const EXAMPLE_BASE = 25;
 const ARC_FOOT = 16;
 const ARC_TOP = 3;
-const ARROW = 3.5;
 const HALF_LINE = 8;
 /** Places on the colour scale of scores that may name the head, and of other scores. */
 const NAMED = 0.75;
@@ -88,32 +88,17 @@ export function paintExample(pen: Pen, theme: Theme, font: string, line: PlacedP
     pen.fillStyle = theme.accent;
     if (end !== "key") pen.fillRect(x, EXAMPLE_BASE + HALF_LINE - 1, width, 2);
   }
-  paintArc(pen, theme, line);
+  paintLink(pen, theme, line);
 }
 
-function paintArc(pen: Pen, theme: Theme, line: PlacedPiece[]): void {
+function paintLink(pen: Pen, theme: Theme, line: PlacedPiece[]): void {
   const query = line.find(({ end }) => end === "query" || end === "both");
   const key = line.find(({ end }) => end === "key" || end === "both");
   if (!query || !key) return;
   const middle = ({ x, width }: PlacedPiece) => x + width / 2;
   const isOne = query === key;
-  const from = middle(query) + (isOne ? 5 : 0);
-  const to = middle(key) - (isOne ? 5 : 0);
-  pen.strokeStyle = theme.accent;
-  pen.fillStyle = theme.accent;
-  pen.lineWidth = 1.5;
-  // Long arcs are flat: their sides stand over the ends, so that the arc covers no word.
-  const side = Math.min(24, Math.abs(to - from) / 2) * Math.sign(to - from);
-  pen.beginPath();
-  pen.moveTo(from, ARC_FOOT);
-  pen.quadraticCurveTo(from, ARC_TOP, from + side, ARC_TOP);
-  pen.lineTo(to - side, ARC_TOP);
-  pen.quadraticCurveTo(to, ARC_TOP, to, ARC_FOOT);
-  pen.stroke();
-  pen.beginPath();
-  pen.moveTo(to, ARC_FOOT + 1);
-  pen.lineTo(to - ARROW, ARC_FOOT - ARROW);
-  pen.lineTo(to + ARROW, ARC_FOOT - ARROW);
-  pen.closePath();
-  pen.fill();
+  const from = middle(query) + (isOne ? PORT : 0);
+  const to = middle(key) - (isOne ? PORT : 0);
+  const arc = flatArc([from, ARC_FOOT], [to, ARC_FOOT + 1], ARC_FOOT - ARC_TOP);
+  paintArc(pen, arc, { colour: theme.accent, width: ARC_WIDTH, hasArrow: true });
 }

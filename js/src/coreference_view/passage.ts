@@ -1,3 +1,12 @@
+import {
+  ARC_WIDTH,
+  type ArcPath,
+  arcBetweenLines,
+  DASH,
+  flatArc,
+  opacityOf,
+  paintArc,
+} from "../shared/arc.js";
 import { RTL } from "../shared/bidi.js";
 import { labelFont, type Ruler, withControlPictures } from "../shared/labels.js";
 import palette from "../shared/palette.json" with { type: "json" };
@@ -33,8 +42,9 @@ const PARTS = 64;
 /** From the top of a word to its baseline, and to that of the number before it. */
 const BASELINE = 15;
 const RAISED = 11;
-const DASHED = [5, 3];
 const DOTTED = [1, 2];
+/** The height of an arc over a line. */
+const HEIGHT = 10;
 const OWN_FILL = 0.16;
 
 const DIRECTED = /[\p{L}\u200e\u200f]/u;
@@ -290,30 +300,16 @@ function paintChoice(
   const middle = ({ start, end }: Piece) => leftOf(at, start, end) + (end - start) / 2;
   const outcome = right ? "right" : "wrong";
   pen.strokeStyle = pen.fillStyle = theme[outcome];
-  pen.setLineDash(right ? [] : DASHED);
+  pen.setLineDash(right ? [] : DASH);
   outline(pen, at, [word], 2);
   pen.stroke();
-  // From below where the word chosen is on a line above, so that the arrow crosses little text.
-  const isAbove = to.line < from.line;
-  const way = isAbove ? -1 : 1;
-  const x1 = middle(from);
-  const y1 = topOf(at, from.line) - 3;
-  const x2 = middle(to);
-  const y2 = topOf(at, to.line) + (isAbove ? BOX + 4 : -4);
-  const bend = isAbove ? (y1 + y2) / 2 : Math.min(y1, y2) - 10;
-  pen.globalAlpha = 0.75;
-  pen.lineWidth = 1.5;
-  pen.beginPath();
-  pen.moveTo(x1, y1);
-  pen.bezierCurveTo(x1, bend, x2, bend, x2, y2 - 4 * way);
-  pen.stroke();
-  pen.setLineDash([]);
-  pen.globalAlpha = 1;
-  pen.beginPath();
-  pen.moveTo(x2 - 3.5, y2 - 6 * way);
-  pen.lineTo(x2 + 3.5, y2 - 6 * way);
-  pen.lineTo(x2, y2);
-  pen.fill();
+  paintArc(pen, arcToChoice(at, [middle(from), from.line], [middle(to), to.line]), {
+    colour: theme[outcome],
+    width: ARC_WIDTH,
+    opacity: opacityOf(theme),
+    isDashed: !right,
+    hasArrow: true,
+  });
   const edge = leftOf(at, to.start, to.end) + to.end - to.start;
   const x = Math.min(Math.round(edge) + 3, at.width - 4);
   const y = topOf(at, to.line) - 5;
@@ -322,6 +318,19 @@ function paintChoice(
   pen.arc(x, y, 6, 0, 2 * Math.PI);
   pen.fill();
   paintVerdict(pen, theme, outcome, x, y);
+}
+
+/** Over the line of both words, or from the side of a line that is nearer to the word chosen. */
+function arcToChoice(
+  at: PassageLayout,
+  [x0, line]: readonly [x: number, line: number],
+  [x1, other]: readonly [x: number, line: number],
+): ArcPath {
+  const top = topOf(at, line);
+  const isAbove = other < line;
+  const tip = topOf(at, other) + (isAbove ? BOX + 4 : -4);
+  if (other === line) return flatArc([x0, top - 3], [x1, tip], HEIGHT);
+  return arcBetweenLines([x0, isAbove ? top - 3 : top + BOX + 3], [x1, tip]);
 }
 
 /**
@@ -373,7 +382,7 @@ export function paintSample(pen: Pen, theme: Theme, kind: Sample): void {
   const bottom = SAMPLE_HEIGHT - edge;
   pen.strokeStyle = { own: accent, antecedent: muted, once: muted, right, wrong }[kind];
   pen.lineWidth = 2 * edge;
-  pen.setLineDash({ own: [], antecedent: [], once: DOTTED, right: [], wrong: DASHED }[kind]);
+  pen.setLineDash({ own: [], antecedent: [], once: DOTTED, right: [], wrong: DASH }[kind]);
   pen.beginPath();
   if (kind === "once") {
     pen.moveTo(0, SAMPLE_HEIGHT / 2 + edge);

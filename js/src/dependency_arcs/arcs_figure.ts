@@ -1,5 +1,6 @@
 import { html, nothing } from "lit-html";
 import { createRef, ref } from "lit-html/directives/ref.js";
+import { FAINT } from "../shared/arc.js";
 import { elementIds } from "../shared/element_ids.js";
 import type { Look } from "../shared/mount.js";
 import { drawAbove, drawBelow, type MovingName, placeNames, standOut } from "./arcs_drawing.js";
@@ -122,7 +123,7 @@ export function arcsFigure(actions: FigureActions) {
       const pointed = word === undefined ? "" : " attnw-arcs-pointed";
       return html`<div class="attnw-arcs-scroll" @scroll=${namesInSight} ${ref(scroller)}>
         <div class=${`attnw-arcs-stage attnw-drawn${pointed}`}
-          .style=${`width: ${width}px`} @pointerleave=${() => actions.point(undefined)}
+          .style=${`width: ${width}px; --attnw-arcs-faint: ${FAINT}`} @pointerleave=${() => actions.point(undefined)}
           ${ref(stage)}
           ><svg class="attnw-arcs-above" role="img" aria-label=${name.annotated} width=${width}
             height=${row?.height ?? 0} @click=${clickArc} ${ref(above)}></svg

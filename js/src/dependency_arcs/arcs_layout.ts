@@ -1,3 +1,4 @@
+import { arcLevels, flatHeight, PORT, roundHeight } from "../shared/arc.js";
 import { AXIS_LABEL_SIZE, labelFont, type Measure, type Ruler, shorten } from "../shared/labels.js";
 import { CLOSING } from "../shared/punctuation.js";
 import { type Annotated, type Arc, type Predicted, ROOT, type Tree } from "./tree.js";
@@ -9,12 +10,8 @@ const NAME_ROOM = 72;
 /** Free room at both ends of a row. */
 export const EDGE = 12;
 const GAP = 14;
-/** Between the ends of arcs at one word. */
-const PORT = 6;
 /** Room on both sides of a relation's name on its arc. */
 const BESIDE = 11;
-const STEP = 19;
-const LOWEST = 10;
 const TOP = 12;
 /** Between predicted arcs from other rows. */
 const LEVEL = 13;
@@ -85,22 +82,6 @@ export interface WordRow {
 export const isIn = ({ start, end }: WordRow, word: number) => word >= start && word < end;
 export const centreOf = (row: WordRow, word: number) => row.centres[word - row.start] ?? 0;
 const length = (arc: Arc) => Math.abs(arc.governor - arc.dependent);
-
-/**
- * Levels from 1: an arc is higher than all arcs below it, so that arcs of a projective tree never
- * cross.
- */
-export function arcLevels(ends: (readonly [number, number])[]): number[] {
-  const spans = ends.map(([a, b], i) => ({ i, low: Math.min(a, b), high: Math.max(a, b) }));
-  const levels = ends.map(() => 0);
-  const placed: typeof spans = [];
-  for (const span of [...spans].sort((a, b) => a.high - a.low - (b.high - b.low))) {
-    const met = placed.filter(({ low, high }) => low < span.high && span.low < high);
-    levels[span.i] = 1 + Math.max(0, ...met.map(({ i }) => levels[i] ?? 0));
-    placed.push(span);
-  }
-  return levels;
-}
 
 /**
  * The sentence in rows of at most `room` pixels; a wider word has a row to itself. An arc from a
@@ -174,7 +155,7 @@ function rowOf(tree: Tree, start: number, end: number, widths: Widths, across = 
   );
   const arcs = annotated.map((arc, i): PlacedArc => {
     const x1 = end1(arc);
-    const height = LOWEST + (levels[i] ?? 0) * STEP;
+    const height = flatHeight(levels[i] ?? 0);
     if (isWithin(arc)) {
       const x0 = end0(arc);
       return { ...arc, x0, x1, height, labelX: (x0 + x1) / 2, edge: undefined };
@@ -195,7 +176,7 @@ function rowOf(tree: Tree, start: number, end: number, widths: Widths, across = 
     arcs,
     width,
     across: Math.max(across, width),
-    height: LOWEST + most * STEP + (most ? TOP : 0),
+    height: flatHeight(most) + (most ? TOP : 0),
   };
 }
 
@@ -277,7 +258,7 @@ function nearArc(arc: Predicted, row: WordRow): HangingArc {
   const governor = centreOf(row, arc.governor);
   const inwards = Math.sign(x1 - governor) * PORT;
   const ends = { x0: governor + inwards, x1: arc.isLink ? x1 - inwards : x1 };
-  return { ...arc, ...ends, depth: 10 + 15 * Math.sqrt(length(arc)), edge: undefined };
+  return { ...arc, ...ends, depth: roundHeight(x1 - governor), edge: undefined };
 }
 
 /** An arrow up to a word that is predicted to be the root, with its name below all arcs. */

@@ -1,3 +1,16 @@
+import {
+  type ArcPath,
+  arcShapes,
+  FAINT,
+  flatArc,
+  halfArc,
+  onArc,
+  opacityOf,
+  roundArc,
+  stem,
+  THINNEST,
+  widthOf,
+} from "../shared/arc.js";
 import { AXIS_LABEL_SIZE } from "../shared/labels.js";
 import { ALL } from "../shared/relation_types.js";
 import { type Shape, shape } from "../shared/svg.js";
@@ -26,18 +39,12 @@ export const MARK_ROOM = 18;
 const UNDER = 5;
 /** The highest bar under a word. */
 export const BARS = 22;
-const CORNER = 7;
-const BEND = 24;
 /** Between a relation's name and whatever passes by. */
 const CLEAR = 3;
 /** Lines of one pixel lie on whole pixels. */
 const CRISP = 0.5;
-const DASH = "5 3";
-/** The widths of arcs of weights of 1 and 0. An arc is a prediction, so every arc is visible. */
-const THICKEST = 10;
-const THINNEST = 0.75;
-/** So much keeps blue and vermillion 3:1 from either ground. */
-const OPACITY = 0.8;
+/** Width of an annotated arc. */
+const ANNOTATED = 1;
 
 /** To a tenth of a pixel. */
 const px = (x: number) => Math.round(10 * x) / 10;
@@ -47,10 +54,6 @@ const line = (d: string, stroke: string, attributes: Shape["attributes"] = {}) =
 
 const label = (text: string, x: number, y: number, fill: string, size = AXIS_LABEL_SIZE) =>
   shape("text", { x, y, fill, "font-size": size, "text-anchor": "middle" }, text);
-
-/** An arrow head at a dependent, pointing down (`way` 1) or up (-1). */
-const arrow = (x: number, y: number, way: 1 | -1, attributes: Shape["attributes"]) =>
-  shape("path", { d: `M${x - 3.5} ${y - 6 * way}h7L${x} ${y}z`, ...attributes });
 
 /** A tick or a cross, its middle at (x, y). */
 export function verdict(x: number, y: number, outcome: Outcome, theme: Theme): Shape {
@@ -65,16 +68,14 @@ const group = ({ governor, dependent }: Arc, parts: Shape[], kind = "attnw-annot
   shape("g", { class: kind, "data-governor": governor, "data-dependent": dependent }, parts);
 
 /**
- * An annotated arc from its governor up, over, and down to its dependent; `y` is where arcs end.
+ * An annotated arc to its dependent, from its governor or from the name of its governor; `y` is
+ * where the words begin.
  */
-export function arcPath({ x0, x1, height, edge }: PlacedArc, y: number): string {
-  const way = Math.sign(x1 - x0) || 1;
-  const corner = Math.min(CORNER, Math.abs(x1 - x0) / 2);
-  const top = y - height;
-  const start = edge
-    ? `M${px(x0)} ${top}`
-    : `M${x0} ${y}V${top + corner}Q${x0} ${top} ${x0 + way * corner} ${top}`;
-  return `${start}H${x1 - way * corner}Q${x1} ${top} ${x1} ${top + corner}V${y}`;
+function annotatedArc({ x0, x1, height, edge }: PlacedArc, y: number): ArcPath {
+  const foot = y - 2 + CRISP;
+  const end: [number, number] = [x1 + CRISP, y];
+  if (edge) return halfArc([x0 + CRISP, foot - height], end);
+  return flatArc([x0 + CRISP, foot], end, height);
 }
 
 /**
@@ -93,11 +94,11 @@ export function annotatedArcs(row: WordRow, scene: Scene, widths: Widths, theme:
       // Whose governor is not named begins where the name would.
       const way = Math.sign(arc.x1 - arc.x0);
       const start = isShown(arc) || !arc.edge ? arc.x0 : way > 0 ? 0 : row.across;
-      const whole = { ...arc, x0: start + CRISP, x1: arc.x1 + CRISP };
-      const parts = [
-        line(arcPath(whole, y - 2 + CRISP), colour),
-        arrow(whole.x1, y, 1, { fill: colour }),
-      ];
+      const parts = arcShapes(annotatedArc({ ...arc, x0: start }, y), {
+        colour,
+        width: ANNOTATED,
+        hasArrow: true,
+      });
       if (!isShown(arc)) return group(arc, parts);
       parts.push(...edgeName(arc.edge, y - arc.height, theme.muted, theme));
       return group(arc, [...parts, relationName(arc, y, widths, theme)]);
@@ -105,15 +106,9 @@ export function annotatedArcs(row: WordRow, scene: Scene, widths: Widths, theme:
   if (!isIn(row, tree.root)) return arcs;
   const x = centreOf(row, tree.root) + CRISP;
   const colour = relation === ALL ? theme.text : theme.hairline;
-  const root = [line(`M${x} 18V${y - 2}`, colour), arrow(x, y, 1, { fill: colour })];
+  const root = arcShapes(stem([x, 18], [x, y]), { colour, width: ANNOTATED, hasArrow: true });
   if (relation === ALL) root.push(label("root", x, 12, theme.text));
   return [group({ governor: tree.root, dependent: tree.root }, root), ...arcs];
-}
-
-/** A text of whole height round `y`, and what hides whatever passes there. */
-function onGround(text: Shape, width: number, x: number, y: number, theme: Theme): Shape[] {
-  const box = { x: px(x - width / 2), y: y - 6, width: px(width), height: 12 };
-  return [shape("rect", { ...box, fill: theme.background }), text];
 }
 
 /** A relation's name on its arc. */
@@ -124,7 +119,7 @@ function relationName(arc: PlacedArc, y: number, widths: Widths, theme: Theme): 
   return shape(
     "g",
     { "data-relation": arc.relation, transform: `translate(${px(arc.labelX)})` },
-    onGround(text, width, 0, top, theme),
+    onArc(text, width, [0, top], theme),
   );
 }
 
@@ -132,19 +127,14 @@ function relationName(arc: PlacedArc, y: number, widths: Widths, theme: Theme): 
 function edgeName(edge: EdgeName | undefined, y: number, fill: string, theme: Theme): Shape[] {
   if (!edge) return [];
   const text = label(edge.text, px(edge.x), y + 3.5, fill, NAME_SIZE);
-  return onGround(text, edge.width, edge.x, y, theme);
+  return onArc(text, edge.width, [edge.x, y], theme);
 }
 
-/** A predicted arc under the words, its ends at the height `y`. */
-function hangingPath({ x0, x1, depth, edge }: HangingArc, y: number): string {
-  if (!edge) {
-    const low = px(y + (depth * 4) / 3);
-    return `M${x0} ${y}C${x0} ${low} ${x1} ${low} ${x1} ${y}`;
-  }
+/** A predicted arc under the words, from the height `y` or beside a name. */
+function hangingArc({ x0, x1, depth, edge }: HangingArc, y: number, tip: number): ArcPath {
+  if (!edge) return roundArc([x0, y], [x1, tip], depth, -1);
   const low = y + depth;
-  if (x0 === x1) return `M${x1} ${low - 7}V${y}`;
-  const bend = x1 + Math.sign(x0 - x1) * Math.min(BEND, Math.abs(x0 - x1));
-  return `M${px(x0)} ${low}H${px(bend)}Q${x1} ${low} ${x1} ${y}`;
+  return x0 === x1 ? stem([x1, low - 7], [x1, tip]) : halfArc([x0, low], [x1, tip]);
 }
 
 /** Height of the predicted arcs of a row, with their marks and the bars that a page shows. */
@@ -169,18 +159,16 @@ export function predictedArcs(arcs: HangingArc[], theme: Theme): Shape[] {
   const drawn = [...arcs]
     .sort((a, b) => a.weight - b.weight)
     .map((arc) => {
-      const colour = colourOf(arc);
-      // The system's colours may have no contrast to spare.
-      const opacity = theme.forced ? 1 : OPACITY;
-      const width = Math.max(THINNEST, THICKEST * Math.min(1, arc.weight));
-      const look: Record<string, number | string> = {
-        "stroke-width": Math.round(1000 * width) / 1000,
-        "stroke-opacity": opacity,
-      };
-      if (!arc.right) look["stroke-dasharray"] = DASH;
-      const parts = [line(hangingPath(arc, isWhole(arc) ? UNDER : MARK_ROOM + 2), colour, look)];
-      if (!arc.isLink)
-        parts.push(arrow(arc.x1, MARK_ROOM - 2, -1, { fill: colour, "fill-opacity": opacity }));
+      const y = isWhole(arc) ? UNDER : MARK_ROOM + 2;
+      const hasArrow = !arc.isLink;
+      const parts = arcShapes(hangingArc(arc, y, hasArrow ? MARK_ROOM - 2 : y), {
+        colour: colourOf(arc),
+        // An arc is a prediction, so every arc is visible.
+        width: widthOf(arc.weight, THINNEST),
+        opacity: opacityOf(theme),
+        isDashed: !arc.right,
+        hasArrow,
+      });
       if (!isWhole(arc)) parts.push(verdict(arc.x1, 5, outcomeOf(arc), theme));
       return group(arc, parts, `attnw-${outcomeOf(arc)}`);
     });
@@ -193,11 +181,8 @@ const isWhole = ({ isLink, edge }: HangingArc) => Boolean(isLink) && !edge;
 function markOn(arc: HangingArc, theme: Theme): Shape[] {
   const x = px((arc.x0 + arc.x1) / 2);
   const y = px(UNDER + arc.depth);
-  return onGround(verdict(x, y, outcomeOf(arc), theme), 14, x, y, theme);
+  return onArc(verdict(x, y, outcomeOf(arc), theme), 14, [x, y], theme);
 }
-
-/** Opacity of the remaining arcs while the arcs of one word are highlighted. */
-const OTHERS = 0.12;
 
 /**
  * Shapes with the arcs of a word as they are, and the others pale, as on a page while the word is
@@ -208,7 +193,7 @@ export const pointing = (shapes: Shape[], word: number | undefined): Shape[] =>
     const { "data-dependent": dependent, "data-governor": governor } = shape.attributes;
     const pale =
       word !== undefined && dependent !== undefined && dependent !== word && governor !== word;
-    return pale ? { ...shape, attributes: { ...shape.attributes, opacity: OTHERS } } : shape;
+    return pale ? { ...shape, attributes: { ...shape.attributes, opacity: FAINT } } : shape;
   });
 
 /** Under each word, centred at `x`, its share of what the held word gives. */

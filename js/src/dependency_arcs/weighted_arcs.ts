@@ -1,3 +1,4 @@
+import { THICKEST, THINNEST } from "../shared/arc.js";
 import { inLine } from "../shared/in_line.js";
 import { counted, digits } from "../shared/numbers.js";
 import { shareText } from "../shared/percent_text.js";
@@ -29,7 +30,7 @@ export function weightedParts(
   const arcs = new Map(predicted.map((arc) => [arc.dependent, arc]));
   return {
     predicted,
-    scale: `width: ${weight}, 10 pixels for 1, at least 0.75`,
+    scale: `width: ${weight}, ${THICKEST} pixels for 1, at least ${THINNEST}`,
     outcomes: (_, ofRelation) => ofRelation.map(({ right }) => right),
     columns: ["predicted", weight, "right or wrong"],
     cells: (word) => {

@@ -1,11 +1,19 @@
+import {
+  type ArcLook,
+  type ArcPath,
+  arcBetweenLines,
+  FAINT,
+  opacityOf,
+  roundArc,
+  roundHeight,
+  widthOf,
+} from "../../shared/arc.js";
+import { lineColour } from "../../shared/ink.js";
+import type { Theme } from "../../shared/theme.js";
 import { type Box, NUMBER_HEIGHT } from "./layout.js";
 import { leastDrawn } from "./looks.js";
 import type { Reading } from "./reading.js";
 
-/** Pixels of the arc of a weight of 1: thickness is linear in the weight. */
-const THICKEST = 10;
-const ARC_OPACITY = 0.8;
-const DIM = 0.15;
 /** The height of arcs over a sentence of one line, and over a sentence of several lines. */
 const HIGHEST = { one: 46, several: 24 };
 /** The strongest words with numbers under them. */
@@ -13,14 +21,12 @@ const NUMBERED = 3;
 /** Below this weight no number stands under a word. */
 const LEAST_NUMBER = 0.08;
 
-/** A curve from a query to a key. */
+/** An arc from a query to a key. */
 export interface Arc {
   key: number;
   weight: number;
-  /** Start, two control points, end. */
-  points: [x: number, y: number][];
-  width: number;
-  opacity: number;
+  path: ArcPath;
+  look: ArcLook;
 }
 
 /** What a word of the sentence shows: its weight as a tint, or nothing, and a number. */
@@ -50,11 +56,12 @@ export function marksOf(reading: Reading): Map<number, Mark> {
 /** The weight that stands under a word. */
 export const numberOf = ({ looks }: Reading, key: number): number => looks?.row[key] ?? 0;
 
-/** Curves over the words, the strongest drawn last. */
+/** Arcs over the words, the strongest drawn last. */
 export function arcsOf(
   reading: Reading,
   boxOf: (side: "query" | "key", at: number) => Box | undefined,
   isOneLine: boolean,
+  theme: Theme,
 ): Arc[] {
   const { from, to } = reading;
   if (from === undefined) return [];
@@ -68,12 +75,15 @@ export function arcsOf(
     arcs.push({
       key,
       weight,
-      points:
+      path:
         Math.abs(start.y - end.y) > start.height / 2
-          ? across(start, end, foot)
-          : curve(start, end, isOneLine),
-      width: THICKEST * weight,
-      opacity: to !== undefined && to !== key ? DIM : ARC_OPACITY,
+          ? toOtherLine(start, end, foot)
+          : overLine(start, end, isOneLine),
+      look: {
+        colour: lineColour(theme),
+        width: widthOf(weight),
+        opacity: to !== undefined && to !== key ? FAINT : opacityOf(theme),
+      },
     });
   }
   return arcs.sort((a, b) => a.weight - b.weight);
@@ -82,31 +92,18 @@ export function arcsOf(
 const middle = ({ x, width }: Box) => x + width / 2;
 
 /** Over the line of both words. */
-function curve(start: Box, end: Box, isOneLine: boolean): Arc["points"] {
-  const [x1, x2] = [middle(start), middle(end)];
+function overLine(start: Box, end: Box, isOneLine: boolean): ArcPath {
+  const [from, to] = [middle(start), middle(end)];
   const y = Math.min(start.y, end.y) + 2;
-  const limit = isOneLine ? HIGHEST.one : HIGHEST.several;
-  const height = Math.min(limit, 10 + 0.14 * Math.abs(x2 - x1));
-  const lean = 0.12 * (x2 - x1);
-  const top = y - 1.33 * height;
-  return [
-    [x1, y],
-    [x1 + lean, top],
-    [x2 - lean, top],
-    [x2, y],
-  ];
+  const height = roundHeight(to - from, isOneLine ? HIGHEST.one : HIGHEST.several);
+  return roundArc([from, y], [to, y], height, 1);
 }
 
 /** From a word down to a word of another line, or up to the number below a word. */
-function across(start: Box, end: Box, foot: number): Arc["points"] {
+function toOtherLine(start: Box, end: Box, foot: number): ArcPath {
   const isUp = end.y < start.y;
-  const y1 = isUp ? start.y : start.y + start.height - 2;
-  const y2 = isUp ? end.y + end.height - 3 + foot : end.y;
-  const between = (y1 + y2) / 2;
-  return [
-    [middle(start), y1],
-    [middle(start), between],
-    [middle(end), between],
-    [middle(end), y2],
-  ];
+  return arcBetweenLines(
+    [middle(start), isUp ? start.y : start.y + start.height - 2],
+    [middle(end), isUp ? end.y + end.height - 3 + foot : end.y],
+  );
 }

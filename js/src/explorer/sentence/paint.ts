@@ -1,4 +1,5 @@
-import { inkOf, lineColour } from "../../shared/ink.js";
+import { paintArc } from "../../shared/arc.js";
+import { inkOf } from "../../shared/ink.js";
 import { labelFont, type Ruler } from "../../shared/labels.js";
 import type { Pen } from "../../shared/pen.js";
 import { percentText } from "../../shared/percent_text.js";
@@ -15,8 +16,6 @@ import {
 import { type Reading, rowsOf } from "./reading.js";
 import { shownText, unbroken } from "./words.js";
 
-/** Points of a curve that is drawn as straight pieces, which every engine draws alike. */
-const PIECES = 24;
 const NUMBER_SIZE = 11;
 /** Under the last line, for the numbers. */
 const FOOT = 16;
@@ -74,20 +73,6 @@ export function sentencePicture(
   return { size, width, height, boxes: isOneText ? { ...boxes, key: boxes.query } : boxes };
 }
 
-/** A curve of Bézier as a polyline. */
-function trace(pen: Pen, points: [number, number][]): void {
-  const [a = [], b = [], c = [], d = []]: number[][] = points;
-  const at = (t: number, axis: number) =>
-    (1 - t) ** 3 * (a[axis] ?? 0) +
-    3 * (1 - t) ** 2 * t * (b[axis] ?? 0) +
-    3 * (1 - t) * t ** 2 * (c[axis] ?? 0) +
-    t ** 3 * (d[axis] ?? 0);
-  pen.beginPath();
-  pen.moveTo(at(0, 0), at(0, 1));
-  for (let i = 1; i <= PIECES; i++) pen.lineTo(at(i / PIECES, 0), at(i / PIECES, 1));
-  pen.stroke();
-}
-
 /** The sentence with tints, arcs and numbers, as on the page. */
 export function paintSentence(
   pen: Pen,
@@ -100,17 +85,13 @@ export function paintSentence(
   const marks = marksOf(reading);
   pen.lineJoin = "round";
   if (at.size.hasArcs)
-    for (const { points, width, opacity } of arcsOf(
+    for (const { path, look } of arcsOf(
       reading,
       (side, index) => at.boxes[side].get(index),
       at.size.lines === 1,
-    )) {
-      pen.strokeStyle = lineColour(theme);
-      pen.lineWidth = width;
-      pen.globalAlpha = opacity;
-      trace(pen, points);
-      pen.globalAlpha = 1;
-    }
+      theme,
+    ))
+      paintArc(pen, path, look);
   pen.textBaseline = "middle";
   for (const [side, row] of rowsOf(reading))
     for (const word of row) {

@@ -1,12 +1,12 @@
-import { html, nothing, render, svg } from "lit-html";
+import { html, nothing, svg } from "lit-html";
 import { createRef, ref } from "lit-html/directives/ref.js";
+import { arcShapes } from "../../shared/arc.js";
 import { clamp } from "../../shared/clamp.js";
-import { lineColour } from "../../shared/ink.js";
 import type { Look } from "../../shared/mount.js";
 import type { Pointed } from "../../shared/pointed.js";
-import type { Theme } from "../../shared/theme.js";
+import { placed } from "../../shared/svg.js";
 import type { Side } from "../../shared/types.js";
-import { type Arc, arcsOf, marksOf } from "./arcs.js";
+import { arcsOf, marksOf } from "./arcs.js";
 import { type Box, type SentenceSize, sentenceSize } from "./layout.js";
 import { type Reading, rowsOf } from "./reading.js";
 import { gapBefore, type WordActions, wordKey, wordView } from "./word_view.js";
@@ -139,17 +139,18 @@ export function sentencePanel(actions: WordActions & { edit(): void }, drawNow: 
 
     /** Draw the arcs, once the words stand on the page. */
     paint(reading: Reading | undefined, { theme }: Look): void {
-      if (!arcs.value) return;
-      if (reading) bringIntoSight(reading);
-      const curves =
-        reading && size?.hasArcs
-          ? arcsOf(
-              reading,
-              (side, at) => boxOf(reading.isOneText ? "query" : side, at),
-              size.lines === 1,
-            )
-          : [];
-      drawArcs(arcs.value, curves, theme);
+      const drawing = arcs.value;
+      if (!drawing) return;
+      drawing.replaceChildren();
+      if (!reading) return;
+      bringIntoSight(reading);
+      if (!size?.hasArcs) return;
+      const { isOneText } = reading;
+      const boxAt = (side: Side, at: number) => boxOf(isOneText ? "query" : side, at);
+      const shapes = arcsOf(reading, boxAt, size.lines === 1, theme).flatMap(({ path, look }) =>
+        arcShapes(path, look),
+      );
+      for (const shape of shapes) placed(drawing, shape);
     },
   };
 }
@@ -176,17 +177,4 @@ function scrollTo(list: HTMLElement, { y, height }: Box): void {
   const above = y - list.scrollTop;
   if (above < 0 || above + height > list.clientHeight)
     list.scrollTop = y + height - list.clientHeight / 2;
-}
-
-function drawArcs(place: SVGSVGElement, arcs: readonly Arc[], theme: Theme): void {
-  const path = ([start, ...rest]: [number, number][]) =>
-    `M${start}C${rest.map((point) => point.join(",")).join(" ")}`;
-  render(
-    arcs.map(
-      ({ points, width, opacity }) => svg`<path d=${path(points)} fill="none"
-        stroke=${lineColour(theme)} stroke-width=${width.toFixed(2)} stroke-linecap="round"
-        opacity=${opacity}></path>`,
-    ),
-    place as unknown as HTMLElement,
-  );
 }

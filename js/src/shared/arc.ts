@@ -1,0 +1,213 @@
+/**
+ * Arcs over, under and between words. A figure decides which arcs it has, and where they begin and
+ * end; their paths, heights, widths and arrow heads are decided here.
+ */
+
+import type { Pen } from "./pen.js";
+import { type Shape, shape } from "./svg.js";
+import type { Theme } from "./theme.js";
+
+/** Width in pixels of the arc of a weight of 1, and the smallest width of a predicted arc. */
+export const THICKEST = 10;
+export const THINNEST = 0.75;
+/** Width of an arc without a weight that is alone over its words. */
+export const ARC_WIDTH = 1.5;
+/** So much keeps blue and vermillion 3:1 from either ground. */
+const OPACITY = 0.8;
+/** Opacity of the other arcs while the arcs of one word are highlighted. */
+export const FAINT = 0.12;
+/** Arcs to a wrong word are dashed. */
+export const DASH: [number, number] = [5, 3];
+
+/** Half the width of an arrow head, its length, and how far from its point its line ends. */
+const ARROW = { half: 3.5, length: 6, line: 4 };
+/** Between the ends of arcs at one word. */
+export const PORT = 6;
+/** Radius of the corners of a flat arc. */
+const CORNER = 7;
+
+/** Height of a round arc of no length, and what it gains by the root of its length. */
+const ROUND = { least: 10, gain: 2 };
+/** Height of flat arcs below the first level, and from level to level: names have room between. */
+const FLAT = { least: 10, step: 19 };
+
+type Point = [x: number, y: number];
+/** 1 over the words, where an arrow points down; -1 under the words, where it points up. */
+type Way = 1 | -1;
+
+/** A path: to the last point of each step, straight, or by one or two control points before it. */
+export interface ArcPath {
+  start: Point;
+  steps: Point[][];
+  way: Way;
+}
+
+export interface ArcLook {
+  colour: string;
+  width: number;
+  opacity?: number;
+  isDashed?: boolean;
+  /** An arrow head at the end. */
+  hasArrow?: boolean;
+}
+
+/** The width of an arc, linear in its weight. `least`: its smallest width. */
+export const widthOf = (weight: number, least = 0): number =>
+  Math.max(least, THICKEST * Math.min(1, weight));
+
+/** The system's colours may have no contrast to spare. */
+export const opacityOf = ({ forced }: Pick<Theme, "forced">): number => (forced ? 1 : OPACITY);
+
+/** The height of a round arc by its length in pixels, so that a longer arc is higher. */
+export const roundHeight = (length: number, most = Number.POSITIVE_INFINITY): number =>
+  Math.min(most, ROUND.least + ROUND.gain * Math.sqrt(Math.abs(length)));
+
+/** The height of a flat arc by its level, which counts from 1. */
+export const flatHeight = (level: number): number => FLAT.least + FLAT.step * level;
+
+/**
+ * Levels from 1: an arc is higher than all arcs below it, so that arcs of a projective tree never
+ * cross each other or a name on an arc.
+ */
+export function arcLevels(ends: (readonly [number, number])[]): number[] {
+  const spans = ends.map(([a, b], i) => ({ i, low: Math.min(a, b), high: Math.max(a, b) }));
+  const levels = ends.map(() => 0);
+  const placed: typeof spans = [];
+  for (const span of [...spans].sort((a, b) => a.high - a.low - (b.high - b.low))) {
+    const met = placed.filter(({ low, high }) => low < span.high && span.low < high);
+    levels[span.i] = 1 + Math.max(0, ...met.map(({ i }) => levels[i] ?? 0));
+    placed.push(span);
+  }
+  return levels;
+}
+
+/** A straight line to a word. */
+export const stem = (start: Point, end: Point): ArcPath => ({
+  start,
+  steps: [[end]],
+  way: start[1] < end[1] ? 1 : -1,
+});
+
+/** From a point at the height of the arc over to a word. */
+export function halfArc(start: Point, [x, y]: Point): ArcPath {
+  const [from, top] = start;
+  const corner = Math.min(CORNER, Math.abs(x - from) / 2);
+  const way = top < y ? 1 : -1;
+  return {
+    start,
+    steps: [
+      [[x - Math.sign(x - from) * corner, top]],
+      [
+        [x, top],
+        [x, top + way * corner],
+      ],
+      [[x, y]],
+    ],
+    way,
+  };
+}
+
+/** From a word up, over and down to a word of the same line: an arc with room for a name. */
+export function flatArc([x, y]: Point, end: Point, height: number): ArcPath {
+  const top = y - height;
+  const corner = Math.min(CORNER, Math.abs(end[0] - x) / 2);
+  const start: Point = [x + Math.sign(end[0] - x) * corner, top];
+  const down = halfArc([x, top], end);
+  return { start: [x, y], steps: [[[x, top + corner]], [[x, top], start], ...down.steps], way: 1 };
+}
+
+/** A curve over (`way` 1) or under (-1) a line of words, from word to word. */
+export function roundArc(start: Point, end: Point, height: number, way: Way): ArcPath {
+  // The curve reaches three quarters of the height of its control points.
+  const control = start[1] - way * (4 / 3) * height;
+  return { start, steps: [[[start[0], control], [end[0], control], end]], way };
+}
+
+/** A curve between words of two lines. */
+export function arcBetweenLines(start: Point, end: Point): ArcPath {
+  const between = (start[1] + end[1]) / 2;
+  const way = start[1] < end[1] ? 1 : -1;
+  return { start, steps: [[[start[0], between], [end[0], between], end]], way };
+}
+
+const endOf = ({ start, steps }: ArcPath): Point => steps.at(-1)?.at(-1) ?? start;
+
+/** The steps of the line of an arc, which ends within its arrow head. */
+function lineSteps(arc: ArcPath, hasArrow: boolean | undefined): Point[][] {
+  if (!hasArrow) return arc.steps;
+  const [x, y] = endOf(arc);
+  const last = arc.steps.at(-1)?.slice(0, -1) ?? [];
+  return [...arc.steps.slice(0, -1), [...last, [x, y - ARROW.line * arc.way]]];
+}
+
+/** The corners of the arrow head of an arc, its point last. */
+function arrowCorners(arc: ArcPath): [Point, Point, Point] {
+  const [x, y] = endOf(arc);
+  const back = y - ARROW.length * arc.way;
+  return [
+    [x - ARROW.half, back],
+    [x + ARROW.half, back],
+    [x, y],
+  ];
+}
+
+/** To a tenth of a pixel. */
+const px = (x: number) => Math.round(10 * x) / 10;
+const pointText = (point: Point) => point.map(px).join(" ");
+const COMMANDS = ["L", "Q", "C"];
+
+/** The path of an arc, as SVG writes it. */
+export const pathText = (arc: ArcPath, hasArrow = false): string =>
+  lineSteps(arc, hasArrow).reduce(
+    (path, step) => path + COMMANDS[step.length - 1] + step.map(pointText).join(" "),
+    `M${pointText(arc.start)}`,
+  );
+
+/** An arc as elements: its line, and its arrow head. */
+export function arcShapes(arc: ArcPath, look: ArcLook): Shape[] {
+  const { colour, width, opacity, isDashed, hasArrow } = look;
+  const line: Shape["attributes"] = { d: pathText(arc, hasArrow), fill: "none", stroke: colour };
+  if (width !== 1) line["stroke-width"] = Math.round(1000 * width) / 1000;
+  if (opacity !== undefined) line["stroke-opacity"] = opacity;
+  if (isDashed) line["stroke-dasharray"] = DASH.join(" ");
+  const shapes = [shape("path", line)];
+  if (!hasArrow) return shapes;
+  const corners = arrowCorners(arc).map(pointText);
+  const head: Shape["attributes"] = { d: `M${corners.join("L")}Z`, fill: colour };
+  if (opacity !== undefined) head["fill-opacity"] = opacity;
+  return [...shapes, shape("path", head)];
+}
+
+/** Draw an arc with a pen: its line, and its arrow head. */
+export function paintArc(pen: Pen, arc: ArcPath, look: ArcLook): void {
+  const { colour, width, opacity = 1, isDashed, hasArrow } = look;
+  pen.strokeStyle = pen.fillStyle = colour;
+  pen.lineWidth = width;
+  pen.globalAlpha = opacity;
+  pen.setLineDash(isDashed ? DASH : []);
+  pen.beginPath();
+  pen.moveTo(...arc.start);
+  for (const [first, second, third] of lineSteps(arc, hasArrow)) {
+    if (first && second && third) pen.bezierCurveTo(...first, ...second, ...third);
+    else if (first && second) pen.quadraticCurveTo(...first, ...second);
+    else if (first) pen.lineTo(...first);
+  }
+  pen.stroke();
+  pen.setLineDash([]);
+  if (hasArrow) {
+    const [left, right, point] = arrowCorners(arc);
+    pen.beginPath();
+    pen.moveTo(...left);
+    pen.lineTo(...right);
+    pen.lineTo(...point);
+    pen.closePath();
+    pen.fill();
+  }
+  pen.globalAlpha = 1;
+}
+
+/** A name or a mark on an arc, its middle at a point, over a ground that interrupts the arc. */
+export function onArc(text: Shape, width: number, [x, y]: Point, { background }: Theme): Shape[] {
+  const box = { x: px(x - width / 2), y: y - 6, width: px(width), height: 12 };
+  return [shape("rect", { ...box, fill: background }), text];
+}
