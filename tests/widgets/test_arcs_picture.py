@@ -86,7 +86,7 @@ def predicted(picture: Picture) -> list[Arc]:
 
 def ends(d: str) -> tuple[float, float]:
     numbers = [float(n) for n in re.findall(r"-?\d+(?:\.\d+)?", d)]
-    return numbers[0], numbers[0] if "V" in d else numbers[-2]
+    return numbers[0], numbers[-2]
 
 
 def colours(picture: Picture) -> Theme:

@@ -3,9 +3,9 @@ import {
   type ArcPath,
   arcBetweenLines,
   DASH,
-  flatArc,
   opacityOf,
   paintArc,
+  roundArc,
 } from "../shared/arc.js";
 import { RTL } from "../shared/bidi.js";
 import { labelFont, type Ruler, withControlPictures } from "../shared/labels.js";
@@ -44,7 +44,7 @@ const BASELINE = 15;
 const RAISED = 11;
 const DOTTED = [1, 2];
 /** The height of an arc over a line. */
-const HEIGHT = 10;
+const HEIGHT = 8;
 const OWN_FILL = 0.16;
 
 const DIRECTED = /[\p{L}\u200e\u200f]/u;
@@ -329,7 +329,8 @@ function arcToChoice(
   const top = topOf(at, line);
   const isAbove = other < line;
   const tip = topOf(at, other) + (isAbove ? BOX + 4 : -4);
-  if (other === line) return flatArc([x0, top - 3], [x1, tip], HEIGHT);
+  // A flat arc would lie along the lines under the words above.
+  if (other === line) return roundArc([x0, top - 3], [x1, tip], HEIGHT, 1);
   return arcBetweenLines([x0, isAbove ? top - 3 : top + BOX + 3], [x1, tip]);
 }
 

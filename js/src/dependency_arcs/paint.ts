@@ -9,6 +9,7 @@ import {
   roundArc,
   stem,
   THINNEST,
+  TREE_WIDTH,
   widthOf,
 } from "../shared/arc.js";
 import { AXIS_LABEL_SIZE } from "../shared/labels.js";
@@ -43,8 +44,6 @@ export const BARS = 22;
 const CLEAR = 3;
 /** Lines of one pixel lie on whole pixels. */
 const CRISP = 0.5;
-/** Width of an annotated arc. */
-const ANNOTATED = 1;
 
 /** To a tenth of a pixel. */
 const px = (x: number) => Math.round(10 * x) / 10;
@@ -96,7 +95,7 @@ export function annotatedArcs(row: WordRow, scene: Scene, widths: Widths, theme:
       const start = isShown(arc) || !arc.edge ? arc.x0 : way > 0 ? 0 : row.across;
       const parts = arcShapes(annotatedArc({ ...arc, x0: start }, y), {
         colour,
-        width: ANNOTATED,
+        width: TREE_WIDTH,
         hasArrow: true,
       });
       if (!isShown(arc)) return group(arc, parts);
@@ -106,7 +105,7 @@ export function annotatedArcs(row: WordRow, scene: Scene, widths: Widths, theme:
   if (!isIn(row, tree.root)) return arcs;
   const x = centreOf(row, tree.root) + CRISP;
   const colour = relation === ALL ? theme.text : theme.hairline;
-  const root = arcShapes(stem([x, 18], [x, y]), { colour, width: ANNOTATED, hasArrow: true });
+  const root = arcShapes(stem([x, 18], [x, y]), { colour, width: TREE_WIDTH, hasArrow: true });
   if (relation === ALL) root.push(label("root", x, 12, theme.text));
   return [group({ governor: tree.root, dependent: tree.root }, root), ...arcs];
 }

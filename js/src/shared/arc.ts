@@ -10,8 +10,9 @@ import type { Theme } from "./theme.js";
 /** Width in pixels of the arc of a weight of 1, and the smallest width of a predicted arc. */
 export const THICKEST = 10;
 export const THINNEST = 0.75;
-/** Width of an arc without a weight that is alone over its words. */
+/** Width of an arc without a weight: of one that is alone over its words, and of many. */
 export const ARC_WIDTH = 1.5;
+export const TREE_WIDTH = 1;
 /** So much keeps blue and vermillion 3:1 from either ground. */
 const OPACITY = 0.8;
 /** Opacity of the other arcs while the arcs of one word are highlighted. */
