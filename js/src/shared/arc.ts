@@ -28,7 +28,7 @@ export const PORT = 6;
 const CORNER = 7;
 
 /** Height of a round arc of no length, and what it gains by the root of its length. */
-const ROUND = { least: 10, gain: 2 };
+const ROUND = { least: 4, gain: 2.5 };
 /** Height of flat arcs below the first level, and from level to level: names have room between. */
 const FLAT = { least: 10, step: 19 };
 
