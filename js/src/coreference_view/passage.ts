@@ -327,11 +327,11 @@ function arcToChoice(
   [x1, other]: readonly [x: number, line: number],
 ): ArcPath {
   const top = topOf(at, line);
-  const isAbove = other < line;
-  const tip = topOf(at, other) + (isAbove ? BOX + 4 : -4);
+  const otherTop = topOf(at, other);
+  if (other < line) return arcBetweenLines([x0, top - 3], [x1, otherTop + BOX + 4]);
   // A flat arc would lie along the lines under the words above.
-  if (other === line) return roundArc([x0, top - 3], [x1, tip], HEIGHT, 1);
-  return arcBetweenLines([x0, isAbove ? top - 3 : top + BOX + 3], [x1, tip]);
+  if (other === line) return roundArc([x0, top - 3], [x1, top - 4], HEIGHT, 1);
+  return arcBetweenLines([x0, top + BOX + 3], [x1, otherTop - 4]);
 }
 
 /**

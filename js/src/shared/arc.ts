@@ -90,31 +90,22 @@ export const stem = (start: Point, end: Point): ArcPath => ({
 });
 
 /** From a point at the height of the arc over to a word. */
-export function halfArc(start: Point, [x, y]: Point): ArcPath {
-  const [from, top] = start;
+export function halfArc([from, top]: Point, [x, y]: Point): ArcPath {
   const corner = Math.min(CORNER, Math.abs(x - from) / 2);
   const way = top < y ? 1 : -1;
-  return {
-    start,
-    steps: [
-      [[x - Math.sign(x - from) * corner, top]],
-      [
-        [x, top],
-        [x, top + way * corner],
-      ],
-      [[x, y]],
-    ],
-    way,
-  };
+  const over: Point = [x - Math.sign(x - from) * corner, top];
+  const down: Point = [x, top + way * corner];
+  return { start: [from, top], steps: [[over], [[x, top], down], [[x, y]]], way };
 }
 
 /** From a word up, over and down to a word of the same line: an arc with room for a name. */
-export function flatArc([x, y]: Point, end: Point, height: number): ArcPath {
+export function flatArc(start: Point, end: Point, height: number): ArcPath {
+  const [x, y] = start;
   const top = y - height;
-  const corner = Math.min(CORNER, Math.abs(end[0] - x) / 2);
-  const start: Point = [x + Math.sign(end[0] - x) * corner, top];
   const down = halfArc([x, top], end);
-  return { start: [x, y], steps: [[[x, top + corner]], [[x, top], start], ...down.steps], way: 1 };
+  const corner = Math.min(CORNER, Math.abs(end[0] - x) / 2);
+  const over: Point = [x + Math.sign(end[0] - x) * corner, top];
+  return { ...down, start, steps: [[[x, top + corner]], [[x, top], over], ...down.steps] };
 }
 
 /** A curve over (`way` 1) or under (-1) a line of words, from word to word. */
@@ -133,50 +124,53 @@ export function arcBetweenLines(start: Point, end: Point): ArcPath {
 
 const endOf = ({ start, steps }: ArcPath): Point => steps.at(-1)?.at(-1) ?? start;
 
-/** The steps of the line of an arc, which ends within its arrow head. */
-function lineSteps(arc: ArcPath, hasArrow: boolean | undefined): Point[][] {
-  if (!hasArrow) return arc.steps;
+/** The line of an arc, which ends within its arrow head. */
+function lineOf(arc: ArcPath, hasArrow = false): ArcPath {
+  if (!hasArrow) return arc;
   const [x, y] = endOf(arc);
   const last = arc.steps.at(-1)?.slice(0, -1) ?? [];
-  return [...arc.steps.slice(0, -1), [...last, [x, y - ARROW.line * arc.way]]];
+  const end: Point = [x, y - ARROW.line * arc.way];
+  return { ...arc, steps: [...arc.steps.slice(0, -1), [...last, end]] };
 }
 
-/** The corners of the arrow head of an arc, its point last. */
-function arrowCorners(arc: ArcPath): [Point, Point, Point] {
+/** The outline of the arrow head of an arc. */
+function headOf(arc: ArcPath): ArcPath {
   const [x, y] = endOf(arc);
   const back = y - ARROW.length * arc.way;
-  return [
-    [x - ARROW.half, back],
-    [x + ARROW.half, back],
-    [x, y],
-  ];
+  return { ...arc, start: [x - ARROW.half, back], steps: [[[x + ARROW.half, back]], [[x, y]]] };
 }
 
 /** To a tenth of a pixel. */
 const px = (x: number) => Math.round(10 * x) / 10;
-const pointText = (point: Point) => point.map(px).join(" ");
+const pointsText = (points: Point[]) => points.map((point) => point.map(px).join(" ")).join(" ");
 const COMMANDS = ["L", "Q", "C"];
 
-/** The path of an arc, as SVG writes it. */
-export const pathText = (arc: ArcPath, hasArrow = false): string =>
-  lineSteps(arc, hasArrow).reduce(
-    (path, step) => path + COMMANDS[step.length - 1] + step.map(pointText).join(" "),
-    `M${pointText(arc.start)}`,
-  );
+const pathText = ({ start, steps }: ArcPath): string =>
+  `M${pointsText([start])}` +
+  steps.map((step) => COMMANDS[step.length - 1] + pointsText(step)).join("");
 
 /** An arc as elements: its line, and its arrow head. */
 export function arcShapes(arc: ArcPath, look: ArcLook): Shape[] {
   const { colour, width, opacity, isDashed, hasArrow } = look;
-  const line: Shape["attributes"] = { d: pathText(arc, hasArrow), fill: "none", stroke: colour };
+  const line: Shape["attributes"] = { d: pathText(lineOf(arc, hasArrow)), fill: "none" };
+  line.stroke = colour;
   if (width !== 1) line["stroke-width"] = Math.round(1000 * width) / 1000;
   if (opacity !== undefined) line["stroke-opacity"] = opacity;
   if (isDashed) line["stroke-dasharray"] = DASH.join(" ");
-  const shapes = [shape("path", line)];
-  if (!hasArrow) return shapes;
-  const corners = arrowCorners(arc).map(pointText);
-  const head: Shape["attributes"] = { d: `M${corners.join("L")}Z`, fill: colour };
+  if (!hasArrow) return [shape("path", line)];
+  const head: Shape["attributes"] = { d: pathText(headOf(arc)), fill: colour };
   if (opacity !== undefined) head["fill-opacity"] = opacity;
-  return [...shapes, shape("path", head)];
+  return [shape("path", line), shape("path", head)];
+}
+
+function trace(pen: Pen, { start, steps }: ArcPath): void {
+  pen.beginPath();
+  pen.moveTo(...start);
+  for (const [first, second, third] of steps) {
+    if (first && second && third) pen.bezierCurveTo(...first, ...second, ...third);
+    else if (first && second) pen.quadraticCurveTo(...first, ...second);
+    else if (first) pen.lineTo(...first);
+  }
 }
 
 /** Draw an arc with a pen: its line, and its arrow head. */
@@ -186,22 +180,11 @@ export function paintArc(pen: Pen, arc: ArcPath, look: ArcLook): void {
   pen.lineWidth = width;
   pen.globalAlpha = opacity;
   pen.setLineDash(isDashed ? DASH : []);
-  pen.beginPath();
-  pen.moveTo(...arc.start);
-  for (const [first, second, third] of lineSteps(arc, hasArrow)) {
-    if (first && second && third) pen.bezierCurveTo(...first, ...second, ...third);
-    else if (first && second) pen.quadraticCurveTo(...first, ...second);
-    else if (first) pen.lineTo(...first);
-  }
+  trace(pen, lineOf(arc, hasArrow));
   pen.stroke();
   pen.setLineDash([]);
   if (hasArrow) {
-    const [left, right, point] = arrowCorners(arc);
-    pen.beginPath();
-    pen.moveTo(...left);
-    pen.lineTo(...right);
-    pen.lineTo(...point);
-    pen.closePath();
+    trace(pen, headOf(arc));
     pen.fill();
   }
   pen.globalAlpha = 1;
