@@ -45,7 +45,7 @@ def controls_at_offsets(links: Tensor, visible: Tensor, compared: Tensor) -> tup
     n = links.shape[-1]
     offset = _offsets(n, links.device)
     others = visible & ~links & compared[..., None, :]
-    even = visible / visible.sum(-1, keepdim=True).clamp_min(1)  # even attention
+    even = visible.float() / visible.sum(-1, keepdim=True).clamp_min(1)  # even attention
     n_others = _by_offset(others, offset)
     kept = links & _at_offset(n_others > 0, offset)
     of_fit = (kept & others.any(-2, keepdim=True)).flatten(-2).any(-1)[..., None, None]

@@ -101,7 +101,7 @@ def _table(count: int, layer: LayerBatch) -> ClassTable:
     rows = later.float() / (batch.lengths - count).clamp(min=1)[:, None]
     causal = is_causal(layer.weights, layer.of_rows(batch.real))
     n_visible = place + 1 if causal else batch.lengths[:, None]
-    first = torch.eye(count, min(count, n), device=rows.device)
+    first = torch.eye(count, min(count, n), dtype=rows.dtype, device=rows.device)
     return ClassTable(
         rows[:, None],
         first.expand(len(rows), -1, -1),

@@ -95,7 +95,10 @@ def test_the_explorer_has_the_card_of_the_shown_head(in_lab: OpenNotebook) -> No
     notebook = in_lab([EXPLORED])
     notebook.run_cell(0)
     root = notebook.output(0).locator(".attnw-ex-root")
-    expect(root).to_contain_text("In L2 H8 (determiner to its noun), “")
+    # The strongest link of the head is between other words, of which its name says nothing.
+    expect(root).to_contain_text("In L2 H8, “not” looks at “leave”")
+    notebook.run_in_kernel("explorer.tokens = [('query', 1)]")
+    expect(root).to_contain_text("In L2 H8 (determiner to its noun), “The”")
     root.get_by_role("button", name="more").click()
     root.get_by_role("tab", name="this head").click()
     card = root.get_by_role("region", name="card of the head")
