@@ -21,7 +21,7 @@ from attnwidget.behaviours.head_atlas.head_card import HeadCard
 from attnwidget.behaviours.places.found_links import FoundLinks
 from attnwidget.behaviours.scores.alignment_scores import AlignmentScores
 from attnwidget.behaviours.scores.behaviour_table import BehaviourTable
-from attnwidget.capture.hub_model.predictions import PredictionChange, Predictions
+from attnwidget.capture.answers.predictions import PredictionChange, Predictions
 from attnwidget.capture.maps.head_scores import HeadScores
 from attnwidget.capture.result import Result
 from attnwidget.capture.watch_attention import WatchedAttention
@@ -30,7 +30,7 @@ from attnwidget.comparison.compare_results import (
     ModelComparison,
     SeveralComparisons,
 )
-from attnwidget.corpus.results import HeadMap, HeadResult, LayerCurves, Measurements, per_head
+from attnwidget.corpus.results import HeadHeatMap, HeadResult, LayerCurves, Measurements, per_head
 from attnwidget.corpus.segment_means import SegmentMeansResult
 from attnwidget.interventions.ablation_results import Ablation
 from attnwidget.interventions.gradient_effects import GradientEffects
@@ -117,8 +117,8 @@ __all__ = [
     "HeadDistances",
     "HeadEffect",
     "HeadExamples",
+    "HeadHeatMap",
     "HeadImportance",
-    "HeadMap",
     "HeadPatches",
     "HeadResult",
     "HeadScores",

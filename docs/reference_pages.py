@@ -58,7 +58,7 @@ _MODULE_OF = {name: module for module in MODULES for name in module.__all__}
 # What public names return or take beside results, which are found by themselves.
 TYPES = (
     "attnwidget.capture.result.Result",
-    "attnwidget.corpus.results.HeadMap",
+    "attnwidget.corpus.results.HeadHeatMap",
     "attnwidget.corpus.results.HeadResult",
     "attnwidget.corpus.results.LayerCurves",
     "attnwidget.corpus.results.per_head",

@@ -6,12 +6,12 @@ with their own attention code, a torch function mode observes the softmax. Modul
 and in eval mode during the pass, also for other threads that use the same model. The end of the
 pass restores everything, even after an exception.
 
-`capture/hub_model/text_ids.py` turns texts into vocabulary ids for all ways in: `attend`, lists of
+`inputs/text_ids.py` turns texts into vocabulary ids for all ways in: `attend`, lists of
 words, segments of a corpus, and sentences of a treebank. `text/running_text.py` keeps the words of
 a text with their spaces. `tests/corpus/test_same_reading.py` compares the ids of every study with
 the ids of `attend`, for every family of tokenizers.
 
-`capture/hub_model/chat_text.py` writes a chat with the template of the tokenizer. The template runs
+`inputs/chat_text.py` writes a chat with the template of the tokenizer. The template runs
 again for each part of a message, with a mark in the place of the part. The characters that differ
 belong to the message, so the package needs no knowledge of templates. `Tokens.roles` and
 `Tokens.turns` follow from the places of tokens, and `Segment.roles` takes them into studies.
@@ -34,7 +34,7 @@ again (`capture/maps/graph_maps.py`).
 Numbers do not depend on the state of the user's process. Public functions that read a model or an
 attention run in `kernels/plain_torch.py`: with gradients on and without autocast, as in a new
 process. Every tensor names its dtype and its device, and models are made in
-`capture/hub_model/plain_defaults.py`. Tests find a public function without the first, and a tensor
+`model_facts/plain_defaults.py`. Tests find a public function without the first, and a tensor
 without the second. Another test runs the main calls in many states of a process.
 
 Above 1,024 tokens the tap computes the layer itself, some rows at a time (`kernels/streaming.py`).
@@ -66,19 +66,19 @@ output that a later layer has overwritten is not used.
 Edges and patches count tokens of the text. `capture/tapping/text_positions.py` tells from the cache
 which tokens of the text the queries and keys of a pass are.
 
-Places of tokens (`Tokens.places`) have two witnesses. `capture/hub_model/picture_places.py` sends
+Places of tokens (`Tokens.places`) have two witnesses. `capture/places/picture_places.py` sends
 ramps of brightness through the user's processor, and fits where each pixel of the model comes from.
 A fit that agrees with a resize and a crop by whole pixels is replaced by these exact numbers.
 `capture/maps/patch_probe.py` asks the model for the patches of each token. Without agreement there
 are no boxes, and the note of the attention has the reason. The times of a sound follow from strides
-that configurations state (`capture/hub_model/sound_strides.py`). A figure draws a row of a map on
+that configurations state (`capture/places/sound_strides.py`). A figure draws a row of a map on
 the media: `mode="places"` is a third way to draw the same `MapSource`, beside lines and matrix.
 
 The number of tokens of a picture or a sound is known only when a layer reads them. A pass that
 makes whole maps stops there if the input is long (`capture/maps/input_length.py`), and the input is
 read again without whole maps.
 
-`capture/hub_model/token_boundaries.py` finds the words of tokens from vocabulary ids alone, so that
+`inputs/token_boundaries.py` finds the words of tokens from vocabulary ids alone, so that
 a text, its ids, a dict and a generated text have the same words. Only a list of words, and a text
 whose vocabulary does not show words, need the text (`given_words.py`). `make sweep` compares the
 words of every tokenizer class (`tests/sweep/words.py`).

@@ -8,12 +8,12 @@ from weakref import WeakKeyDictionary
 import torch
 from torch import nn
 
-from attnwidget.capture.hub_model.plain_forward import uncompiled
-from attnwidget.capture.hub_model.weight_placement import device_of
 from attnwidget.capture.tapping.attention_sites import find_sites
 from attnwidget.capture.tapping.edit_methods import EditMethod
 from attnwidget.capture.tapping.edits import Edits
 from attnwidget.capture.tapping.tap import LayerAttention, tap
+from attnwidget.model_facts.plain_forward import uncompiled
+from attnwidget.model_facts.weight_placement import device_of
 
 # Whether a model is causal, because the answer takes a pass of the model.
 _known: WeakKeyDictionary[nn.Module, bool] = WeakKeyDictionary()

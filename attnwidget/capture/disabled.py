@@ -10,9 +10,6 @@ import torch
 from torch import Tensor
 
 from attnwidget.capture.default_method import default_method
-from attnwidget.capture.hub_model.media_input import is_media
-from attnwidget.capture.hub_model.model_tensors import is_of_text, without_cache
-from attnwidget.capture.hub_model.weight_placement import device_of
 from attnwidget.capture.model_inputs import ModelInputs, is_one_text
 from attnwidget.capture.tapping.attention_sites import count_heads, find_sites
 from attnwidget.capture.tapping.edit_methods import METHODS, REFERRING, EditMethod
@@ -27,6 +24,9 @@ from attnwidget.capture.tapping.numbered_layers import layer_numbers
 from attnwidget.capture.tapping.stack_names import default_stack
 from attnwidget.capture.tapping.tap import LayerAttention, LongAttention, open_edits, tap
 from attnwidget.capture.tapping.torch_functions import summed_values
+from attnwidget.inputs.media_input import is_media
+from attnwidget.inputs.model_tensors import is_of_text, without_cache
+from attnwidget.model_facts.weight_placement import device_of
 from attnwidget.text.counted import counted
 from attnwidget.text.index_among import index_among
 from attnwidget.text.whole_number import is_whole_number, whole_number, whole_numbers

@@ -15,27 +15,27 @@ from typing import Any
 
 import torch
 
-from attnwidget.capture.hub_model.adapter_folder import adapter_settings, load_adapter
-from attnwidget.capture.hub_model.found_tokenizer import (
-    check_given_tokenizer,
-    load_tokenizer,
-    tokenizer_beside,
-)
-from attnwidget.capture.hub_model.loading import loading_lock, random_parts, refuse_meta
-from attnwidget.capture.hub_model.model_folder import ModelFolderError, is_adapter, model_folder
-from attnwidget.capture.hub_model.packed_weights import PACKED, unpack_weights, updated_weights
-from attnwidget.capture.hub_model.plain_defaults import plain_defaults
-from attnwidget.capture.hub_model.processor import (
+from attnwidget.capture.maps.python_call import call
+from attnwidget.capture.model import AttentionModel
+from attnwidget.capture.tapping.attention_sites import find_sites
+from attnwidget.inputs.processor import (
     Processor,
     load_processor,
     processor_beside,
     reads_media,
 )
-from attnwidget.capture.hub_model.wrapped_models import unwrapped
-from attnwidget.capture.maps.python_call import call
-from attnwidget.capture.model import AttentionModel
-from attnwidget.capture.tapping.attention_sites import find_sites
 from attnwidget.kernels.plain_torch import in_plain_torch
+from attnwidget.loading.adapter_folder import adapter_settings, load_adapter
+from attnwidget.loading.found_tokenizer import (
+    check_given_tokenizer,
+    load_tokenizer,
+    tokenizer_beside,
+)
+from attnwidget.loading.loading import loading_lock, random_parts, refuse_meta
+from attnwidget.loading.model_folder import ModelFolderError, is_adapter, model_folder
+from attnwidget.loading.wrapped_models import unwrapped
+from attnwidget.model_facts.packed_weights import PACKED, unpack_weights, updated_weights
+from attnwidget.model_facts.plain_defaults import plain_defaults
 from attnwidget.text.counted import counted
 from attnwidget.text.undo import undone
 

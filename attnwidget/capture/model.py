@@ -12,34 +12,11 @@ from weakref import WeakKeyDictionary
 import torch
 from torch import Tensor
 
+from attnwidget.capture.answers.losses import Loss, LossFunction, LossName, task_for
+from attnwidget.capture.answers.predictions import Predictions
 from attnwidget.capture.cut_inputs import cut_to
 from attnwidget.capture.default_method import default_method
 from attnwidget.capture.disabled import HeadChoice, disabled, intact_edits
-from attnwidget.capture.hub_model.chat_text import Chat, as_chat, has_roles
-from attnwidget.capture.hub_model.continued_inputs import continuable, continued
-from attnwidget.capture.hub_model.example import ReadExample
-from attnwidget.capture.hub_model.generate import (
-    check_generates,
-    continuation,
-    decoder_ids,
-    translation,
-)
-from attnwidget.capture.hub_model.length_limit import LengthLimit
-from attnwidget.capture.hub_model.listed_ids import is_array, listed
-from attnwidget.capture.hub_model.losses import Loss, LossFunction, LossName, task_for
-from attnwidget.capture.hub_model.media_input import refuse_unnamed
-from attnwidget.capture.hub_model.model_tensors import input_names, unpadded
-from attnwidget.capture.hub_model.pad_id import reads_single_texts
-from attnwidget.capture.hub_model.pickled_model import SentModel, received_model
-from attnwidget.capture.hub_model.plain_forward import uncompiled
-from attnwidget.capture.hub_model.predictions import Predictions
-from attnwidget.capture.hub_model.processor import MadeInputs, Processor, given_media
-from attnwidget.capture.hub_model.replayed_text import check_log_probabilities, generated_ids
-from attnwidget.capture.hub_model.text_encoder import Encoded, Text
-from attnwidget.capture.hub_model.text_ids import TextIds
-from attnwidget.capture.hub_model.vocabulary import Vocabulary
-from attnwidget.capture.hub_model.weight_placement import check_has_weights, device_of
-from attnwidget.capture.hub_model.weights_seen import WeightsSeen
 from attnwidget.capture.maps.attention import Attention
 from attnwidget.capture.maps.block_probe import BlockProbe
 from attnwidget.capture.maps.collect_layers import Collected
@@ -67,7 +44,30 @@ from attnwidget.capture.tapping.projection import Projections
 from attnwidget.capture.tapping.stack_names import default_stack, is_cross
 from attnwidget.capture.tapping.tap import open_edits
 from attnwidget.capture.tapping.text_positions import growing_text
+from attnwidget.inputs.chat_text import Chat, as_chat, has_roles
+from attnwidget.inputs.continued_inputs import continuable, continued
+from attnwidget.inputs.example import ReadExample
+from attnwidget.inputs.generate import (
+    check_generates,
+    continuation,
+    decoder_ids,
+    translation,
+)
+from attnwidget.inputs.length_limit import LengthLimit
+from attnwidget.inputs.listed_ids import is_array, listed
+from attnwidget.inputs.media_input import refuse_unnamed
+from attnwidget.inputs.model_tensors import input_names, unpadded
+from attnwidget.inputs.pad_id import reads_single_texts
+from attnwidget.inputs.processor import MadeInputs, Processor, given_media
+from attnwidget.inputs.replayed_text import check_log_probabilities, generated_ids
+from attnwidget.inputs.text_encoder import Encoded, Text
+from attnwidget.inputs.text_ids import TextIds
+from attnwidget.inputs.vocabulary import Vocabulary
 from attnwidget.kernels.plain_torch import in_plain_torch, plain_torch
+from attnwidget.model_facts.pickled_model import SentModel, received_model
+from attnwidget.model_facts.plain_forward import uncompiled
+from attnwidget.model_facts.weight_placement import check_has_weights, device_of
+from attnwidget.model_facts.weights_seen import WeightsSeen
 from attnwidget.text.counted import counted
 from attnwidget.text.places import Media
 from attnwidget.text.tokens import Tokens

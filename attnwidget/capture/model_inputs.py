@@ -8,12 +8,14 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from attnwidget.capture.hub_model.chat_text import has_roles, is_chat
-from attnwidget.capture.hub_model.generate import decoder_ids, translation
-from attnwidget.capture.hub_model.length_limit import LengthLimit
-from attnwidget.capture.hub_model.listed_ids import is_array, listed
-from attnwidget.capture.hub_model.media_input import EncodedMedia, MediaInput, is_media, media_input
-from attnwidget.capture.hub_model.model_tensors import (
+from attnwidget.capture.maps.attention import Attention
+from attnwidget.capture.tapping.text_positions import growing_text
+from attnwidget.inputs.chat_text import has_roles, is_chat
+from attnwidget.inputs.generate import decoder_ids, translation
+from attnwidget.inputs.length_limit import LengthLimit
+from attnwidget.inputs.listed_ids import is_array, listed
+from attnwidget.inputs.media_input import EncodedMedia, MediaInput, is_media, media_input
+from attnwidget.inputs.model_tensors import (
     TEXTS,
     given_inputs,
     input_names,
@@ -21,11 +23,9 @@ from attnwidget.capture.hub_model.model_tensors import (
     padded_inputs,
     unpadded,
 )
-from attnwidget.capture.hub_model.processor import MadeInputs, Processor, reads_media
-from attnwidget.capture.hub_model.text_encoder import Encoded, Encoder, Text
-from attnwidget.capture.hub_model.weight_placement import device_of
-from attnwidget.capture.maps.attention import Attention
-from attnwidget.capture.tapping.text_positions import growing_text
+from attnwidget.inputs.processor import MadeInputs, Processor, reads_media
+from attnwidget.inputs.text_encoder import Encoded, Encoder, Text
+from attnwidget.model_facts.weight_placement import device_of
 from attnwidget.text.places import Media
 from attnwidget.text.segments import Segment
 from attnwidget.text.tokens import Tokens

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from attnwidget.capture.hub_model.mask_token import mask_places
 from attnwidget.capture.predict import prediction_task
 from attnwidget.capture.tapping.attention_sites import find_sites
+from attnwidget.inputs.mask_token import mask_places
 from attnwidget.text.counted import counted
 from attnwidget.text.whole_number import whole_number
 

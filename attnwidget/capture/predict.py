@@ -10,22 +10,22 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from attnwidget.capture.hub_model.answer_heads import answer_head
-from attnwidget.capture.hub_model.answer_logits import TokenSpan, answer_logits, span_logits
-from attnwidget.capture.hub_model.answer_places import answer_spans, labelled_places
-from attnwidget.capture.hub_model.example import Example, ReadExample
-from attnwidget.capture.hub_model.generate import decoder_ids
-from attnwidget.capture.hub_model.losses import language_model_head
-from attnwidget.capture.hub_model.mask_token import mask_id_of, mask_places
-from attnwidget.capture.hub_model.model_tensors import without_cache
-from attnwidget.capture.hub_model.predictions import Answers, Predictions, Task
-from attnwidget.capture.hub_model.text_encoder import Text
-from attnwidget.capture.hub_model.token_axes import entry_names
-from attnwidget.capture.hub_model.weight_placement import device_of
+from attnwidget.capture.answers.answer_places import answer_spans, labelled_places
+from attnwidget.capture.answers.losses import language_model_head
+from attnwidget.capture.answers.predictions import Answers, Predictions, Task
 from attnwidget.capture.model_inputs import ModelInputs
 from attnwidget.capture.model_lock import uninterrupted
 from attnwidget.capture.tapping.tap import tap
+from attnwidget.inputs.example import Example, ReadExample
+from attnwidget.inputs.generate import decoder_ids
+from attnwidget.inputs.mask_token import mask_id_of, mask_places
+from attnwidget.inputs.model_tensors import without_cache
+from attnwidget.inputs.text_encoder import Text
+from attnwidget.inputs.token_axes import entry_names
 from attnwidget.kernels.sequence_scores import next_token_log_probabilities
+from attnwidget.model_facts.answer_heads import answer_head
+from attnwidget.model_facts.answer_logits import TokenSpan, answer_logits, span_logits
+from attnwidget.model_facts.weight_placement import device_of
 from attnwidget.text.tokens import Tokens
 from attnwidget.text.whole_number import whole_number, whole_numbers
 

@@ -10,7 +10,6 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from attnwidget.capture.hub_model.token_axes import plain_axis, position_axis
 from attnwidget.capture.maps.attention import Attention
 from attnwidget.capture.maps.from_queries_keys import layers_of_states
 from attnwidget.capture.tapping.attention_calls import (
@@ -31,6 +30,7 @@ from attnwidget.capture.tapping.unread_attention import (
     said_unread,
     without_parents,
 )
+from attnwidget.inputs.token_axes import plain_axis, position_axis
 from attnwidget.kernels.plain_torch import in_plain_torch
 from attnwidget.text.counted import counted
 from attnwidget.text.index_among import index_among

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from attnwidget.capture.hub_model.advised_error import AdvisedError, on_page
-from attnwidget.capture.hub_model.media_input import is_media
-from attnwidget.capture.hub_model.special_token_template import Template
 from attnwidget.comparison.map_changes import MapUnit
 from attnwidget.corpus.argument_checks import all_of, each_of
 from attnwidget.corpus.media_segments import MediaSegment, media_segments
 from attnwidget.corpus.segment_indices import with_index
+from attnwidget.inputs.advised_error import AdvisedError, on_page
+from attnwidget.inputs.media_input import is_media
+from attnwidget.inputs.special_token_template import Template
 from attnwidget.text.running_text import RunningText
 from attnwidget.text.segments import Segment
 from attnwidget.text.treebank import Sentence

@@ -12,12 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
 
-from attnwidget.capture.hub_model.free_memory import refuse_no_room
 from attnwidget.capture.tapping.layer_numbers import LayerNumbers
 from attnwidget.capture.tapping.tap import LayerAttention
 from attnwidget.corpus.growing_rows import GrowingRows
 from attnwidget.corpus.results import HeadResult
 from attnwidget.corpus.token_classes import TokenClass
+from attnwidget.model_facts.free_memory import refuse_no_room
 from attnwidget.text.counted import counted
 from attnwidget.text.segments import Segment
 from attnwidget.text.tokens import Tokens

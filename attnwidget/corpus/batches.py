@@ -11,12 +11,12 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from attnwidget.capture.hub_model.model_tensors import input_names
-from attnwidget.capture.hub_model.pad_id import pad_id_of
-from attnwidget.capture.hub_model.token_axes import token_axis
 from attnwidget.corpus.accumulator import Batch
 from attnwidget.corpus.argument_checks import all_of, each_of
 from attnwidget.corpus.token_classes import TokenClass, TokenClasses
+from attnwidget.inputs.model_tensors import input_names
+from attnwidget.inputs.pad_id import pad_id_of
+from attnwidget.inputs.token_axes import token_axis
 from attnwidget.text.counted import counted
 from attnwidget.text.segments import Segment
 from attnwidget.text.tokens import Tokens

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, TypeVar
 
-from attnwidget.capture.hub_model.example import StudyExample
-from attnwidget.capture.hub_model.pad_id import reads_single_texts
+from attnwidget.inputs.example import StudyExample
+from attnwidget.inputs.pad_id import reads_single_texts
 
 AnyExample = TypeVar("AnyExample", bound=StudyExample)
 

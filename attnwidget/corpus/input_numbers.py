@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from attnwidget.capture.hub_model.pickled_model import configuration_digest, weights_digest
 from attnwidget.corpus.file_lock import one_writer
 from attnwidget.corpus.progress_bar import OnProgress, progress_bar
 from attnwidget.corpus.resume_file import Progress, ResumeFile, keeping
@@ -17,6 +16,7 @@ from attnwidget.corpus.resume_from import resume_path
 from attnwidget.corpus.run_on import workers_in_force
 from attnwidget.corpus.worker_model import WorkerModel
 from attnwidget.kernels.arrays import Float64Array
+from attnwidget.model_facts.pickled_model import configuration_digest, weights_digest
 
 if TYPE_CHECKING:
     from attnwidget.capture.model import AttentionModel

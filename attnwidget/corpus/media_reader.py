@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from attnwidget.capture.hub_model.generate import decoder_ids
-from attnwidget.capture.hub_model.media_input import MEDIA
-from attnwidget.capture.hub_model.pickled_model import configuration_digest, weights_digest
 from attnwidget.corpus.accumulator import Accumulator, Subject
 from attnwidget.corpus.attention_reader import add_attention, measured_stack, subject_of
 from attnwidget.corpus.media_segments import MediaSegment
 from attnwidget.corpus.study_reader import StudyReader
+from attnwidget.inputs.generate import decoder_ids
+from attnwidget.inputs.media_input import MEDIA
+from attnwidget.model_facts.pickled_model import configuration_digest, weights_digest
 from attnwidget.text.segments import Segment
 
 if TYPE_CHECKING:

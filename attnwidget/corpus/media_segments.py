@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from attnwidget.capture.hub_model.media_input import MediaInput, media_input
+from attnwidget.inputs.media_input import MediaInput, media_input
 from attnwidget.text.segments import Segment
 
 

@@ -10,9 +10,6 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from attnwidget.capture.hub_model.model_tensors import without_cache
-from attnwidget.capture.hub_model.pickled_model import configuration_digest, weights_digest
-from attnwidget.capture.hub_model.weights_seen import WeightsSeen
 from attnwidget.capture.maps.keep_layer import streamed_layer
 from attnwidget.capture.maps.whole_maps import reads_rows
 from attnwidget.capture.model import AttentionModel, HeadsSeen
@@ -30,6 +27,9 @@ from attnwidget.corpus.accumulator import (
 )
 from attnwidget.corpus.batches import BatchMaker, TokenTypes
 from attnwidget.corpus.study_reader import StudyReader
+from attnwidget.inputs.model_tensors import without_cache
+from attnwidget.model_facts.pickled_model import configuration_digest, weights_digest
+from attnwidget.model_facts.weights_seen import WeightsSeen
 from attnwidget.text.segments import Segment
 from attnwidget.text.undo import undone
 

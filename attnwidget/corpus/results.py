@@ -96,7 +96,7 @@ class LayerCurves:
 
 
 @dataclass(frozen=True)
-class HeadMap:
+class HeadHeatMap:
     """A heat map of one array, layers down and heads across. Texts are as in `LayerCurves`.
 
     Attributes:
@@ -158,16 +158,16 @@ class HeadResult(Result):
     Example:
         >>> from dataclasses import dataclass, field
         >>> import numpy as np
-        >>> from attnwidget.results import HeadMap, HeadResult, per_head
+        >>> from attnwidget.results import HeadHeatMap, HeadResult, per_head
         >>> @dataclass(frozen=True, eq=False, repr=False)
         ... class Squares(HeadResult):
         ...     squares: np.ndarray = field(metadata=per_head("squares"))
-        ...     figure = HeadMap("squares", "Squares", "square", subtitle="all heads")
+        ...     figure = HeadHeatMap("squares", "Squares", "square", subtitle="all heads")
         >>> Squares(np.ones((2, 4)))
         Squares(2×4 heads: squares)
     """
 
-    figure: ClassVar[LayerCurves | HeadMap | None] = None
+    figure: ClassVar[LayerCurves | HeadHeatMap | None] = None
 
     def heads(self) -> HeadMetrics:
         """Return one number per head: float64 [L, H] by the metric's title."""

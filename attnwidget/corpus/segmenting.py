@@ -8,10 +8,10 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from attnwidget.capture.hub_model.chat_text import Chat, Messages, as_chat, has_roles, is_chat
-from attnwidget.capture.hub_model.text_encoder import refuse_half_characters
-from attnwidget.capture.hub_model.text_ids import TextIds
 from attnwidget.corpus.argument_checks import refuse_no_model
+from attnwidget.inputs.chat_text import Chat, Messages, as_chat, has_roles, is_chat
+from attnwidget.inputs.text_encoder import refuse_half_characters
+from attnwidget.inputs.text_ids import TextIds
 from attnwidget.text.counted import counted
 from attnwidget.text.segments import Segment, cut_segments, read_lines, split_documents
 from attnwidget.text.whole_number import whole_number

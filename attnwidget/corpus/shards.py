@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from itertools import count, islice
 from typing import Any, Protocol, TypeVar
 
-from attnwidget.capture.hub_model.pickled_model import CannotSendError
 from attnwidget.corpus.worker import ShardAnswer, do_shard, study_versions
+from attnwidget.model_facts.pickled_model import CannotSendError
 
 B = TypeVar("B")
 

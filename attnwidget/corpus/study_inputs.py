@@ -7,7 +7,6 @@ from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
 from attnwidget.capture.cut_inputs import watched_segments
-from attnwidget.capture.hub_model.media_input import is_media
 from attnwidget.corpus.accumulator import Accumulator
 from attnwidget.corpus.batches import TokenTypes
 from attnwidget.corpus.media_reader import MediaReader
@@ -15,6 +14,7 @@ from attnwidget.corpus.media_segments import MediaSegment, media_segments
 from attnwidget.corpus.model_reader import ModelReader
 from attnwidget.corpus.segmenting import rows_as_segments
 from attnwidget.corpus.study_reader import StudyReader
+from attnwidget.inputs.media_input import is_media
 from attnwidget.text.segments import Segment
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from attnwidget.capture.hub_model.vocabulary import Vocabulary
+from attnwidget.inputs.vocabulary import Vocabulary
 from attnwidget.text.tokens import Tokens
 
 TokenClass = Collection[str] | Callable[[Tokens], Sequence[bool]]

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from attnwidget.capture.hub_model.example import StudyExample
 from attnwidget.capture.tapping.edit_methods import EditMethod
 from attnwidget.capture.tapping.replay import Changes, Replay
 from attnwidget.corpus.argument_checks import refuse_no_model
 from attnwidget.corpus.equal_lengths import of_one_length
 from attnwidget.corpus.resume_file import digest_of
 from attnwidget.corpus.resume_from import resume_from, resume_path
+from attnwidget.inputs.example import StudyExample
 from attnwidget.interventions.ablation_results import Ablation
 from attnwidget.interventions.examples import batch_of, encode_examples, originals_of
 from attnwidget.interventions.scores import (

@@ -6,19 +6,19 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from attnwidget.capture.hub_model.answer_places import labelled_places
-from attnwidget.capture.hub_model.example import (
+from attnwidget.capture.answers.answer_places import labelled_places
+from attnwidget.capture.answers.losses import masked_ids
+from attnwidget.capture.predict import prediction_task
+from attnwidget.corpus.argument_checks import each_of
+from attnwidget.inputs.example import (
     Example,
     ExampleBatch,
     StudyExample,
     TextExample,
 )
-from attnwidget.capture.hub_model.losses import masked_ids
-from attnwidget.capture.hub_model.mask_token import mask_places
-from attnwidget.capture.hub_model.media_input import MediaInput, is_media
-from attnwidget.capture.hub_model.text_encoder import Encoded
-from attnwidget.capture.predict import prediction_task
-from attnwidget.corpus.argument_checks import each_of
+from attnwidget.inputs.mask_token import mask_places
+from attnwidget.inputs.media_input import MediaInput, is_media
+from attnwidget.inputs.text_encoder import Encoded
 from attnwidget.interventions.answer_ids import answer_id
 from attnwidget.interventions.media_examples import media_examples
 from attnwidget.interventions.pair_sentences import PairWords, sentences_of

@@ -14,7 +14,7 @@ from attnwidget.capture.model_reading import (
     predicted_position,
     whole_reading_of,
 )
-from attnwidget.corpus.results import HeadMap, HeadResult, per_head
+from attnwidget.corpus.results import HeadHeatMap, HeadResult, per_head
 from attnwidget.interventions.head_effects import total_effects
 from attnwidget.interventions.head_gradients import head_gradients, output_times_gradient
 from attnwidget.interventions.rival_answers import rival_answers
@@ -58,7 +58,7 @@ class GradientEffects(HeadResult):
     versus: str
     position: int
 
-    figure = HeadMap(
+    figure = HeadHeatMap(
         "effects",
         "Gradient times output on {self.answer} against {self.versus}",
         "logit difference",

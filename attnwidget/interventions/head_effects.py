@@ -12,7 +12,6 @@ import torch
 from torch import Tensor
 
 from attnwidget.capture.disabled import intact_edits
-from attnwidget.capture.hub_model.example import ExampleBatch
 from attnwidget.capture.maps.attention import Attention
 from attnwidget.capture.maps.input_reading import Reading
 from attnwidget.capture.model_lock import ModelLock, uninterrupted
@@ -21,6 +20,7 @@ from attnwidget.capture.tapping.edits import Change, LayerChanges
 from attnwidget.capture.tapping.head import Head
 from attnwidget.capture.tapping.replay import replaying
 from attnwidget.capture.tapping.tap import LayerAttention, open_edits
+from attnwidget.inputs.example import ExampleBatch
 from attnwidget.interventions.head_gradients import head_gradients
 from attnwidget.interventions.scores import question_scores
 from attnwidget.interventions.unit_scores import unit_scores

@@ -8,14 +8,14 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from attnwidget.capture.hub_model.losses import LossTask
-from attnwidget.capture.hub_model.model_tensors import without_cache
-from attnwidget.capture.hub_model.plain_forward import uncompiled
+from attnwidget.capture.answers.losses import LossTask
 from attnwidget.capture.maps.gradient_numbers import gradient_numbers
 from attnwidget.capture.tapping.attention_sites import find_sites
 from attnwidget.capture.tapping.numbered_layers import layer_numbers
 from attnwidget.capture.tapping.tap import LayerAttention
+from attnwidget.inputs.model_tensors import without_cache
 from attnwidget.kernels.arrays import Float64Array
+from attnwidget.model_facts.plain_forward import uncompiled
 
 
 def head_gradients(

@@ -11,13 +11,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from attnwidget.capture.hub_model.example import StudyExample
 from attnwidget.capture.tapping.tap import LayerAttention
 from attnwidget.corpus.argument_checks import one_of, refuse_no_model
 from attnwidget.corpus.equal_lengths import of_one_length
 from attnwidget.corpus.input_numbers import ReadInputs, input_numbers
-from attnwidget.corpus.results import HeadMap, HeadResult, in_stack, per_head
+from attnwidget.corpus.results import HeadHeatMap, HeadResult, in_stack, per_head
 from attnwidget.corpus.resume_file import digest_of
+from attnwidget.inputs.example import StudyExample
 from attnwidget.interventions.examples import batch_of, encode_examples
 from attnwidget.interventions.head_gradients import head_gradients, output_times_gradient
 from attnwidget.interventions.scores import check_score, question_scores
@@ -66,7 +66,7 @@ class HeadImportance(HeadResult):
     n_examples: int
     stack: str = "self"
 
-    figure = HeadMap(
+    figure = HeadHeatMap(
         "values",
         "Importance of heads by gradients ({self.variant})",
         "importance",

@@ -6,11 +6,11 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from attnwidget.capture.hub_model.example import Example
-from attnwidget.capture.hub_model.generate import decoder_ids
-from attnwidget.capture.hub_model.media_input import EncodedMedia, MediaInput, is_media, media_input
 from attnwidget.capture.maps.stack_axes import chosen_stack
 from attnwidget.capture.predict import prediction_task
+from attnwidget.inputs.example import Example
+from attnwidget.inputs.generate import decoder_ids
+from attnwidget.inputs.media_input import EncodedMedia, MediaInput, is_media, media_input
 from attnwidget.interventions.answer_ids import answer_id
 
 if TYPE_CHECKING:

@@ -11,8 +11,6 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from attnwidget.capture.hub_model.answer_logits import answer_logits
-from attnwidget.capture.hub_model.example import TextExample
 from attnwidget.capture.predict import prediction_task
 from attnwidget.capture.result import Result
 from attnwidget.capture.tapping.tap import tap
@@ -20,10 +18,12 @@ from attnwidget.corpus.argument_checks import all_of, one_of, refuse_no_model
 from attnwidget.corpus.equal_lengths import of_one_length
 from attnwidget.corpus.input_numbers import ReadInputs, input_numbers
 from attnwidget.corpus.resume_file import digest_of
+from attnwidget.inputs.example import TextExample
 from attnwidget.interventions.examples import batch_of
 from attnwidget.interventions.pair_sentences import PairWords, sentences_of
 from attnwidget.kernels.plain_torch import in_plain_torch
 from attnwidget.kernels.sequence_scores import next_token_log_probabilities
+from attnwidget.model_facts.answer_logits import answer_logits
 from attnwidget.text.counted import counted
 from attnwidget.text.minimal_pairs import MinimalPair
 from attnwidget.text.whole_number import whole_number

@@ -6,15 +6,15 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
-from attnwidget.capture.hub_model.example import Example, TextExample
-from attnwidget.capture.hub_model.mask_token import mask_id_of
 from attnwidget.capture.predict import prediction_task
+from attnwidget.inputs.example import Example, TextExample
+from attnwidget.inputs.mask_token import mask_id_of
 from attnwidget.text.minimal_pairs import MinimalPair, common_ends
 from attnwidget.text.tokens import Tokens
 
 if TYPE_CHECKING:
-    from attnwidget.capture.hub_model.text_encoder import Encoded
     from attnwidget.capture.model import AttentionModel
+    from attnwidget.inputs.text_encoder import Encoded
 
 PairWords = Literal["differing", "all"]
 

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
-from attnwidget.capture.hub_model.example import ExampleBatch, StudyExample
-from attnwidget.capture.hub_model.media_input import EncodedMedia, is_media
-from attnwidget.capture.hub_model.text_encoder import Encoded
 from attnwidget.corpus.argument_checks import each_of, one_of
+from attnwidget.inputs.example import ExampleBatch, StudyExample
+from attnwidget.inputs.media_input import EncodedMedia, is_media
+from attnwidget.inputs.text_encoder import Encoded
 from attnwidget.interventions.examples import batch_of, encode_examples
 from attnwidget.interventions.media_examples import attention_of
 from attnwidget.interventions.scores import PatchScore

@@ -12,13 +12,13 @@ import torch
 from torch import Tensor
 
 from attnwidget.capture.disabled import changed, intact_edits
-from attnwidget.capture.hub_model.media_input import EncodedMedia
-from attnwidget.capture.hub_model.model_tensors import without_cache
 from attnwidget.capture.maps.keep_layer import SharedTensors, keep_layer
 from attnwidget.capture.maps.layer import Layer
 from attnwidget.capture.tapping.head import Head, named_head
 from attnwidget.capture.tapping.tap import LayerAttention, tap
 from attnwidget.corpus.argument_checks import refuse_no_model
+from attnwidget.inputs.media_input import EncodedMedia
+from attnwidget.inputs.model_tensors import without_cache
 from attnwidget.interventions.patch_pairs import Into, PatchPair, patch_pairs_of
 from attnwidget.interventions.patch_results import PatchedRuns, recovered
 from attnwidget.interventions.patched_passes import outputs_of_heads, patch

@@ -10,12 +10,12 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from attnwidget.capture.hub_model.model_tensors import without_cache
 from attnwidget.capture.tapping.edits import Change
 from attnwidget.capture.tapping.head import Head
 from attnwidget.capture.tapping.replay import Replay
 from attnwidget.capture.tapping.tap import LayerAttention, tap
 from attnwidget.capture.tapping.torch_functions import summed_values
+from attnwidget.inputs.model_tensors import without_cache
 from attnwidget.interventions.patch_pairs import Into, PatchPair
 from attnwidget.interventions.scores import PatchScore, input_scores, output_scores
 from attnwidget.interventions.unit_scores import unit_scores_of_inputs

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from torch import Tensor
 
-from attnwidget.capture.hub_model.example import ExampleBatch
 from attnwidget.capture.predict import vocabulary_answers
+from attnwidget.inputs.example import ExampleBatch
 
 if TYPE_CHECKING:
     from attnwidget.capture.model import AttentionModel

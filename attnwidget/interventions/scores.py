@@ -10,8 +10,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from attnwidget.capture.hub_model.example import ExampleBatch, StudyExample
 from attnwidget.corpus.argument_checks import one_of
+from attnwidget.inputs.example import ExampleBatch, StudyExample
 from attnwidget.interventions.pair_sentences import PairWords
 
 #: A function of the model's output and the batch, which returns one number per input.

@@ -1,7 +1,7 @@
 """Scores of a model with units of heads changed in turn: the loop of all interventions on heads.
 
 An `Example` is an input with the places, targets and sign of a question to the model
-(`capture/hub_model/example.py`). A study encodes the user's examples (`interventions/examples.py`);
+(`inputs/example.py`). A study encodes the user's examples (`interventions/examples.py`);
 `AttentionModel.question` makes one of an input that the model has read. An intervention is units of
 heads, a change and a score. One generator, `interventions/unit_scores.py`, yields the score of the
 intact model, and then the scores with each unit changed, pass by pass over replayed layers.
@@ -22,13 +22,13 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from attnwidget.capture.disabled import intact_edits
-from attnwidget.capture.hub_model.example import ExampleBatch
 from attnwidget.capture.tapping.replay import Changes, Replay, replaying
 from attnwidget.corpus.input_numbers import input_numbers
 from attnwidget.corpus.progress_bar import OnProgress
 from attnwidget.corpus.run_on import workers_in_force
 from attnwidget.corpus.shards import Workers
 from attnwidget.corpus.worker_model import WorkerModel
+from attnwidget.inputs.example import ExampleBatch
 from attnwidget.interventions.scores import ScoreFunction, input_scores, output_scores
 from attnwidget.kernels.arrays import Float64Array
 

@@ -16,15 +16,13 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor, nn
 
-from attnwidget.capture.hub_model.model_tensors import input_names, without_cache
-from attnwidget.capture.hub_model.plain_forward import uncompiled
-from attnwidget.capture.hub_model.weight_placement import device_of
 from attnwidget.capture.tapping.attention_sites import Site, find_sites
 from attnwidget.capture.tapping.layer_numbers import LayerNumbers
 from attnwidget.capture.tapping.numbered_layers import layer_numbers
 from attnwidget.capture.tapping.projection import Projections, projection_of
 from attnwidget.capture.tapping.tap import LayerAttention, tap
 from attnwidget.corpus.argument_checks import refuse_no_model
+from attnwidget.inputs.model_tensors import input_names, without_cache
 from attnwidget.kernels.norm_gains import NormGain
 from attnwidget.mechanisms.module_calls import ModuleCall, first_tensor, recorded_calls
 from attnwidget.mechanisms.norm_modules import (
@@ -33,6 +31,8 @@ from attnwidget.mechanisms.norm_modules import (
     norm_with_output,
     norms_of,
 )
+from attnwidget.model_facts.plain_forward import uncompiled
+from attnwidget.model_facts.weight_placement import device_of
 
 if TYPE_CHECKING:
     from attnwidget.capture.model import AttentionModel

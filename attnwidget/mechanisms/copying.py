@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from attnwidget.corpus.argument_checks import one_of
-from attnwidget.corpus.results import HeadMap, HeadResult, per_head
+from attnwidget.corpus.results import HeadHeatMap, HeadResult, per_head
 from attnwidget.kernels.arrays import Float64Array
 from attnwidget.kernels.norm_gains import NormGain
 from attnwidget.kernels.plain_torch import in_plain_torch
@@ -125,7 +125,7 @@ class CopyingScores(HeadResult):
     names: tuple[str, ...]
     top: int
 
-    figure = HeadMap(
+    figure = HeadHeatMap(
         "eigenvalues",
         "Copying by eigenvalues",
         "sum / sum of sizes",

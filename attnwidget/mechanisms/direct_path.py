@@ -17,17 +17,17 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from attnwidget.capture.hub_model.advised_error import AdvisedError
-from attnwidget.capture.hub_model.answer_logits import answer_logits
-from attnwidget.capture.hub_model.model_tensors import without_cache
-from attnwidget.capture.hub_model.weight_placement import weight_of
 from attnwidget.capture.tapping.hooked import hooked
 from attnwidget.capture.tapping.projection import is_plain_linear
+from attnwidget.inputs.advised_error import AdvisedError
+from attnwidget.inputs.model_tensors import without_cache
 from attnwidget.mechanisms.exact_linear import refuse_coarse_weights
 from attnwidget.mechanisms.frozen_norm import FrozenNorm
 from attnwidget.mechanisms.heads_at_token import HeadsWatch, watching_heads
 from attnwidget.mechanisms.module_calls import first_argument
 from attnwidget.mechanisms.stream_modules import StreamModules
+from attnwidget.model_facts.answer_logits import answer_logits
+from attnwidget.model_facts.weight_placement import weight_of
 
 # Differences that rounding explains, as a share of the largest part.
 _ROUNDING = 1e-4

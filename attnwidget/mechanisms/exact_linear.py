@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from attnwidget.capture.hub_model.weight_placement import weight_of
+from attnwidget.model_facts.weight_placement import weight_of
 
 
 def exact_dtype(device: torch.device) -> torch.dtype:

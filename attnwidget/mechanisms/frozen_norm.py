@@ -8,8 +8,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from attnwidget.capture.hub_model.weight_placement import weight_of
 from attnwidget.mechanisms.exact_linear import exact_dtype
+from attnwidget.model_facts.weight_placement import weight_of
 
 # Differences between a norm and its frozen form, as a share of the largest output.
 _TOLERANCE = {torch.float32: 1e-5, torch.float64: 1e-6}

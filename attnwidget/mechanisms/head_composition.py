@@ -12,7 +12,7 @@ from torch import Tensor
 
 from attnwidget.capture.tapping.head import Head, named_head
 from attnwidget.corpus.argument_checks import one_of
-from attnwidget.corpus.results import HeadMap, HeadResult, per_head
+from attnwidget.corpus.results import HeadHeatMap, HeadResult, per_head
 from attnwidget.kernels.arrays import Float64Array
 from attnwidget.kernels.plain_torch import in_plain_torch
 from attnwidget.mechanisms.circuit_weights import CircuitWeights, HeadCircuits
@@ -70,7 +70,7 @@ class HeadComposition(HeadResult):
         one_of("fed", fed, FED)
         if fed != "value" and self.no_scores:
             raise ValueError(self.no_scores)
-        figure = HeadMap(
+        figure = HeadHeatMap(
             fed,
             f"Heads that feed the {_PLURALS[fed]} of {{self.head}}",
             "composition",

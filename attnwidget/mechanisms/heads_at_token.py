@@ -10,13 +10,13 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from attnwidget.capture.hub_model.model_tensors import without_cache
 from attnwidget.capture.maps.attention import Attention
 from attnwidget.capture.maps.input_reading import Reading
 from attnwidget.capture.tapping.attention_sites import find_sites
 from attnwidget.capture.tapping.hooked import hooked
 from attnwidget.capture.tapping.projection import Projections, projection_bias, projection_of
 from attnwidget.capture.tapping.tap import LayerAttention, tap
+from attnwidget.inputs.model_tensors import without_cache
 from attnwidget.mechanisms.value_bias import value_bias
 
 _BIAS_STAYS = (

@@ -11,10 +11,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from attnwidget.capture.answers.predictions import Answers
 from attnwidget.capture.cut_inputs import says_cuts
-from attnwidget.capture.hub_model.answer_logits import answer_logits
-from attnwidget.capture.hub_model.model_tensors import without_cache
-from attnwidget.capture.hub_model.predictions import Answers
 from attnwidget.capture.maps.attention import Attention
 from attnwidget.capture.model_reading import (
     language_model,
@@ -27,9 +25,11 @@ from attnwidget.capture.tapping.hooked import hooked
 from attnwidget.capture.tapping.layer_outputs import layers_of
 from attnwidget.capture.tapping.tap import tap
 from attnwidget.capture.tapping.thread_forwards import replaced_forwards
+from attnwidget.inputs.model_tensors import without_cache
 from attnwidget.kernels.arrays import Float32Array, Float64Array
 from attnwidget.kernels.plain_torch import in_plain_torch
 from attnwidget.mechanisms.module_calls import first_argument
+from attnwidget.model_facts.answer_logits import answer_logits
 from attnwidget.text.index_among import index_among
 from attnwidget.text.whole_number import whole_number, whole_numbers
 

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor, nn
 
-from attnwidget.capture.hub_model.model_tensors import without_cache
 from attnwidget.capture.model_reading import reading_of
 from attnwidget.capture.tapping.hooked import ReachedError, hooked
 from attnwidget.capture.tapping.tap import LayerAttention, tap
+from attnwidget.inputs.model_tensors import without_cache
 from attnwidget.mechanisms.stream_modules import StreamModules
 
 if TYPE_CHECKING:

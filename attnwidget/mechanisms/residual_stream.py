@@ -18,12 +18,12 @@ from weakref import WeakKeyDictionary
 import torch
 from torch import Tensor, nn
 
-from attnwidget.capture.hub_model.model_tensors import input_names, without_cache
 from attnwidget.capture.model_reading import reading_of
 from attnwidget.capture.tapping.hooked import ReachedError
 from attnwidget.capture.tapping.projection import projection_bias
 from attnwidget.capture.tapping.tap import LayerAttention, tap
 from attnwidget.capture.tapping.thread_forwards import MakeForward, replaced_forwards
+from attnwidget.inputs.model_tensors import input_names, without_cache
 from attnwidget.mechanisms.exact_linear import (
     exact_dtype,
     exact_forward,

@@ -17,9 +17,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from attnwidget.capture.hub_model.model_tensors import input_names, is_of_text, without_cache
 from attnwidget.capture.tapping.attention_sites import find_sites
 from attnwidget.capture.tapping.tap import LayerAttention, tap
+from attnwidget.inputs.model_tensors import input_names, is_of_text, without_cache
 from attnwidget.kernels.rotary import turned
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
-from attnwidget.capture.hub_model.token_axes import entry_names
+from attnwidget.inputs.token_axes import entry_names
 from attnwidget.text.index_among import index_among
 
 if TYPE_CHECKING:

@@ -9,11 +9,11 @@ from typing import Literal
 
 from torch import nn
 
-from attnwidget.capture.hub_model.plain_forward import uncompiled
 from attnwidget.capture.tapping.attention_sites import Site, find_sites
 from attnwidget.capture.tapping.projection import projection_of
 from attnwidget.capture.tapping.stack_names import is_tower
 from attnwidget.mechanisms.norm_modules import norms_of
+from attnwidget.model_facts.plain_forward import uncompiled
 
 WriterKind = Literal["embeddings", "positions", "token types", "head", "mlp", "biases"]
 

@@ -11,17 +11,17 @@ import torch
 from torch import Tensor, nn
 
 from attnwidget.capture.cut_inputs import says_cuts
-from attnwidget.capture.hub_model.model_tensors import without_cache
-from attnwidget.capture.hub_model.plain_forward import plain_forward
 from attnwidget.capture.maps.attention import Attention
 from attnwidget.capture.maps.stack_axes import chosen_stack
 from attnwidget.capture.model_reading import whole_reading_of
 from attnwidget.capture.result import Result
 from attnwidget.capture.tapping.hooked import hooked
 from attnwidget.capture.tapping.layer_outputs import layers_of
+from attnwidget.inputs.model_tensors import without_cache
 from attnwidget.kernels.arrays import Float32Array
 from attnwidget.kernels.plain_torch import in_plain_torch
 from attnwidget.mechanisms.module_calls import first_argument
+from attnwidget.model_facts.plain_forward import plain_forward
 from attnwidget.text.counted import counted
 from attnwidget.text.index_among import index_among
 from attnwidget.text.places import Box

@@ -8,15 +8,15 @@ from functools import cached_property, partial
 import torch
 from torch import Tensor
 
-from attnwidget.capture.hub_model.losses import language_model_head
-from attnwidget.capture.hub_model.plain_forward import plain_forward
-from attnwidget.capture.hub_model.weight_placement import weight_of
+from attnwidget.capture.answers.losses import language_model_head
 from attnwidget.capture.predict import vocabulary_answers
 from attnwidget.capture.tapping.hooked import tensors_before
 from attnwidget.capture.tapping.projection import is_plain_linear
 from attnwidget.mechanisms.circuit_weights import CircuitWeights
 from attnwidget.mechanisms.module_calls import first_tensor, same_tensor, without_output
 from attnwidget.mechanisms.norm_modules import gain_of, norm_with_output
+from attnwidget.model_facts.plain_forward import plain_forward
+from attnwidget.model_facts.weight_placement import weight_of
 
 
 class TokenVectors:

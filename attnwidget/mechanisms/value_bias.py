@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import torch
 from torch import Tensor, nn
 
-from attnwidget.capture.hub_model.weight_placement import weight_of
+from attnwidget.model_facts.weight_placement import weight_of
 
 # Tokens by which an output of a projection is recognised as a value.
 _TOKENS = 16

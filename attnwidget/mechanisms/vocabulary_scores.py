@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from attnwidget.capture.hub_model.predictions import Answers
+from attnwidget.capture.answers.predictions import Answers
 from attnwidget.capture.result import Result
 from attnwidget.capture.tapping.head import Head
 from attnwidget.kernels.arrays import Float32Array

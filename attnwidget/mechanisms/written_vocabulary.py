@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import torch
 
-from attnwidget.capture.hub_model.predictions import Answers
+from attnwidget.capture.answers.predictions import Answers
 from attnwidget.capture.maps.attention import Attention
 from attnwidget.capture.model_reading import language_model, whole_reading_of
 from attnwidget.capture.predict import vocabulary_answers

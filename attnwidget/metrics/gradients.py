@@ -11,15 +11,15 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from attnwidget.capture.hub_model.losses import LossName, task_for
-from attnwidget.capture.hub_model.model_tensors import without_cache
-from attnwidget.capture.hub_model.pad_id import reads_single_texts
+from attnwidget.capture.answers.losses import LossName, task_for
 from attnwidget.capture.tapping.gradients import attention_gradients
 from attnwidget.corpus.accumulator import Batch, LayerBatch, Subject
 from attnwidget.corpus.class_means import ClassMeans
 from attnwidget.corpus.results import LayerCurves, per_head
 from attnwidget.corpus.segment_means import SegmentMeansResult
 from attnwidget.corpus.token_classes import TokenClass
+from attnwidget.inputs.model_tensors import without_cache
+from attnwidget.inputs.pad_id import reads_single_texts
 from attnwidget.kernels.gradients import class_importance
 
 

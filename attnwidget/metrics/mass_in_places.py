@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from attnwidget.corpus.accumulator import Batch, LayerBatch
-from attnwidget.corpus.results import HeadMap, per_head
+from attnwidget.corpus.results import HeadHeatMap, per_head
 from attnwidget.corpus.resume_file import digest_of
 from attnwidget.corpus.segment_means import SegmentMeans, SegmentMeansResult
 from attnwidget.kernels.significance import better_than, holm
@@ -100,7 +100,7 @@ class MassInPlacesResult(SegmentMeansResult):
     query: str
     n_outside: int
 
-    figure = HeadMap(
+    figure = HeadHeatMap(
         "lift",
         "Attention of {self.query} in the places",
         "lift",

@@ -14,7 +14,6 @@ import numpy as np
 
 from attnwidget.capture.cut_inputs import says_cuts
 from attnwidget.capture.default_method import is_causal_model
-from attnwidget.capture.hub_model.pickled_model import weights_digest
 from attnwidget.capture.load import load_model
 from attnwidget.capture.model import AttentionModel
 from attnwidget.corpus.accumulator import Accumulator
@@ -32,6 +31,7 @@ from attnwidget.metrics.repeated_tokens import (
     read_repeated,
     repeated_and_other,
 )
+from attnwidget.model_facts.pickled_model import weights_digest
 from attnwidget.text.segments import Segment
 from attnwidget.text.whole_number import whole_number
 

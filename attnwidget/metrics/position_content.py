@@ -11,12 +11,12 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from attnwidget.capture.hub_model.model_tensors import without_cache
 from attnwidget.capture.tapping.stack_names import is_cross
 from attnwidget.capture.tapping.tap import LayerAttention, tap
 from attnwidget.corpus.accumulator import Accumulator, Batch, LayerBatch, Subject
 from attnwidget.corpus.results import LayerCurves, per_head
 from attnwidget.corpus.segment_means import SegmentMeansResult
+from attnwidget.inputs.model_tensors import without_cache
 from attnwidget.kernels.score_parts import centred_rows
 from attnwidget.text.whole_number import whole_number
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from attnwidget.capture.hub_model.given_words import read_words
 from attnwidget.corpus.results import HeadResult, LayerCurves, per_head
+from attnwidget.inputs.given_words import read_words
 from attnwidget.kernels.plain_torch import in_plain_torch
 from attnwidget.text.running_text import RunningText
 

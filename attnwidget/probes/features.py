@@ -13,8 +13,6 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from attnwidget.capture.hub_model.free_memory import give_memory_back
-from attnwidget.capture.hub_model.pickled_model import configuration_of
 from attnwidget.corpus.accumulator import LayerBatch
 from attnwidget.corpus.argument_checks import all_of, one_of, refuse_no_model
 from attnwidget.corpus.batches import batched
@@ -24,6 +22,8 @@ from attnwidget.corpus.resume_file import digest_of
 from attnwidget.corpus.run_on import workers_in_force
 from attnwidget.kernels.arrays import FloatArray
 from attnwidget.kernels.word_maps import WordMaps, word_means
+from attnwidget.model_facts.free_memory import give_memory_back
+from attnwidget.model_facts.pickled_model import configuration_of
 from attnwidget.probes.feature_file import FeatureFile, FeatureKind, FeatureLayout, Precision
 from attnwidget.text.segments import Segment
 from attnwidget.text.treebank import Sentence

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 import torch
 from torch import nn
 
-from attnwidget.capture.hub_model.plain_defaults import plain_defaults
-from attnwidget.capture.hub_model.plain_forward import uncompiled
 from attnwidget.capture.load import load_model
 from attnwidget.capture.tapping.attention_sites import find_sites
+from attnwidget.model_facts.plain_defaults import plain_defaults
+from attnwidget.model_facts.plain_forward import uncompiled
 from attnwidget.text.counted import counted
 
 if TYPE_CHECKING:

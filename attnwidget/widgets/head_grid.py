@@ -9,11 +9,11 @@ import numpy as np
 import traitlets
 from numpy.typing import NDArray
 
-from attnwidget.capture.latest_values import LatestValues
 from attnwidget.capture.maps.attention import Attention
 from attnwidget.capture.maps.python_call import YOURS
 from attnwidget.capture.maps.thumbnails import Thumbnails, draw_thumbnails
 from attnwidget.kernels.arrays import Float32Array
+from attnwidget.model_facts.latest_values import LatestValues
 from attnwidget.text.alignment import SharedAxis
 from attnwidget.widgets.pages.attention_maps import UNITS, all_maps
 from attnwidget.widgets.pages.encoding import as_json_value

@@ -15,7 +15,7 @@ from attnwidget.capture.maps.attention import Attention
 from attnwidget.capture.model_reading import refuse_no_attention
 from attnwidget.capture.result import Result
 from attnwidget.capture.tapping.head import Head
-from attnwidget.corpus.results import HeadMap, HeadResult, per_head
+from attnwidget.corpus.results import HeadHeatMap, HeadResult, per_head
 from attnwidget.kernels.arrays import Float64Array
 from attnwidget.kernels.plain_torch import in_plain_torch
 from attnwidget.kernels.time_warping import first_keys
@@ -292,7 +292,7 @@ class SpokenWordWeights(HeadResult):
     n_words: int
     n_left_out: int
 
-    figure = HeadMap(
+    figure = HeadHeatMap(
         "weights",
         "Weight in the word that is written",
         "weight",

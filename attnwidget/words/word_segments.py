@@ -11,12 +11,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from attnwidget.capture.hub_model.advised_error import AdvisedError
-from attnwidget.capture.hub_model.given_words import WordTokens, read_words
-from attnwidget.capture.hub_model.text_encoder import refuse_half_characters
 from attnwidget.corpus.accumulator import Batch
 from attnwidget.corpus.argument_checks import refuse_no_model
 from attnwidget.corpus.progress_bar import progress_bar
+from attnwidget.inputs.advised_error import AdvisedError
+from attnwidget.inputs.given_words import WordTokens, read_words
+from attnwidget.inputs.text_encoder import refuse_half_characters
 from attnwidget.text.counted import counted
 from attnwidget.text.running_text import RunningText
 from attnwidget.text.segments import Segment

@@ -26,8 +26,8 @@ from torch.nn import functional
 from transformers import AutoTokenizer, BertForSequenceClassification
 
 from attnwidget import load_model
-from attnwidget.capture.hub_model.packed_weights import PACKED, pack_weights
 from attnwidget.capture.load import best_device
+from attnwidget.model_facts.packed_weights import PACKED, pack_weights
 from attnwidget.text.segments import read_lines
 from low_rank import merge_updates, train_updates
 

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils import parametrize
 
-from attnwidget.capture.hub_model.packed_weights import DOWN, UP
+from attnwidget.model_facts.packed_weights import DOWN, UP
 
 
 class LowRankUpdate(nn.Module):
@@ -59,7 +59,7 @@ def merge_updates(model: nn.Module) -> dict[str, Tensor]:
 
     Returns:
         The factors and the other trained weights in float16, named as
-        `attnwidget.capture.hub_model.packed_weights.updated_weights` reads them.
+        `attnwidget.model_facts.packed_weights.updated_weights` reads them.
     """
     changes = {}
     for name, weight in model.named_parameters():

@@ -13,8 +13,8 @@ import make_atlas
 from attnwidget import AttentionModel, load_atlas, load_model
 from attnwidget.behaviours import score_behaviours
 from attnwidget.behaviours.head_atlas.atlas_result import Atlas
-from attnwidget.capture.hub_model.pickled_model import weights_digest
 from attnwidget.demo import demo_atlas
+from attnwidget.model_facts.pickled_model import weights_digest
 
 STORED = Path(str(files("attnwidget").joinpath("demo/atlas.json")))
 

@@ -22,8 +22,8 @@ from ipywidgets.widgets.widget import _remove_buffers
 from PIL import Image
 
 import attnwidget as aw
-from attnwidget.capture.hub_model.picture_places import FrameFinder
 from attnwidget.capture.maps.patch_probe import PatchProbe
+from attnwidget.capture.places.picture_places import FrameFinder
 
 SIDE = 224
 PATCH = 16

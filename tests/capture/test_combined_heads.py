@@ -113,7 +113,7 @@ def test_maps_that_do_not_fit_the_memory_are_refused(
     attention: Attention, combination: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("attnwidget.capture.maps.head_maps._UNCHECKED_BYTES", 100)
-    monkeypatch.setattr("attnwidget.capture.hub_model.free_memory.free_memory", lambda: 1000)
+    monkeypatch.setattr("attnwidget.model_facts.free_memory.free_memory", lambda: 1000)
     with pytest.raises(ValueError, match=r"1 whole map.*`tile`"):
         getattr(attention, combination)()
 

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 from attnwidget import Attention, AttentionModel, compare, load_model, measure
-from attnwidget.capture.hub_model import free_memory, memory_limits
 from attnwidget.capture.maps import head_maps
 from attnwidget.corpus.segmenting import make_segments
 from attnwidget.metrics.measure_heads import measure_attention
+from attnwidget.model_facts import free_memory, memory_limits
 
 TEXTS = ["The cat sat on the mat.", "It slept all the day.", "No dog was there to see."]
 

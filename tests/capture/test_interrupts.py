@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from attnwidget import load_model
-from attnwidget.capture.hub_model import held_attributes
 from attnwidget.capture.model_lock import ModelLock
 from attnwidget.capture.tapping import thread_forwards
 from attnwidget.interventions.head_effects import effects_of
+from attnwidget.model_facts import held_attributes
 from fixtures import zoo
 from fixtures.interrupts import interrupted_lines
 from fixtures.vocabularies import word_tokenizer

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from attnwidget.capture.latest_values import LatestValues
+from attnwidget.model_facts.latest_values import LatestValues
 
 
 def test_the_value_whose_use_is_longest_ago_is_forgotten() -> None:

@@ -14,7 +14,7 @@ import torch
 import transformers
 
 from attnwidget import load_model
-from attnwidget.capture.hub_model.loading import loading_lock
+from attnwidget.loading.loading import loading_lock
 from fixtures import zoo
 from fixtures.vocabularies import byte_level, sentencepiece, word_tokenizer, wordpiece
 
@@ -118,7 +118,7 @@ THREADS = """
 import sys, threading
 import torch
 from attnwidget import load_model
-from attnwidget.capture.hub_model.pickled_model import weights_digest
+from attnwidget.model_facts.pickled_model import weights_digest
 
 names = [None, "attnwidget/genre", "attnwidget/induction", sys.argv[1]]
 errors, digests = [], {name: set() for name in names}
@@ -159,7 +159,7 @@ def test_threads_that_load_at_once_get_whole_models(tmp_path: Path) -> None:
 def test_a_fork_loads_although_a_thread_was_loading() -> None:
     code = """
 import os, threading
-from attnwidget.capture.hub_model.loading import loading_lock
+from attnwidget.loading.loading import loading_lock
 
 held, done = threading.Event(), threading.Event()
 

@@ -9,7 +9,6 @@ import pytest
 import torch
 
 from attnwidget import Attention, load_model
-from attnwidget.capture.hub_model import free_memory
 from attnwidget.capture.maps import head_maps, whole_maps
 from attnwidget.capture.maps.input_length import LONG_FROM
 from attnwidget.capture.maps.thumbnails import draw_thumbnails
@@ -18,6 +17,7 @@ from attnwidget.capture.model import AttentionModel
 from attnwidget.kernels.pooling import SIDE
 from attnwidget.metrics import Classes, Confidence, Entropy, Position, Sinks
 from attnwidget.metrics.measure_heads import measure, measure_attention
+from attnwidget.model_facts import free_memory
 from attnwidget.text.segments import Segment
 from fixtures import zoo
 from fixtures.tiers import only_first_is_fast
@@ -338,7 +338,7 @@ def test_what_a_long_input_lacks_is_refused_with_the_reason(
     with model.disabled([(1, 2)]), pytest.raises(ValueError, match="cannot be switched off"):
         model.attend(TEXT, long=True)
     monkeypatch.setattr(head_maps, "_UNCHECKED_BYTES", 1000)
-    monkeypatch.setattr("attnwidget.capture.hub_model.free_memory.free_memory", lambda: 10_000)
+    monkeypatch.setattr("attnwidget.model_facts.free_memory.free_memory", lambda: 10_000)
     with pytest.raises(ValueError, match=r"12 whole maps of 18 queries and 18 keys.*`tile`"):
         long.weights(0)
     with pytest.raises(ValueError, match="whole maps"):

@@ -23,7 +23,7 @@ from transformers import (
 )
 
 from attnwidget import load_model
-from attnwidget.capture.hub_model import free_memory
+from attnwidget.model_facts import free_memory
 from fixtures import zoo
 
 pytestmark = pytest.mark.skipif(

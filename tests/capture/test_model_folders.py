@@ -14,7 +14,7 @@ import torch
 import transformers
 
 from attnwidget import load_model
-from attnwidget.capture.hub_model.model_folder import ModelFolderError
+from attnwidget.loading.model_folder import ModelFolderError
 from fixtures import zoo
 from fixtures.small_models import bert
 from fixtures.vocabularies import byte_level, word_tokenizer, wordpiece

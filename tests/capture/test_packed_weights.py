@@ -10,13 +10,13 @@ import torch
 from transformers import AutoModelForMaskedLM
 
 from attnwidget import AttentionModel, load_model
-from attnwidget.capture.hub_model.packed_weights import (
+from attnwidget.model_facts.packed_weights import (
     PACKED,
     pack_weights,
     unpack_weights,
     updated_weights,
 )
-from attnwidget.capture.hub_model.pickled_model import weights_digest
+from attnwidget.model_facts.pickled_model import weights_digest
 
 DEMO = Path(__file__).parents[2] / "attnwidget" / "demo"
 

@@ -11,8 +11,8 @@ import transformers
 from tokenizers import Tokenizer, models, pre_tokenizers
 
 from attnwidget import load_model
-from attnwidget.capture.hub_model.token_axes import plain_axis
 from attnwidget.capture.model import AttentionModel
+from attnwidget.inputs.token_axes import plain_axis
 from fixtures import zoo
 
 TEXT = "The woman washed [MASK] hands."

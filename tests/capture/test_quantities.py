@@ -14,7 +14,7 @@ import torch
 import traitlets
 
 from attnwidget import Attention, HeadGrid, HeadView, link, load_model, save_page
-from attnwidget.capture.hub_model.losses import task_for
+from attnwidget.capture.answers.losses import task_for
 from attnwidget.capture.maps.thumbnails import draw_thumbnails
 from attnwidget.capture.tapping.gradients import attention_gradients
 from attnwidget.capture.tapping.projection import Projections

@@ -10,7 +10,7 @@ import torch
 import transformers
 
 from attnwidget import Attention, AttentionModel, HeadGrid, HeadView, load_model
-from attnwidget.capture.hub_model.token_axes import entry_names, plain_axis, token_axis
+from attnwidget.inputs.token_axes import entry_names, plain_axis, token_axis
 from attnwidget.text.alignment import SharedAxis
 from fixtures.svg_picture import texts
 from fixtures.vocabularies import byte_level, sentencepiece

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from attnwidget import Attention, load_model
-from attnwidget.capture.hub_model.text_encoder import Encoder
-from attnwidget.capture.hub_model.token_axes import plain_axis, token_axis
-from attnwidget.capture.hub_model.vocabulary_spelling import Spelling, readable
+from attnwidget.inputs.text_encoder import Encoder
+from attnwidget.inputs.token_axes import plain_axis, token_axis
+from attnwidget.inputs.vocabulary_spelling import Spelling, readable
 from fixtures.vocabularies import CORPUS, MAKERS, byte_level
 
 TEXTS = [*CORPUS[:5], "naïve café 🙃 नमस्ते दुनिया", "a\nb\tc  d"]

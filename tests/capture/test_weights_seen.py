@@ -22,8 +22,8 @@ from attnwidget import (
     make_segments,
     measure,
 )
-from attnwidget.capture.hub_model.weights_seen import WeightsSeen
 from attnwidget.capture.maps.whole_maps import shows_products
+from attnwidget.model_facts.weights_seen import WeightsSeen
 from fixtures import zoo
 from fixtures.planted_probes import sentences
 from fixtures.recording import on_page

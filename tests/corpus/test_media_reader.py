@@ -12,10 +12,10 @@ import pytest
 from PIL import Image
 
 from attnwidget import AttentionModel, load_model, measure, measure_attention
-from attnwidget.capture.hub_model.media_input import is_media
 from attnwidget.capture.maps.layer import Layer
 from attnwidget.corpus.media_segments import media_segments
 from attnwidget.demo import drawn_shapes
+from attnwidget.inputs.media_input import is_media
 from attnwidget.metrics import MassInPlaces
 from fixtures.on_workers import on_workers
 

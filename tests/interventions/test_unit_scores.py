@@ -12,9 +12,9 @@ import transformers
 import attnwidget
 from attnwidget import Head, ablate, load_model
 from attnwidget.capture.disabled import intact_edits
-from attnwidget.capture.hub_model.mask_token import mask_id_of, mask_places
 from attnwidget.capture.tapping.edits import Change
 from attnwidget.capture.tapping.replay import replaying
+from attnwidget.inputs.mask_token import mask_id_of, mask_places
 from attnwidget.interventions.examples import batch_of, encode_examples, originals_of
 from attnwidget.interventions.unit_scores import unit_scores
 from attnwidget.interventions.units import Unit, units_of

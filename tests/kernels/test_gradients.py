@@ -14,7 +14,7 @@ from torch.multiprocessing.reductions import StorageWeakRef
 from torch.overrides import TorchFunctionMode
 
 from attnwidget import load_model
-from attnwidget.capture.hub_model.losses import LossTask, masked_ids, task_for
+from attnwidget.capture.answers.losses import LossTask, masked_ids, task_for
 from attnwidget.capture.maps.gradient_numbers import gradient_numbers
 from attnwidget.capture.maps.graph_maps import GraphMaps
 from attnwidget.capture.tapping.gradients import attention_gradients

@@ -10,7 +10,7 @@ import torch
 import transformers
 
 from attnwidget import load_model
-from attnwidget.capture.hub_model.losses import task_for
+from attnwidget.capture.answers.losses import task_for
 from attnwidget.capture.tapping.gradients import attention_gradients
 from attnwidget.capture.tapping.projection import Projections
 from attnwidget.capture.tapping.tap import tap

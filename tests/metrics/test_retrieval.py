@@ -9,8 +9,8 @@ import pytest
 import torch
 
 from attnwidget import load_model
-from attnwidget.capture.hub_model.text_ids import TextIds
 from attnwidget.capture.maps.attention import Attention
+from attnwidget.inputs.text_ids import TextIds
 from attnwidget.metrics import Sinks, retrieval_scores
 from fixtures.random_batches import HEADS, LAYERS, random_batch, random_maps, seen
 

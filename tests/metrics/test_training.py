@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 
 from attnwidget import load_model, make_segments
-from attnwidget.capture.hub_model.pickled_model import weights_digest
 from attnwidget.capture.model import AttentionModel
 from attnwidget.demo import induction_checkpoints
 from attnwidget.metrics import induction_scores, measure_checkpoints
 from attnwidget.metrics.measured_checkpoints import emergence
+from attnwidget.model_facts.pickled_model import weights_digest
 from attnwidget.results import MeasuredCheckpoints
 from fixtures.vocabularies import word_tokenizer
 from fixtures.zoo import build

@@ -20,7 +20,6 @@ from attnwidget import (
     measure,
 )
 from attnwidget.behaviours import find_links
-from attnwidget.capture.hub_model.pickled_model import SentModel
 from attnwidget.demo import demo_atlas, demo_treebank
 from attnwidget.interventions import head_importance
 from attnwidget.mechanisms import (
@@ -30,6 +29,7 @@ from attnwidget.mechanisms import (
     logit_lens,
     score_sources,
 )
+from attnwidget.model_facts.pickled_model import SentModel
 from attnwidget.text.segments import Segment
 from attnwidget.words import probe_coreference, probe_features, probe_relations
 from fixtures import zoo

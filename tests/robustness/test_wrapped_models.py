@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from attnwidget import AttentionModel, Segment, ablate, load_model, measure
-from attnwidget.capture.hub_model.pickled_model import weights_digest
+from attnwidget.model_facts.pickled_model import weights_digest
 from fixtures import zoo
 from fixtures.tiers import only_first_is_fast
 from fixtures.vocabularies import word_tokenizer

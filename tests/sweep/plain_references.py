@@ -12,8 +12,8 @@ from unittest import mock
 import torch
 from torch import Tensor, nn
 
-from attnwidget.capture.hub_model.model_tensors import count_inputs
 from attnwidget.capture.tapping.attention_sites import find_sites
+from attnwidget.inputs.model_tensors import count_inputs
 from sweep.small_models import options_of
 from sweep.tower_models import returned_by_towers, tower_stacks
 from sweep.window_maps import maps_of_windows

@@ -20,7 +20,7 @@ import transformers
 from tokenizers import pre_tokenizers, trainers
 from transformers import PreTrainedTokenizer, PreTrainedTokenizerBase, PreTrainedTokenizerFast
 
-from attnwidget.capture.hub_model.token_boundaries import unknown_id
+from attnwidget.inputs.token_boundaries import unknown_id
 from fixtures.vocabularies import MAKERS
 from sweep.sentences import CORPUS, SENTENCES
 

@@ -13,11 +13,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from attnwidget import load_model
-from attnwidget.capture.hub_model.special_token_template import Template
-from attnwidget.capture.hub_model.vocabulary import Vocabulary
 from attnwidget.corpus.batches import batched
 from attnwidget.corpus.segmenting import make_segments, read_segments
 from attnwidget.corpus.token_classes import TokenClasses
+from attnwidget.inputs.special_token_template import Template
+from attnwidget.inputs.vocabulary import Vocabulary
 from attnwidget.text.demonstrations import demo_prose
 from attnwidget.text.segments import Segment, cut_segments, read_lines, split_documents
 from fixtures.vocabularies import MAKERS
@@ -220,7 +220,7 @@ def test_a_segment_is_what_the_tokenizer_would_make(kind: str, pair: bool) -> No
 
 
 def members(tokenizer: Any, text: str, **asked: Any) -> dict[str, list[int]]:
-    from attnwidget.capture.hub_model.token_axes import token_axis
+    from attnwidget.inputs.token_axes import token_axis
 
     ids = tokenizer(text)["input_ids"]
     found = TokenClasses(Vocabulary(tokenizer), asked).members(

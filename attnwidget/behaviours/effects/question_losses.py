@@ -9,13 +9,13 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from attnwidget.capture.hub_model.example import TextExample
 from attnwidget.capture.model import AttentionModel
 from attnwidget.capture.tapping.head import Head
 from attnwidget.capture.tapping.replay import Changes, Replay
 from attnwidget.corpus.equal_lengths import of_one_length
 from attnwidget.corpus.progress_bar import OnProgress
 from attnwidget.corpus.resume_file import digest_of
+from attnwidget.inputs.example import TextExample
 from attnwidget.interventions.examples import batch_of, encode_examples
 from attnwidget.interventions.unit_scores import read_unit_scores, unit_scores
 from attnwidget.kernels.arrays import Float64Array

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from attnwidget.capture.hub_model.token_axes import token_axis
 from attnwidget.corpus.accumulator import Batch, State
+from attnwidget.inputs.token_axes import token_axis
 from attnwidget.text.tokens import Tokens
 from attnwidget.text.tokens_json import tokens_from_json, tokens_to_json
 

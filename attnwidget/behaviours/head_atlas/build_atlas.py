@@ -22,7 +22,6 @@ from attnwidget.behaviours.registry import chosen_behaviours
 from attnwidget.behaviours.scores.behaviour_table import BehaviourTable, refuse_thresholds
 from attnwidget.behaviours.scores.score_behaviours import evidence_of, scored
 from attnwidget.capture.cut_inputs import says_cuts
-from attnwidget.capture.hub_model.pickled_model import weights_digest
 from attnwidget.capture.tapping.head import Head
 from attnwidget.corpus.progress_bar import OnProgress
 from attnwidget.corpus.resume_file import digest_of
@@ -30,6 +29,7 @@ from attnwidget.corpus.resume_from import resume_from
 from attnwidget.corpus.worker import study_versions
 from attnwidget.kernels.plain_torch import in_plain_torch
 from attnwidget.metrics.measure_heads import measure
+from attnwidget.model_facts.pickled_model import weights_digest
 from attnwidget.text.mentions import Document
 from attnwidget.text.treebank import Sentence
 from attnwidget.text.whole_number import whole_number

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from attnwidget.behaviours.head_atlas.atlas_file import load_atlas
 from attnwidget.behaviours.head_atlas.atlas_result import Atlas
-from attnwidget.capture.hub_model.pickled_model import weights_digest
 from attnwidget.corpus.argument_checks import one_of
+from attnwidget.model_facts.pickled_model import weights_digest
 
 if TYPE_CHECKING:
     from attnwidget.capture.model import AttentionModel

@@ -10,7 +10,7 @@ from huggingface_hub import constants
 from attnwidget.behaviours.head_atlas.atlas_file import load_atlas
 from attnwidget.behaviours.head_atlas.atlas_result import Atlas
 from attnwidget.behaviours.head_atlas.demo_atlas import own_atlas
-from attnwidget.capture.hub_model.pickled_model import weights_digest
+from attnwidget.model_facts.pickled_model import weights_digest
 
 if TYPE_CHECKING:
     from attnwidget.capture.model import AttentionModel

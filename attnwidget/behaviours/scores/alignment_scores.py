@@ -15,7 +15,7 @@ from attnwidget.capture.cut_inputs import says_cuts
 from attnwidget.capture.model import AttentionModel
 from attnwidget.corpus.argument_checks import refuse_no_model
 from attnwidget.corpus.each_input import numbers_of_each
-from attnwidget.corpus.results import HeadMap, HeadResult, per_head
+from attnwidget.corpus.results import HeadHeatMap, HeadResult, per_head
 from attnwidget.kernels.arrays import Float64Array
 from attnwidget.kernels.plain_torch import in_plain_torch
 from attnwidget.kernels.significance import holm
@@ -64,7 +64,7 @@ class AlignmentScores(HeadResult):
     adjusted: Float64Array
     n_pairs: int
 
-    figure = HeadMap(
+    figure = HeadHeatMap(
         "_excess",
         "Alignment of cross-attention",
         "score - control",

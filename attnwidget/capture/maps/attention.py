@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attnwidget.capture.cut_inputs import cut_to, says_cuts
-from attnwidget.capture.hub_model.token_axes import plain_axis
 from attnwidget.capture.maps.combine_heads import (
     HIDES_HEADS,
     NO_SHARES,
@@ -41,6 +40,7 @@ from attnwidget.capture.model_lock import ModelLock
 from attnwidget.capture.tapping.edit_methods import REFERRING, EditMethod
 from attnwidget.capture.tapping.head import Head
 from attnwidget.capture.tapping.layer_numbers import LayerNumbers
+from attnwidget.inputs.token_axes import plain_axis
 from attnwidget.kernels.array_library import as_numpy, as_torch
 from attnwidget.kernels.arrays import Float32Array
 from attnwidget.kernels.plain_torch import in_plain_torch
@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from torch import Tensor
 
-    from attnwidget.capture.hub_model.losses import Loss
+    from attnwidget.capture.answers.losses import Loss
     from attnwidget.capture.maps.products import ScoreParts
 
 _NO_GRADIENTS = (

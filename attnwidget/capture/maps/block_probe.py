@@ -12,8 +12,6 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from attnwidget.capture.hub_model.plain_forward import plain_forward, uncompiled
-from attnwidget.capture.latest_values import LatestValues
 from attnwidget.capture.maps.token_watch import MixedTokens, TokenWatch
 from attnwidget.capture.tapping.attention_sites import Site
 from attnwidget.capture.tapping.edits import Edits
@@ -22,6 +20,8 @@ from attnwidget.capture.tapping.lazy_mask import LazyMask
 from attnwidget.capture.tapping.projection import projection_of
 from attnwidget.capture.tapping.tap import LayerAttention, LongAttention, tap
 from attnwidget.capture.tapping.torch_functions import summed_values
+from attnwidget.model_facts.latest_values import LatestValues
+from attnwidget.model_facts.plain_forward import plain_forward, uncompiled
 
 # Layers and sizes whose blocks are kept.
 _KEPT = 512

@@ -10,14 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from attnwidget.capture.hub_model.losses import Loss, LossTask
-from attnwidget.capture.hub_model.model_tensors import (
-    TEXTS,
-    count_inputs,
-    input_names,
-    is_of_text,
-)
-from attnwidget.capture.hub_model.plain_forward import uncompiled
+from attnwidget.capture.answers.losses import Loss, LossTask
 from attnwidget.capture.maps.block_layers import BlockLayers
 from attnwidget.capture.maps.block_probe import BlockProbe
 from attnwidget.capture.maps.given_maps import GivenMaps
@@ -46,6 +39,13 @@ from attnwidget.capture.tapping.numbered_layers import layer_numbers
 from attnwidget.capture.tapping.projection import Projections
 from attnwidget.capture.tapping.stack_names import is_cross, is_tower
 from attnwidget.capture.tapping.tap import LayerAttention, LongAttention, tap
+from attnwidget.inputs.model_tensors import (
+    TEXTS,
+    count_inputs,
+    input_names,
+    is_of_text,
+)
+from attnwidget.model_facts.plain_forward import uncompiled
 
 _TWICE = "run twice, once in each direction between two sequences, so their maps are of two kinds"
 _NOT_SHOWN = "the {} is not shown: its attention is local or sparse, without whole maps"

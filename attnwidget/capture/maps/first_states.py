@@ -9,9 +9,9 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from attnwidget.capture.hub_model.plain_forward import plain_forward
 from attnwidget.capture.maps.skipped_layers import SkippedLayers
 from attnwidget.capture.tapping.hooked import tensors_before
+from attnwidget.model_facts.plain_forward import plain_forward
 
 
 def states_before(

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from attnwidget.capture.hub_model.losses import LossTask
+from attnwidget.capture.answers.losses import LossTask
 from attnwidget.capture.maps.graph_maps import GraphMaps
 from attnwidget.capture.model_lock import stop_if_wanted
 from attnwidget.capture.tapping.gradients import (
@@ -52,7 +52,7 @@ def gradient_numbers(
 
     Example:
         >>> from attnwidget import load_model
-        >>> from attnwidget.capture.hub_model.losses import task_for
+        >>> from attnwidget.capture.answers.losses import task_for
         >>> model = load_model(device="cpu")
         >>> inputs = model.tokenizer("The cat sat on the mat.", return_tensors="pt")
         >>> task = task_for(model.hf_model, model.tokenizer, inputs, "auto", seed=0)

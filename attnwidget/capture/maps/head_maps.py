@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from attnwidget.capture.hub_model.free_memory import refuse_no_room
 from attnwidget.capture.maps.combine_heads import Combination
 from attnwidget.capture.maps.layer import Layer
 from attnwidget.capture.maps.map_cache import MapCache
@@ -18,6 +17,7 @@ from attnwidget.capture.model_lock import ModelLock
 from attnwidget.capture.tapping.head import Head, named_head
 from attnwidget.kernels.array_library import as_numpy
 from attnwidget.kernels.arrays import Float32Array
+from attnwidget.model_facts.free_memory import refuse_no_room
 from attnwidget.text.counted import counted
 
 QUANTITIES = ("weights", "norms", "gradients")

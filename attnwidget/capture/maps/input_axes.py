@@ -9,14 +9,6 @@ from typing import Any
 
 from torch import Tensor
 
-from attnwidget.capture.hub_model.model_tensors import input_names, is_of_text
-from attnwidget.capture.hub_model.processor import Processor
-from attnwidget.capture.hub_model.token_axes import (
-    position_axis,
-    region_axis,
-    with_padding,
-    with_text,
-)
 from attnwidget.capture.maps.layer import Layer
 from attnwidget.capture.maps.layer_blocks import LayerBlocks
 from attnwidget.capture.maps.patch_probe import PIXELS, PatchProbe
@@ -25,6 +17,14 @@ from attnwidget.capture.maps.sound_axes import SoundAxes
 from attnwidget.capture.maps.text_probe import TextProbe
 from attnwidget.capture.tapping.attention_sites import Site
 from attnwidget.capture.tapping.stack_names import is_cross, is_tower
+from attnwidget.inputs.model_tensors import input_names, is_of_text
+from attnwidget.inputs.processor import Processor
+from attnwidget.inputs.token_axes import (
+    position_axis,
+    region_axis,
+    with_padding,
+    with_text,
+)
 from attnwidget.text.places import Media
 from attnwidget.text.tokens import Tokens
 

@@ -7,21 +7,21 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
-from attnwidget.capture.latest_values import LatestValues
 from attnwidget.capture.model_lock import ModelLock
 from attnwidget.capture.tapping.edit_methods import EditMethod
 from attnwidget.capture.tapping.head import Head
+from attnwidget.model_facts.latest_values import LatestValues
 from attnwidget.text.places import Media
 from attnwidget.text.tokens import Tokens
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from attnwidget.capture.hub_model.example import ReadExample
-    from attnwidget.capture.hub_model.losses import LossFunction, LossName
-    from attnwidget.capture.hub_model.predictions import Predictions
-    from attnwidget.capture.hub_model.weights_seen import WeightsSeen
+    from attnwidget.capture.answers.losses import LossFunction, LossName
+    from attnwidget.capture.answers.predictions import Predictions
     from attnwidget.capture.tapping.edits import Edits
+    from attnwidget.inputs.example import ReadExample
+    from attnwidget.model_facts.weights_seen import WeightsSeen
 
 #: The type of the attentions that a model returns.
 A = TypeVar("A")

@@ -8,10 +8,10 @@ from typing import Any
 
 from torch import Tensor, nn
 
-from attnwidget.capture.hub_model.model_tensors import is_of_text
 from attnwidget.capture.maps.layer import Layer
 from attnwidget.capture.tapping.layer_outputs import LayerOutputs, Layers, layers_of
 from attnwidget.capture.tapping.tap import open_edits
+from attnwidget.inputs.model_tensors import is_of_text
 
 _REMEMBERED_BYTES = 64 * 1024 * 1024
 

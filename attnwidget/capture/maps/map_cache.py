@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from attnwidget.capture.latest_values import LatestValues
 from attnwidget.capture.maps.layer import Layer
 from attnwidget.capture.maps.tiles import Tiles
 from attnwidget.capture.model_lock import ModelLock
 from attnwidget.kernels.array_library import as_numpy
 from attnwidget.kernels.arrays import Float32Array
 from attnwidget.kernels.plain_torch import plain_torch
+from attnwidget.model_facts.latest_values import LatestValues
 
 _REMEMBERED_BYTES = 64 * 1024 * 1024
 

@@ -10,21 +10,21 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from attnwidget.capture.hub_model.picture_places import (
+from attnwidget.capture.maps.first_states import states_before
+from attnwidget.capture.maps.skipped_layers import SkippedLayers, layer_of
+from attnwidget.capture.maps.token_watch import MixedTokens, TokenWatch
+from attnwidget.capture.places.patch_layout import Patch, PatchLayout
+from attnwidget.capture.places.picture_places import (
     FrameFinder,
     NoPlaces,
     PictureFrames,
     found_once,
 )
-from attnwidget.capture.hub_model.plain_forward import uncompiled
-from attnwidget.capture.latest_values import LatestValues
-from attnwidget.capture.maps.first_states import states_before
-from attnwidget.capture.maps.patch_layout import Patch, PatchLayout
-from attnwidget.capture.maps.skipped_layers import SkippedLayers, layer_of
-from attnwidget.capture.maps.token_watch import MixedTokens, TokenWatch
 from attnwidget.capture.tapping.attention_sites import Site, find_sites
 from attnwidget.capture.tapping.stack_names import is_cross, nearest_stacks
 from attnwidget.capture.tapping.stages import tower_of
+from attnwidget.model_facts.latest_values import LatestValues
+from attnwidget.model_facts.plain_forward import uncompiled
 
 PIXELS = ("pixel_values", "pixel_values_videos")
 # Sizes of pictures whose patches are kept.

@@ -10,15 +10,15 @@ from typing import Any
 import numpy as np
 from torch import Tensor
 
-from attnwidget.capture.hub_model.picture_places import NoPlaces, PictureFrames
-from attnwidget.capture.hub_model.token_axes import (
+from attnwidget.capture.maps.patch_probe import PIXELS, PatchProbe, PatchTokens
+from attnwidget.capture.places.patch_layout import Patch
+from attnwidget.capture.places.picture_places import NoPlaces, PictureFrames
+from attnwidget.inputs.token_axes import (
     patch_axis,
     patch_name,
     with_padding,
     with_parts,
 )
-from attnwidget.capture.maps.patch_layout import Patch
-from attnwidget.capture.maps.patch_probe import PIXELS, PatchProbe, PatchTokens
 from attnwidget.text.places import Box, Media, Place
 from attnwidget.text.tokens import Tokens
 

@@ -7,10 +7,10 @@ from typing import Any
 
 from torch import Tensor, nn
 
-from attnwidget.capture.hub_model.model_tensors import TEXTS, input_names
 from attnwidget.capture.maps.layer import Layer
 from attnwidget.capture.tapping.attention_sites import Site, find_sites
 from attnwidget.capture.tapping.stack_names import default_stack, is_cross, is_tower
+from attnwidget.inputs.model_tensors import TEXTS, input_names
 from attnwidget.text.counted import counted
 
 _NO_MAPS = (

@@ -9,9 +9,9 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from attnwidget.capture.hub_model.held_attributes import Hold, held
 from attnwidget.capture.tapping.attention_sites import Site
 from attnwidget.capture.tapping.hooked import hooked
+from attnwidget.model_facts.held_attributes import Hold, held
 from attnwidget.text.thread_lock import this_thread
 
 

@@ -8,15 +8,15 @@ from typing import Any
 
 from torch import Tensor
 
-from attnwidget.capture.hub_model.picture_places import NoPlaces
-from attnwidget.capture.hub_model.sound_strides import (
+from attnwidget.capture.places.picture_places import NoPlaces
+from attnwidget.capture.places.sound_strides import (
     SoundTokens,
     text_tokens_of_sound,
     tokens_of_sound,
 )
-from attnwidget.capture.hub_model.token_axes import position_axis, with_parts
 from attnwidget.capture.tapping.attention_sites import Site
 from attnwidget.capture.tapping.stack_names import is_cross
+from attnwidget.inputs.token_axes import position_axis, with_parts
 from attnwidget.text.places import Media, Place, Sound, Span
 from attnwidget.text.tokens import Tokens
 

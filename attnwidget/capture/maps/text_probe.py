@@ -8,11 +8,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from attnwidget.capture.hub_model.pad_id import pad_id_of
-from attnwidget.capture.hub_model.plain_forward import uncompiled
-from attnwidget.capture.latest_values import LatestValues
 from attnwidget.capture.maps.first_states import states_before
 from attnwidget.capture.tapping.attention_sites import find_sites
+from attnwidget.inputs.pad_id import pad_id_of
+from attnwidget.model_facts.latest_values import LatestValues
+from attnwidget.model_facts.plain_forward import uncompiled
 
 # Number of shapes of inputs whose positions are stored.
 _KEPT = 64

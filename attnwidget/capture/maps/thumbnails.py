@@ -10,7 +10,6 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from numpy.typing import NDArray
 
-from attnwidget.capture.latest_values import LatestValues
 from attnwidget.capture.maps.attention import Attention
 from attnwidget.capture.maps.comparable_maps import refuse_incomparable
 from attnwidget.capture.maps.layer import Layer
@@ -34,6 +33,7 @@ from attnwidget.kernels.pooling import (
     quantise,
     quantise_signed,
 )
+from attnwidget.model_facts.latest_values import LatestValues
 from attnwidget.text.alignment import SharedAxis
 from attnwidget.text.tokens import Tokens
 

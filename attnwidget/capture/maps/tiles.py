@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
-from attnwidget.capture.latest_values import LatestValues
 from attnwidget.capture.maps.layer import Layer
 from attnwidget.kernels.array_library import Array, copied, largest_entries, library_of
 from attnwidget.kernels.pooling import block_maxima
+from attnwidget.model_facts.latest_values import LatestValues
 
 # Number of cells of a map in memory at a time.
 _CELLS_AT_ONCE = 1024 * 1024

@@ -8,11 +8,11 @@ from typing import Any
 
 from torch import Tensor
 
-from attnwidget.capture.hub_model.free_memory import refuse_no_room
-from attnwidget.capture.hub_model.plain_forward import uncompiled
 from attnwidget.capture.maps.input_length import LONG_FROM, text_length
 from attnwidget.capture.tapping.attention_sites import find_sites
 from attnwidget.capture.tapping.tap import open_edits
+from attnwidget.model_facts.free_memory import refuse_no_room
+from attnwidget.model_facts.plain_forward import uncompiled
 
 
 def reads_rows(hf_model: Any, inputs: Mapping[str, Tensor], long: bool | None) -> bool:

@@ -13,7 +13,6 @@ from torch import Tensor, nn
 from torch.nn import functional
 from torch.overrides import TorchFunctionMode
 
-from attnwidget.capture.hub_model.plain_forward import uncompiled, uncompiled_forward
 from attnwidget.capture.tapping.call_inputs import ModuleInputs, are_channels
 from attnwidget.capture.tapping.hooked import hooked
 from attnwidget.capture.tapping.tensor_sources import (
@@ -29,6 +28,7 @@ from attnwidget.capture.tapping.torch_functions import (
     visible_in,
 )
 from attnwidget.capture.tapping.unread_attention import UnreadAttention, unread_attention
+from attnwidget.model_facts.plain_forward import uncompiled, uncompiled_forward
 
 # Differences that rounding explains between outputs, as a share of the largest number. Matrix
 # products of float32 may be computed with fewer digits (TF32).

@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 import torch
 from torch import Tensor, nn
 
-from attnwidget.capture.hub_model.losses import LossTask
+from attnwidget.capture.answers.losses import LossTask
 from attnwidget.capture.tapping.hooked import hooked
 from attnwidget.capture.tapping.tap import LayerAttention, tap
 
@@ -52,7 +52,7 @@ def attention_gradients(
 
     Example:
         >>> from attnwidget import load_model
-        >>> from attnwidget.capture.hub_model.losses import task_for
+        >>> from attnwidget.capture.answers.losses import task_for
         >>> model = load_model(device="cpu")
         >>> inputs = model.tokenizer("The cat sat on the mat.", return_tensors="pt")
         >>> task = task_for(model.hf_model, model.tokenizer, inputs, "auto", seed=0)

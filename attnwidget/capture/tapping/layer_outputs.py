@@ -9,13 +9,13 @@ from typing import Any, NamedTuple
 
 from torch import Tensor, nn
 
-from attnwidget.capture.latest_values import LatestValues
 from attnwidget.capture.tapping.attention_sites import find_sites
 from attnwidget.capture.tapping.hooked import ReachedError, hooked
 from attnwidget.capture.tapping.output_check import float_tensors
 from attnwidget.capture.tapping.tap import pass_layer_by
 from attnwidget.capture.tapping.tensor_sources import tensors_in
 from attnwidget.capture.tapping.thread_forwards import replaced_forwards
+from attnwidget.model_facts.latest_values import LatestValues
 
 #: Each layer of a model with its attention module.
 Layers = Sequence[tuple[nn.Module, nn.Module]]

@@ -9,12 +9,12 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from attnwidget.capture.hub_model.model_tensors import input_names, is_of_text
-from attnwidget.capture.hub_model.plain_forward import plain_forward, uncompiled
-from attnwidget.capture.hub_model.weights_seen import WeightsSeen
 from attnwidget.capture.tapping.attention_sites import find_sites
 from attnwidget.capture.tapping.hooked import hooked
 from attnwidget.capture.tapping.tap import implemented_as, open_edits, tap
+from attnwidget.inputs.model_tensors import input_names, is_of_text
+from attnwidget.model_facts.plain_forward import plain_forward, uncompiled
+from attnwidget.model_facts.weights_seen import WeightsSeen
 
 # Differences between eager and fused attention that rounding explains, as a share of the outputs'
 # size. Half precision rounds every layer, so there the eager implementation is the judge.

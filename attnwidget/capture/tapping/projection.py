@@ -10,8 +10,6 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from attnwidget.capture.hub_model.plain_forward import uncompiled
-from attnwidget.capture.hub_model.weight_placement import weight_of
 from attnwidget.capture.tapping.attention_sites import Site, find_sites
 from attnwidget.capture.tapping.hooked import hooked
 from attnwidget.capture.tapping.tap import LayerAttention, LongAttention, tap
@@ -22,6 +20,8 @@ from attnwidget.kernels.norms import (
     value_norms,
     value_products,
 )
+from attnwidget.model_facts.plain_forward import uncompiled
+from attnwidget.model_facts.weight_placement import weight_of
 
 # What transformers calls the projection, as a child of the attention module...
 _OWN = ("o_proj", "out_proj", "c_proj", "dense", "Wo", "out_lin", "o", "wo", "proj", "linear_out")

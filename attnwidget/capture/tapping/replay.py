@@ -14,8 +14,6 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from attnwidget.capture.hub_model.model_tensors import without_cache
-from attnwidget.capture.hub_model.weights_seen import WeightsSeen
 from attnwidget.capture.model_lock import uninterrupted
 from attnwidget.capture.tapping.attention_sites import find_sites
 from attnwidget.capture.tapping.edits import Change, Edits, LayerChanges
@@ -32,6 +30,8 @@ from attnwidget.capture.tapping.layer_outputs import (
 from attnwidget.capture.tapping.projection import projection_of
 from attnwidget.capture.tapping.stack_names import is_cross
 from attnwidget.capture.tapping.tap import tap
+from attnwidget.inputs.model_tensors import without_cache
+from attnwidget.model_facts.weights_seen import WeightsSeen
 
 Changes = Mapping[Head, Change]
 RowPlaces = tuple[Tensor, Tensor]

@@ -14,10 +14,6 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from attnwidget.capture.hub_model.all_modules import all_modules
-from attnwidget.capture.hub_model.held_attributes import Hold, held, unheld
-from attnwidget.capture.hub_model.model_tensors import count_inputs, is_of_text
-from attnwidget.capture.hub_model.plain_forward import plain_forward, uncompiled
 from attnwidget.capture.model_lock import stop_if_wanted
 from attnwidget.capture.tapping.attention_arguments import (
     check_arguments,
@@ -35,7 +31,11 @@ from attnwidget.capture.tapping.rows_without_keys import rows_without_keys
 from attnwidget.capture.tapping.streamed_layer import StreamedItem, stream_layer, unknown_weights
 from attnwidget.capture.tapping.text_positions import TextPositions
 from attnwidget.capture.tapping.torch_functions import FunctionWatch, Seen, additive, summed_values
+from attnwidget.inputs.model_tensors import count_inputs, is_of_text
 from attnwidget.kernels.weights import attention_weights
+from attnwidget.model_facts.all_modules import all_modules
+from attnwidget.model_facts.held_attributes import Hold, held, unheld
+from attnwidget.model_facts.plain_forward import plain_forward, uncompiled
 from attnwidget.text.thread_lock import ThreadLock
 from attnwidget.text.undo import undone
 

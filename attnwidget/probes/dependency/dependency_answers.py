@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from attnwidget.corpus.results import HeadMap, HeadMetrics, HeadResult
+from attnwidget.corpus.results import HeadHeatMap, HeadMetrics, HeadResult
 from attnwidget.kernels.arrays import Float64Array
 from attnwidget.text.treebank import Sentence
 from attnwidget.words.relation_results import DIRECTIONS
@@ -108,7 +108,7 @@ class HeadVotes(HeadResult):
     values: Float64Array
     arc: str
 
-    figure = HeadMap("_both", "Votes of heads for {self.arc}", "vote", "{self.model_name}")
+    figure = HeadHeatMap("_both", "Votes of heads for {self.arc}", "vote", "{self.model_name}")
 
     @property
     def _both(self) -> Float64Array:

@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 
-from attnwidget.capture.hub_model.free_memory import give_memory_back
 from attnwidget.corpus.model_reader import one_thread
 from attnwidget.corpus.progress_bar import progress_bar
 from attnwidget.corpus.resume_file import Progress, ResumeFile, digest_of
 from attnwidget.corpus.resume_from import resume_path
+from attnwidget.model_facts.free_memory import give_memory_back
 from attnwidget.probes.dependency.dependency_form import Form
 from attnwidget.probes.features import StoredFeatures
 from attnwidget.text.treebank import Sentence

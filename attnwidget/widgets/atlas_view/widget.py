@@ -10,9 +10,9 @@ import traitlets
 from attnwidget.behaviours.examples.example_link import ExampleLink
 from attnwidget.behaviours.examples.example_results import ExampleKind
 from attnwidget.behaviours.head_atlas.atlas_result import Atlas
-from attnwidget.capture.hub_model.advised_error import on_page
 from attnwidget.capture.maps.python_call import YOURS
 from attnwidget.capture.tapping.head import Head
+from attnwidget.inputs.advised_error import on_page
 from attnwidget.text.counted import counted
 from attnwidget.widgets.atlas_view.card_wire import MOST_EXAMPLES, card_to_wire
 from attnwidget.widgets.atlas_view.head_rows import COLUMNS, rows_to_wire, shown_rows

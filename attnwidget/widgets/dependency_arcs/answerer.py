@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from attnwidget.capture.hub_model.advised_error import on_page
 from attnwidget.capture.model import AttentionModel
 from attnwidget.capture.tapping.head import Head
 from attnwidget.capture.tapping.layer_numbers import LayerNumbers
+from attnwidget.inputs.advised_error import on_page
 from attnwidget.text.short_name import short_name
 from attnwidget.text.treebank import Sentence
 from attnwidget.widgets.pages.page_part import Holding

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from attnwidget.capture.hub_model.advised_error import on_page
-from attnwidget.capture.hub_model.weights_seen import WeightsSeen
-from attnwidget.capture.latest_values import LatestValues
 from attnwidget.capture.model import AttentionModel
+from attnwidget.inputs.advised_error import on_page
+from attnwidget.model_facts.latest_values import LatestValues
+from attnwidget.model_facts.weights_seen import WeightsSeen
 from attnwidget.text.treebank import Sentence
 from attnwidget.widgets.dependency_arcs.answerer import (
     Answerer,

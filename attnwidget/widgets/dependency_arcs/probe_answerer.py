@@ -9,8 +9,8 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from attnwidget.capture.latest_values import LatestValues
 from attnwidget.capture.model import AttentionModel
+from attnwidget.model_facts.latest_values import LatestValues
 from attnwidget.probes.dependency.dependency_answers import ProbePredictions
 from attnwidget.probes.structural.structural_result import PredictedTree
 from attnwidget.text.treebank import Sentence

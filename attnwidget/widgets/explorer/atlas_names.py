@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from attnwidget.behaviours.head_atlas.atlas_result import Atlas
-from attnwidget.capture.hub_model.pickled_model import weights_digest
 from attnwidget.capture.model import AttentionModel
 from attnwidget.capture.tapping.head import Head
+from attnwidget.model_facts.pickled_model import weights_digest
 from attnwidget.widgets.shared.head_widget import StackShapes
 
 #: The stack whose heads an atlas describes.

@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from attnwidget.capture.hub_model.chat_text import Chat, ChatText, as_chat
-from attnwidget.capture.hub_model.listed_ids import listed
-from attnwidget.capture.hub_model.model_tensors import given_inputs, unpadded
-from attnwidget.capture.hub_model.text_encoder import is_ids
 from attnwidget.capture.maps.attention import Attention
 from attnwidget.capture.model import AttentionModel
+from attnwidget.inputs.chat_text import Chat, ChatText, as_chat
+from attnwidget.inputs.listed_ids import listed
+from attnwidget.inputs.model_tensors import given_inputs, unpadded
+from attnwidget.inputs.text_encoder import is_ids
 
 
 class GivenText(str):

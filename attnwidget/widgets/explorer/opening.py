@@ -10,11 +10,11 @@ import numpy as np
 
 from attnwidget.behaviours.behaviour import Family
 from attnwidget.behaviours.registry import words_of
-from attnwidget.capture.hub_model.chat_text import ASSISTANT
 from attnwidget.capture.maps.attention import Attention
 from attnwidget.capture.maps.resting_places import resting_places
 from attnwidget.capture.maps.stack_axes import Stack
 from attnwidget.capture.tapping.head import Head
+from attnwidget.inputs.chat_text import ASSISTANT
 from attnwidget.kernels.array_library import as_numpy
 from attnwidget.kernels.arrays import BoolArray, Float32Array
 from attnwidget.kernels.word_weights import word_weights

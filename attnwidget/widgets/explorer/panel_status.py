@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TypeVar
 
-from attnwidget.capture.hub_model.advised_error import on_page
+from attnwidget.inputs.advised_error import on_page
 from attnwidget.widgets.explorer.explorer_figure import ExplorerFigure
 
 Value = TypeVar("Value")

@@ -13,13 +13,13 @@ from typing import Any, Literal
 import traitlets
 
 from attnwidget.behaviours.head_atlas.atlas_result import Atlas
-from attnwidget.capture.hub_model.text_encoder import TooLongError
 from attnwidget.capture.load import load_model
 from attnwidget.capture.maps.attention import Attention
 from attnwidget.capture.maps.comparable_maps import refuse_incomparable
 from attnwidget.capture.model import AttentionModel
 from attnwidget.capture.tapping.head import Head
 from attnwidget.corpus.progress_bar import said_when_slow
+from attnwidget.inputs.text_encoder import TooLongError
 from attnwidget.kernels.plain_torch import in_plain_torch
 from attnwidget.probes.dependency.dependency_results import DependencyProbe
 from attnwidget.probes.structural.structural_result import StructuralProbe

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from attnwidget.capture.hub_model.advised_error import on_page
 from attnwidget.capture.maps.attention import Attention
 from attnwidget.capture.maps.input_reading import Reading
 from attnwidget.capture.tapping.edit_methods import EditMethod
 from attnwidget.capture.tapping.head import Head
+from attnwidget.inputs.advised_error import on_page
 
 #: Number of rivals of a step.
 RIVALS = 4

@@ -7,9 +7,9 @@ from typing import Any
 
 import traitlets
 
-from attnwidget.capture.latest_values import LatestValues
 from attnwidget.capture.maps.attention import Attention
 from attnwidget.capture.tapping.head import Head
+from attnwidget.model_facts.latest_values import LatestValues
 from attnwidget.text.tokens import Tokens
 from attnwidget.widgets.head_view.long_maps import LongMaps, next_of, places_of, shown_places
 from attnwidget.widgets.head_view.map_cells import MapCells, cells_of

@@ -9,7 +9,7 @@ from typing import Any, Generic, TypeVar
 
 import numpy as np
 
-from attnwidget.capture.hub_model.advised_error import on_page
+from attnwidget.inputs.advised_error import on_page
 from attnwidget.mechanisms.explain_link import LinkExplanation, explain_link
 from attnwidget.mechanisms.head_writes import HeadWrites, head_writes
 from attnwidget.mechanisms.score_at_distances import ScoresAtDistances

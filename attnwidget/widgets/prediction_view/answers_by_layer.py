@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from attnwidget.capture.hub_model.advised_error import on_page
 from attnwidget.capture.maps.attention import Attention
+from attnwidget.inputs.advised_error import on_page
 from attnwidget.mechanisms.logit_lens import logit_lens
 from attnwidget.widgets.prediction_view.shown_question import Answered, as_at
 

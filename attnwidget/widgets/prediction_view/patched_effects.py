@@ -7,12 +7,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from attnwidget.capture.hub_model.advised_error import AdvisedError
-from attnwidget.capture.hub_model.mask_token import mask_id_of
 from attnwidget.capture.maps.attention import Attention
 from attnwidget.capture.model import AttentionModel
 from attnwidget.capture.model_reading import whole_reading_of
 from attnwidget.capture.predict import prediction_task
+from attnwidget.inputs.advised_error import AdvisedError
+from attnwidget.inputs.mask_token import mask_id_of
 from attnwidget.interventions.patch_heads import patch_heads
 from attnwidget.widgets.prediction_view.shown_question import as_at
 

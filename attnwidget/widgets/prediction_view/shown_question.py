@@ -8,8 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from attnwidget.capture.hub_model.mask_token import mask_places
-from attnwidget.capture.hub_model.predictions import Predictions, Task
+from attnwidget.capture.answers.predictions import Predictions, Task
 from attnwidget.capture.maps.attention import Attention
 from attnwidget.capture.maps.input_reading import Reading
 from attnwidget.capture.maps.patch_probe import PIXELS
@@ -18,6 +17,7 @@ from attnwidget.capture.model_reading import reading_of
 from attnwidget.capture.predict import prediction_task
 from attnwidget.capture.tapping.edit_methods import EditMethod
 from attnwidget.capture.tapping.head import Head
+from attnwidget.inputs.mask_token import mask_places
 from attnwidget.text.tokens import Tokens
 
 

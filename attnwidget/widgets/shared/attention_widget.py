@@ -7,7 +7,6 @@ from typing import Any
 
 import traitlets
 
-from attnwidget.capture.hub_model.advised_error import on_page
 from attnwidget.capture.maps.attention import NO_MODEL, NOT_READ_AGAIN, Attention
 from attnwidget.capture.maps.head_maps import QUANTITIES
 from attnwidget.capture.maps.layer_steps import watched_layers
@@ -15,6 +14,7 @@ from attnwidget.capture.maps.resting_places import KINDS, RestingPlaces, resting
 from attnwidget.capture.tapping.edit_methods import STANDING_ALONE, EditMethod
 from attnwidget.capture.tapping.head import Head
 from attnwidget.capture.tapping.layer_numbers import LayerNumbers
+from attnwidget.inputs.advised_error import on_page
 from attnwidget.text.counted import counted
 from attnwidget.text.thread_lock import ThreadLock
 from attnwidget.text.tokens import Tokens

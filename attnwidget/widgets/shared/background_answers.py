@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, ClassVar, TypeVar
 
-from attnwidget.capture.hub_model.advised_error import on_page
+from attnwidget.inputs.advised_error import on_page
 from attnwidget.widgets.shared.background import Background, Job
 from attnwidget.widgets.shared.head_widget import HeadWidget
 

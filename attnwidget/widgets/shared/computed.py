@@ -35,7 +35,7 @@ from typing import Any, Generic, TypeVar
 import traitlets
 from traitlets import ObserveHandler
 
-from attnwidget.capture.hub_model.advised_error import on_page
+from attnwidget.inputs.advised_error import on_page
 from attnwidget.kernels.plain_torch import plain_torch
 from attnwidget.text.thread_flag import ThreadFlag, function_with_block, is_running
 from attnwidget.text.thread_lock import ThreadLock

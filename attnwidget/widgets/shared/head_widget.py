@@ -11,9 +11,9 @@ from typing import Any, ClassVar
 import anywidget
 import traitlets
 
-from attnwidget.capture.hub_model.advised_error import on_page
 from attnwidget.capture.tapping.head import Head, named_head
 from attnwidget.capture.tapping.layer_numbers import LayerNumbers
+from attnwidget.inputs.advised_error import on_page
 from attnwidget.text.thread_flag import ThreadFlag
 from attnwidget.widgets.pages.encoding import state_of
 from attnwidget.widgets.pages.page_document import STATIC

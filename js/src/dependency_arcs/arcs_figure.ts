@@ -123,8 +123,8 @@ export function arcsFigure(actions: FigureActions) {
       const pointed = word === undefined ? "" : " attnw-arcs-pointed";
       return html`<div class="attnw-arcs-scroll" @scroll=${namesInSight} ${ref(scroller)}>
         <div class=${`attnw-arcs-stage attnw-drawn${pointed}`}
-          .style=${`width: ${width}px; --attnw-arcs-faint: ${FAINT}`} @pointerleave=${() => actions.point(undefined)}
-          ${ref(stage)}
+          .style=${`width: ${width}px; --attnw-arcs-faint: ${FAINT}`}
+          @pointerleave=${() => actions.point(undefined)} ${ref(stage)}
           ><svg class="attnw-arcs-above" role="img" aria-label=${name.annotated} width=${width}
             height=${row?.height ?? 0} @click=${clickArc} ${ref(above)}></svg
           ><div class="attnw-arcs-words" role="listbox" tabindex="0"

@@ -16,7 +16,7 @@ from transformers import (
 )
 
 from attnwidget import Attention, load_model
-from attnwidget.capture.hub_model.picture_places import FrameFinder
+from attnwidget.capture.places.picture_places import FrameFinder
 from fixtures import picture_models, zoo
 from fixtures.picture_models import drawn
 from sweep.small_models import build, inputs_of

@@ -16,7 +16,7 @@ from transformers import (
     ViTImageProcessor,
 )
 
-from attnwidget.capture.hub_model.picture_places import (
+from attnwidget.capture.places.picture_places import (
     FrameFinder,
     NoPlaces,
     PictureFrame,

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from attnwidget import HeadView
-from attnwidget.capture.hub_model.media_chat import _places_of
+from attnwidget.inputs.media_chat import _places_of
 from attnwidget.mechanisms import direct_effects, logit_lens
 from fixtures.vision_language import llava_model
 

@@ -1,1 +1,0 @@
-"""Facts about Hugging Face models: wrappers, devices, inputs, tokens and losses."""

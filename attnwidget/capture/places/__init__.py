@@ -1,0 +1,1 @@
+"""Places of tokens in the pictures and sounds of the input."""

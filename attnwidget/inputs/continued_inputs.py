@@ -1,0 +1,101 @@
+"""Dicts of inputs that a model continues, without and with the generated tokens."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import torch
+from torch import Tensor
+
+from attnwidget.inputs.model_tensors import is_of_text
+
+
+def continuable(inputs: Mapping[str, Tensor], *, apart: bool = False) -> dict[str, Tensor]:
+    """Return inputs after which a model can write.
+
+    Args:
+        inputs: Inputs of a model, a batch of one, without padding around the text.
+        apart: Whether the decoder of an encoder-decoder writes. It then reads no inputs yet.
+
+    Raises:
+        ValueError: There are no ids to go on with, the decoder's inputs are given, or hidden tokens
+            stand between visible ones.
+
+    Example:
+        >>> import torch
+        >>> from attnwidget.inputs.continued_inputs import continuable
+        >>> ids, mask = torch.tensor([[5, 6, 7]]), torch.tensor([[1, 0, 1]])
+        >>> continuable({"input_ids": ids, "attention_mask": mask})
+        Traceback (most recent call last):
+        ValueError: attention_mask hides tokens between visible ones, and a model writes after a \
+whole text: leave these tokens out of input_ids
+    """
+    if apart:
+        if given := [name for name in inputs if name.startswith("decoder_")]:
+            raise ValueError(
+                f"the decoder writes from its start token on: leave out {given[0]!r}, or read it "
+                "with attend(dict)"
+            )
+        return dict(inputs)
+    ids = inputs.get("input_ids")
+    if ids is None:
+        raise ValueError(
+            f"a model goes on with vocabulary ids, and the dict has {', '.join(inputs)}: add "
+            "input_ids"
+        )
+    mask = inputs.get("attention_mask")
+    if mask is not None and mask.shape == ids.shape and not bool((mask != 0).all()):
+        raise ValueError(
+            "attention_mask hides tokens between visible ones, and a model writes after a whole "
+            "text: leave these tokens out of input_ids"
+        )
+    return dict(inputs)
+
+
+def continued(inputs: Mapping[str, Tensor], ids: Sequence[int]) -> dict[str, Tensor]:
+    """Return inputs whose text has more tokens; pictures and sounds stay.
+
+    Args:
+        inputs: The inputs of `continuable`.
+        ids: The ids of the whole text.
+
+    Raises:
+        ValueError: An input has an entry per token, and it is not known how it goes on.
+
+    Example:
+        >>> import torch
+        >>> from attnwidget.inputs.continued_inputs import continued
+        >>> continued({"input_ids": torch.tensor([[5, 6]])}, [5, 6, 9])["input_ids"].tolist()
+        [[5, 6, 9]]
+    """
+    before = inputs["input_ids"]
+    n_new = len(ids) - before.shape[1]
+    whole = dict(inputs)
+    for name, value in inputs.items():
+        if not _is_along(name, value, before):
+            continue
+        if name == "input_ids":
+            whole[name] = torch.tensor([list(ids)], dtype=value.dtype, device=value.device)
+        elif name == "attention_mask":
+            whole[name] = torch.cat([value, torch.ones_like(value[:, :1]).expand(1, n_new)], dim=1)
+        elif name == "token_type_ids":
+            # In `generate` of transformers, new tokens have the type of the last token.
+            whole[name] = torch.cat([value, value[:, -1:].expand(1, n_new)], dim=1)
+        elif name == "mm_token_type_ids":
+            # New tokens are text, which has the type 0.
+            new = torch.zeros_like(value[:, :1])
+            whole[name] = torch.cat([value, new.expand(1, n_new)], dim=1)
+        elif name == "position_ids":
+            steps = torch.arange(1, n_new + 1, dtype=value.dtype, device=value.device)
+            whole[name] = torch.cat([value, value[:, -1:] + steps], dim=1)
+        else:
+            raise ValueError(
+                f"it is not known which {name!r} the new tokens have: leave {name!r} out of the "
+                "dict"
+            )
+    return whole
+
+
+def _is_along(name: str, value: Tensor, ids: Tensor) -> bool:
+    """Whether an input has an entry per token of the text."""
+    return is_of_text(name) and value.shape[:2] == ids.shape

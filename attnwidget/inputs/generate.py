@@ -1,0 +1,145 @@
+"""Generated texts: the continuation of a prompt, or the target of an encoder-decoder."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from attnwidget.model_facts.plain_forward import plain_forward
+
+# Options that `max_new_tokens` and greedy decoding would silently override, or whose result is no
+# list of tokens.
+_REFUSED = {
+    "max_length": "pass max_new_tokens, the number of tokens after the prompt",
+    "generation_config": "pass its options by name, such as do_sample=True, temperature=0.7",
+    "return_dict_in_generate": "the attention has the tokens, and predict(ids) the probabilities",
+}
+
+
+def continuation(
+    hf_model: Any, tokenizer: Any, inputs: Mapping[str, Tensor], max_new_tokens: int, **options: Any
+) -> list[int]:
+    """Return the ids of a prompt (a batch of one) and of the continuation that `hf_model` writes.
+
+    Raises:
+        ValueError: the model does not generate.
+    """
+    check_generates(hf_model, "attend(text) reads a text as it is")
+    pad = next(
+        (
+            token_id
+            for owner, name in (
+                (tokenizer, "pad_token_id"),
+                (tokenizer, "eos_token_id"),
+                (hf_model.generation_config, "pad_token_id"),
+            )
+            if (token_id := getattr(owner, name, None)) is not None
+        ),
+        0,
+    )
+    if "stop_strings" in options:
+        options.setdefault("tokenizer", tokenizer)
+    whole = _generate(hf_model, inputs, max_new_tokens, {"pad_token_id": pad} | options)
+    ids: list[int] = whole[0].tolist()
+    return ids
+
+
+def translation(
+    hf_model: Any, inputs: Mapping[str, Tensor], max_new_tokens: int, **options: Any
+) -> tuple[Tensor, int]:
+    """Return the decoder ids [1, T] of a generated text, and the number of ids before the text.
+
+    Raises:
+        ValueError: the model does not generate.
+    """
+    check_generates(hf_model, "pass the decoder's text: attend(text, target=...)")
+    known = set(inspect.signature(hf_model.get_encoder().forward).parameters)
+    inputs = {name: value for name, value in inputs.items() if name in known}
+    begun: list[Tensor] = []
+
+    def see(ids: Tensor, scores: Tensor) -> Tensor:
+        if not begun:
+            begun.append(ids[:1])
+        return scores
+
+    given = options.pop("logits_processor", ())
+    written = _generate(
+        hf_model, inputs, max_new_tokens, {**options, "logits_processor": [*given, see]}
+    )
+    return (_with_beginning(written, begun[0]), begun[0].shape[1]) if begun else (written, 1)
+
+
+def _with_beginning(written: Tensor, begun: Tensor) -> Tensor:
+    """Return generated ids after all ids that the decoder read first.
+
+    Whisper reads tokens for the start, the language and the task, and does not return all of them.
+
+    Example:
+        >>> import torch
+        >>> _with_beginning(torch.tensor([[6, 9]]), torch.tensor([[5, 6]])).tolist()
+        [[5, 6, 9]]
+    """
+    first, read = written[0].tolist(), begun[0].tolist()
+    if first[: len(read)] == read or read[: len(first)] == first:
+        return written
+    kept = next(n for n in range(len(read), -1, -1) if read[len(read) - n :] == first[:n])
+    return torch.cat([begun, written[:, kept:]], dim=1)
+
+
+def decoder_ids(hf_model: Any, target: Sequence[int]) -> list[int]:
+    """Return the ids of `target` after the decoder's start token.
+
+    Raises:
+        ValueError: the model's config names no start token.
+    """
+    start = next(
+        (
+            token_id
+            for name in ("decoder_start_token_id", "bos_token_id")
+            for owner in (hf_model.config, getattr(hf_model, "generation_config", None))
+            if isinstance(token_id := getattr(owner, name, None), int)
+        ),
+        None,
+    )
+    if start is None:
+        raise ValueError(
+            f"the config of {type(hf_model).__name__} names no decoder_start_token_id; pass a dict "
+            "of inputs with decoder_input_ids"
+        )
+    return list(target) if target and target[0] == start else [start, *target]
+
+
+def check_generates(hf_model: Any, instead: str) -> None:
+    """Raise ValueError if the model generates no text; `instead` says what to call."""
+    able = getattr(hf_model, "can_generate", None)
+    if able is None or not able():
+        raise ValueError(f"{type(hf_model).__name__} generates no text; {instead}")
+
+
+def _check_options(options: Mapping[str, Any]) -> None:
+    """Raise ValueError for options without effect, and for several continuations."""
+    for name, instead in _REFUSED.items():
+        if options.get(name) not in (None, False):
+            raise ValueError(f"generate does not take {name}={options[name]!r}: {instead}")
+    if options.get("num_return_sequences", 1) not in (None, 1):
+        raise ValueError(
+            "an attention is of one continuation, got "
+            f"num_return_sequences={options['num_return_sequences']!r}: call generate once for "
+            "each, with do_sample=True"
+        )
+
+
+def _generate(
+    hf_model: Any, inputs: Mapping[str, Tensor], max_new_tokens: int, options: Mapping[str, Any]
+) -> Tensor:
+    _check_options(options)
+    greedy = {"do_sample": False, "num_beams": 1}
+    with torch.no_grad(), plain_forward(hf_model):
+        ids: Tensor = hf_model.generate(
+            **inputs, max_new_tokens=max_new_tokens, **(greedy | dict(options))
+        )
+    return ids

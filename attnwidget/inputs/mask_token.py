@@ -1,0 +1,47 @@
+"""The mask token of a tokenizer, and its places in an input."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+
+def mask_id_of(tokenizer: Any, purpose: str, otherwise: str = "") -> int:
+    """Return the vocabulary id of the mask token.
+
+    Args:
+        tokenizer: The tokenizer of a model, or None.
+        purpose: What needs the mask token, to begin an error message.
+        otherwise: What to do without a mask token, to end an error message.
+
+    Raises:
+        ValueError: There is no tokenizer, or the tokenizer has no mask token.
+
+    Example:
+        >>> from attnwidget import load_model
+        >>> from attnwidget.inputs.mask_token import mask_id_of
+        >>> tokenizer = load_model().tokenizer
+        >>> tokenizer.convert_ids_to_tokens(mask_id_of(tokenizer, "a masked word"))
+        '[MASK]'
+    """
+    mask_id = getattr(tokenizer, "mask_token_id", None)
+    if mask_id is None:
+        raise ValueError(
+            f"{purpose} needs a tokenizer with a mask token: pass load_model(model, tokenizer) one"
+            f"{otherwise}"
+        )
+    return int(mask_id)
+
+
+def mask_places(tokenizer: Any, ids: Iterable[int]) -> list[int]:
+    """Return the places of mask tokens among vocabulary ids; none without a mask token.
+
+    Example:
+        >>> from attnwidget import load_model
+        >>> from attnwidget.inputs.mask_token import mask_places
+        >>> tokenizer = load_model().tokenizer
+        >>> mask_places(tokenizer, tokenizer("The [MASK] sat.")["input_ids"])
+        [2]
+    """
+    mask_id = getattr(tokenizer, "mask_token_id", None)
+    return [place for place, token in enumerate(ids) if token == mask_id]

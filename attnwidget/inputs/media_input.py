@@ -1,0 +1,164 @@
+"""Pictures and sounds as single inputs of studies."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any
+
+from attnwidget.inputs.processor import given_media
+from attnwidget.text.places import Media, Sound
+
+MEDIA = (
+    "a picture is a PIL image, a path (pathlib.Path) or an array [height, width, 3]; a sound is a "
+    "pair (samples, rate) or the path of a WAV file; a dict has pictures in 'image' or 'images', "
+    "sounds in 'audio', and a text in 'text'"
+)
+_PICTURES = ("images", "image")
+_SOUND_FILES = (".wav", ".wave")
+_MOST_CHANNELS = 8
+_LEAST_RATE = 1000
+
+
+@dataclass(frozen=True, eq=False)
+class MediaInput:
+    """Pictures and sounds that a model reads together, and the text beside them.
+
+    Attributes:
+        media: The pictures and sounds.
+        text: A string, a chat or a dict of inputs; None for models without a text.
+        digest: Hash of the media and the text, by which resume files know the input.
+    """
+
+    media: Media = field(repr=False)
+    text: Any
+    digest: str
+
+
+@dataclass(frozen=True)
+class EncodedMedia:
+    """Pictures and sounds of a study with the numbers that passes need.
+
+    The tensors of pixels are large. They are made again for each pass.
+
+    Attributes:
+        given: The pictures, sounds and text.
+        digest: Hash of `given`.
+        decoded: Ids that the decoder of an encoder-decoder reads; None for other models.
+        shapes: Name and shape of each tensor of the model.
+        n_tokens: Number of queries of the stack that is studied.
+    """
+
+    given: MediaInput = field(repr=False, compare=False)
+    digest: str
+    decoded: tuple[int, ...] | None
+    shapes: tuple[tuple[str, tuple[int, ...]], ...]
+    n_tokens: int
+
+    @property
+    def shape(self) -> object:
+        """The shapes of the tensors; inputs of the same shape share a batch."""
+        return self.shapes
+
+
+def is_media(item: object) -> bool:
+    """Return whether an input of a study is a picture, a sound, or a row with these.
+
+    Example:
+        >>> import numpy as np
+        >>> from attnwidget.inputs.media_input import is_media
+        >>> is_media(np.zeros((8, 8, 3))), is_media((np.zeros(800), 16000)), is_media("a text")
+        (True, True, False)
+    """
+    if isinstance(item, MediaInput):
+        return True
+    if isinstance(item, Mapping):
+        return any(name in item for name in (*_PICTURES, "audio"))
+    if isinstance(item, (str, bytes, list)):
+        return False
+    if isinstance(item, tuple):
+        return _is_sampled(item)
+    return isinstance(item, (Path, Sound)) or hasattr(item, "__array__") or hasattr(item, "convert")
+
+
+def media_input(item: Any, number: int = 0) -> MediaInput:
+    """Return a picture, a sound or a row with these as one input.
+
+    Args:
+        item: The input, as `MEDIA` says; or a `MediaInput`, which is returned as it is.
+        number: Number of the input in the study, for errors.
+
+    Raises:
+        TypeError: The item is no picture and no sound.
+        ValueError: A row has no pictures and no sounds, or an array is no picture.
+
+    Example:
+        >>> import numpy as np
+        >>> from attnwidget.inputs.media_input import media_input
+        >>> row = {"image": np.zeros((8, 8, 3)), "text": "what color?"}
+        >>> len(media_input(row).media.pictures), media_input(row).text
+        (1, 'what color?')
+    """
+    if isinstance(item, MediaInput):
+        return item
+    if not is_media(item):
+        raise TypeError(
+            f"expected pictures or sounds, got {type(item).__name__} as number {number}: {MEDIA}"
+        )
+    text = item.get("text") if isinstance(item, Mapping) else None
+    images, audio = _pictures_and_sounds(item)
+    media = given_media(text, images, audio)
+    if not media:
+        raise ValueError(f"row {number} has no picture and no sound: {MEDIA}")
+    digest = blake2b(digest_size=16)
+    for picture in media.pictures:
+        digest.update(repr(picture.shape).encode() + picture.tobytes())
+    for sound in media.sounds:
+        digest.update(repr(sound.rate).encode() + sound.samples.tobytes())
+    digest.update(repr(text).encode())
+    return MediaInput(media, text, digest.hexdigest())
+
+
+def refuse_unnamed(text: object) -> None:
+    """Refuse a picture or a sound in the place of a text.
+
+    Raises:
+        TypeError: The text is a picture or a sound, or a list of these.
+
+    Example:
+        >>> import numpy as np
+        >>> from attnwidget.inputs.media_input import refuse_unnamed
+        >>> refuse_unnamed("a text")
+        >>> refuse_unnamed((np.zeros(800), 16000))
+        Traceback (most recent call last):
+        TypeError: a sound is passed by name, audio=...
+    """
+    first = text[0] if isinstance(text, list) and text else text
+    if isinstance(first, Sound) or (isinstance(first, tuple) and _is_sampled(first)):
+        raise TypeError("a sound is passed by name, audio=...")
+    if hasattr(first, "convert") or len(getattr(first, "shape", ())) > 2:
+        raise TypeError("a picture is passed by name, images=...")
+
+
+def _is_sampled(pair: tuple[Any, ...]) -> bool:
+    """Return whether a pair is (samples, rate), and no grey picture with the number of its class.
+
+    Rates of sounds are above 1,000, and samples have few channels.
+    """
+    if len(pair) != 2 or not hasattr(pair[0], "__array__") or not hasattr(pair[1], "__index__"):
+        return False
+    shape: tuple[int, ...] = tuple(getattr(pair[0], "shape", ()))
+    is_flat = len(shape) == 1 or (len(shape) == 2 and shape[1] <= _MOST_CHANNELS)
+    return is_flat and pair[1].__index__() >= _LEAST_RATE
+
+
+def _pictures_and_sounds(item: Any) -> tuple[Any, Any]:
+    """Return what `given_media` takes as pictures and as sounds."""
+    if isinstance(item, Mapping):
+        images = next((item[name] for name in _PICTURES if name in item), None)
+        return images, item.get("audio")
+    is_file = isinstance(item, Path) and item.suffix.lower() in _SOUND_FILES
+    is_sound = is_file or isinstance(item, (tuple, Sound))
+    return (None, item) if is_sound else (item, None)

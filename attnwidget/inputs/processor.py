@@ -1,0 +1,370 @@
+"""Processor: what makes a model's inputs of texts, pictures and sounds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from numbers import Number
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from attnwidget.inputs.chat_text import is_chat
+from attnwidget.inputs.media_chat import PICTURES, SOUNDS, MediaChat
+from attnwidget.inputs.model_tensors import input_names
+from attnwidget.text.counted import counted
+from attnwidget.text.places import Media, Sound, picture_array
+from attnwidget.text.sound_file import sound_of
+
+# Beginnings of the names of inputs that are made of pictures and sounds.
+_MEDIA_INPUTS = ("pixel_values", "input_features", "input_values", "image", "audio", "flattened")
+
+
+class MadeInputs(dict[str, Any]):
+    """Inputs of a model that a processor made.
+
+    Attributes:
+        chat: The chat that the processor wrote; None for other inputs.
+    """
+
+    chat: MediaChat | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Processor:
+    """A processor of transformers, and its parts.
+
+    Attributes:
+        given: The processor, as the user passed it.
+        tokenizer: Its tokenizer, or None.
+        pictures: Its image processor, or None.
+        sounds: Its feature extractor, or None.
+
+    Example:
+        >>> from transformers import WhisperFeatureExtractor
+        >>> from attnwidget.inputs.processor import Processor
+        >>> processor = Processor.of(WhisperFeatureExtractor())
+        >>> processor.tokenizer is None, processor.sounds.sampling_rate
+        (True, 16000)
+    """
+
+    given: Any
+    tokenizer: Any
+    pictures: Any
+    sounds: Any
+
+    @classmethod
+    def of(cls, given: Any) -> Processor | None:
+        """Return the parts of a processor; None for a tokenizer and for None."""
+        if given is None or hasattr(given, "convert_ids_to_tokens"):
+            return None
+        if isinstance(given, Processor):
+            return given
+        pictures = getattr(given, "image_processor", None)
+        sounds = getattr(given, "feature_extractor", None)
+        tokenizer = getattr(given, "tokenizer", None)
+        if pictures is None and sounds is None and tokenizer is None:
+            names = getattr(given, "model_input_names", ())
+            if hasattr(given, "sampling_rate"):
+                sounds = given
+            elif callable(given) and any("pixel" in str(name) for name in names):
+                pictures = given
+            else:
+                return None
+        if sounds is not None and not hasattr(sounds, "sampling_rate"):
+            # Older processors call their image processor a feature extractor.
+            pictures, sounds = sounds, None
+        return cls(given, tokenizer, pictures, sounds)
+
+    def __call__(
+        self,
+        text: Any,
+        media: Media,
+        *,
+        tools: Sequence[Any] | None = None,
+        add_generation_prompt: bool | None = None,
+    ) -> MadeInputs:
+        """Return the inputs of a model, a batch of one.
+
+        A text without placeholders gets the placeholders of its pictures and sounds at its
+        beginning, by the chat template if the processor has one.
+
+        Args:
+            text: A string, a chat, a dict of further inputs of the model, or None.
+            media: The pictures and sounds.
+            tools: As in `AttentionModel.attend`.
+            add_generation_prompt: As in `AttentionModel.attend`; True for a text alone.
+
+        Raises:
+            ValueError: The processor has no part for pictures or for sounds; the placeholders of a
+                text are not as many as its pictures and sounds.
+            TypeError: A text of another form.
+        """
+        self._check(media)
+        sounds = [self._at_rate(sound) for sound in media.sounds]
+        if text is None or isinstance(text, Mapping):
+            return MadeInputs({**(text or {}), **self._apart(media, sounds)})
+        if not isinstance(text, str) and not is_chat(text):
+            raise TypeError(
+                "beside pictures and sounds, the text is a string, a chat, or a dict with "
+                f"input_ids; got {type(text).__name__}"
+            )
+        if self.tokenizer is None:
+            raise ValueError(
+                f"{type(self.given).__name__} has no tokenizer for the text: pass the whole "
+                "processor, load_model(model, processor), or no text"
+            )
+        if is_chat(text):
+            written, chat = self._chat(text, media, tools, add_generation_prompt)
+        else:
+            written, chat = self._with_placeholders(text, media)
+        parts: dict[str, Any] = {}
+        if media.pictures:
+            parts["images"] = _images(media)
+        if sounds:
+            parts["audio"] = sounds if len(sounds) > 1 else sounds[0]
+            parts["sampling_rate"] = self.sounds.sampling_rate
+        made = MadeInputs(self.given(text=[written], return_tensors="pt", **parts))
+        if media and not any(name.startswith(_MEDIA_INPUTS) for name in made):
+            raise ValueError(
+                f"{type(self.given).__name__} leaves pictures and sounds beside a text out: pass a "
+                'dict with the ids of its chat template, attend({"input_ids": ids}, audio=...)'
+            )
+        made.chat = chat
+        return made
+
+    def _check(self, media: Media) -> None:
+        for kind, part, count in (
+            ("picture", self.pictures, len(media.pictures)),
+            ("sound", self.sounds, len(media.sounds)),
+        ):
+            if count and part is None:
+                raise ValueError(
+                    f"{type(self.given).__name__} reads no {kind}s: load the model with the "
+                    "processor that it was trained with, load_model(model, processor)"
+                )
+
+    def _apart(self, media: Media, sounds: list[np.ndarray]) -> dict[str, Any]:
+        """Return the inputs of pictures and sounds alone."""
+        inputs: dict[str, Any] = {}
+        if media.pictures:
+            inputs |= dict(self.pictures(images=_images(media), return_tensors="pt"))
+        if sounds:
+            made = self.sounds(
+                sounds if len(sounds) > 1 else sounds[0],
+                sampling_rate=self.sounds.sampling_rate,
+                return_tensors="pt",
+            )
+            inputs |= dict(made)
+        return inputs
+
+    def _at_rate(self, sound: Sound) -> np.ndarray:
+        """Return the samples at the rate that the model reads."""
+        from math import gcd
+
+        from scipy.signal import resample_poly
+
+        wanted = int(self.sounds.sampling_rate)
+        if sound.rate == wanted:
+            return sound.samples
+        divisor = gcd(sound.rate, wanted)
+        samples = resample_poly(sound.samples, wanted // divisor, sound.rate // divisor)
+        return np.asarray(samples, dtype=np.float32)
+
+    def _chat(
+        self,
+        messages: Sequence[Mapping[str, Any]],
+        media: Media,
+        tools: Sequence[Any] | None,
+        add_generation_prompt: bool | None,
+    ) -> tuple[str, MediaChat | None]:
+        """Return the text of a chat, with placeholders for pictures and sounds, and its roles."""
+        if not getattr(self.given, "chat_template", None):
+            raise ValueError(
+                f"{type(self.given).__name__} has no chat template: pass the text of the chat as a "
+                "string"
+            )
+        if add_generation_prompt is None:
+            add_generation_prompt = messages[-1].get("role") != "assistant"
+        options: dict[str, Any] = {} if tools is None else {"tools": list(tools)}
+        options["add_generation_prompt"] = add_generation_prompt
+        with_parts = _with_parts(messages, media)
+        written: str = self.given.apply_chat_template(with_parts, tokenize=False, **options)
+        marks = (self._placeholder("boi_token", "image_token"), self._placeholder("audio_token"))
+        chat = MediaChat.of(self.given, with_parts, [mark for mark in marks if mark], options)
+        return written, chat if chat is not None and chat.text.text == written else None
+
+    def _with_placeholders(self, text: str, media: Media) -> tuple[str, MediaChat | None]:
+        """Return a text with a placeholder for each picture and sound, and the roles of a chat."""
+        kinds = (
+            (self._placeholder("boi_token", "image_token"), len(media.pictures)),
+            (self._placeholder("audio_token"), len(media.sounds)),
+        )
+        if any(token and token in text for token, _ in kinds):
+            return text, None
+        if getattr(self.given, "chat_template", None):
+            return self._chat([{"role": "user", "content": text}], media, None, True)
+        return "".join((token or "") * count for token, count in kinds) + text, None
+
+    def _placeholder(self, *names: str) -> str | None:
+        for owner in (self.given, self.tokenizer):
+            for name in names:
+                token = getattr(owner, name, None)
+                if token is not None and str(token):
+                    return str(token)
+        return None
+
+
+def reads_media(hf_model: Any) -> bool:
+    """Return whether a model reads pictures or sounds.
+
+    Example:
+        >>> from attnwidget import load_model
+        >>> from attnwidget.inputs.processor import reads_media
+        >>> reads_media(load_model().hf_model)
+        False
+    """
+    names = input_names(hf_model)
+    return any(name.startswith(_MEDIA_INPUTS) for name in names)
+
+
+def load_processor(
+    name: str | Path, revision: str | None, trust_remote_code: bool
+) -> Processor | None:
+    """Return the processor of a folder or hub name; None without one."""
+    from transformers import AutoProcessor
+
+    try:
+        given = AutoProcessor.from_pretrained(
+            name, revision=revision or "main", trust_remote_code=trust_remote_code
+        )
+    except (OSError, ValueError, TypeError, ImportError, KeyError, AttributeError):
+        # transformers finds no file, lacks a library for the class, or does not know the class.
+        return None
+    return Processor.of(given)
+
+
+def processor_beside(
+    name: str | Path, hf_model: Any, revision: str | None, trust_remote_code: bool
+) -> Processor | None:
+    """Return the processor in the folder of a model that reads pictures or sounds, else None."""
+    if not reads_media(hf_model):
+        return None
+    return load_processor(name, revision, trust_remote_code)
+
+
+def given_media(text: Any, images: Any, audio: Any) -> Media:
+    """Return the pictures and sounds of an input.
+
+    Args:
+        text: The text of the input. A chat may name files or hold pictures in its messages.
+        images: One picture or a list of pictures: PIL images, paths, or arrays; or an array of
+            pictures [n, height, width, 3].
+        audio: One sound or a list of sounds: `Sound`, (samples, rate), or paths of WAV files.
+
+    Raises:
+        TypeError: What is no picture or no sound.
+        ValueError: Numbers that are no colours or samples; pictures both in the messages and apart.
+
+    Example:
+        >>> import numpy as np
+        >>> from attnwidget.inputs.processor import given_media
+        >>> len(given_media(None, np.zeros((4, 6, 3)), None).pictures)
+        1
+    """
+    in_chat = _in_messages(text) if is_chat(text) else ([], [])
+    pictures = _several(images, lambda value: not isinstance(value, (list, tuple)))
+    sounds = _several(audio, _is_sound)
+    for kind, parts, apart in (
+        ("pictures", in_chat[0], pictures),
+        ("sounds", in_chat[1], sounds),
+    ):
+        if parts and apart:
+            raise ValueError(
+                f"the messages have {counted(len(parts), kind[:-1])}, and "
+                f"{counted(len(apart), kind[:-1])} apart from them: pass {kind} in one place"
+            )
+    return Media(
+        tuple(picture_array(picture) for picture in in_chat[0] or pictures),
+        tuple(sound_of(sound) for sound in in_chat[1] or sounds),
+    )
+
+
+def _several(given: Any, is_one: Any) -> list[Any]:
+    if given is None:
+        return []
+    if getattr(given, "ndim", 0) == 4:
+        return list(given)
+    return [given] if is_one(given) else list(given)
+
+
+def _is_sound(value: Any) -> bool:
+    is_pair = isinstance(value, tuple) and len(value) == 2 and isinstance(value[1], Number)
+    return is_pair or isinstance(value, (str, Path, Sound, Mapping))
+
+
+def _in_messages(messages: Sequence[Mapping[str, Any]]) -> tuple[list[Any], list[Any]]:
+    """Return the pictures and the sounds that messages hold or name."""
+    found: tuple[list[Any], list[Any]] = [], []
+    for message in messages:
+        content = message.get("content")
+        if not isinstance(content, (list, tuple)):
+            continue
+        for part in content:
+            if not isinstance(part, Mapping):
+                continue
+            if part.get("type") == "video":
+                raise ValueError(
+                    "a message has a video, and videos are not read: pass frames of the video as "
+                    'pictures, {"type": "image", "image": frame}'
+                )
+            for place, kinds in enumerate((PICTURES, SOUNDS)):
+                if part.get("type") not in kinds:
+                    continue
+                names = (*kinds, "path")
+                value = next((part[name] for name in names if name in part), None)
+                if isinstance(value, str) and "://" in value:
+                    raise ValueError(
+                        f"a message names {value!r}, and nothing is fetched: pass the picture or "
+                        "the path of a file"
+                    )
+                if value is not None:
+                    found[place].append(value)
+    return found
+
+
+def _with_parts(messages: Sequence[Mapping[str, Any]], media: Media) -> list[dict[str, Any]]:
+    """Return messages whose contents are lists of parts, with the places of pictures and sounds.
+
+    If no message says where the pictures are, they are at the beginning of the first message of
+    the user.
+    """
+    written = []
+    for message in messages:
+        content = message.get("content")
+        parts = [{"type": "text", "text": content}] if isinstance(content, str) else content
+        written.append({**message, "content": parts})
+    kinds = {
+        part.get("type")
+        for message in written
+        for part in message["content"] or ()
+        if isinstance(part, Mapping)
+    }
+    missing = [{"type": "image"}] * (0 if kinds & {*PICTURES} else len(media.pictures))
+    missing += [{"type": "audio"}] * (0 if kinds & {*SOUNDS} else len(media.sounds))
+    if missing:
+        of_user = [place for place, message in enumerate(written) if message.get("role") == "user"]
+        if not of_user:
+            raise ValueError(
+                "no message of the chat is the user's, so it is not known where the pictures are"
+            )
+        first = written[of_user[0]]
+        written[of_user[0]] = {**first, "content": [*missing, *first["content"]]}
+    return written
+
+
+def _images(media: Media) -> list[Any]:
+    from PIL import Image
+
+    return [Image.fromarray(picture) for picture in media.pictures]

@@ -1,0 +1,175 @@
+"""Models from the folders that fine-tuning with peft leaves: a base model and its adapter."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from attnwidget.loading.model_folder import (
+    ADAPTER_CONFIG,
+    ModelFolderError,
+    model_folder,
+)
+from attnwidget.loading.wrapped_models import unwrapped
+from attnwidget.text.counted import counted
+
+_WEIGHTS = "adapter_model.safetensors"
+# The class of the base model for a task of peft.
+_CLASS_OF_TASK = {
+    "CAUSAL_LM": "AutoModelForCausalLM",
+    "SEQ_2_SEQ_LM": "AutoModelForSeq2SeqLM",
+    "SEQ_CLS": "AutoModelForSequenceClassification",
+    "TOKEN_CLS": "AutoModelForTokenClassification",
+    "QUESTION_ANS": "AutoModelForQuestionAnswering",
+    "FEATURE_EXTRACTION": "AutoModel",
+}
+# peft names the weights of the base model by this prefix.
+_BASE = "base_model.model."
+# Heads whose number of rows is the number of labels.
+_LABEL_HEADS = ("classifier", "score")
+
+#: Loads a base model of a class with a config: the model, and the names of its missing weights.
+LoadBase = Callable[[str, str | None, Any, Any], tuple[Any, Sequence[str]]]
+
+
+def adapter_settings(name: str | Path, revision: str | None) -> Mapping[str, Any] | None:
+    """Return the configuration of the adapter in a folder or on the hub; None without one.
+
+    Raises:
+        ModelFolderError: The configuration is no JSON object.
+    """
+    from transformers.utils.peft_utils import find_adapter_config_file
+
+    path = find_adapter_config_file(str(name), revision=revision or "main")
+    if path is None:
+        return None
+    try:
+        settings = json.loads(Path(path).read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise ModelFolderError(
+            f"{path} is no JSON ({error}): save the adapter again with save_pretrained(folder)"
+        ) from error
+    if not isinstance(settings, dict):
+        raise ModelFolderError(
+            f"{path} holds a {type(settings).__name__}, expected the settings of an adapter as an "
+            "object: save the adapter again with save_pretrained(folder)"
+        )
+    return settings
+
+
+def load_adapter(
+    name: str | Path, settings: Mapping[str, Any], revision: str | None, load_base: LoadBase
+) -> tuple[Any, str, tuple[str, ...]]:
+    """Return the base model with its adapter, the name of the base, and missing weights.
+
+    Args:
+        name: Folder or hub name of the adapter.
+        settings: The configuration of the adapter.
+        revision: Revision of the adapter on the hub.
+        load_base: A function that loads the base model.
+
+    Raises:
+        ImportError: peft is not installed.
+        ModelFolderError: The configuration names no base model, the base model cannot be loaded or
+            has no layers for the adapter, or the weights of the adapter are not safetensors.
+        TypeError: The adapter is outside of the layers, such as prefix tuning.
+    """
+    kind = settings.get("peft_type", "adapter")
+    base = settings.get("base_model_name_or_path")
+    what = f"{str(name)!r} is an adapter of peft ({kind}) for the model {base!r}"
+    try:
+        import peft
+    except ImportError as error:
+        raise ImportError(
+            f"{what}, and peft is not installed. Install peft, which loads the base model with the "
+            "adapter; or merge the adapter where peft is installed and load the merged folder: "
+            f"AutoPeftModelForCausalLM.from_pretrained({str(name)!r}).merge_and_unload()"
+            ".save_pretrained(folder)"
+        ) from error
+    by_hand = (
+        "Pass the model with its adapter, load_model(PeftModel.from_pretrained(base_model, "
+        f"{str(name)!r}), tokenizer)"
+    )
+    if not base:
+        raise ModelFolderError(f"{what}: its {ADAPTER_CONFIG} names no base model. {by_hand}")
+    shapes = _shapes(name, revision)
+    base_revision = settings.get("revision")
+    try:
+        files = str(model_folder(Path(base))) if Path(base).is_dir() else base
+        config = _base_config(files, base_revision, settings, shapes)
+        model, missing = load_base(files, base_revision, config, _class_name(settings))
+    except OSError as error:
+        raise ModelFolderError(
+            f"{what}, which cannot be loaded. {by_hand}. The reason given: {error}"
+        ) from error
+    embeddings = model.get_input_embeddings()
+    path = next(path for path, module in model.named_modules() if module is embeddings)
+    # Tokens that were added before the fine-tuning have their vectors in the adapter.
+    rows = shapes.get(f"{_BASE}{path}.weight", [embeddings.weight.shape[0]])[0]
+    if rows != embeddings.weight.shape[0]:
+        model.resize_token_embeddings(rows, mean_resizing=False)
+    options: dict[str, Any] = {} if revision is None else {"revision": revision}
+    try:
+        adapted = peft.PeftModel.from_pretrained(model, str(name), **options).eval()
+    except RuntimeError as error:
+        raise ModelFolderError(
+            f"{what}, and its weights do not fit this model: {error}. Correct "
+            f"base_model_name_or_path in {ADAPTER_CONFIG}. {by_hand}"
+        ) from error
+    # peft leaves weights out that the base model has no layer for.
+    unused = sorted(shapes.keys() - peft.get_peft_model_state_dict(adapted).keys())
+    if unused:
+        raise ModelFolderError(
+            f"{what}, and this model has no layer for {counted(len(unused), 'weight')} of the "
+            f"adapter, such as {unused[0]}: correct base_model_name_or_path in {ADAPTER_CONFIG}. "
+            f"{by_hand}"
+        )
+    lacking = tuple(key for key in missing if f"{_BASE}{key}" not in shapes)
+    return unwrapped(adapted).hf_model, files, lacking
+
+
+def _shapes(name: str | Path, revision: str | None) -> dict[str, list[int]]:
+    """Return the shapes of the weights of an adapter by name."""
+    from safetensors import safe_open
+    from transformers.utils import cached_file
+
+    if Path(name).is_dir() and not (Path(name) / _WEIGHTS).is_file():
+        raise ModelFolderError(
+            f"{str(name)!r} is an adapter of peft without {_WEIGHTS}: adapter_model.bin is a "
+            "pickle, and reading a pickle may run code. If you trust the folder, pass "
+            f"load_model(AutoPeftModelForCausalLM.from_pretrained({str(name)!r}), tokenizer); its "
+            "save_pretrained(folder) writes safetensors"
+        )
+    path = cached_file(str(name), _WEIGHTS, revision=revision or "main")
+    with safe_open(path, "pt") as file:
+        return {key: list(file.get_slice(key).get_shape()) for key in file.keys()}  # noqa: SIM118
+
+
+def _base_config(
+    base: str,
+    revision: str | None,
+    settings: Mapping[str, Any],
+    shapes: Mapping[str, Sequence[int]],
+) -> Any:
+    """Return the configuration of the base model, with the number of labels of the adapter."""
+    from transformers import AutoConfig
+
+    config = AutoConfig.from_pretrained(base, revision=revision or "main")
+    if settings.get("task_type") in ("SEQ_CLS", "TOKEN_CLS"):
+        heads = [
+            shape[0]
+            for key, shape in shapes.items()
+            if key.removeprefix(_BASE).startswith(_LABEL_HEADS) and key.endswith(".weight")
+        ]
+        if heads and min(heads) != config.num_labels:
+            config.num_labels = min(heads)
+    return config
+
+
+def _class_name(settings: Mapping[str, Any]) -> str | None:
+    """Return the class of the base model in the configuration of an adapter; None without it."""
+    mapping = settings.get("auto_mapping") or {}
+    named: str | None = mapping.get("base_model_class")
+    return _CLASS_OF_TASK.get(settings.get("task_type") or "", named)

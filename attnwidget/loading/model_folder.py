@@ -1,0 +1,127 @@
+"""What a folder has: a model, an adapter, a model of sentence-transformers, or checkpoints."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+ADAPTER_CONFIG = "adapter_config.json"
+_CHECKPOINT = re.compile(r"checkpoint[-_]?(\d+)|step[-_]?(\d+)|epoch[-_]?(\d+)")
+# Files with weights that the package does not load, with a description.
+_OTHER_WEIGHTS = {
+    "pytorch_model*.bin": "pickles, and reading a pickle may run code",
+    "*.pt": "pickles, and reading a pickle may run code",
+    "*.gguf": "weights for llama.cpp, which transformers converts on request only",
+    "*.onnx": "graphs of ONNX, which are no modules of torch",
+    "tf_model.h5": "weights of TensorFlow",
+    "flax_model.msgpack": "weights of Flax",
+}
+
+
+class ModelFolderError(OSError):
+    """A folder has no model that can be loaded; the message gives the reason and a way out."""
+
+
+def is_checkpoint(folder: Path) -> bool:
+    """Return whether a training script wrote a folder, by its name or the state of a Trainer.
+
+    Example:
+        >>> from pathlib import Path
+        >>> from attnwidget.loading.model_folder import is_checkpoint
+        >>> is_checkpoint(Path("runs/tiny/checkpoint-500")), is_checkpoint(Path("runs/tiny"))
+        (True, False)
+    """
+    named = _CHECKPOINT.fullmatch(folder.resolve().name.lower())
+    return bool(named) or (folder / "trainer_state.json").is_file()
+
+
+def is_adapter(folder: Path) -> bool:
+    """Return whether a folder has an adapter of peft, and no model."""
+    return (folder / ADAPTER_CONFIG).is_file() and not any(folder.glob("model*.safetensors*"))
+
+
+def model_folder(folder: Path) -> Path:
+    """Return the folder with the transformers model: `folder`, or a part of sentence-transformers.
+
+    Raises:
+        ModelFolderError: The model is in another folder, or the weights are not safetensors.
+        FileNotFoundError: There is no model.
+    """
+    if not (folder / "config.json").is_file():
+        folder = _part_of_sentence_transformers(folder)
+    if any(folder.glob("*.safetensors*")):
+        return folder
+    for pattern, what in _OTHER_WEIGHTS.items():
+        if files := sorted(path.name for path in folder.glob(pattern)):
+            raise ModelFolderError(
+                f"{str(folder)!r} has its weights in {files[0]}, and no safetensors: these are "
+                f"{what}. If you trust the folder, load the model yourself and pass it, "
+                f"load_model({_class_of(folder)}.from_pretrained({str(folder)!r}), tokenizer); its "
+                "save_pretrained(folder) then writes safetensors"
+            )
+    return folder
+
+
+def _class_of(folder: Path) -> str:
+    config = _read(folder / "config.json")
+    return next(iter(config.get("architectures") or ()), "AutoModel")
+
+
+def _part_of_sentence_transformers(folder: Path) -> Path:
+    """Return the folder "0_Transformer" of an old sentence-transformers model.
+
+    Raises:
+        ModelFolderError: The folder has several models of sentence-transformers, or models in
+            other folders.
+        FileNotFoundError: There is no model.
+    """
+    parts = [
+        folder / str(module.get("path", ""))
+        for module in _read(folder / "modules.json", [])
+        if isinstance(module, dict)
+    ]
+    models = [part for part in parts if "model_type" in _read(part / "config.json")]
+    if len(models) == 1:
+        return models[0]
+    if models:
+        listed = " or ".join(repr(str(part)) for part in models)
+        raise ModelFolderError(
+            f"{str(folder)!r} has {len(models)} models of sentence-transformers: pass one of "
+            f"them, {listed}"
+        )
+    if checkpoints := sorted(_checkpoints(folder)):
+        raise ModelFolderError(
+            f"{str(folder)!r} has no config.json, and has {len(checkpoints)} "
+            f"checkpoint{'s' * (len(checkpoints) > 1)} of a training: pass a checkpoint, such as "
+            f"{str(checkpoints[-1][1])!r}"
+        )
+    inner = [path.parent for path in folder.glob("*/config.json") if "model_type" in _read(path)]
+    if inner:
+        raise ModelFolderError(
+            f"{str(folder)!r} has no config.json; a folder inside has one: pass {str(min(inner))!r}"
+        )
+    raise FileNotFoundError(
+        f"{str(folder)!r} is no complete model folder: it has no config.json. "
+        "save_pretrained(folder) of a model and of its tokenizer writes one"
+    )
+
+
+def _checkpoints(folder: Path) -> Iterator[tuple[int, Path]]:
+    """Yield the checkpoints in a folder with their numbers."""
+    for path in folder.iterdir():
+        named = _CHECKPOINT.fullmatch(path.name.lower())
+        if named and ((path / "config.json").is_file() or (path / ADAPTER_CONFIG).is_file()):
+            yield int(next(filter(None, named.groups()))), path
+
+
+def _read(path: Path, otherwise: Any = None) -> Any:
+    """Return the content of a JSON file, or `otherwise` (by default {}) if it cannot be read."""
+    empty = {} if otherwise is None else otherwise
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return empty
+    return found if isinstance(found, type(empty)) else empty

@@ -1,0 +1,185 @@
+"""Models for other processes: how to load the model there, and a fingerprint of its weights."""
+
+from __future__ import annotations
+
+import json
+import pickle
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from hashlib import blake2b
+from typing import Any
+from weakref import WeakValueDictionary
+
+import numpy as np
+from torch import Tensor, nn
+
+from attnwidget.model_facts.weight_placement import weight_of
+
+# Number of weights from each parameter, which distinguish models of the same class.
+_SAMPLED = 64
+# Number of weights that are hashed at a time.
+_PART = 1 << 22
+# Entries of a configuration that describe its origin and do not affect the computation.
+_OF_FILES = ("_name_or_path", "transformers_version", "torch_dtype", "dtype", "architectures")
+# Entries of a configuration about the output of a pass; transformers sets the first one in a loss.
+_OF_OUTPUTS = (
+    "problem_type",
+    "use_cache",
+    "output_attentions",
+    "output_hidden_states",
+    "return_dict",
+)
+# The received models that this process still uses, for sharing.
+_received: WeakValueDictionary[bytes, Any] = WeakValueDictionary()
+
+
+def weights_digest(module: nn.Module, *, whole: bool = False) -> str:
+    """Return a fingerprint that distinguishes weights of the same shapes.
+
+    Args:
+        module: The model.
+        whole: Whether to read all weights; False reads 64 of each parameter.
+    """
+    digest = blake2b(digest_size=16)
+    parts = dict(module.named_modules())
+    for name, _ in module.named_parameters():
+        path, _, attribute = name.rpartition(".")
+        parameter: Any = weight_of(parts[path], attribute)
+        # The kind of quantisation: of the weights alone, or also of their inputs.
+        kind = parameter.__tensor_flatten__()[1] if _is_nested(parameter) else ""
+        digest.update(f"{name}{kind}".encode())
+        for numbers in _stored(parameter.detach()):
+            step = 1 if whole else max(1, numbers.numel() // _SAMPLED)
+            # In parts, because float64 takes up to eight times the memory of the weights.
+            for part in numbers.flatten()[::step].split(_PART):
+                sample = part.double().cpu().numpy()
+                digest.update(np.ascontiguousarray(sample).tobytes())
+    for path, part in parts.items():
+        if isinstance(off := getattr(part, "disable_adapters", None), bool):  # a layer of peft
+            adapter: Any = part
+            chosen = off, adapter.active_adapters, getattr(adapter, "scaling", None)
+            digest.update(f"{path} {chosen}".encode())
+        elif type(part).__module__.startswith("torch.ao.nn.quantized"):
+            digest.update(path.encode() + repr(part.state_dict()).encode())
+    return digest.hexdigest()
+
+
+def configuration_of(hf_model: Any, without: Sequence[str] = ()) -> str:
+    """Return the configuration of a model as JSON, without entries about its files.
+
+    Args:
+        hf_model: A transformers model.
+        without: Names of further entries that are left out.
+    """
+    left_out = (*_OF_FILES, *without)
+    config = {k: v for k, v in hf_model.config.to_dict().items() if k not in left_out}
+    return json.dumps(config, sort_keys=True, default=str)
+
+
+def configuration_digest(hf_model: Any) -> str:
+    """Return a fingerprint of what the configuration of a model says about its computation.
+
+    Two models with the same weights may differ in it, for example in the base of rotary positions.
+    """
+    said = configuration_of(hf_model, _OF_OUTPUTS)
+    return blake2b(said.encode(), digest_size=16).hexdigest()
+
+
+def _is_nested(parameter: Any) -> bool:
+    return hasattr(parameter, "__tensor_flatten__")
+
+
+def _stored(parameter: Any) -> Iterator[Tensor]:
+    """Yield the plain tensors of a parameter; a quantised parameter has several."""
+    if not _is_nested(parameter):
+        yield parameter
+        return
+    for name in parameter.__tensor_flatten__()[0]:
+        yield from _stored(getattr(parameter, name))
+
+
+class CannotSendError(TypeError):
+    """An object for another process cannot be pickled."""
+
+
+@dataclass(frozen=True)
+class SentModel:
+    """An `AttentionModel` for another process.
+
+    Attributes:
+        load: Function that makes the model from its name or folder, or contains the pickled model.
+        attention: The attention implementation of transformers.
+        weights: A fingerprint of the weights.
+        configuration: A fingerprint of the configuration.
+    """
+
+    load: Callable[[], Any]
+    attention: str | None
+    weights: str
+    configuration: str
+
+    @classmethod
+    def of(cls, model: Any, load: Callable[[], Any]) -> bytes:
+        """Return the pickled form of a model.
+
+        Raises:
+            CannotSendError: the model was passed as an object and cannot be pickled.
+        """
+        hf_model = model.hf_model
+        sent = cls(
+            load,
+            implementation_of(hf_model),
+            weights_digest(hf_model),
+            configuration_digest(hf_model),
+        )
+        try:
+            return pickle.dumps(sent)
+        except (pickle.PicklingError, TypeError, AttributeError) as error:
+            name = type(hf_model).__name__
+            raise CannotSendError(
+                f"this {name} cannot be sent to another process, since it does not pickle "
+                f"({error}): save it with its tokenizer, save_pretrained(folder), and pass the "
+                "path, load_model(folder)"
+            ) from error
+
+    def loaded(self) -> Any:
+        """Load the model in this process.
+
+        Raises:
+            ValueError: if the model with this name or folder has other weights or another
+                configuration here.
+            OSError: there is no model with this name or folder.
+        """
+        model = self.load()
+        if self.attention != implementation_of(model.hf_model):
+            model.hf_model.set_attn_implementation(self.attention)
+        found = {
+            "weights": weights_digest(model.hf_model) == self.weights,
+            "configuration": configuration_digest(model.hf_model) == self.configuration,
+        }
+        if differing := [name for name, is_same in found.items() if not is_same]:
+            raise ValueError(
+                f"{model.made_by} gives other {' and '.join(differing)} in the worker than the "
+                "model has that was passed: it was changed since it was loaded, or the files "
+                "differ; save it as it is, save_pretrained(folder), and pass the path, "
+                "load_model(folder)"
+            )
+        return model
+
+
+def implementation_of(hf_model: Any) -> str | None:
+    """Return the attention implementation of transformers, such as "sdpa"."""
+    return getattr(hf_model.config, "_attn_implementation", None)
+
+
+def received_model(sent: bytes) -> Any:
+    """Return the model of `SentModel.of`, the same object as long as it is in use.
+
+    Raises:
+        ValueError, OSError: as `SentModel.loaded`.
+    """
+    key = blake2b(sent).digest()
+    model = _received.get(key)
+    if model is None:
+        model = _received[key] = pickle.loads(sent).loaded()
+    return model
