@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 import torch
 
-from attnwidget import Sentence, load_model, load_probe
+from attnwidget import Sentence, load_model, load_probe, resume_from
 from attnwidget.demo import demo_probe, demo_treebank
 from attnwidget.kernels.spanning_tree import best_tree
 from attnwidget.probes import train_dependency_probe
@@ -137,7 +137,7 @@ def test_seeds_that_are_trained_together_are_as_if_alone() -> None:
     )
     form = Form("attention+words", 6, 5)
     options = {"epochs": 1, "learning_rate": 0.01}
-    fits = Fits(None, {}, progress=False)
+    fits = Fits({}, progress=False)
     both = fits.fit("both", form, examples, seeds=[4, 9], **options)
     alone = fits.fit("alone", form, examples, seeds=[9], **options)
     torch.testing.assert_close(both.parameters[1:], alone.parameters, atol=1e-4, rtol=1e-4)
@@ -205,7 +205,7 @@ def test_what_is_found_is_selective_and_cheap_to_say(monkeypatch: pytest.MonkeyP
     examples = TrainingExamples(
         TRAIN, [one.governors for one in TRAIN], PlantedFeatures(TRAIN, (0, 0)), None
     )
-    before = Fits(None, {}, progress=False).fit(
+    before = Fits({}, progress=False).fit(
         "first", form, _first(examples, bounds[-2]), seeds=[0, 1, 2], epochs=1, learning_rate=0.05
     )
     bits = fitting.code_length(form, before.parameters, examples, bounds[-2], bounds[-1])
@@ -410,6 +410,7 @@ def test_the_probe_of_the_package_repeats_its_stored_scores() -> None:
 _SCRIPT = """
 import os, signal, sys
 sys.path.insert(0, {tests!r})
+from attnwidget import resume_from
 from attnwidget.probes.dependency import probe_fitting as fitting
 from fixtures.planted_probes import PlantedFeatures, sentences
 
@@ -426,7 +427,8 @@ fitting.train_on = killed
 train = sentences(100)
 governors = [s.governors for s in train]
 examples = fitting.TrainingExamples(train, governors, PlantedFeatures(train), None)
-fits = fitting.Fits(sys.argv[1], {{"kind": "attention"}}, progress=False)
+with resume_from(sys.argv[1]):
+    fits = fitting.Fits({{"kind": "attention"}}, progress=False)
 options = {{"seeds": [0, 1], "epochs": 1, "learning_rate": 0.01, "blocks": (0, 10, 70, 100)}}
 fits.fit("attention", fitting.Form("attention", 6), examples, **options)
 """
@@ -448,20 +450,22 @@ def test_a_killed_training_goes_on_to_the_same_bits(
     options: dict[str, Any] = {"seeds": [0, 1], "epochs": 1, "learning_rate": 0.01}
     options["blocks"] = (0, 10, 70, 100)
     form = Form("attention", 6)
-    whole = Fits(None, {}, progress=False).fit("attention", form, examples, **options)
+    whole = Fits({}, progress=False).fit("attention", form, examples, **options)
     trained = fitting.train_on
     steps = []
     monkeypatch.setattr(fitting, "train_on", lambda *g: steps.append(1) or trained(*g))
-    fits = Fits(path, {"kind": "attention"}, progress=False)
+    with resume_from(path):
+        fits = Fits({"kind": "attention"}, progress=False)
     again = fits.fit("attention", form, examples, **options)
     assert len(steps) == 40 and again.complete
     assert torch.equal(again.parameters, whole.parameters)
     np.testing.assert_array_equal(again.bits, whole.bits)
     # What is done is not done again, and another training is refused.
-    Fits(path, {"kind": "attention"}, progress=False).fit("attention", form, examples, **options)
-    assert len(steps) == 40
-    with pytest.raises(ValueError, match="written by another study: kind is 'distances"):
-        Fits(path, {"kind": "distances+words"}, progress=False)
+    with resume_from(path):
+        Fits({"kind": "attention"}, progress=False).fit("attention", form, examples, **options)
+        assert len(steps) == 40
+        with pytest.raises(ValueError, match="written by another study: kind is 'distances"):
+            Fits({"kind": "distances+words"}, progress=False)
 
 
 @pytest.mark.slow

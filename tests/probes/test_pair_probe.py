@@ -122,7 +122,9 @@ def test_one_heads_large_weight_is_found_and_named() -> None:
                     own[4, governor, word + 1] = 0.9
         parts.append(examples(sentences, maps))
     found, accuracies, counts, _ = probed(*parts)
-    assert accuracies[0, 0].tolist() == [1, 1, 1]
+    # No pair is wrong; the interval has the share of wrong pairs that few sentences can hide.
+    accuracy, low, high = accuracies[0, 0].tolist()
+    assert accuracy == high == 1 and 0.9 < low < 1
     assert np.abs(found["dependency", "attention"].weights).argmax() == N_HEADS + 4
     assert found["dependency", "attention"].weights[0, N_HEADS + 4] > 0
     assert accuracies[0, 3, 0] == 0.5 and counts[0] % 2 == 0
