@@ -65,6 +65,8 @@ NO_STUDY = {
     "offline": "writes a chart",
     "pattern_sets": "draws a chart",
     "save_page": "writes figures",
+    "per_head": "declares an array of a result",
+    "resume_from": "sets the resume file",
     "run_on": "sets the workers",
     "save_table": "writes a table",
     "sentences_from_spacy": "reads the objects of another package",

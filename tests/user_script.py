@@ -22,7 +22,7 @@ from attnwidget import (
     Explorer,
     Head,
     HeadGrid,
-    HeadHeatMap,
+    HeadMap,
     HeadView,
     PredictionView,
     ProbeView,
@@ -108,7 +108,7 @@ def study(model: AttentionModel, folder: Path) -> Measurements:
     numbers: dict[str, NDArray[np.float64]] = found.heads()
     print(frame.columns, sorted(numbers), HeadGrid(model.attend(TEXT), metrics=found))
     own = measure(model, make_segments([TEXT, ("Who?", "He.")], model), [Distances(), Patterns()])
-    print(HeadHeatMap(own["distances"], clark_labels(own)), own["distances"].cluster(6))
+    print(HeadMap(own["distances"], clark_labels(own)), own["distances"].cluster(6))
     print(measure_attention(model.attend(TEXT), ["entropy"]).to_frame())
     changes = compare(model, load_model("my-bert"), segments, matches=True)
     print(changes.chart(), changes.to_frame())

@@ -47,8 +47,8 @@ CONTROLS = """([root, fold]) => {
 # The caption of the picture in the second cell, once the picture has more than grid and view.
 STORED = """() => {
   const [, cell] = window.jupyterapp.shell.currentWidget.content.widgets;
-  const { metadata } = cell.model.outputs.toJSON().at(-1);
-  const caption = metadata["image/png"]?.alt ?? "";
+  const stored = cell.model.outputs.toJSON().find(({ metadata }) => metadata?.["image/png"]);
+  const caption = stored?.metadata["image/png"].alt ?? "";
   return caption.includes("one head") && caption.includes("In L") && caption;
 }"""
 # Width of the window, and whether the file browser is open.

@@ -14,7 +14,7 @@ from attnwidget import (
     Attention,
     AttentionModel,
     HeadGrid,
-    HeadHeatMap,
+    HeadMap,
     HeadView,
     LinkView,
     PredictionView,
@@ -183,7 +183,7 @@ def test_a_map_of_heads_of_cut_segments_says_so(
     causal: AttentionModel, segments: list[Segment]
 ) -> None:
     found = measure(causal, segments, ["distances"], progress=False)
-    assert "2 inputs cut to 12 of 108 tokens" in HeadHeatMap(found["distances"]).caption.text()
+    assert "2 inputs cut to 12 of 108 tokens" in HeadMap(found["distances"]).caption.text()
 
 
 def test_what_is_made_of_a_cut_attention_says_so(cut: Attention, causal: AttentionModel) -> None:

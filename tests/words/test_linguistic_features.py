@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from attnwidget.corpus.accumulator import Accumulator
+from attnwidget.corpus.resume_from import resume_from
 from attnwidget.metrics.measure_heads import measure
 from attnwidget.text.linguistic_features import FEATURES, feature_words
 from attnwidget.text.treebank import Sentence
@@ -146,13 +147,12 @@ def test_sentences_that_do_not_fit_are_left_out_and_counted(model: Any) -> None:
 
 def test_a_resume_file_goes_on_and_knows_its_study(model: Any, tmp_path: Path) -> None:
     path = tmp_path / "study.npz"
-    options: dict[str, Any] = {"progress": False, "resume": path}
-    first = probe_features(model, SENTENCES, **options)
-    assert np.array_equal(
-        first.weights, probe_features(model, SENTENCES, **options).weights, equal_nan=True
-    )
-    with pytest.raises(ValueError, match="another study"):
-        probe_features(model, SENTENCES, variant="released", **options)
+    with resume_from(path):
+        first = probe_features(model, SENTENCES, progress=False)
+        again = probe_features(model, SENTENCES, progress=False)
+        assert np.array_equal(first.weights, again.weights, equal_nan=True)
+        with pytest.raises(ValueError, match="another study"):
+            probe_features(model, SENTENCES, variant="released", progress=False)
 
 
 WITH_RELATION = {
