@@ -51,10 +51,10 @@ class Background:
     threads cannot open widgets (see `page_session`).
 
     Nothing runs before `start()` or `wait()`. After `pause()`, work waits for another `start()` or
-    `wait()`.
-    The thread ends with its last job, and a later job gets a new thread: an idle thread keeps
-    memory that the process cannot use elsewhere. A job added under the name of an unfinished one
-    takes its place, also of its exception. An exception ends its job and is kept for `wait()`.
+    `wait()`. The thread ends with its last job, and a later job gets a new thread (not in marimo):
+    an idle thread keeps memory that the process cannot use elsewhere. A job added under the name of
+    an unfinished one takes its place, also of its exception. An exception ends its job and is kept
+    for `wait()`.
 
     Args:
         order: the names of all jobs, the most urgent first.
@@ -101,6 +101,9 @@ class Background:
         # The latest thread, and whether it takes the next job too.
         self._thread: threading.Thread | None = None
         self._is_working = False
+        # What marimo makes while it handles a message belongs to no cell, and may open no widget.
+        # So the cell that makes the widget makes the only thread, which waits for all later jobs.
+        self._thread_of_cell = _thread_of_cell(self._work)
 
     def add(self, name: str, job: Job, *, delay: float = 0.0) -> None:
         """Do a job in `delay` seconds, in place of an unfinished one of that name.
@@ -150,7 +153,9 @@ class Background:
                     del self._jobs[name]
         if self._may_work and not has_thread:
             self._is_working = True
-            self._thread = _thread(self._work)
+            self._thread = self._thread_of_cell or threading.Thread(
+                target=self._work, name="attnwidget", daemon=True
+            )
             _running[self._thread] = self
             self._thread.start()
 
@@ -278,13 +283,15 @@ class Background:
     def _next(self) -> tuple[str, Job] | None:
         """Return the most urgent job when it is due; None ends the thread."""
         with self._lock:
-            while self._may_work:
-                now = time.monotonic()
-                ready = [name for name in self._jobs if self._due[name] <= now]
-                if ready:
-                    name = min(ready, key=self._order.index)
-                    return name, self._jobs[name]
-                soonest = min(self._due[name] - now for name in self._jobs)
+            while self._may_work or (self._thread_of_cell is not None and not self._closed):
+                soonest = None
+                if self._may_work:
+                    now = time.monotonic()
+                    ready = [name for name in self._jobs if self._due[name] <= now]
+                    if ready:
+                        name = min(ready, key=self._order.index)
+                        return name, self._jobs[name]
+                    soonest = min(self._due[name] - now for name in self._jobs)
                 self._changed.wait(soonest)
             # A job that is added from now on needs another thread.
             self._is_working = False
@@ -301,12 +308,11 @@ def _end() -> None:
         thread.join(_LAST_STEP)
 
 
-def _thread(target: Callable[[], None]) -> threading.Thread:
-    """A thread that may open widgets: marimo knows the page only in threads that it made itself."""
+def _thread_of_cell(target: Callable[[], None]) -> threading.Thread | None:
+    """Return a thread of marimo, which knows the page of the running cell; None in other hosts."""
     marimo = sys.modules.get("marimo")
-    if marimo is not None and marimo.running_in_notebook():
-        thread: threading.Thread = marimo.Thread(target=target)
-    else:
-        thread = threading.Thread(target=target, name="attnwidget")
+    if marimo is None or not marimo.running_in_notebook():
+        return None
+    thread: threading.Thread = marimo.Thread(target=target)
     thread.daemon = True
     return thread
