@@ -132,8 +132,10 @@ def test_marimo(in_marimo: Callable[[str], Server], seen: Watched, tmp_path: Pat
     seen.page.mouse.down()
     seen.page.mouse.move(box["x"] + 0.9 * box["width"], box["y"] + 0.9 * box["height"], steps=5)
     seen.page.mouse.up()
-    # marimo runs cells again for what the page changes in the explorer itself.
     expect(root.locator(".attnw-map-caption")).to_contain_text(re.compile(r"L0 H0 .* and \d+ more"))
+    # marimo runs cells again for what the page changes in the explorer itself, such as the tab.
+    root.get_by_role("tab", name="relations").click()
+    root.get_by_role("tab", name="map of heads").click()
     expect(kernel).to_contain_text(" det ")
     expect(kernel).not_to_contain_text(" 1 heads")
     seen.page.get_by_role("button", name="keep").click()
