@@ -21,6 +21,9 @@ from attnwidget.drawing.png import png
 from attnwidget.drawing.svg import svg
 from attnwidget.widgets.shared.head_widget import HeadWidget
 
+# A picture has no scroll bars. On the page they keep their room, and everything its place.
+UNSEEN_SCROLL_BARS = "* { scrollbar-color: transparent transparent !important }"
+
 FONTS = Path(__file__).parents[2] / "js" / "node_modules" / "@fontsource" / "arimo" / "files"
 STATIC = Path(__file__).parents[2] / "attnwidget" / "widgets" / "static"
 GROUND = {"light": "#ffffff", "dark": "#111111"}
@@ -270,7 +273,11 @@ def _shots(page: Page, boxes: list[Any]) -> list[NDArray[np.uint8]]:
     x0, y0 = (min(corner[k] for corner in corners) for k in (0, 1))
     x1, y1 = (max(corner[k] for corner in corners) for k in (2, 3))
     clip = {"x": float(x0), "y": float(y0), "width": float(x1 - x0), "height": float(y1 - y0)}
-    data = page.screenshot(clip=clip, animations="disabled")  # type: ignore[arg-type]
+    data = page.screenshot(
+        clip=clip,  # type: ignore[arg-type]
+        animations="disabled",
+        style=UNSEEN_SCROLL_BARS,
+    )
     whole = np.asarray(Image.open(io.BytesIO(data)).convert("RGB"))
     return [
         whole[top - y0 : bottom - y0, left - x0 : right - x0]

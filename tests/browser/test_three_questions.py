@@ -85,7 +85,7 @@ def test_which_head_links_two_words_what_happens_without_it_and_the_picture_of_i
         reader.use(root.get_by_role("button", name="switch off"), "x")
         expect(line).to_contain_text("L1 H3 is off")
         expect(line).to_contain_text("Asked to guess “she”, the model says he 30")
-        expect(line).to_contain_text("Now: ")
+        expect(line).to_contain_text("Now these answers change by less than a point")
         notebook.wait_for_value("[tuple(head)[:2] for head in explorer.disabled]", [(1, 3)])
 
         # The picture of it.
