@@ -54,7 +54,7 @@ export interface ViewState extends SharedState {
   _maps: Maps | BlockMaps | null;
   /** The whole map of the last selected head, or what is in sight of `_maps` in blocks. */
   _tile: Tile | null;
-  /** Of a long input, the row of the locked query, or what is painted on a picture. */
+  /** The row of the locked query in a long input, or the row that is painted on a picture. */
   _row: TileRow | null;
   /** What the maps are compared with; null for nothing. */
   versus: "intact" | "other" | null;

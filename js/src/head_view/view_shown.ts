@@ -105,7 +105,7 @@ export function shownHeads(state: ViewState, head: Head, last: Shown | null) {
 
 const factsOf = ({ rowSums, mask }: Shown) => ({ rowSums, mask });
 
-/** What a caption says about the values of whole maps. */
+/** The note of a caption about the values of whole maps. */
 function facts(shown: Shown): Pick<Shown, "rowSums" | "mask"> {
   const { values, axes, several, mask } = shown;
   const nKeys = axes.key.text.length;

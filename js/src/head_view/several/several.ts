@@ -16,7 +16,7 @@ const MOST_CELLS = 16_000_000;
 interface DrawnChoice extends Pick<SharedState, "selected" | "_stacks"> {
   arrangement: Arrangement;
   of: "selected" | "layer";
-  /** Of a long input they are in blocks, of which a page holds any number. */
+  /** The maps of a long input come in blocks, and a page may hold only some of them. */
   _maps?: Maps | BlockMaps | null;
 }
 

@@ -7,7 +7,7 @@ import type { Cells, Pair } from "./map_source.js";
 import type { BlockMaps, Link, MapParts, Tile, TileRow } from "./tile_types.js";
 import { keptOf, leastDifference, leastLine, type VisibleMap } from "./visible_map.js";
 
-/** What the page has of maps of which not every cell crosses. */
+/** The parts of a map that the page holds when it does not hold every cell. */
 export interface Tiled {
   maps: BlockMaps;
   tile: Tile | null;
