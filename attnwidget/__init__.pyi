@@ -48,8 +48,8 @@ from .widgets.attention_page import save_page as save_page
 from .widgets.coreference_view.widget import CoreferenceView as CoreferenceView
 from .widgets.dependency_arcs.probe_view import ProbeView as ProbeView
 from .widgets.dependency_arcs.widget import DependencyArcs as DependencyArcs
+from .widgets.explorer.explore import explore as explore
 from .widgets.explorer.widget import Explorer as Explorer
-from .widgets.explorer.widget import explore as explore
 from .widgets.head_grid import HeadGrid as HeadGrid
 from .widgets.head_map import HeadMap as HeadMap
 from .widgets.head_view.widget import HeadView as HeadView

@@ -3,45 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
-from dataclasses import replace
+from contextlib import contextmanager
 from functools import partial
 from typing import Any, NamedTuple
-from weakref import WeakKeyDictionary
 
 import torch
 from torch import Tensor
 
-from attnwidget.capture.answers.losses import Loss, LossFunction, LossName, task_for
+from attnwidget.capture.answers.losses import LossFunction, LossName
 from attnwidget.capture.answers.predictions import Predictions
 from attnwidget.capture.cut_inputs import cut_to
 from attnwidget.capture.default_method import default_method
 from attnwidget.capture.disabled import HeadChoice, disabled, intact_edits
+from attnwidget.capture.forward_passes import ForwardPasses
 from attnwidget.capture.maps.attention import Attention
-from attnwidget.capture.maps.block_probe import BlockProbe
-from attnwidget.capture.maps.collect_layers import Collected
-from attnwidget.capture.maps.input_axes import InputAxes
-from attnwidget.capture.maps.input_length import LONG_FROM, LimitReached, text_length
 from attnwidget.capture.maps.input_reading import Reading
-from attnwidget.capture.maps.lower_layers import LowerLayers
-from attnwidget.capture.maps.patch_probe import PatchProbe
 from attnwidget.capture.maps.python_call import Call, call
 from attnwidget.capture.maps.readable_stacks import refuse_several_texts
-from attnwidget.capture.maps.text_probe import TextProbe
-from attnwidget.capture.maps.whole_maps import can_read_rows, reads_rows
 from attnwidget.capture.model_inputs import Inputs, ModelInputs
 from attnwidget.capture.model_lock import ModelLock
 from attnwidget.capture.predict import predictions_of, question_of
 from attnwidget.capture.tapping.attention_sites import find_sites, text_parts
 from attnwidget.capture.tapping.edit_methods import EditMethod
 from attnwidget.capture.tapping.edits import Edits
-from attnwidget.capture.tapping.gradients import attention_gradients
 from attnwidget.capture.tapping.layer_numbers import LayerNumbers
-from attnwidget.capture.tapping.layer_outputs import CANNOT_START_ABOVE, difference
 from attnwidget.capture.tapping.numbered_layers import layer_numbers
-from attnwidget.capture.tapping.output_check import OutputCheck, refuse_nan
-from attnwidget.capture.tapping.projection import Projections
-from attnwidget.capture.tapping.stack_names import default_stack, is_cross
+from attnwidget.capture.tapping.output_check import OutputCheck
+from attnwidget.capture.tapping.stack_names import default_stack
 from attnwidget.capture.tapping.tap import open_edits
 from attnwidget.capture.tapping.text_positions import growing_text
 from attnwidget.inputs.chat_text import Chat, as_chat, has_roles
@@ -56,7 +44,6 @@ from attnwidget.inputs.generate import (
 from attnwidget.inputs.length_limit import LengthLimit
 from attnwidget.inputs.listed_ids import is_array, listed
 from attnwidget.inputs.media_input import refuse_unnamed
-from attnwidget.inputs.model_tensors import input_names, unpadded
 from attnwidget.inputs.pad_id import reads_single_texts
 from attnwidget.inputs.processor import MadeInputs, Processor, given_media
 from attnwidget.inputs.replayed_text import check_log_probabilities, generated_ids
@@ -67,14 +54,10 @@ from attnwidget.kernels.plain_torch import in_plain_torch, plain_torch
 from attnwidget.model_facts.pickled_model import SentModel, received_model
 from attnwidget.model_facts.plain_forward import uncompiled
 from attnwidget.model_facts.weight_placement import check_has_weights, device_of
-from attnwidget.model_facts.weights_seen import WeightsSeen
 from attnwidget.text.counted import counted
 from attnwidget.text.places import Media
 from attnwidget.text.tokens import Tokens
 from attnwidget.text.whole_number import whole_number
-
-# The order in which stacks are listed: that of computation, with cross-attention last.
-_ORDER = ("self", "encoder", "decoder", "cross")
 
 
 class HeadsSeen(NamedTuple):
@@ -122,6 +105,7 @@ class AttentionModel:
         length_limit: The number of tokens that an input may have.
         inputs: Maker of the input tensors of texts, with the encoder of texts.
         output_check: Compares the first output of a tapped pass with the output of a plain pass.
+        passes: The forward passes that give attentions.
         heads_seen: The heads that the layers had in the last study; None before the first study.
 
     Example:
@@ -167,14 +151,7 @@ class AttentionModel:
         self._vocabulary: Vocabulary | None = None
         self.heads_seen: HeadsSeen | None = None
         self._default_method: EditMethod | None = None
-        self._parameters = input_names(hf_model)
-        self._projections = Projections(hf_model)
-        self._block_probe = BlockProbe(hf_model)
-        self._patch_probe = PatchProbe(hf_model)
-        self._text_probe = TextProbe(hf_model)
-        self._lower: WeakKeyDictionary[Reading[Attention], LowerLayers] = WeakKeyDictionary()
-        self._starts_above: bool | None = None  # until two passes were compared
-        self._ends_with_layers = False
+        self.passes = ForwardPasses(hf_model)
         self._training = {module: module.training for module in hf_model.modules()}
         hf_model.eval()
 
@@ -331,7 +308,8 @@ class AttentionModel:
         with self.lock.in_turn():
             self.check_open()
             inputs = self.inputs.with_decoder(inputs, target, truncate)
-            attention = self._attentions(
+            attention = self.passes.attentions(
+                self,
                 inputs,
                 [tokens],
                 loss=loss,
@@ -432,7 +410,9 @@ class AttentionModel:
             ]
             for indices in batches:
                 inputs = self.inputs.padded([encoded[i] for i in indices])
-                attentions = self._attentions(inputs, [encoded[i].tokens for i in indices])
+                attentions = self.passes.attentions(
+                    self, inputs, [encoded[i].tokens for i in indices]
+                )
                 by_index.update(zip(indices, attentions, strict=True))
         for index, attention in by_index.items():
             options = {"truncate": truncate or None}
@@ -612,7 +592,7 @@ class AttentionModel:
             if apart:
                 written, n_prompt = translation(self.hf_model, inputs, max_new_tokens, **options)
                 inputs["decoder_input_ids"] = written
-                attention = self._attentions(inputs, [tokens], n_prompt, media=media)[0]
+                attention = self.passes.attentions(self, inputs, [tokens], n_prompt, media=media)[0]
                 attention.made_by = made_by
                 return attention
             prompt = inputs
@@ -628,7 +608,7 @@ class AttentionModel:
             else:
                 inputs = self.inputs.padded([Encoded(ids, None, whole)])
                 whole = encoded.continued(whole)
-            attention = self._attentions(inputs, [whole], n_prompt, media=media)[0]
+            attention = self.passes.attentions(self, inputs, [whole], n_prompt, media=media)[0]
             attention.made_by = made_by
             return attention
 
@@ -706,7 +686,7 @@ class AttentionModel:
             tokens = (
                 encoded.tokens if self.inputs.encodes_apart else encoded.continued(whole.tokens)
             )
-            attention = self._attentions(inputs, [tokens], len(prompt), long=long)[0]
+            attention = self.passes.attentions(self, inputs, [tokens], len(prompt), long=long)[0]
         attention.made_by = self._chat_call("replay", arguments, {"long": long})
         return attention
 
@@ -845,27 +825,7 @@ class AttentionModel:
 
         Layers below the edits are not run again, if the model gives the same output without them.
         """
-        lower = self._lower.get(reading) if self._starts_above is not False else None
-        if lower is not None:
-            ends = self._ends_with_layers and self._current_projections().all_checked
-            lower = lower.under_edits(self.hf_model, reading.inputs, ends=ends)
-        return self._attentions(
-            dict(reading.inputs),
-            [reading.tokens],
-            n_prompt=reading.n_prompt,
-            loss=reading.loss,
-            seed=reading.seed,
-            media=reading.media,
-            lower=lower,
-            n_cut_of_target=reading.n_cut_of_target,
-        )[0]
-
-    @property
-    def _random_note(self) -> str:
-        """The remark of attentions and figures about weights that were not in the files."""
-        more = ", …" if len(self.random_parts) > 3 else ""
-        listed = ", ".join(self.random_parts[:3])
-        return f"random weights: {listed}{more}" if listed else ""
+        return self.passes.again(self, reading)
 
     @in_plain_torch
     def question(
@@ -887,189 +847,6 @@ class AttentionModel:
         """
         if not self._training:
             raise RuntimeError("this AttentionModel was closed: load_model(...) makes a new one")
-
-    def _attentions(
-        self,
-        inputs: dict[str, Tensor],
-        tokens: list[Tokens | None],
-        n_prompt: int | None = None,
-        loss: LossName | LossFunction | None = None,
-        seed: int = 0,
-        long: bool | None = None,
-        media: Media | None = None,
-        lower: LowerLayers | None = None,
-        n_cut_of_target: int = 0,
-    ) -> list[Attention]:
-        """Return the attention of every input of a batch, from one forward pass."""
-        self.check_open()
-        options = {"use_cache": False} if "use_cache" in self._parameters else {}
-        losses: list[Loss] = []
-        if long and loss is not None:
-            raise ValueError("gradients need whole maps: pass long=False, or no loss")
-        by_rows = loss is None and reads_rows(self.hf_model, inputs, long)
-        collected = None
-        if not by_rows:
-            # The number of tokens of a picture or a sound is known when a layer reads them.
-            may_be_long = loss is None and long is None
-            collected = self._whole_maps(inputs, options, lower, may_be_long=may_be_long)
-        if collected is None:
-            by_rows = True
-            collected = self._row_by_row(inputs, options)
-        if loss is not None:
-            task = task_for(self.hf_model, self.tokenizer, inputs, loss, seed)
-            losses = collected.add_gradients(
-                task, *attention_gradients(self.hf_model, task, options)
-            )
-        items = collected.items
-        # Take the state of the weights after the pass: offloaded weights are loaded during the
-        # pass.
-        weights = None if self.edits else WeightsSeen(self.hf_model)
-        sites = find_sites(uncompiled(self.hf_model))
-        attentions = []
-        for item, (layers, tokens_of_item) in enumerate(zip(items, tokens, strict=True)):
-            written = unpadded(inputs, "decoder_input_ids", "decoder_attention_mask", item)
-            target = None
-            if written is not None:
-                target = replace(self.inputs.encoder.axis(written), n_cut=n_cut_of_target)
-            maker = InputAxes(
-                self.hf_model,
-                sites,
-                inputs,
-                options,
-                tokens_of_item,
-                target,
-                self._patch_probe,
-                self._text_probe,
-                media,
-                self.inputs.processor,
-            )
-            axes = maker.of(layers)
-            alone = dict(inputs)  # pictures of one input may have any first dimension
-            if len(items) > 1:
-                alone = {name: value[item : item + 1] for name, value in inputs.items()}
-            reading = None
-            if not self.edits:
-                reading = Reading(
-                    self,
-                    alone,
-                    tokens_of_item,
-                    n_prompt,
-                    loss,
-                    seed,
-                    weights,
-                    media,
-                    n_cut_of_target,
-                )
-                if loss is None and not by_rows:
-                    self._lower[reading] = LowerLayers(layers.get("self", ()))
-            attentions.append(
-                Attention(
-                    _in_order(layers),
-                    axes,
-                    model_name=self.name,
-                    n_prompt=n_prompt,
-                    lock=self.lock,
-                    no_norms=collected.no_norms,
-                    remarks=(collected.not_shown, maker.note, self._random_note, self.remark),
-                    numbers=collected.numbers,
-                    loss=losses[item] if losses else None,
-                    edits=str(self.edits),
-                    media=media,
-                    reading=reading,
-                )
-            )
-        return attentions
-
-    def _whole_maps(
-        self,
-        inputs: dict[str, Tensor],
-        options: Mapping[str, Any],
-        lower: LowerLayers | None,
-        *,
-        may_be_long: bool,
-    ) -> Collected | None:
-        """Return the layers, of which each map was whole in the pass.
-
-        Args:
-            inputs: The batch.
-            options: Further arguments of the model.
-            lower: The layers below the edits, if some are known; None = every layer runs.
-            may_be_long: Whether the layers may be read without whole maps. If a layer then reads
-                too many tokens, the result is None.
-        """
-        whole_to = max(LONG_FROM, text_length(inputs)) if may_be_long else None
-        self.output_check.start(self.hf_model)
-        try:
-            collected = self._collected(inputs, options, whole_to, lower)
-        except LimitReached as found:
-            if can_read_rows(self.hf_model, inputs, found.length):
-                return None
-            collected = self._collected(inputs, options, None)
-        self.output_check.check(self.hf_model, inputs, options, collected.output)
-        return collected
-
-    def _row_by_row(self, inputs: dict[str, Tensor], options: Mapping[str, Any]) -> Collected:
-        """Return the layers of a long input, of which no map was ever whole."""
-        self.output_check.check_beginning(self.hf_model, inputs, options)
-        self.output_check.start(self.hf_model)
-        projections = self._current_projections()
-        collected = Collected(
-            self.hf_model, inputs, options, projections, self._block_probe, by_rows=True
-        )
-        refuse_nan(self.hf_model, inputs, collected.output)
-        self.output_check.refuse_random(self.hf_model, inputs, options)
-        return collected
-
-    def _current_projections(self) -> Projections:
-        """Return the output projections, found again if modules were replaced."""
-        if self._projections.outdated:
-            self._projections = Projections(self.hf_model)
-        return self._projections
-
-    def _collected(
-        self,
-        inputs: dict[str, Tensor],
-        options: Mapping[str, Any],
-        whole_to: int | None,
-        lower: LowerLayers | None = None,
-    ) -> Collected:
-        def collect(lower: LowerLayers | None) -> Collected:
-            return Collected(
-                self.hf_model,
-                inputs,
-                options,
-                self._current_projections(),
-                self._block_probe,
-                whole_to=whole_to,
-                lower=lower,
-            )
-
-        if lower is None or not lower.first:
-            return collect(lower)
-        if self._starts_above:
-            with suppress(*CANNOT_START_ABOVE):
-                return collect(lower)
-            return collect(None)
-        whole = collect(None)
-        if text_length(inputs) <= 2:
-            return whole
-
-        def run_above() -> Any:
-            # A pass over two tokens replaces what modules may have kept of this input.
-            with torch.no_grad():
-                self.hf_model(**{name: value[:, :2] for name, value in inputs.items()}, **options)
-            return collect(lower).output
-
-        self._starts_above = not difference(run_above, whole.output)
-        self._ends_with_layers = self._starts_above and lower.outputs.last_is_end
-        return whole
-
-
-def _in_order(layers: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the layers of every stack, the stacks in the order in which they are listed."""
-    names = list(layers)
-    order = sorted(names, key=lambda name: (is_cross(name), name not in _ORDER, names.index(name)))
-    return {name: layers[name] for name in order}
 
 
 def _refuse_choices(hf_model: Any) -> None:

@@ -17,7 +17,8 @@ pytestmark = pytest.mark.browser
 
 SETUP = """
 from attnwidget import load_model
-from attnwidget.widgets.explorer.widget import Explorer, explore
+from attnwidget.widgets.explorer.explore import explore
+from attnwidget.widgets.explorer.widget import Explorer
 model = load_model()
 """
 SHOWN = "explorer = explore(model)\nexplorer"

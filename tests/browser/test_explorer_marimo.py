@@ -26,7 +26,7 @@ app = marimo.App(width="full")
 @app.cell
 def _():
     import marimo as mo
-    from attnwidget.widgets.explorer.widget import explore
+    from attnwidget.widgets.explorer.explore import explore
 
     explorer = mo.ui.anywidget(explore())
     return explorer, mo

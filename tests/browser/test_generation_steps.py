@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import Locator, expect
 
 from attnwidget import load_model
-from attnwidget.widgets.explorer.widget import explore
+from attnwidget.widgets.explorer.explore import explore
 from browser.axe import AXE, complaints
 from browser.notebook import OpenNotebook
 from browser.overflow import nested_scrolling, overflowing

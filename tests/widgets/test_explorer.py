@@ -22,9 +22,10 @@ from attnwidget.corpus.segmenting import make_segments
 from attnwidget.text.demonstrations import demo_treebank
 from attnwidget.text.treebank import Sentence
 from attnwidget.widgets.dependency_arcs.widget import DependencyArcs
+from attnwidget.widgets.explorer.explore import explore
 from attnwidget.widgets.explorer.measures import probe_in_parts, text_distances, text_metrics
 from attnwidget.widgets.explorer.panels import PANELS
-from attnwidget.widgets.explorer.widget import Explorer, explore
+from attnwidget.widgets.explorer.widget import Explorer
 from attnwidget.widgets.prediction_view import widget as prediction_widget
 from attnwidget.widgets.shared.background import Background
 from attnwidget.words.relations import RelationAccuracies, probe_relations

@@ -17,7 +17,8 @@ from attnwidget import AttentionModel, Head, load_model
 from attnwidget.demo import demo_atlas
 from attnwidget.results import Atlas
 from attnwidget.widgets.explorer import head_names
-from attnwidget.widgets.explorer.widget import Explorer, explore
+from attnwidget.widgets.explorer.explore import explore
+from attnwidget.widgets.explorer.widget import Explorer
 from fixtures.recording import from_page, on_page
 from fixtures.shown_code import shown_by
 from fixtures.svg_picture import texts

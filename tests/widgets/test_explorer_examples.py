@@ -16,8 +16,8 @@ from attnwidget.demo import demo_texts
 from attnwidget.text.demonstrations import demo_treebank
 from attnwidget.widgets import head_grid
 from attnwidget.widgets.explorer.examples import examples_for
+from attnwidget.widgets.explorer.explore import explore
 from attnwidget.widgets.explorer.opening import active_word, opening_of
-from attnwidget.widgets.explorer.widget import explore
 from attnwidget.words.relation_results import DIRECTIONS
 from fixtures.recording import from_page, on_page, updates
 from fixtures.shown_code import choices, shown_by

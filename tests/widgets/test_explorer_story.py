@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from attnwidget import AttentionModel, Head, load_model
-from attnwidget.widgets.explorer.widget import explore
+from attnwidget.widgets.explorer.explore import explore
 from fixtures.recording import from_page, on_page
 from fixtures.vocabularies import word_tokenizer
 from fixtures.zoo import build

@@ -9,7 +9,7 @@ import pytest
 import traitlets
 
 from attnwidget import Attention, AttentionModel, HeadGrid, HeadView, link, load_model
-from attnwidget.widgets.explorer.widget import explore
+from attnwidget.widgets.explorer.explore import explore
 from attnwidget.widgets.head_view.generation_steps import RIVALS
 from fixtures import zoo
 from fixtures.recording import from_page, on_page

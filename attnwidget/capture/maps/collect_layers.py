@@ -75,6 +75,7 @@ class Collected:
             and towers that read a picture in tiles; else "".
         numbers: The numbers of the layers in hybrid stacks.
         output: The output of the model.
+        by_rows: Whether the layers were read row by row, with no whole map.
 
     Raises:
         ValueError: The model shows no maps, or its layers have maps of different shapes.
@@ -93,7 +94,7 @@ class Collected:
         whole_to: int | None = None,
         lower: LowerLayers | None = None,
     ) -> None:
-        self._by_rows = by_rows
+        self.by_rows = by_rows
         self._lower = lower
         self._batch = count_inputs(inputs)
         self._whole_to = whole_to
@@ -199,7 +200,7 @@ class Collected:
             tap(
                 hf_model,
                 self._keep,
-                on_long=self._keep if self._by_rows else None,
+                on_long=self._keep if self.by_rows else None,
                 on_again=self._keep_again if self._batch == 1 else None,
                 sites=sites,
             ),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -15,21 +14,13 @@ import traitlets
 from attnwidget.behaviours.head_atlas.atlas_result import Atlas
 from attnwidget.capture.load import load_model
 from attnwidget.capture.maps.attention import Attention
-from attnwidget.capture.maps.comparable_maps import refuse_incomparable
 from attnwidget.capture.model import AttentionModel
-from attnwidget.capture.tapping.head import Head
 from attnwidget.corpus.progress_bar import said_when_slow
 from attnwidget.inputs.text_encoder import TooLongError
-from attnwidget.kernels.plain_torch import in_plain_torch
 from attnwidget.probes.dependency.dependency_results import DependencyProbe
 from attnwidget.probes.structural.structural_result import StructuralProbe
-from attnwidget.text.demonstrations import DemoText
-from attnwidget.text.unspaced_scripts import is_unspaced
-from attnwidget.widgets.explorer.answer_effects import quick_effects
 from attnwidget.widgets.explorer.examples import (
     examples_for,
-    is_embedded,
-    opening_of_example,
     reads_pairs,
     reads_target,
 )
@@ -37,20 +28,12 @@ from attnwidget.widgets.explorer.explorer_figure import ExplorerFigure
 from attnwidget.widgets.explorer.explorer_page import page_part_of
 from attnwidget.widgets.explorer.figure_set import FigureSet
 from attnwidget.widgets.explorer.given_text import (
-    WithMedia,
-    given,
     model_of,
     shown_text,
     with_media_of,
 )
 from attnwidget.widgets.explorer.head_names import HeadNames
-from attnwidget.widgets.explorer.locked_words import LockedTokens, LockedWords, mask_of, unknown_of
-from attnwidget.widgets.explorer.opening import (
-    Opening,
-    active_word,
-    opening_of,
-    opening_of_change,
-)
+from attnwidget.widgets.explorer.own_choice import OwnChoice, unknown_of
 from attnwidget.widgets.explorer.panel_status import PanelStatus
 from attnwidget.widgets.explorer.panels import (
     DETAILS,
@@ -58,6 +41,13 @@ from attnwidget.widgets.explorer.panels import (
     OF_TREEBANK,
     OF_TWO_AT_FIRST,
     TAB_NAMES,
+)
+from attnwidget.widgets.explorer.read_input import (
+    attention_of,
+    checked_max_tokens,
+    compared_with,
+    has_words,
+    without_empty,
 )
 from attnwidget.widgets.explorer.relations import RelationPanels
 from attnwidget.widgets.explorer.shortened_text import can_be_shortened, shortened
@@ -76,100 +66,6 @@ from attnwidget.widgets.shared.places import contents_note
 _PATIENCE = 120
 #: Seconds before closed tabs answer, and before the picture of a notebook is renewed.
 _PAUSE = 0.3
-
-
-@in_plain_torch
-def explore(
-    model: Any = None,
-    text: Any = None,
-    *,
-    images: Any = None,
-    audio: Any = None,
-    pair: str | None = None,
-    target: str | None = None,
-    versus: Any = None,
-    versus_text: str | None = None,
-    max_new_tokens: int | None = None,
-    treebank: Any = None,
-    probe: DependencyProbe | StructuralProbe | None = None,
-    metrics: Any = None,
-    atlas: Atlas | Literal[False] | None = None,
-    **traits: Any,
-) -> Explorer:
-    """Show all heads, a single head, and comparisons of heads for a text, in one widget.
-
-    Choose an example, or edit the text and run it. Step through the layers and select heads in any
-    panel; the other panels follow. Slow measurements (the distances between heads, the accuracy of
-    heads on relations) start when the figure is on the page, or with `wait()`.
-
-    On the embedded model, an example opens on a head that suits it. One word is locked, and a
-    sentence explains the picture. In another text, the explorer opens on the link between two words
-    that stands out most: from a pronoun, a content word, or the last word of a causal model, in a
-    head whose name suits the word. For a causal model that predicts the next word, the explorer
-    opens on the head that carries this word, if the search is fast enough. `selected` or `layer`
-    choose another head. Another text opens in the same way, unless a reader selected a head.
-
-    Args:
-        model: A model from `load_model`, or an argument of `load_model`. None = the model of an
-            attention that is passed as `text`, else the embedded model.
-        text: The text, or another input of `AttentionModel.attend`: a list of words, vocabulary
-            ids, a chat (a list of messages), or a dict of inputs; or the attention of an input.
-            None = the text of `example`, by default the first of `demo_texts()`.
-        images: Pictures that are read with the text, or without a text by models of pictures, as in
-            `AttentionModel.attend`. The view then shows a head on the picture. A text that is typed
-            on the page is read with the same pictures.
-        audio: Sounds that are read with the text, as in `AttentionModel.attend`.
-        pair: The second sentence, for models trained on pairs.
-        target: The text for the decoder of an encoder-decoder. None = the model generates it.
-        versus: A second model, in the forms of `model`. It reads the same text, and grid and view
-            show the difference: the first model minus the second model.
-        versus_text: A second text, which is compared with the first text. The second model reads
-            it, or the same model if there is no second model.
-        max_new_tokens: Largest number of tokens that the model writes after the text, greedily. The
-            view then has a slider over the tokens that it wrote. None = do not write.
-        treebank: Sentences to measure relations on: the path of a CoNLL-U file, a list of
-            `Sentence`s, the result of `probe_relations`, or `(accuracies, sentences)`. True =
-            `demo_treebank()`. False = no relations. None = `demo_treebank()` for the embedded
-            model; for other models the page has a button that measures the relations.
-        probe: A result of `train_dependency_probe` or `train_structural_probe`. The arcs show its
-            answers instead of the answers of the shown head. A structural probe answers for the
-            stepped layer.
-        metrics: Metrics in the forms of `HeadGrid`, for example the result of `measure`. The map of
-            heads uses their distances. None = measure the shown text; the panels say so.
-        atlas: An atlas of the model, made with `atlas(model)`. The tab "this head" has the card of
-            the shown head, the sentence says what the head does, and heads without an entry in
-            `labels` get their names as labels. None = the atlas that comes with an embedded model
-            (`demo_atlas`) or was kept for the model (`keep_names`); else the page has a button that
-            names the heads. False = no atlas.
-        traits: Options of the explorer: `example`, `selected`, `layer`, `quantity`, `tab`, …
-
-    Raises:
-        ValueError: The text is empty or too long for the model, the model writes no text, or is
-            given a second sentence or a target to write after, the treebank has no sentences, both
-            a text and an example are given, an attention is of another model, the second model has
-            another shape, the texts have no common token, the probe was trained on another model,
-            or the atlas is of a different model. Also as `AttentionModel.attend`.
-        TypeError: An option is unknown, or the text, the treebank or the atlas has another form.
-        traitlets.TraitError: An option is out of range, or the metrics do not fit the model.
-        OSError: The model does not exist, or a file cannot be read.
-
-    Example:
-        >>> from attnwidget import explore
-        >>> explorer = explore(example="passive")
-        >>> explorer.wait()
-        True
-        >>> explorer.choose("det")
-        >>> explorer.grid.selected == explorer.view.selected == explorer.selected
-        True
-        >>> explorer.close()
-    """
-    options = {"pair": pair, "target": target, "treebank": treebank, "metrics": metrics}
-    options |= {"versus": versus, "versus_text": versus_text, "probe": probe, "atlas": atlas}
-    options["max_new_tokens"] = max_new_tokens
-    if images is not None or audio is not None:
-        text = WithMedia(text, images, audio)
-    with said_when_slow("Reading the text …"):
-        return Explorer(model, text, **options, **traits)
 
 
 class Explorer(BackgroundAnswers, ExplorerFigure):
@@ -203,9 +99,6 @@ class Explorer(BackgroundAnswers, ExplorerFigure):
     # Whether a text with words is read between words after a text without words.
     _is_word_by_word: bool = False
 
-    # The heads that the explorer selected itself; None after a reader selected a head.
-    _own_heads: list[Head] | None = None
-
     def __init__(
         self,
         model: Any = None,
@@ -230,12 +123,12 @@ class Explorer(BackgroundAnswers, ExplorerFigure):
         self._demos = examples_for(loaded)
         name, text, pair = self._example_or_text(traits.pop("example", None), text, pair)
         shown = {"text": text, "pair": pair, "target": target, "versus_text": versus_text}
-        max_tokens = _checked_max_tokens(traits.setdefault("max_new_tokens", None))
+        max_tokens = checked_max_tokens(traits.setdefault("max_new_tokens", None))
         began = time.perf_counter()
-        attention = _attention(loaded, shown, max_tokens)
+        attention = attention_of(loaded, shown, max_tokens)
         seconds = time.perf_counter() - began
         self._model = loaded
-        self._shown = _input_of(shown)
+        self._shown = without_empty(shown)
         self._of_text = attention
         if versus is not None and not isinstance(versus, AttentionModel):
             versus = load_model(versus)
@@ -243,13 +136,13 @@ class Explorer(BackgroundAnswers, ExplorerFigure):
         # What the attention is compared with.
         self._other: Attention | None = None
         other = (
-            _compared_with(versus or loaded, attention, shown, max_tokens)
+            compared_with(versus or loaded, attention, shown, max_tokens)
             if versus or versus_text
             else None
         )
         # The steps of a generated text are steps between tokens.
         self._is_word_by_word = max_tokens is None and traits.get("unit", "words") == "words"
-        by_words = max_tokens is None and _has_words(attention)
+        by_words = max_tokens is None and has_words(attention)
         traits.setdefault("unit", "words" if by_words else "tokens")
         chooses = bool({"selected", "layer"} & traits.keys())
 
@@ -269,19 +162,12 @@ class Explorer(BackgroundAnswers, ExplorerFigure):
         )
         self._measures = TextMeasures(self, *parts, metrics)
 
-        opening: Opening | None = None
+        self._own = OwnChoice(self, self._figures, self._names)
         demo = None if name is None else self._demos[name]
-        if is_embedded(loaded) and demo is not None and (text, pair) == (demo.text, demo.pair):
-            opening = opening_of_example(attention, demo)
-        elif not chooses and other is None:
-            opening = self._opening_of_text(attention)
-        head = _first_head(attention, traits.get("layer"), None if chooses else opening)
-        traits.setdefault("selected", [head])
-        self._own_heads = None if chooses else [head]
-        locked = self._first_locks(attention, traits, opening) if other is None else ()
-        self._locked_words = LockedWords(self, self._figures, self._names, locked)
-        if other is None:
-            traits = {"tokens": list(locked), **traits}
+        tells = demo is not None and (text, pair) == (demo.text, demo.pair)
+        traits.update(
+            self._own.first(attention, demo if tells else None, traits, compares=other is not None)
+        )
         self._examples = [
             {"name": example.name, "text": example.text, "pair": example.pair}
             for example in self._demos.values()
@@ -298,7 +184,7 @@ class Explorer(BackgroundAnswers, ExplorerFigure):
             self.tokens = traits.get("tokens", self.tokens)
             if chooses:
                 self.selected = selected
-                self._own_heads = None
+                self._own.heads = None
 
     def _example_or_text(
         self, name: str | None, text: Any, pair: str | None
@@ -349,37 +235,6 @@ class Explorer(BackgroundAnswers, ExplorerFigure):
             self.close()
             panels[1].close()
             raise
-
-    def _first_locks(
-        self, attention: Attention, traits: Mapping[str, Any], opening: Opening | None
-    ) -> LockedTokens:
-        """Return the tokens that the explorer locks at first, for the head of `traits`."""
-        last = traits["selected"][-1] if traits["selected"] else None
-        if last is None or not attention.has(last):
-            return ()
-        head = attention.head(last)
-        if opening is not None and opening.head == head:
-            axis = attention.stacks[opening.head.stack].query
-            return opening.in_unit(traits["unit"], axis)
-        names = self._names.by_head
-        return active_word(
-            attention,
-            head,
-            traits["unit"],
-            names=names,
-            mask=mask_of(self._model),
-            unknown=unknown_of(self._model),
-        )
-
-    def _opening_of_text(self, attention: Attention) -> Opening:
-        """Return the head and the word to open an unprepared text on."""
-        return opening_of(
-            attention,
-            self._names.by_head,
-            mask=mask_of(self._model),
-            unknown=unknown_of(self._model),
-            effects=quick_effects(attention),
-        )
 
     @property
     def atlas(self) -> Atlas | None:
@@ -475,7 +330,7 @@ class Explorer(BackgroundAnswers, ExplorerFigure):
         text = self.arcs.sentences[self.arcs.sentence].text
         texts = {"text": text, "pair": None, "target": None, "versus_text": None}
         with self._lock, self._answering():
-            self._show(_attention(self._model, texts, self.max_new_tokens), texts)
+            self._show(attention_of(self._model, texts, self.max_new_tokens), texts)
 
     @when_open("_sentence_asked")
     def _asked_for_sentence(self, change: object) -> None:
@@ -491,7 +346,7 @@ class Explorer(BackgroundAnswers, ExplorerFigure):
             texts = {"text": demo.text, "pair": demo.pair, "target": None, "versus_text": None}
             known = texts == self._shown
             attention = (
-                self.attention if known else _attention(self._model, texts, self.max_new_tokens)
+                self.attention if known else attention_of(self._model, texts, self.max_new_tokens)
             )
             # Another text may be requested during the pass; it is read next.
             if before == self._asked():
@@ -506,7 +361,7 @@ class Explorer(BackgroundAnswers, ExplorerFigure):
             if texts == self._shown:
                 return
             try:
-                attention = _attention(self._model, texts, self.max_new_tokens)
+                attention = attention_of(self._model, texts, self.max_new_tokens)
                 if texts == self._asked():
                     self._show(attention, texts)
             except TooLongError as error:
@@ -520,7 +375,7 @@ class Explorer(BackgroundAnswers, ExplorerFigure):
         texts = self._asked()
         if texts["text"]:
             with self._lock, self._answering():
-                self._show(_attention(self._model, texts, self.max_new_tokens), texts)
+                self._show(attention_of(self._model, texts, self.max_new_tokens), texts)
 
     @when_open("_way_out_taken")
     def _read_beginning(self, change: object) -> None:
@@ -534,7 +389,7 @@ class Explorer(BackgroundAnswers, ExplorerFigure):
         """Return the requested input. A typed text keeps the pictures of the shown text."""
         asked = {name: getattr(self, name) for name in self._shown}
         asked["text"] = with_media_of(asked["text"], self._shown["text"])
-        return _input_of(asked)
+        return without_empty(asked)
 
     def show(
         self,
@@ -556,7 +411,7 @@ class Explorer(BackgroundAnswers, ExplorerFigure):
         """
         with self._lock, self._answering():
             shown = {"text": text, "pair": pair, "target": target, "versus_text": None}
-            self._show(attention, _input_of(shown))
+            self._show(attention, without_empty(shown))
 
     def show_input(self, attention: Attention, text: str, pair: str | None) -> None:
         self.show(attention, text, pair)
@@ -570,7 +425,7 @@ class Explorer(BackgroundAnswers, ExplorerFigure):
         compares = shown["text"] and (self._versus_model or shown["versus_text"])
         # Compare before anything changes, because the comparison may fail.
         count = self.max_new_tokens
-        other = _compared_with(model, attention, shown, count) if compares else None
+        other = compared_with(model, attention, shown, count) if compares else None
         if self.disabled:
             # Switch heads off before anything changes, because this may fail too.
             attention = attention.without(self.disabled, self.method)
@@ -584,20 +439,20 @@ class Explorer(BackgroundAnswers, ExplorerFigure):
             # nothing.
             self._shown = shown
             self._of_text = attention
-            had_words, has_words = map(_has_words, (self.attention, attention))
-            is_own = self._is_own_head()
+            had_words, now_words = map(has_words, (self.attention, attention))
+            is_own = self._own.is_head_own
             if had_words:
                 self._is_word_by_word = self.unit == "words"
-            if not has_words:
+            if not now_words:
                 self._figures.give("unit", "tokens")
             self.attention = attention
-            if has_words and not had_words and self._is_word_by_word:
+            if now_words and not had_words and self._is_word_by_word:
                 self._figures.give("unit", "words")
             if not tells:
                 self.example = None
             self._compare_with(other, opens=is_own)
             if other is None:
-                self._tell(attention, demo if tells else None, opens=is_own)
+                self._own.tell(attention, demo if tells else None, opens=is_own)
             # A further input may have been requested by another thread, and is read here.
             with self.hold_trait_notifications():
                 for name, value in shown.items():
@@ -611,43 +466,9 @@ class Explorer(BackgroundAnswers, ExplorerFigure):
         for name in DETAILS:
             yield partial(self._figures.answer, name)
 
-    def _is_own_head(self) -> bool:
-        """Whether the explorer chose the shown head, and the reader did nothing with it.
-
-        A reader who switches the shown head off works with this head.
-        """
-        return self._own_heads is not None and not {*self.selected} & {*self.disabled}
-
-    def _select(self, head: Head) -> None:
-        """Show a head that the explorer chooses."""
-        self._own_heads = [head]
-        self.selected = [head]
-
     @when_open("selected")
     def _note_choice(self, change: object) -> None:
-        if self.selected != self._own_heads:
-            self._own_heads = None
-
-    def _tell(self, attention: Attention, demo: DemoText | None, *, opens: bool) -> None:
-        """Show what makes the map of a new text readable.
-
-        Args:
-            attention: The attention of the text.
-            demo: The example that the text belongs to, or None.
-            opens: Whether to open on the head that stands out in the text, because no reader has
-                selected a head.
-        """
-        self._locked_words.forget()
-        if demo is not None and is_embedded(self._model):
-            opening = opening_of_example(attention, demo)
-        elif opens:
-            opening = self._opening_of_text(attention)
-        else:
-            self._locked_words.focus()
-            return
-        self._select(opening.head)
-        axis = attention.stacks[opening.head.stack].query
-        self._locked_words.lock(opening.in_unit(self.unit, axis))
+        self._own.note_choice()
 
     def _compare_with(self, other: Attention | None, *, opens: bool) -> None:
         """Compare with another attention, or with none.
@@ -660,12 +481,7 @@ class Explorer(BackgroundAnswers, ExplorerFigure):
         self.grid.versus = self.view.versus = other
         if other is None or not (begins or opens):
             return
-        stack = self.head.stack if self.head else next(iter(self.attention.stacks))
-        changes = self.attention.changes(other, stack)
-        opening = opening_of_change(self.attention, other, changes, stack, unknown_of(self._model))
-        self._select(opening.head)
-        axis = self.attention.stacks[stack].query
-        self.tokens = list(opening.in_unit(self.unit, axis))
+        self._own.open_on_change(other)
         if begins:
             self.grid.metric = self.grid.metric or CHANGE
 
@@ -683,12 +499,12 @@ class Explorer(BackgroundAnswers, ExplorerFigure):
 
     @when_open("unit")
     def _focus_in_unit(self, change: object) -> None:
-        are_own = self._locked_words.are_own
+        are_own = self._own.are_tokens_own
         # The figures take locks of the unit that they have.
         self._figures.give("unit", self.unit)
         if are_own:
-            self._locked_words.forget()
-        self._locked_words.in_another_unit()
+            self._own.forget_tokens()
+        self._own.in_another_unit()
 
     @traitlets.observe("panels")
     def _open_detail(self, change: object) -> None:
@@ -835,79 +651,3 @@ class Explorer(BackgroundAnswers, ExplorerFigure):
         waits = f", measuring {', '.join(self.progress)}" if self.progress else ""
         chosen = ", ".join(map(str, self.selected)) or "none"
         return f"Explorer({self._model.name}, {self._tokens_read()}, selected: {chosen}{waits})"
-
-
-def _checked_max_tokens(number: Any) -> int | None:
-    """Return the largest number of tokens to write, which is read before any trait is set."""
-    if number is not None and (not isinstance(number, int) or number < 1):
-        raise traitlets.TraitError(
-            f"'max_new_tokens' is a number of tokens from 1 on, or None; got {number!r}"
-        )
-    return number
-
-
-def _first_head(attention: Attention, layer: int | None, opening: Opening | None) -> Head:
-    """Return the head to open on: of an opening, else the first head of a layer."""
-    if opening is not None:
-        return opening.head
-    stack = next(iter(attention.stacks))
-    first = attention.stacks[stack].layers.numbers[0]
-    return Head(first if layer is None else layer, 0, stack)
-
-
-def _compared_with(
-    model: AttentionModel,
-    attention: Attention,
-    texts: Mapping[str, Any],
-    max_new_tokens: int | None,
-) -> Attention:
-    """Return the attention to compare with: of the second text, or of the second model."""
-    texts = {**texts, "text": texts["versus_text"] or texts["text"]}
-    other = _attention(model, texts, max_new_tokens)
-    if attention.is_long or other.is_long:
-        longest = max(len(compared.tokens) for compared in (attention, other))
-        raise ValueError(
-            "the explorer compares every head at once, in the grid, from whole maps, and an input "
-            f"of {longest:,} tokens is read without them: shorten the text, or compare one head "
-            "with HeadView(attention, versus=other)"
-        )
-    refuse_incomparable(attention.stacks, other.stacks)
-    return other
-
-
-def _has_words(attention: Attention) -> bool:
-    """Whether an input can be read between words, and has words between spaces."""
-    if attention.is_long:
-        return False
-    axis = next(iter(attention.stacks.values())).query
-    if axis.places:
-        parts = zip(axis.places, axis.special, strict=True)
-        if all(place is not None or kind for place, kind in parts):
-            return False  # patches of a picture alone are no words
-    return not is_unspaced("".join(axis.added))
-
-
-def _input_of(texts: Mapping[str, Any]) -> dict[str, Any]:
-    """Return an input with None in place of empty further texts."""
-    return {name: text if name == "text" else text or None for name, text in texts.items()}
-
-
-def _attention(
-    model: AttentionModel, texts: Mapping[str, Any], max_new_tokens: int | None
-) -> Attention:
-    """Return the attention of an input, and of the tokens that the model writes after it."""
-    text = given(texts["text"])
-    if isinstance(text, WithMedia):
-        return text.attention(model, texts["target"], max_new_tokens)
-    if max_new_tokens is not None:
-        if texts["pair"] or texts["target"]:
-            after = "pair" if texts["pair"] else "target"
-            raise ValueError(
-                f"the model writes after a single text, and {after!r} is given too: leave out "
-                f"{after!r}, or set max_new_tokens=None"
-            )
-        return model.generate(text, max_new_tokens)
-    if isinstance(text, Attention):
-        return text
-    options = {"target": texts["target"]} if texts["target"] else {}
-    return model.attend(text, texts["pair"], **options)

@@ -1,0 +1,336 @@
+"""The forward passes of a model that give attentions: from input tensors to maps with names."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import replace
+from typing import Any, Protocol
+from weakref import WeakKeyDictionary
+
+import torch
+from torch import Tensor
+
+from attnwidget.capture.answers.losses import Loss, LossFunction, LossName, task_for
+from attnwidget.capture.maps.attention import Attention
+from attnwidget.capture.maps.block_probe import BlockProbe
+from attnwidget.capture.maps.collect_layers import Collected
+from attnwidget.capture.maps.input_axes import InputAxes
+from attnwidget.capture.maps.input_length import LONG_FROM, LimitReached, text_length
+from attnwidget.capture.maps.input_reading import Reader, Reading
+from attnwidget.capture.maps.lower_layers import LowerLayers
+from attnwidget.capture.maps.patch_probe import PatchProbe
+from attnwidget.capture.maps.text_probe import TextProbe
+from attnwidget.capture.maps.whole_maps import can_read_rows, reads_rows
+from attnwidget.capture.model_inputs import ModelInputs
+from attnwidget.capture.tapping.attention_sites import find_sites
+from attnwidget.capture.tapping.gradients import attention_gradients
+from attnwidget.capture.tapping.layer_outputs import CANNOT_START_ABOVE, difference
+from attnwidget.capture.tapping.output_check import OutputCheck, refuse_nan
+from attnwidget.capture.tapping.projection import Projections
+from attnwidget.capture.tapping.stack_names import is_cross
+from attnwidget.inputs.model_tensors import input_names, unpadded
+from attnwidget.model_facts.plain_forward import uncompiled
+from attnwidget.model_facts.weights_seen import WeightsSeen
+from attnwidget.text.places import Media
+from attnwidget.text.tokens import Tokens
+
+# The order in which stacks are listed: that of computation, with cross-attention last.
+_ORDER = ("self", "encoder", "decoder", "cross")
+
+
+class PassedModel(Reader[Attention], Protocol):
+    """The part of an `AttentionModel` that a forward pass needs.
+
+    Attributes:
+        remark: Facts about the files of the model for readers of figures.
+        random_parts: Modules whose weights were initialised at random.
+        inputs: Maker of the input tensors of texts.
+        output_check: Compares the first output of a tapped pass with the output of a plain pass.
+    """
+
+    remark: str
+    random_parts: tuple[str, ...]
+    inputs: ModelInputs
+    output_check: OutputCheck
+
+    @property
+    def name(self) -> str:
+        """The name of the model in figures, with any disabled heads."""
+
+    def check_open(self) -> None:
+        """Raise RuntimeError if the model was closed."""
+
+
+class ForwardPasses:
+    """The forward passes of one model, and what one pass finds out for the next.
+
+    Each method receives the `AttentionModel` of the transformers model. An object that kept it
+    would hold the weights in memory after the user has deleted the `AttentionModel`.
+
+    Args:
+        hf_model: The transformers model.
+
+    Example:
+        >>> from attnwidget import load_model
+        >>> model = load_model()
+        >>> inputs, tokens = model.inputs.of("The cat sat.")
+        >>> model.passes.attentions(model, inputs, [tokens])
+        [Attention(small BERT (in the package), self 6×12, 6 tokens)]
+    """
+
+    def __init__(self, hf_model: Any) -> None:
+        self._options = {"use_cache": False} if "use_cache" in input_names(hf_model) else {}
+        self._projections = Projections(hf_model)
+        self._block_probe = BlockProbe(hf_model)
+        self._patch_probe = PatchProbe(hf_model)
+        self._text_probe = TextProbe(hf_model)
+        self._lower: WeakKeyDictionary[Reading[Attention], LowerLayers] = WeakKeyDictionary()
+        self._starts_above: bool | None = None  # until two passes were compared
+        self._ends_with_layers = False
+
+    def attentions(
+        self,
+        model: PassedModel,
+        inputs: dict[str, Tensor],
+        tokens: list[Tokens | None],
+        n_prompt: int | None = None,
+        loss: LossName | LossFunction | None = None,
+        seed: int = 0,
+        long: bool | None = None,
+        media: Media | None = None,
+        lower: LowerLayers | None = None,
+        n_cut_of_target: int = 0,
+    ) -> list[Attention]:
+        """Return the attention of every input of a batch, from one forward pass.
+
+        Args:
+            model: The model, whose lock is held.
+            inputs: Tensors of the batch by name.
+            tokens: The attending tokens of the first stack of each input, if known.
+            n_prompt: Number of tokens of the prompt, if the model generated the rest.
+            loss: The loss whose gradients are read.
+            seed: Seed of the masking for this loss.
+            long: As in `AttentionModel.attend`.
+            media: The pictures and sounds of the input.
+            lower: The layers below the edits, if some are known; None = every layer runs.
+            n_cut_of_target: Number of tokens that were cut off the text for the decoder.
+
+        Raises:
+            ValueError: Maps or gradients cannot be read, or the tapped pass gives other outputs
+                than the plain pass.
+            RuntimeError: The model was closed.
+        """
+        model.check_open()
+        if long and loss is not None:
+            raise ValueError("gradients need whole maps: pass long=False, or no loss")
+        collected = self._read(model, inputs, loss, long, lower)
+        losses: list[Loss] = []
+        if loss is not None:
+            task = task_for(model.hf_model, model.tokenizer, inputs, loss, seed)
+            losses = collected.add_gradients(
+                task, *attention_gradients(model.hf_model, task, self._options)
+            )
+        items = collected.items
+        # Take the state of the weights after the pass: offloaded weights are loaded during the
+        # pass.
+        weights = None if model.edits else WeightsSeen(model.hf_model)
+        sites = find_sites(uncompiled(model.hf_model))
+        attentions = []
+        for item, (layers, tokens_of_item) in enumerate(zip(items, tokens, strict=True)):
+            written = unpadded(inputs, "decoder_input_ids", "decoder_attention_mask", item)
+            target = None
+            if written is not None:
+                target = replace(model.inputs.encoder.axis(written), n_cut=n_cut_of_target)
+            maker = InputAxes(
+                model.hf_model,
+                sites,
+                inputs,
+                self._options,
+                tokens_of_item,
+                target,
+                self._patch_probe,
+                self._text_probe,
+                media,
+                model.inputs.processor,
+            )
+            axes = maker.of(layers)
+            alone = dict(inputs)  # pictures of one input may have any first dimension
+            if len(items) > 1:
+                alone = {name: value[item : item + 1] for name, value in inputs.items()}
+            reading = None
+            if not model.edits:
+                reading = Reading(
+                    model,
+                    alone,
+                    tokens_of_item,
+                    n_prompt,
+                    loss,
+                    seed,
+                    weights,
+                    media,
+                    n_cut_of_target,
+                )
+                if loss is None and not collected.by_rows:
+                    self._lower[reading] = LowerLayers(layers.get("self", ()))
+            attentions.append(
+                Attention(
+                    _in_order(layers),
+                    axes,
+                    model_name=model.name,
+                    n_prompt=n_prompt,
+                    lock=model.lock,
+                    no_norms=collected.no_norms,
+                    remarks=(
+                        collected.not_shown,
+                        maker.note,
+                        _random_note(model.random_parts),
+                        model.remark,
+                    ),
+                    numbers=collected.numbers,
+                    loss=losses[item] if losses else None,
+                    edits=str(model.edits),
+                    media=media,
+                    reading=reading,
+                )
+            )
+        return attentions
+
+    def again(self, model: PassedModel, reading: Reading[Attention]) -> Attention:
+        """Return the attention of an input that was read before, under the edits in force.
+
+        Layers below the edits are not run again, if the model gives the same output without them.
+        """
+        lower = self._lower.get(reading) if self._starts_above is not False else None
+        if lower is not None:
+            ends = self._ends_with_layers and self._current_projections(model).all_checked
+            lower = lower.under_edits(model.hf_model, reading.inputs, ends=ends)
+        return self.attentions(
+            model,
+            dict(reading.inputs),
+            [reading.tokens],
+            n_prompt=reading.n_prompt,
+            loss=reading.loss,
+            seed=reading.seed,
+            media=reading.media,
+            lower=lower,
+            n_cut_of_target=reading.n_cut_of_target,
+        )[0]
+
+    def _read(
+        self,
+        model: PassedModel,
+        inputs: dict[str, Tensor],
+        loss: LossName | LossFunction | None,
+        long: bool | None,
+        lower: LowerLayers | None,
+    ) -> Collected:
+        """Return the layers of a batch, read with whole maps or row by row."""
+        if loss is None and reads_rows(model.hf_model, inputs, long):
+            return self._row_by_row(model, inputs)
+        # The number of tokens of a picture or a sound is known when a layer reads them.
+        may_be_long = loss is None and long is None
+        collected = self._whole_maps(model, inputs, lower, may_be_long=may_be_long)
+        return self._row_by_row(model, inputs) if collected is None else collected
+
+    def _whole_maps(
+        self,
+        model: PassedModel,
+        inputs: dict[str, Tensor],
+        lower: LowerLayers | None,
+        *,
+        may_be_long: bool,
+    ) -> Collected | None:
+        """Return the layers, of which each map was whole in the pass.
+
+        Args:
+            model: The model.
+            inputs: The batch.
+            lower: The layers below the edits, if some are known; None = every layer runs.
+            may_be_long: Whether the layers may be read without whole maps. If a layer then reads
+                too many tokens, the result is None.
+        """
+        hf_model, check = model.hf_model, model.output_check
+        whole_to = max(LONG_FROM, text_length(inputs)) if may_be_long else None
+        check.start(hf_model)
+        try:
+            collected = self._collected(model, inputs, whole_to, lower)
+        except LimitReached as found:
+            if can_read_rows(hf_model, inputs, found.length):
+                return None
+            collected = self._collected(model, inputs, None)
+        check.check(hf_model, inputs, self._options, collected.output)
+        return collected
+
+    def _row_by_row(self, model: PassedModel, inputs: dict[str, Tensor]) -> Collected:
+        """Return the layers of a long input, of which no map was ever whole."""
+        hf_model, check = model.hf_model, model.output_check
+        check.check_beginning(hf_model, inputs, self._options)
+        check.start(hf_model)
+        projections = self._current_projections(model)
+        collected = Collected(
+            hf_model, inputs, self._options, projections, self._block_probe, by_rows=True
+        )
+        refuse_nan(hf_model, inputs, collected.output)
+        check.refuse_random(hf_model, inputs, self._options)
+        return collected
+
+    def _current_projections(self, model: PassedModel) -> Projections:
+        """Return the output projections, found again if modules were replaced."""
+        if self._projections.outdated:
+            self._projections = Projections(model.hf_model)
+        return self._projections
+
+    def _collected(
+        self,
+        model: PassedModel,
+        inputs: dict[str, Tensor],
+        whole_to: int | None,
+        lower: LowerLayers | None = None,
+    ) -> Collected:
+        """Return the layers of a pass, which starts above `lower` if the output stays equal."""
+        hf_model = model.hf_model
+
+        def collect(lower: LowerLayers | None) -> Collected:
+            return Collected(
+                hf_model,
+                inputs,
+                self._options,
+                self._current_projections(model),
+                self._block_probe,
+                whole_to=whole_to,
+                lower=lower,
+            )
+
+        if lower is None or not lower.first:
+            return collect(lower)
+        if self._starts_above:
+            with suppress(*CANNOT_START_ABOVE):
+                return collect(lower)
+            return collect(None)
+        whole = collect(None)
+        if text_length(inputs) <= 2:
+            return whole
+
+        def run_above() -> Any:
+            # A pass over two tokens replaces what modules may have kept of this input.
+            with torch.no_grad():
+                hf_model(**{name: value[:, :2] for name, value in inputs.items()}, **self._options)
+            return collect(lower).output
+
+        self._starts_above = not difference(run_above, whole.output)
+        self._ends_with_layers = self._starts_above and lower.outputs.last_is_end
+        return whole
+
+
+def _random_note(parts: tuple[str, ...]) -> str:
+    """Return the remark of figures about weights that were not in the files of the model."""
+    listed = ", ".join(parts[:3]) + (", …" if len(parts) > 3 else "")
+    return f"random weights: {listed}" if listed else ""
+
+
+def _in_order(layers: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the layers of every stack, the stacks in the order in which they are listed."""
+    names = list(layers)
+    order = sorted(names, key=lambda name: (is_cross(name), name not in _ORDER, names.index(name)))
+    return {name: layers[name] for name in order}
