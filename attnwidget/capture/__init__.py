@@ -29,7 +29,7 @@ modules to queries and keys (`capture/tapping/tensor_sources.py`).
 Effects and importance of heads need the gradient of every map, but only a few numbers from each
 gradient. `capture/maps/gradient_numbers.py` computes these numbers layer by layer in the backward
 pass. The graph of autograd stores queries and keys in place of large maps, and computes each map
-again (`capture/maps/graph_maps.py`).
+again.
 
 Numbers do not depend on the state of the user's process. Public functions that read a model or an
 attention run in `kernels/plain_torch.py`: with gradients on and without autocast, as in a new

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from attnwidget.capture.maps.keep_layer import streamed_layer
+from attnwidget.capture.maps.layer_from_pass import streamed_layer
 from attnwidget.capture.maps.whole_maps import reads_rows
 from attnwidget.capture.model import AttentionModel, HeadsSeen
 from attnwidget.capture.tapping.attention_sites import count_heads, find_sites

@@ -12,8 +12,8 @@ import torch
 from torch import Tensor
 
 from attnwidget.capture.disabled import changed, intact_edits
-from attnwidget.capture.maps.keep_layer import SharedTensors, keep_layer
 from attnwidget.capture.maps.layer import Layer
+from attnwidget.capture.maps.layer_from_pass import SharedTensors, whole_layer
 from attnwidget.capture.tapping.head import Head, named_head
 from attnwidget.capture.tapping.tap import LayerAttention, tap
 from attnwidget.corpus.argument_checks import refuse_no_model
@@ -275,7 +275,7 @@ def _receiver_inputs(
     def keep(seen: LayerAttention) -> None:
         if (seen.layer, seen.stack) != (receiver.layer, receiver.stack):
             return
-        layer = keep_layer(seen, 0, None, None, SharedTensors())
+        layer = whole_layer(seen, 0, None, None, SharedTensors())
         if layer.products is None or seen.value is None:
             raise ValueError(
                 f"the weights of {type(seen.module).__name__} do not follow from queries and keys, "

@@ -67,7 +67,7 @@ def test_a_key_of_a_long_text_is_read_some_queries_at_a_time(
     attention: Attention, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     whole = attention.of_token("key", 2)
-    monkeypatch.setattr("attnwidget.capture.maps.weights_of_token._CELLS_AT_ONCE", 12 * 16 * 3)
+    monkeypatch.setattr("attnwidget.capture.maps.head_maps._CELLS_AT_ONCE", 12 * 16 * 3)
     np.testing.assert_allclose(attention.of_token("key", 2), whole, rtol=1e-5)
 
 

@@ -230,7 +230,7 @@ def test_maps_that_do_not_follow_on_a_gpu_are_kept(
 
     expected = loaded(built("llama")).attend(IDS).weights()
     model = loaded(gpu.put(built("llama")))
-    monkeypatch.setattr("attnwidget.capture.maps.keep_layer.weights_agree", differs)
+    monkeypatch.setattr("attnwidget.capture.maps.layer_from_pass.weights_agree", differs)
     attention = model.attend(IDS)
     assert all(layer.products is None for layer in attention.head_maps.layers["self"].values())
     np.testing.assert_allclose(attention.weights(), expected, atol=1e-6)

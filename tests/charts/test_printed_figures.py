@@ -15,13 +15,12 @@ from PIL import Image
 
 from attnwidget import HeadView, compare, load_model, make_segments, measure
 from attnwidget.charts.head_heatmap import head_heatmap
-from attnwidget.charts.label_places import spread_in_plane
+from attnwidget.charts.heads_in_plane import spread_in_plane
 from attnwidget.charts.layer_curves import layer_curves
 from attnwidget.charts.named_heads import named_heads
 from attnwidget.charts.signed_heatmap import signed_heatmap
 from attnwidget.charts.spaced_ticks import spaced_ticks
-from attnwidget.charts.theme import text_width
-from attnwidget.charts.title_lines import title_lines
+from attnwidget.charts.theme import text_width, title_lines
 from attnwidget.charts.training_curves import training_curves
 from attnwidget.demo import demo_documents, demo_treebank
 from attnwidget.text.paper_table import as_latex, as_markdown

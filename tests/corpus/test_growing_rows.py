@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from attnwidget import AttentionModel, compare, load_model, read_segments
-from attnwidget.corpus.growing_rows import GrowingRows
+from attnwidget.corpus.accumulator import GrowingRows
 from attnwidget.corpus.study_reader import StudyReader
 from attnwidget.demo import demo_prose
 

@@ -15,8 +15,7 @@ from torch.overrides import TorchFunctionMode
 
 from attnwidget import load_model
 from attnwidget.capture.answers.losses import LossTask, masked_ids, task_for
-from attnwidget.capture.maps.gradient_numbers import gradient_numbers
-from attnwidget.capture.maps.graph_maps import GraphMaps
+from attnwidget.capture.maps.gradient_numbers import GraphMaps, gradient_numbers
 from attnwidget.capture.tapping.gradients import attention_gradients
 from attnwidget.capture.tapping.tap import LayerAttention, tap
 from attnwidget.kernels.gradients import class_importance, document_losses
@@ -96,7 +95,7 @@ def test_frozen_models_have_gradients_and_keep_theirs(name: str) -> None:
 def test_a_layer_at_a_time_has_the_same_gradients(
     name: str, fewest: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("attnwidget.capture.maps.graph_maps._FEWEST_CELLS", fewest)
+    monkeypatch.setattr("attnwidget.capture.maps.gradient_numbers._FEWEST_CELLS", fewest)
     model = zoo.build(name)
     given = zoo.inputs(name)
     task = LossTask("states", given, last_logits)
@@ -125,7 +124,7 @@ def test_a_layer_at_a_time_has_the_same_gradients(
 def test_the_graph_stores_no_maps_that_it_can_compute(
     fewest: int, expected: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("attnwidget.capture.maps.graph_maps._FEWEST_CELLS", fewest)
+    monkeypatch.setattr("attnwidget.capture.maps.gradient_numbers._FEWEST_CELLS", fewest)
     # The BERT of transformers 4.57 keeps its maps by itself until the pass is over.
     model = zoo.build("gpt2")
     stored: list[StorageWeakRef] = []

@@ -15,15 +15,15 @@ from attnwidget.capture.maps.block_layers import BlockLayers
 from attnwidget.capture.maps.block_probe import BlockProbe
 from attnwidget.capture.maps.given_maps import GivenMaps
 from attnwidget.capture.maps.input_length import refuse_longer, text_length
-from attnwidget.capture.maps.keep_layer import (
+from attnwidget.capture.maps.layer import Layer
+from attnwidget.capture.maps.layer_blocks import BlockMaps
+from attnwidget.capture.maps.layer_from_pass import (
     SharedTensors,
     all_agree,
     cut_map,
-    keep_layer,
     streamed_layer,
+    whole_layer,
 )
-from attnwidget.capture.maps.layer import Layer
-from attnwidget.capture.maps.layer_blocks import BlockMaps
 from attnwidget.capture.maps.layer_parts import part_of
 from attnwidget.capture.maps.layer_steps import layer_done
 from attnwidget.capture.maps.lower_layers import LowerLayers
@@ -256,7 +256,7 @@ class Collected:
         pairs = self._projections.value_products(seen)
         n_query, n_key = seen.weights.shape[-2:]
         return [
-            keep_layer(
+            whole_layer(
                 seen,
                 item,
                 self._matching(queries[item], n_query),

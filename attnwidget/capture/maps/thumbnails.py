@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from attnwidget.capture.maps.attention import Attention
 from attnwidget.capture.maps.comparable_maps import refuse_incomparable
+from attnwidget.capture.maps.head_maps import MapCache
 from attnwidget.capture.maps.layer import Layer
 from attnwidget.capture.maps.layer_steps import layer_done
-from attnwidget.capture.maps.map_cache import MapCache
 from attnwidget.capture.maps.stack_maps import MapPart, StackMaps
 from attnwidget.capture.maps.word_attention import WordAttention
 from attnwidget.kernels.array_library import (

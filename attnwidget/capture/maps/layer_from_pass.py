@@ -1,4 +1,4 @@
-"""The kept layer of a layer that a model computed."""
+"""A layer from what one forward pass computed: with whole maps, or with queries and keys."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class SharedTensors:
         return tensor
 
 
-def keep_layer(
+def whole_layer(
     seen: LayerAttention,
     item: int,
     queries: Tensor | None,
@@ -70,7 +70,7 @@ def keep_layer(
     shared: SharedTensors,
     moved: Tensor | None = None,
 ) -> Layer:
-    """Return the kept layer of one item of the batch in `seen`.
+    """Return the layer of one item of the batch in `seen`.
 
     Args:
         seen: one layer's attention, batch of any size.
