@@ -75,7 +75,7 @@ that configurations state (`capture/places/sound_strides.py`). A figure draws a 
 the media: `mode="places"` is a third way to draw the same `MapSource`, beside lines and matrix.
 
 The number of tokens of a picture or a sound is known only when a layer reads them. A pass that
-makes whole maps stops there if the input is long (`capture/maps/input_length.py`), and the input is
+makes whole maps stops there if the input is long (`capture/maps/whole_maps.py`), and the input is
 read again without whole maps.
 
 `inputs/token_boundaries.py` finds the words of tokens from vocabulary ids alone, so that

@@ -16,12 +16,17 @@ from attnwidget.capture.maps.attention import Attention
 from attnwidget.capture.maps.block_probe import BlockProbe
 from attnwidget.capture.maps.collect_layers import Collected
 from attnwidget.capture.maps.input_axes import InputAxes
-from attnwidget.capture.maps.input_length import LONG_FROM, LimitReached, text_length
 from attnwidget.capture.maps.input_reading import Reader, Reading
 from attnwidget.capture.maps.lower_layers import LowerLayers
 from attnwidget.capture.maps.patch_probe import PatchProbe
 from attnwidget.capture.maps.text_probe import TextProbe
-from attnwidget.capture.maps.whole_maps import can_read_rows, reads_rows
+from attnwidget.capture.maps.whole_maps import (
+    LONG_FROM,
+    LimitReached,
+    can_read_rows,
+    reads_rows,
+    text_length,
+)
 from attnwidget.capture.model_inputs import ModelInputs
 from attnwidget.capture.tapping.attention_sites import find_sites
 from attnwidget.capture.tapping.gradients import attention_gradients

@@ -10,9 +10,8 @@ import torch
 
 from attnwidget import Attention, load_model
 from attnwidget.capture.maps import head_maps, whole_maps
-from attnwidget.capture.maps.input_length import LONG_FROM
 from attnwidget.capture.maps.thumbnails import draw_thumbnails
-from attnwidget.capture.maps.whole_maps import shows_products
+from attnwidget.capture.maps.whole_maps import LONG_FROM, shows_products
 from attnwidget.capture.model import AttentionModel
 from attnwidget.kernels.pooling import SIDE
 from attnwidget.metrics import Classes, Confidence, Entropy, Position, Sinks

@@ -12,7 +12,6 @@ import torch
 from torch import Tensor, nn
 
 from attnwidget.capture.maps.block_probe import BlockProbe, BlockTokens, LayerCall, NotInBlocks
-from attnwidget.capture.maps.input_length import LONG_FROM
 from attnwidget.capture.maps.layer import Layer
 from attnwidget.capture.maps.layer_blocks import BlockMaps, LayerBlocks
 from attnwidget.capture.maps.layer_parts import part_of
@@ -20,6 +19,7 @@ from attnwidget.capture.maps.norm_maps import NormMaps
 from attnwidget.capture.maps.patch_probe import PIXELS
 from attnwidget.capture.maps.readable_stacks import attends_apart
 from attnwidget.capture.maps.skipped_layers import layer_of
+from attnwidget.capture.maps.whole_maps import LONG_FROM
 from attnwidget.capture.tapping.attention_sites import Site
 from attnwidget.capture.tapping.hooked import hooked
 from attnwidget.capture.tapping.lazy_rows import Index, LazyRows

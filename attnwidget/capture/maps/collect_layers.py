@@ -14,7 +14,6 @@ from attnwidget.capture.answers.losses import Loss, LossTask
 from attnwidget.capture.maps.block_layers import BlockLayers
 from attnwidget.capture.maps.block_probe import BlockProbe
 from attnwidget.capture.maps.given_maps import GivenMaps
-from attnwidget.capture.maps.input_length import refuse_longer, text_length
 from attnwidget.capture.maps.layer import Layer
 from attnwidget.capture.maps.layer_blocks import BlockMaps
 from attnwidget.capture.maps.layer_from_pass import (
@@ -32,6 +31,7 @@ from attnwidget.capture.maps.readable_stacks import (
     half_input_error,
     leave_out_unreadable,
 )
+from attnwidget.capture.maps.whole_maps import refuse_longer, text_length
 from attnwidget.capture.tapping.attention_sites import Site, find_sites
 from attnwidget.capture.tapping.gradients import LayerGradient
 from attnwidget.capture.tapping.hooked import hooked

@@ -10,10 +10,10 @@ import torch
 from torch import Tensor
 
 from attnwidget.capture.maps.array_tensor import tensor_of
-from attnwidget.capture.maps.input_length import LONG_FROM
 from attnwidget.capture.maps.layer import Layer
 from attnwidget.capture.maps.norm_maps import NormMaps
 from attnwidget.capture.maps.products import Products
+from attnwidget.capture.maps.whole_maps import LONG_FROM
 from attnwidget.capture.tapping.lazy_rows import Index, LazyRows
 from attnwidget.kernels.norms import (
     head_projections,

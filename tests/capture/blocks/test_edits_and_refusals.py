@@ -18,8 +18,8 @@ from attnwidget import (
     load_model,
     measure_attention,
 )
-from attnwidget.capture.maps.input_length import LONG_FROM
 from attnwidget.capture.maps.thumbnails import draw_thumbnails
+from attnwidget.capture.maps.whole_maps import LONG_FROM
 from fixtures import zoo
 from fixtures.block_models import BlockModel, build_blocks
 from fixtures.picture_models import drawn
