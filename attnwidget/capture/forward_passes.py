@@ -34,7 +34,7 @@ from attnwidget.capture.tapping.layer_outputs import CANNOT_START_ABOVE, differe
 from attnwidget.capture.tapping.output_check import OutputCheck, refuse_nan
 from attnwidget.capture.tapping.projection import Projections
 from attnwidget.capture.tapping.stack_names import is_cross
-from attnwidget.inputs.model_tensors import input_names, unpadded
+from attnwidget.inputs.model_tensors import unpadded, without_cache
 from attnwidget.model_facts.plain_forward import uncompiled
 from attnwidget.model_facts.weights_seen import WeightsSeen
 from attnwidget.text.places import Media
@@ -85,7 +85,7 @@ class ForwardPasses:
     """
 
     def __init__(self, hf_model: Any) -> None:
-        self._options = {"use_cache": False} if "use_cache" in input_names(hf_model) else {}
+        self._options = without_cache(hf_model)
         self._projections = Projections(hf_model)
         self._block_probe = BlockProbe(hf_model)
         self._patch_probe = PatchProbe(hf_model)

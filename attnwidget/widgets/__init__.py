@@ -26,10 +26,10 @@ names the figures that are linked, directly or indirectly. An example that is op
 reads the text once, and an explorer gives the attention to its panels.
 
 An explorer has parts: its figures and their links (`FigureSet`), measurements of the text
-(`TextMeasures`), relations of a treebank (`Relations`), names of heads (`HeadNames`), automatically
-locked words (`LockedWords`), and the texts of the page beside the panels (`PanelStatus`). The parts
-read and set the traits of the class below, `ExplorerFigure`, and no part imports `Explorer`. Names
-of heads are found in a thread of their own, because this takes minutes.
+(`TextMeasures`), relations of a treebank (`RelationPanels`), names of heads (`HeadNames`), heads
+and words that it chooses itself (`OwnChoice`), and the texts of the page beside the panels
+(`PanelStatus`). The parts read and set the traits of the class below, `ExplorerFigure`, and no part
+imports `Explorer`. Names of heads are found in a thread of their own, because this takes minutes.
 
 In an explorer, the grid and the view show a new text at once. The predictions take another pass of
 the model, which would delay the page on a machine of few cores. While the tab "predictions" is
