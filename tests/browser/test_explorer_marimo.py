@@ -41,7 +41,14 @@ def _(explorer):
 @app.cell
 def _(explorer, mo):
     chosen = explorer.value
-    mo.md(f"kernel: {chosen['text']} {chosen['relation']} {len(chosen['selected'])} heads")
+    heads = " ".join(str(head) for head in chosen["selected"])
+    mo.md(f"kernel: {chosen['text']} {chosen['relation']} {heads}.")
+    return
+
+
+@app.cell
+def _(explorer, mo):
+    mo.md(f"order of heads: {explorer.grid.sort}")
     return
 
 
@@ -106,9 +113,28 @@ def test_marimo(in_marimo: Callable[[str], Server], seen: Watched, tmp_path: Pat
     root.get_by_role("tab", name="relations").click()
     expect(root.locator(".attnw-view-root").first).to_have_css("font-size", "12px")
     expect(root.locator(".attnw-rel-root .attnw-controls")).to_have_css("display", "flex")
+    # The reset of marimo makes every picture a block.
+    power = root.get_by_role("button", name="switch off")
+    icon = power.locator("svg").bounding_box()
+    text = power.locator("span").bounding_box()
+    assert icon is not None and text is not None
+    assert icon["x"] + icon["width"] <= text["x"]
+    assert text["y"] <= icon["y"] and icon["y"] + icon["height"] <= text["y"] + text["height"]
+    # The cells that read the explorer run again after a choice in any figure inside the explorer.
     grid.click(3, 5)
     title = root.locator(".attnw-ex-title")
     expect(title).to_contain_text("L3 H5")
+    expect(kernel).to_contain_text("L3 H5.")
+    order = seen.page.get_by_text("order of heads:")
+    menu = root.get_by_role("button", name="View")
+    menu.click()
+    root.get_by_role("combobox", name="metric").select_option("entropy")
+    root.get_by_role("combobox", name="order").select_option("all heads")
+    expect(order).to_contain_text("all")
+    root.get_by_role("combobox", name="order").select_option("by number")
+    expect(order).to_contain_text("none")
+    root.get_by_role("combobox", name="metric").select_option("none")
+    menu.click()
     root.get_by_role("button", name="edit the text").click()
     area = root.get_by_role("textbox", name="text")
     area.fill("She put the old book on the table .")
@@ -117,9 +143,11 @@ def test_marimo(in_marimo: Callable[[str], Server], seen: Watched, tmp_path: Pat
     expect(kernel).to_contain_text("the old book")
     root.get_by_role("button", name="edit the text").press("]")
     expect(title).to_contain_text("L4 H5")
+    expect(kernel).to_contain_text("L4 H5.")
     root.get_by_role("button", name="det", exact=True).click()
     root.get_by_role("tab", name="arcs").click()
     expect(root.locator(".attnw-arcs-above text").first).to_have_text("det")
+    expect(kernel).to_contain_text(" det ")
     root.get_by_role("tab", name="map of heads").click()
     expect(root.locator('[data-panel="head_map"] .attnw-ex-slot')).to_have_attribute(
         "aria-busy", "false"
@@ -133,11 +161,7 @@ def test_marimo(in_marimo: Callable[[str], Server], seen: Watched, tmp_path: Pat
     seen.page.mouse.move(box["x"] + 0.9 * box["width"], box["y"] + 0.9 * box["height"], steps=5)
     seen.page.mouse.up()
     expect(root.locator(".attnw-map-caption")).to_contain_text(re.compile(r"L0 H0 .* and \d+ more"))
-    # marimo runs cells again for what the page changes in the explorer itself, such as the tab.
-    root.get_by_role("tab", name="relations").click()
-    root.get_by_role("tab", name="map of heads").click()
-    expect(kernel).to_contain_text(" det ")
-    expect(kernel).not_to_contain_text(" 1 heads")
+    expect(kernel).to_contain_text(re.compile(r" det .*L0 H0 .*L\d+ H\d+\."))
     seen.page.get_by_role("button", name="keep").click()
     expect(seen.page.get_by_text("kept", exact=True)).to_be_visible()
     svg = (tmp_path / "explorer.svg").read_text("utf-8")

@@ -52,6 +52,12 @@ def _(grid, mo):
     return
 
 
+@app.cell
+def _(mo, view):
+    mo.md(f"the view has {view.value['selected']}")
+    return
+
+
 if __name__ == "__main__":
     app.run()
 """
@@ -77,5 +83,7 @@ def test_marimo(in_marimo: Callable[[str], Server], seen: Watched) -> None:
     grid.click(3, 5)
     expect(seen.page.get_by_text("the kernel has")).to_contain_text("layer=3, head=5")
     expect(view).to_contain_text("L3 H5")
+    # marimo runs the cells of a linked figure too.
+    expect(seen.page.get_by_text("the view has")).to_contain_text("layer=3, head=5")
     # The kernel has answered, so that nothing is missed.
     expect(seen.page.locator('.attnw-root[data-link="live"]').first).to_be_visible()

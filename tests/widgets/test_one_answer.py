@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 import numpy as np
@@ -19,6 +20,7 @@ from attnwidget import (
     read_segments,
 )
 from attnwidget.behaviours import score_behaviours
+from attnwidget.behaviours.named_links import named_links
 from attnwidget.behaviours.registry import known_behaviours, words_of
 from attnwidget.demo import demo_atlas, demo_prose, demo_treebank
 from attnwidget.mechanisms import copying_scores
@@ -26,6 +28,7 @@ from attnwidget.metrics import clark_labels
 from attnwidget.metrics.induction import sequence_scores, start_and_vocabulary
 from attnwidget.metrics.repeated_tokens import SCORES, read_repeated, repeated_and_other
 from attnwidget.results import Atlas
+from attnwidget.widgets.explorer.widget import Explorer
 from fixtures.recording import on_page
 from fixtures.svg_picture import texts
 
@@ -42,6 +45,27 @@ def heads_of(found: Atlas) -> Iterator[tuple[Head, str]]:
     """Yield every head with its name."""
     for layer, head in np.ndindex(*found.names.shape):
         yield Head(layer, head), str(found.names[layer, head])
+
+
+def is_about_link(name: str, line: str, explorer: Explorer) -> bool:
+    """Whether a name is about the link from the locked word to the word that a line tells first."""
+    axis = explorer.attention.stacks["self"].query
+    links = named_links(axis, [name], explorer.unit).get(name)
+    [(_, query)] = explorer.tokens
+    keys = axis.word_groups() if explorer.unit == "words" else [[i] for i in range(len(axis))]
+    told = re.search(r"looks at (?:“(.+?)”|(itself)|(no word):)", line)
+    if links is None or told is None:
+        return False
+    word, itself, _ = told.groups()
+    if itself:
+        return bool(links[query, query])
+    # A word that occurs twice is told without its place.
+    texts_of = ["".join(axis.text[i].strip("▁Ġ #") for i in group).casefold() for group in keys]
+    is_told = [
+        text == word.casefold() if word else bool(axis.special[group[0]])
+        for text, group in zip(texts_of, keys, strict=True)
+    ]
+    return bool(links[query][is_told].any())
 
 
 def assert_one_answer(model: AttentionModel, found: Atlas, text: str) -> None:
@@ -71,11 +95,10 @@ def assert_one_answer(model: AttentionModel, found: Atlas, text: str) -> None:
         for view in (explorer.card, cards):
             assert view.head == head
             assert title in texts(view.figure()), title
-        # The line of the explorer says the name in words, or no name where the name is not about
-        # the link.
+        # The line of the explorer says the name in words, only of a link that the name is about.
         line = explorer.caption.notes[0]
-        names = {"", f" ({words_of(name).said})"} if name else {""}
-        assert any(line.startswith(f"In {head}{said}, ") for said in names), line
+        said = f" ({words_of(name).said})" if name and is_about_link(name, line, explorer) else ""
+        assert line.startswith(f"In {head}{said}, "), line
     for figure in (explorer, grid, cards):
         figure.close()
 

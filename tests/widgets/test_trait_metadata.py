@@ -81,6 +81,7 @@ def test_the_page_sets_options_and_its_own_messages_only() -> None:
     assert found - options == {
         "notes",
         "_accepted",
+        "_changes_reported",
         "_jump",
         "_painted",
         "_refused",

@@ -45,7 +45,7 @@ from attnwidget.widgets.shared.background import Job
 from attnwidget.widgets.shared.background_answers import BackgroundAnswers
 from attnwidget.widgets.shared.computed import computed, when_open
 from attnwidget.widgets.shared.durations import duration_in_words
-from attnwidget.widgets.shared.head_widget import changed_by_page
+from attnwidget.widgets.shared.page_changes import changed_by_page
 from attnwidget.widgets.shared.stack_choice import StackChoice
 from attnwidget.widgets.wire.values import axes_to_wire, to_wire
 

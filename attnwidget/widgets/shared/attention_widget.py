@@ -20,7 +20,8 @@ from attnwidget.text.thread_lock import ThreadLock
 from attnwidget.text.tokens import Tokens
 from attnwidget.widgets.shared.background import Background, Job
 from attnwidget.widgets.shared.computed import computed, when_open
-from attnwidget.widgets.shared.head_widget import HeadWidget, StackShapes, changed_by_page
+from attnwidget.widgets.shared.head_widget import HeadWidget, StackShapes
+from attnwidget.widgets.shared.page_changes import changed_by_page
 from attnwidget.widgets.shared.traits import HeadsTrait, Subset, TokenMarks
 from attnwidget.widgets.wire.values import axes_in, loss_to_wire, stacks_to_wire
 

@@ -14,7 +14,6 @@ import traitlets
 from attnwidget.capture.tapping.head import Head, named_head
 from attnwidget.capture.tapping.layer_numbers import LayerNumbers
 from attnwidget.inputs.advised_error import on_page
-from attnwidget.text.thread_flag import ThreadFlag
 from attnwidget.widgets.pages.encoding import state_of
 from attnwidget.widgets.pages.page_document import STATIC
 from attnwidget.widgets.pages.page_part import Page, Part
@@ -23,6 +22,7 @@ from attnwidget.widgets.shared.displayed_figures import displayed_figures
 from attnwidget.widgets.shared.engine_start import warm_up
 from attnwidget.widgets.shared.exporting import Exporting
 from attnwidget.widgets.shared.head_labels import Labels
+from attnwidget.widgets.shared.page_changes import add_changed, page_changes
 from attnwidget.widgets.shared.save_menu import answer_page
 from attnwidget.widgets.shared.session_options import options
 from attnwidget.widgets.shared.traits import HeadsTrait
@@ -32,14 +32,6 @@ from attnwidget.widgets.wire.linked_traits import fitting
 
 #: Layers and heads a layer of each stack, by its name.
 StackShapes = Mapping[str, tuple[int, int]]
-
-
-_page_changes = ThreadFlag()
-
-
-def changed_by_page() -> bool:
-    """Return whether this thread handles a change of a page, also in linked figures."""
-    return _page_changes.is_up
 
 
 class HeadWidget(Exporting, ComputedTraits):
@@ -86,6 +78,8 @@ class HeadWidget(Exporting, ComputedTraits):
 
     # The number of displayed views, a trait of every Jupyter widget that the page counts.
     _view_count = traitlets.Int(None, allow_none=True).tag(sync=True, from_page=True)
+    # The number of changes by other figures that the page has reported, see `page_changes`.
+    _changes_reported = traitlets.Int(0).tag(sync=True, from_page=True, live=True)
     # A name shared by all figures that are linked, also indirectly; "" for a figure without links.
     _circle = traitlets.Unicode().tag(sync=True, live=True)
     # The figure's name on pages, by which its picture in the notebook recognises the live figure.
@@ -95,6 +89,8 @@ class HeadWidget(Exporting, ComputedTraits):
     _esm = traitlets.Unicode().tag(sync=True, live=True)
     _css = traitlets.Unicode().tag(sync=True, live=True)
     _anywidget_id = traitlets.Unicode().tag(sync=True, live=True)
+    # The number of changes that the page was asked to report.
+    _changes_elsewhere = 0
     # The script and the style sheet of the figure.
     _files: ClassVar[tuple[str, str]]
 
@@ -350,6 +346,17 @@ class HeadWidget(Exporting, ComputedTraits):
                 raise
             self._error = ""
 
+    def notify_change(self, change: Any) -> None:
+        """Tell the page and the observers about a change."""
+        if self.trait_metadata(change["name"], "option"):
+            add_changed(self)
+        super().notify_change(change)
+
+    def ask_for_message(self) -> None:
+        """Ask the page to report a change that another figure has made in this figure."""
+        self._changes_elsewhere += 1
+        self.send({"changes": self._changes_elsewhere})
+
     def get_state(self, key: Any = None, drop_defaults: bool = False) -> dict[str, Any]:
         """Return the synchronised traits as a page takes them."""
         if key is None:
@@ -372,7 +379,7 @@ class HeadWidget(Exporting, ComputedTraits):
         forwarded = {name: value for name, value in sync_data.items() if name not in private}
         kept = {name: self._trait_values[name] for name in forwarded if name in self._trait_values}
         try:
-            with _page_changes.raised():
+            with page_changes(self):
                 super().set_state(forwarded)
         except traitlets.TraitError:
             # What equals the old value, as False does 0, is not rolled back.

@@ -1,10 +1,10 @@
 import { html, nothing } from "lit-html";
 import { live } from "lit-html/directives/live.js";
 import { captionText } from "../shared/caption.js";
+import { initializing } from "../shared/initialize.js";
 import { commonKey, type Keys, keyList } from "../shared/key_list.js";
 import { announcer } from "../shared/live_region.js";
 import { type Look, mount } from "../shared/mount.js";
-import { releasing } from "../shared/release.js";
 import { remembered } from "../shared/remembered.js";
 import { captioned } from "../shared/save_menu.js";
 import { announcement, selectHeads, stepTo, undoable } from "../shared/selection.js";
@@ -108,4 +108,4 @@ function render(context: RenderContext<AtlasState>): void {
   }
 }
 
-export default () => ({ initialize: releasing<AtlasState>("_heads", "_card"), render });
+export default () => ({ initialize: initializing<AtlasState>("_heads", "_card"), render });

@@ -3,10 +3,10 @@ import { captionText } from "../shared/caption.js";
 import { choice } from "../shared/controls.js";
 import { withControls } from "../shared/figure_controls.js";
 import { inLine } from "../shared/in_line.js";
+import { initializing } from "../shared/initialize.js";
 import { type Look, mount } from "../shared/mount.js";
 import { painted } from "../shared/painted.js";
 import { fresh } from "../shared/pen.js";
-import { releasing } from "../shared/release.js";
 import { captioned } from "../shared/save_menu.js";
 import { save, snapshot } from "../shared/snapshot.js";
 import { framedText } from "../shared/text_frame.js";
@@ -209,9 +209,9 @@ function legendView({ theme, density }: Look) {
       const pen = fresh(canvas, sampleWidth(kind), SAMPLE_HEIGHT);
       if (pen) paintSample(pen, theme, kind);
     };
-    return html`<span><canvas aria-hidden="true" ?hidden=${!kind}
+    return html`<span><canvas class="attnw-icon" aria-hidden="true" ?hidden=${!kind}
       ${painted(paint, theme, density)}></canvas>${text}</span>`;
   })}</p>`;
 }
 
-export default () => ({ initialize: releasing<CoreferenceState>("_drawn"), render });
+export default () => ({ initialize: initializing<CoreferenceState>("_drawn"), render });

@@ -1,10 +1,10 @@
 import { html, nothing } from "lit-html";
 import { captionText } from "../shared/caption.js";
 import { withControls } from "../shared/figure_controls.js";
+import { initializing } from "../shared/initialize.js";
 import { type Look, mount } from "../shared/mount.js";
 import { counted } from "../shared/numbers.js";
 import { ALL } from "../shared/relation_types.js";
-import { releasing } from "../shared/release.js";
 import { captioned } from "../shared/save_menu.js";
 import { save, snapshot } from "../shared/snapshot.js";
 import { framedText } from "../shared/text_frame.js";
@@ -219,4 +219,4 @@ function legendView({ answerer, answers, state }: Scene) {
   )}<span class="attnw-arcs-shading">${bars && `bars: ${bars}`}</span></p>`;
 }
 
-export default () => ({ initialize: releasing<ArcsState>("_drawn"), render });
+export default () => ({ initialize: initializing<ArcsState>("_drawn"), render });

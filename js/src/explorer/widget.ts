@@ -1,8 +1,8 @@
 import { html, nothing } from "lit-html";
 import { inLine } from "../shared/in_line.js";
+import { initializing } from "../shared/initialize.js";
 import { type Look, mount } from "../shared/mount.js";
 import { counted } from "../shared/numbers.js";
-import { releasing } from "../shared/release.js";
 import { selectHeads, switchedOff } from "../shared/selection.js";
 import { save, snapshot } from "../shared/snapshot.js";
 import { type Head, type Model, SPECIALS } from "../shared/types.js";
@@ -282,4 +282,4 @@ function tellPainted(model: Model<ExplorerState>, signal: AbortSignal): void {
   );
 }
 
-export default () => ({ initialize: releasing<ExplorerState>(), render });
+export default () => ({ initialize: initializing<ExplorerState>(), render });

@@ -5,11 +5,11 @@ import type { Cell, CellLimits } from "../shared/cells.js";
 import { withControls } from "../shared/figure_controls.js";
 import { labelOfHead } from "../shared/head_names.js";
 import { hideOffer } from "../shared/hide_offer.js";
+import { initializing } from "../shared/initialize.js";
 import { commonKey, keyList } from "../shared/key_list.js";
 import { announcer } from "../shared/live_region.js";
 import { type Look, mount } from "../shared/mount.js";
 import { fresh, type Raster } from "../shared/pen.js";
-import { releasing } from "../shared/release.js";
 import { remembered } from "../shared/remembered.js";
 import { captioned } from "../shared/save_menu.js";
 import { announcement } from "../shared/selection.js";
@@ -194,4 +194,4 @@ function offerView(model: Model<GridState>, { state, maps }: Scene) {
   return hideOffer(model, state._axes, state._source);
 }
 
-export default () => ({ initialize: releasing<GridState>("_thumbnails"), render });
+export default () => ({ initialize: initializing<GridState>("_thumbnails"), render });

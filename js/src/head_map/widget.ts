@@ -4,11 +4,11 @@ import { createRef, ref } from "lit-html/directives/ref.js";
 import { captionText } from "../shared/caption.js";
 import { clamp } from "../shared/clamp.js";
 import { elementIds } from "../shared/element_ids.js";
+import { initializing } from "../shared/initialize.js";
 import { commonKey } from "../shared/key_list.js";
 import { announcer } from "../shared/live_region.js";
 import { type Look, mount } from "../shared/mount.js";
 import { fresh } from "../shared/pen.js";
-import { releasing } from "../shared/release.js";
 import { remembered } from "../shared/remembered.js";
 import { announcement, selectHeads, stepTo } from "../shared/selection.js";
 import { snapshot } from "../shared/snapshot.js";
@@ -161,4 +161,4 @@ function render(context: RenderContext<MapState>): void {
   }
 }
 
-export default () => ({ initialize: releasing<MapState>("_heads"), render });
+export default () => ({ initialize: initializing<MapState>("_heads"), render });

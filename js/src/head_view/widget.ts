@@ -2,12 +2,12 @@ import { html, nothing } from "lit-html";
 import { guard } from "lit-html/directives/guard.js";
 import { withControls } from "../shared/figure_controls.js";
 import { hideOffer } from "../shared/hide_offer.js";
+import { initializing } from "../shared/initialize.js";
 import { keyList } from "../shared/key_list.js";
 import { announcer } from "../shared/live_region.js";
 import { type Look, mount } from "../shared/mount.js";
 import { onPeek } from "../shared/peek.js";
 import { fresh } from "../shared/pen.js";
-import { releasing } from "../shared/release.js";
 import { shownHead, stepTo } from "../shared/selection.js";
 import { snapshot } from "../shared/snapshot.js";
 import { type Axes, type Head, headName, type Model, type RenderContext } from "../shared/types.js";
@@ -202,6 +202,6 @@ function render(context: RenderContext<ViewState>): void {
 }
 
 export default () => ({
-  initialize: releasing<ViewState>("_maps", "_tile", "_row", "_media"),
+  initialize: initializing<ViewState>("_maps", "_tile", "_row", "_media"),
   render,
 });

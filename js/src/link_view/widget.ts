@@ -2,12 +2,12 @@ import { html, nothing } from "lit-html";
 import { captionText } from "../shared/caption.js";
 import { rangeInput } from "../shared/controls.js";
 import { withControls } from "../shared/figure_controls.js";
+import { initializing } from "../shared/initialize.js";
 import { commonKey, keyList } from "../shared/key_list.js";
 import { announcer } from "../shared/live_region.js";
 import { type Look, mount } from "../shared/mount.js";
 import { painted } from "../shared/painted.js";
 import { fresh } from "../shared/pen.js";
-import { releasing } from "../shared/release.js";
 import { captioned } from "../shared/save_menu.js";
 import { stepTo } from "../shared/selection.js";
 import { save, snapshot } from "../shared/snapshot.js";
@@ -143,6 +143,6 @@ const heldNote = (state: LinkState, { link }: Scene) =>
   `This page holds one link, ${titleOf(state, link)}. Another link needs a notebook.`;
 
 export default () => ({
-  initialize: releasing<LinkState>("_distances", "_sources", "_writes"),
+  initialize: initializing<LinkState>("_distances", "_sources", "_writes"),
   render,
 });

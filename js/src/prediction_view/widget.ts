@@ -2,11 +2,11 @@ import { html, nothing } from "lit-html";
 import { captionText } from "../shared/caption.js";
 import { cellGestures } from "../shared/cell_input.js";
 import { withControls } from "../shared/figure_controls.js";
+import { initializing } from "../shared/initialize.js";
 import { commonKey, keyList } from "../shared/key_list.js";
 import { announcer } from "../shared/live_region.js";
 import { type Look, mount } from "../shared/mount.js";
 import { fresh } from "../shared/pen.js";
-import { releasing } from "../shared/release.js";
 import { captioned } from "../shared/save_menu.js";
 import { announcement, stepTo } from "../shared/selection.js";
 import { save, snapshot } from "../shared/snapshot.js";
@@ -136,6 +136,6 @@ function render(context: RenderContext<PredictionState>): void {
 }
 
 export default () => ({
-  initialize: releasing<PredictionState>("_predictions", "_effects"),
+  initialize: initializing<PredictionState>("_predictions", "_effects"),
   render,
 });

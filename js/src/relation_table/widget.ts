@@ -3,11 +3,11 @@ import { captionText } from "../shared/caption.js";
 import type { Cell } from "../shared/cells.js";
 import { choice, controlView } from "../shared/controls.js";
 import { withControls } from "../shared/figure_controls.js";
+import { initializing } from "../shared/initialize.js";
 import { commonKey, keyList } from "../shared/key_list.js";
 import { announcer } from "../shared/live_region.js";
 import { type Look, mount } from "../shared/mount.js";
 import { DIRECTIONS, type Direction } from "../shared/relation_types.js";
-import { releasing } from "../shared/release.js";
 import { remembered } from "../shared/remembered.js";
 import { captioned } from "../shared/save_menu.js";
 import { announcement, chosenHeads, stepTo, undoable } from "../shared/selection.js";
@@ -179,4 +179,4 @@ function render(context: RenderContext<TableState>): void {
   }
 }
 
-export default () => ({ initialize: releasing<TableState>("_numbers"), render });
+export default () => ({ initialize: initializing<TableState>("_numbers"), render });
