@@ -73,5 +73,5 @@ def test_other_packed_files_are_refused_by_name(
             packed.writestr("words.conllu", ROW)
     else:
         path.write_bytes({".xz": lzma.compress, ".bz2": bz2.compress}[suffix](ROW))
-    with pytest.raises(ValueError, match=naming(f".{suffix}", "unpack")):
+    with pytest.raises(ValueError, match=naming(f"{suffix} file", "unpack")):
         load(path)
