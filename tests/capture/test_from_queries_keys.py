@@ -354,12 +354,12 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
         {"keys": [KEY[0, 0]] * 2},
         ("layer 0 of the keys", "[5, 8]", "[key heads, keys, size]"),
     ),
-    "no layers": ({"queries": []}, ("queries are empty", "[layers, heads, queries, size]")),
+    "no layers": ({"queries": []}, ("queries", "empty", "[layers, heads, queries, size]")),
     "no tokens": (
         {"queries": QUERY[:, :, :0]},
-        ("queries are empty", "[layers, heads, queries, size]"),
+        ("queries", "empty", "[layers, heads, queries, size]"),
     ),
-    "a layer fewer": ({"keys": KEY[:1]}, ("2 layers", "keys of 1")),
+    "a layer fewer": ({"keys": KEY[:1]}, ("2 layers", "1")),
     "uneven layers": (
         {"queries": [QUERY[0], QUERY[1, :2]]},
         ("layer 0 has 4, 5 and 5", "layer 1 2, 5 and 5"),
@@ -370,7 +370,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
         {"queries": QUERY.swapaxes(1, 2), "keys": KEY[:, :1]},
         ("[5, 4, 8]", "4 tokens", "[heads, queries, size]"),
     ),
-    "too few tokens": ({"tokens": TOKENS[:4]}, ("[4, 5, 8]", "5 tokens", "are 4")),
+    "too few tokens": ({"tokens": TOKENS[:4]}, ("[4, 5, 8]", "5 tokens", "4")),
     "one key token": ({"key_tokens": ["a"]}, ("[2, 5, 8]", "5 tokens", "key_tokens=")),
     "a scale of 0": ({"scale": 0}, ("scale", "0.0", "-0.5")),
     "an infinite scale": ({"scale": float("inf")}, ("scale", "inf")),
@@ -395,7 +395,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "an output alone": ({"output": OUTPUT}, ("norms", "output without values", "values=")),
     "values of fewer keys": (
         {"values": VALUES[:, :, :4], "output": OUTPUT},
-        ("layer 0", "values of 4", "keys are 5"),
+        ("layer 0", "values of 4", "5"),
     ),
     "a transposed output": (
         {"values": VALUES, "output": OUTPUT.swapaxes(1, 2)},

@@ -230,5 +230,5 @@ def test_a_type_of_weights_has_a_name(dtype: torch.dtype | str) -> None:
 
 @pytest.mark.parametrize("dtype", ["float17", "int8", torch.int8, 16])
 def test_other_types_of_weights_are_refused(dtype: Any) -> None:
-    with pytest.raises(ValueError, match=naming("dtype is", '"auto"')):
+    with pytest.raises(ValueError, match=naming("dtype", '"auto"')):
         load_model(dtype=dtype)

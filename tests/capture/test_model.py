@@ -441,7 +441,7 @@ def test_an_unknown_name_says_what_to_do(tmp_path: Path) -> None:
         with pytest.raises(OSError, match=naming("load_model()", "name")) as error:
             load_model(name)
         assert str(name) in str(error.value)
-    with pytest.raises(TypeError, match=naming("model is", "folder", "int")):
+    with pytest.raises(TypeError, match=naming("model", "folder", "int")):
         load_model(3)
     with pytest.raises(TypeError, match="its own tokenizer"):
         load_model(None, word_tokenizer())

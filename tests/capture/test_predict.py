@@ -199,7 +199,7 @@ def test_what_cannot_be_predicted_is_refused() -> None:
         model.predict("The cat sat.")
     with pytest.raises(ValueError, match=naming("token 40", "5")):
         model.predict("The cat sat.", at=[40])
-    with pytest.raises(ValueError, match=naming("at is empty")):
+    with pytest.raises(ValueError, match=naming("at", "empty")):
         model.predict("The cat sat.", at=[])
     with pytest.raises(ValueError, match=naming("top", "got 0")):
         model.predict(TEXT, top=0)

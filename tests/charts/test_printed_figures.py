@@ -56,7 +56,7 @@ def test_a_png_has_two_pixels_for_each_of_the_figure_unless_told(tmp_path: Path)
     assert sizes[None] == pytest.approx(2 * sizes[1], abs=1)
     assert sizes[3] == pytest.approx(3 * sizes[1], abs=2)
     for wrong in (0, -1, float("nan"), True):
-        with pytest.raises(ValueError, match=naming("scale is", "above 0")):
+        with pytest.raises(ValueError, match=naming("scale", "above 0")):
             chart.save(tmp_path / "figure.png", scale=wrong)
     with pytest.raises(ValueError, match=naming("scale=", "scale_factor=", "same")):
         chart.save(tmp_path / "figure.png", scale=2, scale_factor=2)

@@ -170,7 +170,7 @@ def test_the_change_beyond_seeds_is_what_is_left_of_their_spread(tmp_path: Any) 
         run(first, others[:2], WORDS, seeds=True, batch_size=2, resume=file)
     with pytest.raises(ValueError, match=naming("seeds", "two models")):
         run(first, others[0], WORDS, seeds=True)
-    with pytest.raises(ValueError, match=naming("b is", "empty list")):
+    with pytest.raises(ValueError, match=naming("b", "empty list")):
         run(first, [], WORDS)
 
 

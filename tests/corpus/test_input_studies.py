@@ -104,7 +104,7 @@ class TestEveryStudy:
         other = "head importance" if name == "minimal pairs" else "minimal pairs"
         with resume_from(path):
             STUDIES[other]()
-            with pytest.raises(ValueError, match=naming("run.npz", "study is", "another")):
+            with pytest.raises(ValueError, match=naming("run.npz", "study", "another")):
                 STUDIES[name]()
 
 

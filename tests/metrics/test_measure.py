@@ -402,11 +402,11 @@ def test_a_file_of_another_study_is_refused(tmp_path: Path) -> None:
             run(model, given_segments, resume=path, **{"batch_size": 4} | options)
     for content in (b"", b"no numbers", path.read_bytes()[:300]):
         path.write_bytes(content)
-        with pytest.raises(ValueError, match=naming("is not a resume file")):
+        with pytest.raises(ValueError, match=naming("resume file", "name another file")):
             run(small(), segments, resume=path)
         assert path.read_bytes() == content
     np.savez(path, sums=np.zeros(3))
-    with pytest.raises(ValueError, match=naming("is not a resume file")):
+    with pytest.raises(ValueError, match=naming("resume file", "name another file")):
         run(small(), segments, resume=path)
 
 

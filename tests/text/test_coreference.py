@@ -410,7 +410,7 @@ def test_gum(data: Path) -> None:
 
 
 def test_the_words_of_a_document_are_a_list() -> None:
-    with pytest.raises(TypeError, match=naming("words are a list", "'Ann saw'")):
+    with pytest.raises(TypeError, match=naming("words", "list", "'Ann saw'")):
         Document.from_spans("Ann saw", [(0, 0, "a")])
 
 

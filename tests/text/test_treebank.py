@@ -204,7 +204,7 @@ def test_sentences_say_their_name() -> None:
     assert Sentence.from_lists(["a"], [0], ["root"], name="s1").label == "sentence 's1'"
     with pytest.raises(TypeError):
         Sentence.from_lists(["a"], [0.0], ["root"])  # type: ignore[list-item]
-    with pytest.raises(TypeError, match=naming("words are a list", "'ab'")):
+    with pytest.raises(TypeError, match=naming("words", "list", "'ab'")):
         Sentence.from_lists("ab", [0, 1], ["root", "dep"])
     with pytest.raises(ValueError, match=naming("'a'", "2 tags")):
         Sentence.from_lists(["a"], [0], ["root"], tags=["X", "Y"])

@@ -330,7 +330,7 @@ def test_a_refused_option_leaves_no_widget(model: AttentionModel) -> None:
         explore(model, TEXT, panel=["grid"])
     with pytest.raises(traitlets.TraitError, match=naming("'panels'", "['heads']")):
         explore(model, TEXT, panels=["heads"])
-    with pytest.raises(TypeError, match=naming("treebank is", "CoNLL-U", "demo_treebank()")):
+    with pytest.raises(TypeError, match=naming("treebank", "CoNLL-U", "demo_treebank()")):
         explore(model, TEXT, treebank=3)
     with pytest.raises(ValueError, match=r"empty|no tokens"):
         explore(model, "")
