@@ -165,7 +165,7 @@ def test_what_a_combined_head_lacks_is_refused_with_the_reason(attention: Attent
         lambda: mean.value_norms(0),
         lambda: mean.summed_norms(0),
     ):
-        with pytest.raises(ValueError, match=naming("a mean of heads")):
+        with pytest.raises(ValueError, match=naming("a mean of heads", "single head")):
             ask()
     with pytest.raises(ValueError, match=naming("load_model", "maximum")):
         mean.without([(0, 0)])

@@ -127,7 +127,10 @@ WRONG = [
     (maps(queries=4, keys=4), ("'self'", "4 queries", "key_tokens=")),
     (maps(keys=4), ("'self'", "4 keys", "key_tokens=")),
     (maps(heads=0), ("layer 0 has [0, 5, 5]",)),
-    ({"logits": maps()}, ("no attention weights", "load_model", 'attn_implementation="eager"')),
+    (
+        {"logits": maps()},
+        ("output", "no attention weights", "load_model", 'attn_implementation="eager"'),
+    ),
 ]
 
 

@@ -169,5 +169,5 @@ def test_a_picture_beside_the_prompt_is_read_with_the_continuation() -> None:
 
 
 def test_inputs_without_ids_have_no_continuation(llama: AttentionModel) -> None:
-    with pytest.raises(ValueError, match=naming("inputs_embeds", "vocabulary ids")):
+    with pytest.raises(ValueError, match=naming("the dict has inputs_embeds", "vocabulary ids")):
         llama.generate({"inputs_embeds": torch.rand(1, 3, 32)})

@@ -419,7 +419,7 @@ def test_the_formula_is_held_against_the_models_own_function() -> None:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(module, "eager_attention_forward", other)
-        with pytest.raises(ValueError, match=naming("whole maps", "long=False")):
+        with pytest.raises(ValueError, match=naming("without whole maps", "long=False")):
             model.attend(inputs("llama", 30), long=True)
 
 

@@ -262,11 +262,11 @@ def test_the_text_of_a_speech_model_is_its_target(whisper):
 
 def test_a_model_of_pictures_says_how_to_pass_one(vit, whisper):
     for model in (vit, whisper):
-        with pytest.raises(TypeError, match=naming("images=...", "audio=...")):
+        with pytest.raises(TypeError, match=naming("in place of texts", "images=...", "audio=...")):
             model.attend("dog.png")
         with pytest.raises(TypeError, match=naming("images=...", "place")):
             model.attend([1, 2, 3])
-        with pytest.raises(TypeError, match=naming("images=...", "audio=...")):
+        with pytest.raises(TypeError, match=naming("in place of texts", "images=...", "audio=...")):
             model.attend_batch([PICTURE])
 
 

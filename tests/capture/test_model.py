@@ -133,7 +133,7 @@ def test_batches_of_pairs(embedded: AttentionModel) -> None:
     assert pairs[1].stacks["self"].query == alone.stacks["self"].query
     np.testing.assert_allclose(pairs[1].weights(), alone.weights(), atol=SMALL)
     assert embedded.attend_batch([]) == []
-    with pytest.raises(ValueError, match=naming("2", "pair")):
+    with pytest.raises(ValueError, match=naming("one pair", "2")):
         embedded.attend_batch(["a", "b"], ["c"])
     with pytest.raises(TypeError, match="list of texts"):
         embedded.attend_batch("a text")

@@ -206,7 +206,7 @@ def test_what_cannot_be_predicted_is_refused() -> None:
     with pytest.raises(ValueError, match=naming("question 1")):
         model.predict(TEXT).probability("her", question=1)
     headless = AttentionModel(model.hf_model.bert, model.tokenizer, "headless")
-    with pytest.raises(TypeError, match=naming("predicts", "AutoModelForMaskedLM")):
+    with pytest.raises(TypeError, match=naming("no head", "AutoModelForMaskedLM")):
         headless.predict(TEXT)
     config = transformers.BertConfig(**zoo.ZOO["bert"].fields, num_labels=1)
     one_number = load_model(transformers.BertForSequenceClassification(config), words())

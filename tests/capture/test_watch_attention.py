@@ -504,7 +504,9 @@ def test_other_threads_are_not_seen_and_a_block_without_attention_is_an_error() 
         thread = threading.Thread(target=module, args=(states(1, 5, 8),))
         thread.start()
         thread.join()
-    with pytest.raises(ValueError, match=naming("TransformerEncoder", "watch_attention")):
+    with pytest.raises(
+        ValueError, match=naming("TransformerEncoder", "no attention", "watch_attention")
+    ):
         watched.attention()
 
     class ByHand(nn.Module):

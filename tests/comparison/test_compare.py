@@ -291,9 +291,9 @@ def test_an_interrupted_run_goes_on_to_the_last_bit(
     assert len(whole.changes) == 5
     for title, values in whole.changes.items():
         np.testing.assert_array_equal(finished.changes[title], values)
-    with pytest.raises(ValueError, match=naming("another study")):
+    with pytest.raises(ValueError, match=naming("sums.npz", "another study")):
         run(embedded, embedded, segments, **options)
-    with pytest.raises(ValueError, match=naming("another study")):
+    with pytest.raises(ValueError, match=naming("sums.npz", "another study")):
         run(embedded, tuned, segments, **options | {"padded": 40})
 
 
@@ -328,9 +328,11 @@ def test_models_that_cannot_be_compared(
         run(bert(2, 4), load_model(bert(2, 4).hf_model, swapped), [Segment(("w1", "new"))])
     with pytest.raises(ValueError, match=naming("load_model", "tokenizer")):
         run(embedded, load_model(tuned.hf_model, None), segments)
-    with pytest.raises(TypeError, match=naming("BertForSequenceClassification", "load_model")):
+    with pytest.raises(
+        TypeError, match=naming("study", "BertForSequenceClassification", "load_model()")
+    ):
         run(embedded, tuned.hf_model, segments)
-    with pytest.raises(ValueError, match=naming("segments", "compare")):
+    with pytest.raises(ValueError, match=naming("no segments")):
         run(embedded, tuned, [])
     with pytest.raises(TypeError, match=naming("'The cat sat.'", "read_segments")):
         run(embedded, tuned, "The cat sat.")

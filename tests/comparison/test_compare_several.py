@@ -166,7 +166,7 @@ def test_the_change_beyond_seeds_is_what_is_left_of_their_spread(tmp_path: Any) 
         again = run(first, others, WORDS, seeds=True, batch_size=2, resume=file)
         for title, values in found.segments.items():
             np.testing.assert_array_equal(again.segments[title], values)
-    with pytest.raises(ValueError, match=naming("another study")):
+    with pytest.raises(ValueError, match=naming("sums.npz", "another study")):
         run(first, others[:2], WORDS, seeds=True, batch_size=2, resume=file)
     with pytest.raises(ValueError, match=naming("seeds", "two models")):
         run(first, others[0], WORDS, seeds=True)

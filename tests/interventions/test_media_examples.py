@@ -243,7 +243,7 @@ def test_pairs_of_pictures_have_as_many_tokens(
     first, second = (((SOUND * factor, 16000), [7, 8]) for factor in (1, 2))
     with pytest.raises(ValueError, match=naming("pair 0", "answers")):
         patch_heads(whisper, first, second, "loss", stack="cross", progress=False)
-    with pytest.raises(TypeError, match=naming("patch_heads", "paths")):
+    with pytest.raises(TypeError, match=naming("patch_heads", "paths", "pictures")):
         patch_path(llava, clean, (corrupted[0], 3), (0, 0), (1, 0))
     found = patch_heads(whisper, (first[0], [7]), (second[0], [9]), stack="encoder", progress=False)
     assert found.head_scores.shape == (1, 4, 1) and found.layer_scores[0] != found.base

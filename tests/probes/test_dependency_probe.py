@@ -373,7 +373,7 @@ def test_a_probe_with_all_that_can_be_asked_for_is_saved(
         ValueError, match=naming("vectors", "5 dimensions", "'word vectors'", "has 2")
     ):
         load_probe(tmp_path / "full.npz", vectors=WordVectors(["w1"], [[1, 2]]))
-    with pytest.raises(ValueError, match=naming("'v'", "'word vectors'")):
+    with pytest.raises(ValueError, match=naming("'v'", "'word vectors'", "other words")):
         load_probe(tmp_path / "full.npz", vectors=WordVectors(["w1"], [[1, 2, 3, 4, 5]]))
 
 

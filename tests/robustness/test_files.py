@@ -202,7 +202,7 @@ def test_what_is_no_file_is_refused(tmp_path: Path, name: str) -> None:
         with pytest.raises(FileNotFoundError, match=f"other-{sample}"):
             one.read(tmp_path / f"other-{sample}")
         for wrong in ("a\x00", "a\ud800"):
-            with pytest.raises(ValueError, match=naming("name", "file")):
+            with pytest.raises(ValueError, match=naming("name of no file")):
                 one.read(tmp_path / f"{wrong}{sample}")
 
 

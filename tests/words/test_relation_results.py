@@ -196,7 +196,7 @@ def test_the_figure_says_what_it_needs() -> None:
     best = probe_relations(reader(wordpiece()), SENTENCES, progress=False).best(2)
     with pytest.raises(ValueError, match=naming("best_heads", "offset missing")):
         best_heads(best.drop(columns="offset"), title="Heads")
-    with pytest.raises(ValueError, match=naming("best_heads", "low, high")):
+    with pytest.raises(ValueError, match=naming("best_heads", "columns low, high")):
         best_heads(best.drop(columns=["low", "high"]), title="Heads")
     with pytest.raises(ValueError, match=naming("best_heads", "twice")):
         best_heads(pd.concat([best, best]), title="Heads")
