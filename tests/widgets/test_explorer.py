@@ -122,7 +122,7 @@ def test_choosing_a_relation_selects_its_best_head_and_a_sentence_with_it(
     assert explorer.arcs.sentence == 1
     explorer.relation = "det"
     assert explorer.arcs.sentence == 0 and explorer.table.relation == "det"
-    with pytest.raises(traitlets.TraitError, match="'relation' is one of all"):
+    with pytest.raises(traitlets.TraitError, match=naming("'relation'", "'verb'")):
         explorer.relation = "verb"
 
 

@@ -211,22 +211,22 @@ def test_an_encoder_decoder_has_effects_of_each_stack() -> None:
 @pytest.mark.slow
 def test_what_cannot_be_asked_says_so(model: AttentionModel, attention: Attention) -> None:
     given = Attention.from_weights(attention.weights(), attention.tokens)
-    with pytest.raises(ValueError, match="a prediction is read from a model"):
+    with pytest.raises(ValueError, match=naming("a prediction", "load_model")):
         PredictionView(given)
     bare = load_model(model.hf_model.bert, model.tokenizer)
-    with pytest.raises(TypeError, match="no head that predicts"):
+    with pytest.raises(TypeError, match=naming("BertModel", "no head", "load_model")):
         PredictionView(bare.attend("The cat sat."))
-    with pytest.raises(ValueError, match="none of the"):
+    with pytest.raises(ValueError, match=naming("'xqzt'", "vocabulary entries")):
         PredictionView(attention, answer="xqzt")
-    with pytest.raises(traitlets.TraitError, match="0 to 7"):
+    with pytest.raises(traitlets.TraitError, match=naming("'position'", "0 to 7")):
         PredictionView(attention, position=8)
-    with pytest.raises(TypeError, match="no option 'positon'"):
+    with pytest.raises(TypeError, match=naming("'positon'", "'position'")):
         PredictionView(attention, positon=2)
     view = PredictionView(attention, position=2)
-    with pytest.raises(traitlets.TraitError, match="vocabulary entries"):
+    with pytest.raises(traitlets.TraitError, match=naming("'xqzt'", "vocabulary entries")):
         view.answer = "xqzt"
     assert view.answer is None
-    with pytest.raises(traitlets.TraitError, match="a prediction is read from a model"):
+    with pytest.raises(traitlets.TraitError, match=naming("a prediction", "load_model")):
         view.attention = given
 
 

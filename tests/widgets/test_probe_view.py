@@ -248,7 +248,7 @@ def test_the_explorer_has_the_tree_of_the_stepped_layer(structural: StructuralPr
 def test_what_is_no_probe_is_refused(probe: DependencyProbe) -> None:
     with pytest.raises(TypeError, match=naming("ProbeView", "AttentionModel")):
         ProbeView(probe.model, SHOWN)
-    with pytest.raises(ValueError, match="no model is at hand"):
+    with pytest.raises(ValueError, match=naming("no model", "load_probe")):
         ProbeView(replace(probe, model=None), SHOWN)
     with pytest.raises(TypeError, match="leave direction out"):
         ProbeView(probe, SHOWN, direction="governor to dependent")
