@@ -31,6 +31,7 @@ from attnwidget.interventions.examples import encode_examples
 from attnwidget.text.segments import Segment
 from fixtures import planted_circuit as planted
 from fixtures.on_workers import on_workers
+from refusals import naming
 
 QUIET: dict[str, Any] = {"progress": False, "batch_size": 4}
 CHOSEN = ["previous token", "first token", "induction", "repeated random tokens", "copying"]
@@ -96,9 +97,9 @@ def test_an_atlas_is_a_table_and_a_figure(of_circuit: Atlas) -> None:
     assert of_circuit.chart() is not None and of_circuit.chart("induction") is not None
     assert repr(of_circuit).startswith("Atlas(planted circuit, 8 heads, 2 named")
     assert of_circuit.provenance["n_texts"] == 16 and "torch" in of_circuit.provenance["versions"]
-    with pytest.raises(ValueError, match="no behaviour has 'retrieval'"):
+    with pytest.raises(ValueError, match=naming("'retrieval'", "behaviour")):
         of_circuit.find("retrieval")
-    with pytest.raises(IndexError, match="no head 4 in layer 0"):
+    with pytest.raises(IndexError, match=naming("head 4", "layer 0")):
         of_circuit.card(0, 4)
 
 
@@ -119,11 +120,11 @@ def test_a_saved_atlas_is_the_same(of_circuit: Atlas, tmp_path: Path) -> None:
     same(of_circuit, load_atlas(path))
     stored = json.loads(path.read_text("utf-8"), parse_constant=lambda name: pytest.fail(name))
     assert stored["format"] == "attnwidget atlas"
-    with pytest.raises(ValueError, match="saved as JSON or as a page"):
+    with pytest.raises(ValueError, match=naming("'atlas.txt'", '"atlas.json"', '"atlas.html"')):
         of_circuit.save(tmp_path / "atlas.txt")
     for text in ("no JSON", "[]", '{"format": "other"}', '{"format": "attnwidget atlas"}'):
         path.write_text(text)
-        with pytest.raises(ValueError, match=r"is no atlas that Atlas\.save wrote"):
+        with pytest.raises(ValueError, match=naming("Atlas.save", "atlas.json")):
             load_atlas(path)
 
 
@@ -138,7 +139,7 @@ def test_workers_and_resume_files_give_the_same_atlas(
     assert {"texts.npz", "repeated-random-tokens.npz", "effects-segments.npz"} <= {
         path.name for path in (tmp_path / "parts").iterdir()
     }
-    with pytest.raises(ValueError, match="written by another study"):
+    with pytest.raises(ValueError, match=naming("another study")):
         planted_atlas(circuit, texts, resume=tmp_path / "parts", effect_texts=3)
 
 

@@ -16,6 +16,7 @@ from attnwidget.corpus.accumulator import Batch
 from attnwidget.demo import drawn_shapes
 from attnwidget.results import Box
 from fixtures.speech_models import whisper_model
+from refusals import naming
 
 DRAWN = drawn_shapes(8, seed=11)
 run = partial(atlas, random_models=0, progress=False)
@@ -88,11 +89,11 @@ def test_scores_are_the_mean_weight_of_the_links(shapes: AttentionModel) -> None
 
 def test_behaviours_of_other_inputs_are_refused(shapes: AttentionModel) -> None:
     score = partial(score_behaviours, random_models=0, progress=False)
-    with pytest.raises(ValueError, match="previous token: it is a behaviour of texts"):
+    with pytest.raises(ValueError, match=naming("previous token", "picture")):
         score(shapes, DRAWN.pictures, ["previous token"])
-    with pytest.raises(ValueError, match="patch above: it is a behaviour of pictures"):
+    with pytest.raises(ValueError, match=naming("patch above", "texts")):
         score(load_model(device="cpu"), behaviours=["patch above"], treebank=(), documents=())
     both = score(shapes, DRAWN.pictures, ["patch above", "previous token"])
     assert list(both.left_out) == ["previous token"]
-    with pytest.raises(ValueError, match="sounds have none: spoken_word_weights"):
+    with pytest.raises(ValueError, match=naming("spoken_word_weights", "sounds")):
         score(whisper_model(1), [(np.zeros(800, np.float32), 16000)])

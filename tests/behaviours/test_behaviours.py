@@ -28,6 +28,7 @@ from fixtures import planted_circuit as planted
 from fixtures.on_workers import on_workers
 from fixtures.vocabularies import word_tokenizer
 from fixtures.zoo import VOCABULARY
+from refusals import naming
 
 QUIET: dict[str, Any] = {"progress": False, "batch_size": 4}
 FEW = ["previous token", "[SEP]", "punctuation", "duplicate token", "within sentence", "broad"]
@@ -173,7 +174,7 @@ def test_a_table_has_controls_intervals_and_tests(table: BehaviourTable) -> None
     assert frame["names"].any() and (frame[frame["names"]]["adjusted"] <= 0.05).all()
     assert set(np.unique(table.names)) <= {"", *FEW}
     assert table.chart() is not None and table.chart("[SEP]") is not None
-    with pytest.raises(KeyError, match="'copying' has no score: only previous token"):
+    with pytest.raises(KeyError, match=naming("'copying'", "previous token")):
         table["copying"]
 
 
@@ -398,15 +399,15 @@ def test_a_file_in_the_folder_is_a_behaviour_of_the_package(
 
 
 def test_unclear_requests_are_refused(model: AttentionModel, segments: list[Segment]) -> None:
-    for behaviours, message in (
-        (["nothing"], "there is no behaviour 'nothing'"),
-        ([], "one or more"),
-        (["broad", "broad"], "each once"),
-        (["induction"], "no behaviour applies"),
+    for behaviours, parts in (
+        (["nothing"], ("'nothing'", "previous token")),
+        ([], ("behaviours", "[]")),
+        (["broad", "broad"], ("behaviours", "'broad'", "each")),
+        (["induction"], ("induction", "later tokens")),
     ):
-        with pytest.raises(ValueError, match=message):
+        with pytest.raises(ValueError, match=naming(*parts)):
             score_behaviours(model, segments, behaviours, **QUIET)
-    with pytest.raises(TypeError, match="a name or a Behaviour"):
+    with pytest.raises(TypeError, match=naming("3", "LinkBehaviour", "Behaviour")):
         score_behaviours(model, segments, [3], **QUIET)  # type: ignore[list-item]
-    with pytest.raises(ValueError, match="there are no texts"):
+    with pytest.raises(ValueError, match=naming("broad", "no texts")):
         score_behaviours(model, (), ["broad"], **QUIET)

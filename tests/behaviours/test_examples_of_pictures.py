@@ -15,6 +15,7 @@ from attnwidget.demo import drawn_shapes
 from attnwidget.results import Box, Span
 from fixtures.speech_models import whisper_model
 from fixtures.vision_language import llava_model
+from refusals import naming
 
 DRAWN = drawn_shapes(3, seed=11)
 run = partial(head_examples, progress=False)
@@ -62,7 +63,7 @@ def test_words_and_patches_are_examples_of_a_language_model() -> None:
     found = run(model, rows, k=3)
     places = {type(place) for link in found.of(1, 0) for place in link.tokens.places}
     assert places == {Box, type(None)} and found.of(1, 0)[0].tokens.ids
-    with pytest.raises(ValueError, match="position: these metrics measure distances along a line"):
+    with pytest.raises(ValueError, match=naming("position", "'self'", "metrics")):
         measure(model, rows, ["position"], progress=False)
 
 

@@ -16,6 +16,7 @@ from attnwidget.demo import demo_treebank
 from attnwidget.text.treebank import Sentence
 from attnwidget.words import predict_governors
 from fixtures.on_workers import on_workers
+from refusals import naming
 
 SENTENCE = Sentence.from_lists(
     ["She", "saw", "her", "cat"],
@@ -110,33 +111,33 @@ def test_no_place_gives_no_weight(model: AttentionModel) -> None:
         model, make_segments(["It slept."], model), regex="(?P<query>x)(?P<key>y)", progress=False
     )
     assert found.n_places == 0 and np.isnan(found.weights).all() and found.of(0, 0) == []
-    with pytest.raises(ValueError, match="no place"):
+    with pytest.raises(ValueError, match=naming("regex", "(?P<query>x)(?P<key>y)")):
         found.chart()
 
 
 @pytest.mark.parametrize(
-    ("conditions", "message"),
+    ("conditions", "parts"),
     [
-        ({}, "name both words"),
-        ({"query": "tag=PRON"}, "name both words"),
-        ({"query": "kind=a", "key": "word=b"}, "query is one of word="),
-        ({"regex": "(?P<query>a)"}, "needs the groups"),
-        ({"relation": "obj", "direction": "up"}, "direction is"),
-        ({"relation": "obj"}, "known in a treebank"),
-        ({"regex": "(?P<query>a)(?P<key>b)", "k": 0}, "k is at least 1"),
+        ({}, ("query=", "key=", "both words")),
+        ({"query": "tag=PRON"}, ("query=", "key=", "both words")),
+        ({"query": "kind=a", "key": "word=b"}, ("query", "'kind=a'")),
+        ({"regex": "(?P<query>a)"}, ("'(?P<query>a)'", "regex", "needs")),
+        ({"relation": "obj", "direction": "up"}, ("direction", "'up'")),
+        ({"relation": "obj"}, ("load_treebank", "tags")),
+        ({"regex": "(?P<query>a)(?P<key>b)", "k": 0}, ("k", "0", "place")),
     ],
 )
 def test_unclear_queries_are_refused(
-    model: AttentionModel, conditions: dict[str, object], message: str
+    model: AttentionModel, conditions: dict[str, object], parts: tuple[str, ...]
 ) -> None:
     segments = make_segments(["It slept."], model)
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises(ValueError, match=naming(*parts)):
         find_links(model, segments, **conditions)  # type: ignore[arg-type]
 
 
 def test_texts_without_tags_or_no_texts_are_refused(model: AttentionModel) -> None:
     bare = Sentence.from_lists(["Cats", "purr"], [2, 0], ["nsubj", "root"])
-    with pytest.raises(ValueError, match="has no tag"):
+    with pytest.raises(ValueError, match=naming("'Cats purr'", "tag")):
         find_links(model, [bare], query="tag=NOUN", key="word=purr", progress=False)
-    with pytest.raises(ValueError, match="there are no texts"):
+    with pytest.raises(ValueError, match=naming("sentences", "segments", "no texts")):
         find_links(model, [], relation="obj")

@@ -32,6 +32,7 @@ from attnwidget.text.segments import Segment
 from fixtures.on_workers import on_workers
 from fixtures.vocabularies import word_tokenizer
 from fixtures.zoo import build
+from refusals import naming
 
 K = 3
 QUIET: dict[str, Any] = {"progress": False, "batch_size": 4}
@@ -261,17 +262,17 @@ def test_a_causal_model_has_no_links_to_later_tokens() -> None:
 
 
 def test_wrong_requests_are_refused(model: AttentionModel, found: HeadExamples) -> None:
-    with pytest.raises(ValueError, match="k is at least 1"):
+    with pytest.raises(ValueError, match=naming("k", "0", "example")):
         head_examples(model, [Segment(("the",))], 0)
-    with pytest.raises(TypeError, match="expected segments, got int as number 0"):
+    with pytest.raises(TypeError, match=naming("int", "0", "read_segments")):
         head_examples(model, [1])  # type: ignore[list-item]
-    with pytest.raises(ValueError, match="kind is one of"):
+    with pytest.raises(ValueError, match=naming("kind", "'best'")):
         found.of(0, 0, "best")  # type: ignore[arg-type]
-    with pytest.raises(IndexError, match="no head 12 in layer 0"):
+    with pytest.raises(IndexError, match=naming("head 12", "layer 0")):
         found.of(0, 12)
     without = head_examples(model, make_segments(["It slept."], model), 1, progress=False)
     for kind in ("right", "wrong", "missed"):
-        with pytest.raises(ValueError, match=f"{kind} links are links of a rule"):
+        with pytest.raises(ValueError, match=naming(f"{kind} links", "head_examples")):
             without.of(0, 0, kind)  # type: ignore[arg-type]
 
 

@@ -20,6 +20,7 @@ from attnwidget.text.demonstrations import bracketed_passage
 from behaviours.test_names_by_chance import random_bert
 from fixtures.vocabularies import word_tokenizer
 from fixtures.zoo import build
+from refusals import naming
 
 QUIET: dict[str, Any] = {"progress": False, "batch_size": 8}
 NAME = "pronoun to person"
@@ -90,11 +91,11 @@ def test_things_and_pronouns_without_a_noun_do_not_count(model: AttentionModel) 
     found = scored(model, [bracketed_passage(text) for text in texts])
     assert found[NAME].n == 2 and found[NAME].held_out_n == 2
     only_things = [bracketed_passage("[a The boat] sank because [a it] was old.")] * 2
-    with pytest.raises(ValueError, match="no pronoun of the first half has a noun for its person"):
+    with pytest.raises(ValueError, match=naming("pronoun to person", "first half")):
         scored(model, only_things)
-    with pytest.raises(ValueError, match="pronouns need two documents"):
+    with pytest.raises(ValueError, match=naming("pronoun to person", "two documents")):
         scored(model, only_things[:1])
-    with pytest.raises(ValueError, match="there are no documents with coreference"):
+    with pytest.raises(ValueError, match=naming("pronoun to person", "coreference")):
         scored(model, [])
 
 
@@ -137,7 +138,7 @@ def test_coreference_of_nouns_needs_documents_with_nouns(model: AttentionModel) 
 
 def test_a_model_that_cannot_read_the_passages_is_scored_without_them() -> None:
     causal = load_model(build("gpt2"), word_tokenizer(template=False))
-    with pytest.raises(ValueError, match="no behaviour applies"):
+    with pytest.raises(ValueError, match=naming("pronoun to person", "coreference")):
         score_behaviours(causal, (), [NAME], treebank=(), **QUIET)
 
 

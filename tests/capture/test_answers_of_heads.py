@@ -14,6 +14,7 @@ from attnwidget import AttentionModel, Head, PredictionView, ablate, load_model
 from attnwidget.interventions import head_importance
 from attnwidget.interventions.head_effects import effects_of
 from attnwidget.text.segments import Segment
+from refusals import naming
 
 TEXT = "The captain told his men to leave the ship."
 QUESTION = "Who told the men?"
@@ -74,9 +75,9 @@ def test_a_tagger_predicts_the_label_of_every_token(kind: str) -> None:
     named = model.predict(TEXT, at=[2])
     np.testing.assert_allclose(named.log_probabilities[0], expected[1], atol=1e-5)
     assert named.probability("B-PER") == pytest.approx(float(np.exp(expected[1, 1])), abs=1e-5)
-    with pytest.raises(ValueError, match="token 40 cannot be predicted"):
+    with pytest.raises(ValueError, match=naming("token 40", "11")):
         model.predict(TEXT, at=[40])
-    with pytest.raises(ValueError, match="none of the 4 labels"):
+    with pytest.raises(ValueError, match=naming("'B-ORG'", "4 labels", "model.predict")):
         named.probability("B-ORG")
 
 
@@ -102,7 +103,7 @@ def test_a_model_for_questions_predicts_spans_of_the_context(kind: str) -> None:
     assert found.probability("captain") == pytest.approx(np.exp(scores[span] - total), abs=1e-5)
     assert found.probability("no answer") == pytest.approx(np.exp(scores[0, 0] - total), abs=1e-5)
     assert found.positions == (-1,) and found.asked(0) == "answer"
-    with pytest.raises(TypeError, match="span of the whole input"):
+    with pytest.raises(TypeError, match=naming("at=", "span")):
         model.predict(QUESTION, TEXT, at=[1])
 
 
@@ -162,7 +163,7 @@ def test_a_head_with_one_number_has_gradients_of_the_number_and_no_classes(kind:
     assert attention.loss is not None and attention.loss.name == "output"
     assert attention.loss.value == pytest.approx(output.logits.item(), abs=1e-5)
     assert attention.gradients().max() > 0
-    with pytest.raises(TypeError, match=r"one number.*loss='auto'"):
+    with pytest.raises(TypeError, match=naming("one number", "loss='auto'")):
         model.predict(TEXT)
 
 
@@ -178,7 +179,7 @@ def test_several_labels_at_once_have_gradients_of_their_sum(
     output, _ = output_of(model, TEXT)
     assert attention.loss is not None
     assert attention.loss.value == pytest.approx(output.logits.sum().item(), abs=1e-5)
-    with pytest.raises(TypeError, match=f"several {several} at once"):
+    with pytest.raises(TypeError, match=naming(f"several {several}", "loss='auto'")):
         model.predict(TEXT)
 
 
@@ -206,10 +207,10 @@ def test_heads_of_a_tagger_are_ablated_by_the_labels_of_its_tokens() -> None:
     assert row["score"] == pytest.approx(loss / len(labels), abs=1e-4)
     importance = head_importance(model, [(TEXT, labels)], progress=False)
     assert importance.values.shape == (2, 4)
-    with pytest.raises(ValueError, match="needs a list of 10 labels"):
+    with pytest.raises(ValueError, match=naming("list", "10 labels", "5", "model.predict")):
         ablate(model, [(TEXT, "B-PER")], score="loss", progress=False)
     spans = model_with("Bert", "QuestionAnswering")
-    with pytest.raises(TypeError, match="answers with spans"):
+    with pytest.raises(TypeError, match=naming("score", "BertForQuestionAnswering", "spans")):
         ablate(spans, [Segment(tuple(spans.tokenizer.tokenize(TEXT)))], score="kl", progress=False)
 
 
@@ -247,5 +248,5 @@ def test_a_model_of_two_pretraining_tasks_predicts_masked_words() -> None:
             embedding_size=16,
         )
     ).eval()
-    with pytest.raises(TypeError, match="predicts no words, labels or spans"):
+    with pytest.raises(TypeError, match=naming("ElectraForPreTraining", "load_model", "predicts")):
         load_model(electra, None).predict({"input_ids": torch.tensor([[5, 6, 7]])})

@@ -14,6 +14,7 @@ import transformers
 from attnwidget import Attention, Head, load_model
 from attnwidget.capture.maps.thumbnails import draw_thumbnails
 from fixtures import zoo
+from refusals import naming
 
 SMALL = 1e-6
 
@@ -110,7 +111,9 @@ def test_stacks_of_an_encoder_decoder(translating: Attention) -> None:
         "cross": (3, 4, 7, 14),
     }
     assert "encoder 2×4, decoder 3×4, cross 3×4, 14 tokens" in repr(translating)
-    with pytest.raises(ValueError, match="say which stack"):
+    with pytest.raises(
+        ValueError, match=naming("which stack", "BartForConditionalGeneration", "'cross'")
+    ):
         translating.weights(0, 0)
 
 
@@ -118,21 +121,21 @@ def test_heads_are_checked(embedded: Attention, translating: Attention) -> None:
     assert embedded.head((5, 11)) == Head(5, 11)
     assert translating.head((2, 3, "cross")) == Head(2, 3, "cross")
     assert embedded.has((0, 0))
-    for wrong, said in [
-        ((6, 0), "layer 6 is not among 0 to 5"),
-        ((0, 12), "head 12 is not among 0 to 11"),
-        ((-1, 0), "layer -1"),
-        ((0, 0, "cross"), "no stack 'cross'"),
-        ((0,), "a head is"),
+    for wrong, parts in [
+        ((6, 0), ("layer 6", "'self'")),
+        ((0, 12), ("head 12", "'self'")),
+        ((-1, 0), ("layer -1", "'self'")),
+        ((0, 0, "cross"), ("'cross'", "'self'")),
+        ((0,), ("(layer, head)", "(0,)")),
     ]:
         assert not embedded.has(wrong)
-        with pytest.raises(ValueError, match=said):
+        with pytest.raises(ValueError, match=naming(*parts)):
             embedded.head(wrong)
-    with pytest.raises(ValueError, match="'encoder', 'decoder', 'cross'"):
+    with pytest.raises(ValueError, match=naming("'self'", "'encoder', 'decoder', 'cross'")):
         translating.head(Head(0, 0))
-    with pytest.raises(ValueError, match="query 99"):
+    with pytest.raises(ValueError, match=naming("query 99", "'self'")):
         embedded.rows(0, 0, 99)
-    with pytest.raises(ValueError, match="of which layer"):
+    with pytest.raises(ValueError, match=naming("head 1", "layer=")):
         embedded.weights(head=1)
 
 
@@ -196,14 +199,16 @@ def test_remembered_maps_give_the_same_thumbnails_as_computed_maps(embedded: Att
 def test_thumbnails_of_cross_attention_are_rectangular(translating: Attention) -> None:
     thumbnails = draw_thumbnails(translating, "cross")
     assert thumbnails.values.shape == (3, 4, 7, 14)
-    with pytest.raises(ValueError, match="say which stack"):
+    with pytest.raises(
+        ValueError, match=naming("which stack", "BartForConditionalGeneration", "'cross'")
+    ):
         draw_thumbnails(translating)
 
 
 def test_thumbnails_compare_tokens_with_tokens_and_words_with_words(embedded: Attention) -> None:
     same = draw_thumbnails(embedded.words, minus=embedded.words)
     assert (same.values == 128).all() and (same.maxima == 0).all()
-    with pytest.raises(TypeError, match=r"pass `\.words` of both attentions"):
+    with pytest.raises(TypeError, match=naming("`.words`", "both attentions")):
         draw_thumbnails(embedded, minus=embedded.words)
 
 
@@ -216,11 +221,13 @@ def test_words_have_the_forms_of_tokens(embedded: Attention, translating: Attent
     assert words.special[0] == "cls" and words.special[1] == ""
     assert words.stacks["self"].query.text == tuple(words.tokens)
     assert repr(words) == f"WordAttention({len(words.tokens)} words)"
-    with pytest.raises(ValueError, match="say which stack"):
+    with pytest.raises(
+        ValueError, match=naming("which stack", "BartForConditionalGeneration", "'cross'")
+    ):
         translating.words.weights(0, 0)
-    with pytest.raises(ValueError, match="of which layer"):
+    with pytest.raises(ValueError, match=naming("head 1", "layer=")):
         words.weights(head=1)
-    with pytest.raises(ValueError, match=f"query {len(words.tokens)} is not among"):
+    with pytest.raises(ValueError, match=naming(f"query {len(words.tokens)}", "'self'")):
         words.of_token("query", len(words.tokens))
 
 

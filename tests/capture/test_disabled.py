@@ -29,6 +29,7 @@ from attnwidget.capture.tapping.projection import Projections
 from attnwidget.metrics import attention_rollout
 from fixtures import zoo
 from references.hooked_heads import N_HEADS, hooked, layers, outputs_of
+from refusals import naming
 
 SMALL = 1e-5
 STACKS = [
@@ -348,7 +349,10 @@ def test_an_edited_measure_does_not_resume_an_intact_one(tmp_path: Any) -> None:
     file = tmp_path / "sums.npz"
     segments = make_segments([SENTENCE, "It slept."], model)
     intact = measure(model, segments, ["entropy"], resume=file, progress=False)
-    with model.disabled((5, 8)), pytest.raises(ValueError, match="another study: edits"):
+    with (
+        model.disabled((5, 8)),
+        pytest.raises(ValueError, match=naming("sums.npz", "edits", "another")),
+    ):
         measure(model, segments, ["entropy"], resume=file, progress=False)
     again = measure(model, segments, ["entropy"], resume=file, progress=False)
     for name, values in intact.heads().items():
@@ -397,46 +401,57 @@ def test_attention_is_unchanged_where_only_another_stack_is_edited() -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "message"),
+    ("options", "parts"),
     [
-        ({"heads": (9, 0)}, "layer 9 is not among 0 to 5"),
-        ({"heads": [(0, 12)]}, "head 12 is not among 0 to 11"),
-        ({"heads": [(0, 1, "cross")]}, "no stack 'cross'"),
-        ({"heads": [(0, 1)], "stack": "encoder"}, "no stack 'encoder'"),
-        ({}, "got none"),
-        ({"heads": [(0, 1), Head(0, 1)]}, "named twice"),
-        ({"heads": [(0, 1)], "method": "nought"}, "method is one of"),
-        ({"heads": [(0, 1)], "method": "mean"}, "needs reference="),
-        ({"heads": [(0, 1)], "method": "patch"}, "needs reference="),
-        ({"heads": [(0, 1)], "method": "uniform", "reference": SENTENCE}, "not for 'uniform'"),
-        ({"heads": [(0, 1)], "method": "patch", "reference": ["a b", "b"]}, "one input"),
-        ({"heads": [(0, 1)], "method": "mean", "reference": []}, "at least one"),
-        ({"heads": [(0, 1)], "edges": [(1, 2)], "method": "zero"}, "in place of method"),
-        ({"heads": [(0, 1)], "edges": [(1, -2)]}, "counted from 0"),
-        ({"heads": [(0, 1)], "edges": []}, "edges is empty"),
+        ({"heads": (9, 0)}, ("layer 9", "'self'")),
+        ({"heads": [(0, 12)]}, ("head 12", "'self'")),
+        ({"heads": [(0, 1, "cross")]}, ("'cross'", "'self'")),
+        ({"heads": [(0, 1)], "stack": "encoder"}, ("'encoder'", "'self'")),
+        ({}, ("heads", "layers=", "got none")),
+        ({"heads": [(0, 1), Head(0, 1)]}, ("L0 H1", "named")),
+        ({"heads": [(0, 1)], "method": "nought"}, ("method", "'nought'")),
+        ({"heads": [(0, 1)], "method": "mean"}, ("method=", "needs reference=")),
+        ({"heads": [(0, 1)], "method": "patch"}, ("method=", "needs reference=")),
+        (
+            {"heads": [(0, 1)], "method": "uniform", "reference": SENTENCE},
+            ("reference=", "'uniform'", "'mean'"),
+        ),
+        (
+            {"heads": [(0, 1)], "method": "patch", "reference": ["a b", "b"]},
+            ("reference", "'patch'", "got 2"),
+        ),
+        ({"heads": [(0, 1)], "method": "mean", "reference": []}, ("reference", "'mean'", "got 0")),
+        ({"heads": [(0, 1)], "edges": [(1, 2)], "method": "zero"}, ("edges", "method='zero'")),
+        ({"heads": [(0, 1)], "edges": [(1, -2)]}, ("(query, key)", "(1, -2)")),
+        ({"heads": [(0, 1)], "edges": []}, ("edges", "empty")),
     ],
 )
-def test_wrong_edits_are_refused_before_the_block(options: dict[str, Any], message: str) -> None:
+def test_wrong_edits_are_refused_before_the_block(
+    options: dict[str, Any], parts: tuple[str, ...]
+) -> None:
     model = load_model(device="cpu")
-    with pytest.raises(ValueError, match=message), model.disabled(**options):
+    with pytest.raises(ValueError, match=naming(*parts)), model.disabled(**options):
         pytest.fail("the block began")
 
 
 def test_edits_that_do_not_fit_an_input_are_refused() -> None:
     model = load_model(device="cpu")
     patch = model.disabled((0, 1), method="patch", reference="Short.")
-    with patch, pytest.raises(ValueError, match="tokens, but the batch has 1 input of 9"):
+    with patch, pytest.raises(ValueError, match=naming("4 tokens", "1 input", "9")):
         model.attend(SENTENCE)
-    with model.disabled((0, 1), edges=[(40, 1)]), pytest.raises(ValueError, match="9 queries"):
+    with (
+        model.disabled((0, 1), edges=[(40, 1)]),
+        pytest.raises(ValueError, match=naming("(40, 1)", "9 queries", "model.generate")),
+    ):
         model.attend(SENTENCE)
     foreign = Attention.from_weights(np.full((1, 1, 2, 2), 0.5), ["a", "b"])
     with (
-        pytest.raises(ValueError, match="does not say which ids"),
+        pytest.raises(ValueError, match=naming("attention of weights", "model.attend(text)")),
         model.disabled((0, 1), method="mean", reference=foreign),
     ):
         pytest.fail("the block began")
     with (
-        pytest.raises(TypeError, match="a reference is a text"),
+        pytest.raises(TypeError, match=naming("reference", "got 3")),
         model.disabled((0, 1), method="mean", reference=3),
     ):
         pytest.fail("the block began")
@@ -448,14 +463,20 @@ def test_what_a_route_cannot_do_is_refused() -> None:
     )
     windowed = AttentionModel(transformers.LongformerModel(config), None, "windows")
     ids = torch.arange(5, 17)[None]
-    with windowed.disabled((0, 1)), pytest.raises(ValueError, match="cannot be switched off"):
+    with (
+        windowed.disabled((0, 1)),
+        pytest.raises(ValueError, match=naming("LongformerSelfAttention", "switched off")),
+    ):
         windowed.hf_model(ids)
     net = transformers.XLNetConfig(vocab_size=99, d_model=32, n_head=4, n_layer=2, d_inner=37)
     einsums = AttentionModel(transformers.XLNetModel(net), None, "einsums")
     with torch.no_grad(), einsums.disabled((0, 1), method="zero"):
         einsums.hf_model(ids)
     with (
-        pytest.raises(ValueError, match="'uniform', 'zero', 'first'"),
+        pytest.raises(
+            ValueError,
+            match=naming("XLNetRelativeAttention", "'mean'", "'uniform', 'zero', 'first'"),
+        ),
         einsums.disabled((0, 1), method="mean", reference={"input_ids": ids}),
     ):
         pytest.fail("the block began")
@@ -464,7 +485,7 @@ def test_what_a_route_cannot_do_is_refused() -> None:
 def test_a_closed_model_is_refused() -> None:
     model = load_model(device="cpu")
     model.close()
-    with pytest.raises(RuntimeError, match="was closed"), model.disabled((0, 1)):
+    with pytest.raises(RuntimeError, match=naming("load_model", "closed")), model.disabled((0, 1)):
         pytest.fail("the block began")
 
 
@@ -481,5 +502,5 @@ def test_a_list_of_words_or_ids_is_one_reference() -> None:
     for reference in (words, list(ids), np.array(ids), torch.tensor([ids]), [words], [list(ids)]):
         np.testing.assert_array_equal(edited(reference), expected)
     assert np.abs(edited(["The captain", "told his men"]) - expected).max() > 1e-4
-    with pytest.raises(TypeError, match="or a list of these; got 7"):
+    with pytest.raises(TypeError, match=naming("reference", "got 7")):
         edited([7, "The cat"])

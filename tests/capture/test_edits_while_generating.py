@@ -13,6 +13,7 @@ from attnwidget import load_model
 from attnwidget.capture.model import AttentionModel
 from fixtures import zoo
 from references.hooked_heads import hooked, layers, outputs_of
+from refusals import naming
 
 N_NEW = 8
 PROMPT = [7, 31, 55, 12, 80, 44, 9]
@@ -129,9 +130,9 @@ def test_an_edge_of_a_token_that_is_not_in_a_text_is_refused_unless_the_text_gro
     intact = model.generate(PROMPT, 3).stacks["self"].query.ids
     with model.disabled((0, 1), edges=[(60, 1)]):
         assert model.generate(PROMPT, 3).stacks["self"].query.ids == intact
-        with pytest.raises(ValueError, match="60"):
+        with pytest.raises(ValueError, match=naming("(60, 1)", "model.generate")):
             model.hf_model(torch.tensor([PROMPT]))
-        with pytest.raises(ValueError, match="60"):
+        with pytest.raises(ValueError, match=naming("(60, 1)", "model.generate")):
             model.attend(PROMPT)
 
 

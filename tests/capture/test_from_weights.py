@@ -10,6 +10,7 @@ import torch
 
 from attnwidget import Attention
 from fixtures import zoo
+from refusals import naming
 
 TOKENS = ["[CLS]", "play", "##ing", "cats", "[SEP]"]
 
@@ -107,26 +108,35 @@ def broken(value: float) -> torch.Tensor:
 
 
 WRONG = [
-    (broken(float("nan")), "layer 1 of 'self' has the value nan at head 0, query 2, key 3"),
-    (broken(3.0), "values from .* between 0 and 1"),
-    (broken(-0.5), "before the softmax"),
-    (maps() * 0.5, "sums to 0.5"),
-    (maps()[0], r"\[layers, heads, queries, keys\], got \[2, 5, 5\]"),
-    (maps()[:, None].expand(-1, 2, -1, -1, -1), r"got \[3, 2, 2, 5, 5\]"),
-    (list(maps()[:, None].expand(-1, 2, -1, -1, -1)), "a batch of 2 inputs"),
-    (list(maps()[0]), r"layer 0 has the shape \[5, 5\]"),
-    ([maps()[0], maps(heads=3)[0]], "need the same shape"),
-    ((tuple(maps()),), "generate"),
-    (maps(queries=4, keys=4), "have 4 queries, the tokens for them are 5"),
-    (maps(keys=4), "have 4 keys"),
-    (maps(heads=0), "without 0"),
-    ({"logits": maps()}, "holds no attention"),
+    (broken(float("nan")), ("layer 1 of 'self'", "nan", "head 0, query 2, key 3")),
+    (broken(3.0), ("layer 1", "0.01016 to 3", "allow_unnormalised=True")),
+    (broken(-0.5), ("layer 1", "-0.5", "allow_unnormalised=True")),
+    (maps() * 0.5, ("head 0, query 0", "0.5", "allow_unnormalised=True")),
+    (maps()[0], ("[layers, heads, queries, keys]", "[2, 5, 5]")),
+    (
+        maps()[:, None].expand(-1, 2, -1, -1, -1),
+        ("[layers, heads, queries, keys]", "[3, 2, 2, 5, 5]"),
+    ),
+    (
+        list(maps()[:, None].expand(-1, 2, -1, -1, -1)),
+        ("layer 0", "2 inputs", "[layer[i] for layer in attentions]"),
+    ),
+    (list(maps()[0]), ("layer 0", "[5, 5]", "[heads, queries, keys]")),
+    ([maps()[0], maps(heads=3)[0]], ("layer 0 has [2, 5, 5]", "layer 1 [3, 5, 5]")),
+    ((tuple(maps()),), ("generate()", "load_model")),
+    (maps(queries=4, keys=4), ("'self'", "4 queries", "key_tokens=")),
+    (maps(keys=4), ("'self'", "4 keys", "key_tokens=")),
+    (maps(heads=0), ("layer 0 has [0, 5, 5]",)),
+    (
+        {"logits": maps()},
+        ("output", "no attention weights", "load_model", 'attn_implementation="eager"'),
+    ),
 ]
 
 
-@pytest.mark.parametrize(("weights", "said"), WRONG, ids=[said for _, said in WRONG])
-def test_what_is_no_attention_is_refused(weights: Any, said: str) -> None:
-    with pytest.raises(ValueError, match=said):
+@pytest.mark.parametrize(("weights", "parts"), WRONG, ids=[" ".join(parts) for _, parts in WRONG])
+def test_what_is_no_attention_is_refused(weights: Any, parts: tuple[str, ...]) -> None:
+    with pytest.raises(ValueError, match=naming(*parts)):
         Attention.from_weights(weights, TOKENS)
 
 
@@ -134,12 +144,12 @@ def test_other_types_are_refused() -> None:
     for wrong in ("weights", 3, maps().to(torch.complex64)):
         with pytest.raises(TypeError):
             Attention.from_weights(wrong, TOKENS)
-    with pytest.raises(ValueError, match="stack is"):
+    with pytest.raises(ValueError, match=naming("stack", "'other'")):
         Attention.from_weights(maps(), TOKENS, stack="other")
 
 
 def test_unnormalised_rows_are_taken_when_allowed() -> None:
     attention = Attention.from_weights(maps() * 0.5, TOKENS, allow_unnormalised=True)
     np.testing.assert_allclose(attention.row_sums(), 0.5, atol=1e-6)
-    with pytest.raises(ValueError, match="nan"):
+    with pytest.raises(ValueError, match=naming("layer 1", "nan")):
         Attention.from_weights(broken(float("nan")), TOKENS, allow_unnormalised=True)

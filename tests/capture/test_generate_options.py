@@ -12,6 +12,7 @@ from attnwidget import AttentionModel, load_model
 from attnwidget.metrics import attention_rollout
 from fixtures import zoo
 from fixtures.vocabularies import MAKERS
+from refusals import naming
 
 IDS = [11, 12, 13]
 
@@ -22,19 +23,22 @@ def model(request: pytest.FixtureRequest) -> AttentionModel:
 
 
 @pytest.mark.parametrize(
-    ("options", "message"),
+    ("options", "parts"),
     [
-        ({"max_length": 9}, "does not take max_length=9: pass max_new_tokens"),
-        ({"generation_config": GenerationConfig(do_sample=True)}, "pass its options by name"),
-        ({"return_dict_in_generate": True}, "does not take return_dict_in_generate=True"),
-        ({"num_return_sequences": 2, "num_beams": 2}, "of one continuation, got num_return_seq"),
-        ({"max_new_tokens": 0}, "max_new_tokens is at least 1, got 0"),
+        ({"max_length": 9}, ("max_length=9", "max_new_tokens", "does")),
+        (
+            {"generation_config": GenerationConfig(do_sample=True)},
+            ("generation_config=GenerationConfig", "do_sample=True"),
+        ),
+        ({"return_dict_in_generate": True}, ("return_dict_in_generate=True", "predict(ids)")),
+        ({"num_return_sequences": 2, "num_beams": 2}, ("num_return_sequences=2", "do_sample=True")),
+        ({"max_new_tokens": 0}, ("max_new_tokens", "got 0")),
     ],
 )
 def test_options_without_effect_are_refused(
-    model: AttentionModel, options: dict[str, Any], message: str
+    model: AttentionModel, options: dict[str, Any], parts: tuple[str, ...]
 ) -> None:
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises(ValueError, match=naming(*parts)):
         model.generate(IDS, **({"max_new_tokens": 4} | options))
 
 
@@ -54,7 +58,9 @@ def test_more_tokens_than_a_decoder_reads_are_refused() -> None:
     model = load_model(zoo.build("bart"))
     limit = model.length_limit.tokens
     assert limit is not None
-    with pytest.raises(ValueError, match=f"a prompt of 1 token and {limit} new ones exceed"):
+    with pytest.raises(
+        ValueError, match=naming("1 token", f"{limit} new", "BartForConditionalGeneration")
+    ):
         model.generate(IDS, limit)
 
 
@@ -70,7 +76,9 @@ def test_the_prompt_of_a_decoder_counts_what_it_read() -> None:
 
 def test_a_rollout_through_a_head_of_another_stack_is_refused() -> None:
     attention = load_model(zoo.build("bart")).attend(IDS, target=[21, 22, 23])
-    with pytest.raises(ValueError, match="follows 'encoder', and decoder L1 H0 is of another"):
+    with pytest.raises(
+        ValueError, match=naming("'encoder'", "decoder L1 H0", "head", "stack='decoder'")
+    ):
         attention_rollout(attention, head=(1, 0, "decoder"), stack="encoder")
     found = attention_rollout(attention, head=(1, 0, "decoder"), stack="decoder")
     assert found.layers == (1,)

@@ -12,6 +12,7 @@ import transformers
 from attnwidget import AttentionModel, load_model
 from fixtures import zoo
 from fixtures.vocabularies import byte_level
+from refusals import naming
 
 TEXT = "The captain told his men"
 
@@ -80,14 +81,14 @@ def test_the_target_of_an_encoder_decoder_is_a_tensor_too() -> None:
 
 
 def test_other_arrays_are_refused_with_the_way_out(llama: AttentionModel) -> None:
-    with pytest.raises(ValueError, match=r"got \[2, 3\].*attend_batch"):
+    with pytest.raises(ValueError, match=naming("[2, 3]", "attend_batch")):
         llama.attend(torch.ones(2, 3, dtype=torch.long))
-    with pytest.raises(ValueError, match=r"shape \[1, 0\].*at least one id"):
+    with pytest.raises(ValueError, match=naming("[1, 0]", "ids")):
         llama.attend(np.zeros((1, 0), dtype=int))
     for values in (torch.rand(4), np.ones(3, dtype=bool)):
-        with pytest.raises(TypeError, match=r"ids are integers, got .*(float32|bool)"):
+        with pytest.raises(TypeError, match=naming("ids", "integers", "attend")):
             llama.attend(values)
-    with pytest.raises(TypeError, match="the ids of each text, without padding"):
+    with pytest.raises(TypeError, match=naming("attend_batch", "ids of each text")):
         llama.attend_batch(torch.ones(2, 3, dtype=torch.long))  # type: ignore[arg-type]
 
 
@@ -168,7 +169,5 @@ def test_a_picture_beside_the_prompt_is_read_with_the_continuation() -> None:
 
 
 def test_inputs_without_ids_have_no_continuation(llama: AttentionModel) -> None:
-    with pytest.raises(
-        ValueError, match="goes on with vocabulary ids, and the dict has inputs_emb"
-    ):
+    with pytest.raises(ValueError, match=naming("the dict has inputs_embeds", "vocabulary ids")):
         llama.generate({"inputs_embeds": torch.rand(1, 3, 32)})

@@ -23,6 +23,7 @@ from attnwidget import (
 )
 from attnwidget.metrics.measure_heads import measure_attention
 from fixtures.svg_picture import texts
+from refusals import naming
 
 TOKENS = 9
 WITH_ATTENTION = (2,)
@@ -100,7 +101,7 @@ class TestAttention:
         assert len(frame) == 4 * TOKENS**2
 
     def test_layers_without_attention_are_refused_by_number(self, attention: Attention) -> None:
-        expected = "layer 1 of this model has no attention; its attention layers are 2"
+        expected = naming("layer 1", "attention layers", "2")
         with pytest.raises(ValueError, match=expected):
             attention.weights(1)
         with pytest.raises(ValueError, match=expected):
@@ -113,7 +114,7 @@ class TestAttention:
     ) -> None:
         long = model.attend(inputs, long=True)
         np.testing.assert_allclose(long.weights(2), attention.weights(2), atol=1e-6)
-        with pytest.raises(ValueError, match="layer 3 of this model has no attention"):
+        with pytest.raises(ValueError, match=naming("layer 3", "attention layers", "2")):
             long.weights(3)
 
 
@@ -128,12 +129,12 @@ class TestHeadsOff:
 
     def test_a_layer_without_attention_cannot_be_switched_off(self, model: AttentionModel) -> None:
         with (
-            pytest.raises(ValueError, match="layer 0 of this model has no attention"),
+            pytest.raises(ValueError, match=naming("layer 0", "attention layers", "2")),
             model.disabled([(0, 1)]),
         ):
             pass
         with (
-            pytest.raises(ValueError, match="layer 3 of this model has no attention"),
+            pytest.raises(ValueError, match=naming("layer 3", "attention layers", "2")),
             model.disabled(layers=[3]),
         ):
             pass
@@ -148,7 +149,7 @@ class TestFigures:
         assert "layers 0, 1, 3 have no attention" in picture.svg
 
     def test_heads_of_other_layers_cannot_be_selected(self, attention: Attention) -> None:
-        expected = "layer 1 of this model has no attention"
+        expected = naming("layer 1", "attention layers", "2")
         with pytest.raises(traitlets.TraitError, match=expected):
             HeadGrid(attention, selected=[(1, 0)])
         with pytest.raises(traitlets.TraitError, match=expected):
@@ -209,7 +210,7 @@ def test_means_of_heads_keep_the_layer_numbers_and_leave_other_layers_out(
     assert by_layer.stacks["self"].head_name(2, 0) == "mean of 4 heads of layer 2"
     assert_array_equal(by_layer.weights(2, 0), attention.weights(2).mean(0))
     assert_array_equal(attention.mean().weights(0, 0), attention.weights(2).mean(0))
-    with pytest.raises(ValueError, match="layer 1 of this model has no attention"):
+    with pytest.raises(ValueError, match=naming("layer 1", "attention layers", "2")):
         attention.mean(layers=[1, 2])
-    with pytest.raises(ValueError, match="layer 1 of this model has no attention"):
+    with pytest.raises(ValueError, match=naming("layer 1", "attention layers", "2")):
         attention.max(heads=[(1, 0)])

@@ -14,6 +14,7 @@ from attnwidget.demo import demo_treebank
 from attnwidget.mechanisms import logit_lens
 from attnwidget.probes import train_dependency_probe, train_structural_probe
 from fixtures import zoo
+from refusals import naming
 
 TREES = demo_treebank()[:6]
 
@@ -66,7 +67,5 @@ def test_studies_read_the_layers_that_are_left(model: AttentionModel) -> None:
 
 
 def test_a_control_of_another_form_is_refused(model: AttentionModel) -> None:
-    with pytest.raises(
-        ValueError, match="has 2 attention modules, and its configuration describes"
-    ):
+    with pytest.raises(ValueError, match=naming("2 attention", "config.num_hidden_layers")):
         train_dependency_probe(model, TREES[:4], TREES[4:], seeds=1, untrained=True, progress=False)

@@ -10,6 +10,7 @@ import pytest
 import torch
 
 from attnwidget import Attention, AttentionModel, load_model, make_segments
+from refusals import naming
 
 
 @pytest.fixture(scope="module")
@@ -20,7 +21,7 @@ def model() -> AttentionModel:
 @pytest.mark.parametrize("words", [["The", "cat"], ["The"], ["The", "cat", "sat"]])
 def test_a_list_of_words_is_no_pair_of_texts(model: AttentionModel, words: list[str]) -> None:
     texts: Any = [words]
-    with pytest.raises(TypeError, match=r"text 0 is a list of words, .* as a tuple"):
+    with pytest.raises(TypeError, match=naming("text 0", "'The'", "tuple")):
         make_segments(texts, model)
 
 
@@ -34,28 +35,28 @@ def test_pairs_are_tuples_or_lists_of_two_texts(model: AttentionModel) -> None:
 @pytest.mark.parametrize("text", [None, float("nan"), b"The cat", 7, ("The cat", None)], ids=repr)
 def test_other_entries_are_refused_by_their_number(model: AttentionModel, text: object) -> None:
     texts: Any = ["The cat sat.", text]
-    with pytest.raises(TypeError, match="text 1 is a string, or a tuple of two strings"):
+    with pytest.raises(TypeError, match=naming("text 1", "tuple", "strings")):
         make_segments(texts, model)
 
 
 def test_a_table_is_no_list_of_texts(model: AttentionModel) -> None:
     # A table is a list of the names of its columns, which would be read as texts.
     table: Any = pd.DataFrame({"text": ["The cat sat."]})
-    with pytest.raises(TypeError, match="pass the column with the texts"):
+    with pytest.raises(TypeError, match=naming("make_segments", "table['text']")):
         make_segments(table, model)
-    with pytest.raises(TypeError, match=r"pass list\(table\['text'\]\)"):
+    with pytest.raises(TypeError, match=naming("attend_batch", "list(table['text'])")):
         model.attend_batch(table)
     assert make_segments(table["text"], model) == make_segments(["The cat sat."], model)
 
 
 def test_rows_are_no_messages_of_one_chat(model: AttentionModel) -> None:
     rows: Any = [{"text": "The cat sat."}]
-    with pytest.raises(TypeError, match=r"text 0 is a string.*got \{'text': 'The cat sat.'\}"):
+    with pytest.raises(TypeError, match=naming("text 0", "{'text': 'The cat sat.'}")):
         make_segments(rows, model)
-    with pytest.raises(TypeError, match="got dict"):
+    with pytest.raises(TypeError, match=naming("dict", "attend_batch")):
         model.attend_batch(rows)
     message: Any = [{"role": "user", "content": "Hi"}]
-    with pytest.raises(TypeError, match=r"for one text pass \[text\]"):
+    with pytest.raises(TypeError, match=naming("make_segments", "[text]")):
         make_segments(message, model)
 
 

@@ -16,6 +16,7 @@ from attnwidget import Attention, AttentionModel, load_model
 from attnwidget.capture.tapping.attention_sites import find_sites
 from attnwidget.capture.tapping.layer_outputs import layers_of
 from fixtures import zoo
+from refusals import naming
 
 TEXTS = sorted(name for name, recipe in zoo.ZOO.items() if recipe.reads == "text")
 
@@ -117,7 +118,7 @@ def test_numbers_that_are_not_finite_are_refused_with_heads_off_too() -> None:
         attention.without(heads)
     value: Any = find_sites(hf_model)[2].module.value
     handle = value.register_forward_hook(lambda *args: args[-1] * torch.nan)
-    with pytest.raises(ValueError, match="gives NaN"):
+    with pytest.raises(ValueError, match=naming("BertForMaskedLM", "NaN", "token 0")):
         attention.without([(1, 1)])
     handle.remove()
     assert attention.without([(1, 1)]).changes(attention)[2].all()

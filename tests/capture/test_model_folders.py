@@ -18,6 +18,7 @@ from attnwidget.loading.model_folder import ModelFolderError
 from fixtures import zoo
 from fixtures.small_models import bert
 from fixtures.vocabularies import byte_level, word_tokenizer, wordpiece
+from refusals import naming
 
 TEXT = "the cat sat on the mat ."
 
@@ -87,11 +88,11 @@ def test_the_folder_of_an_adapter_is_the_base_model_with_the_adapter(
 
 
 @pytest.mark.parametrize(
-    ("options", "reason"),
-    [({"num_hidden_layers": 1}, "has no layer for 4 weights"), ({"hidden_size": 64}, "do not fit")],
+    ("options", "parts"),
+    [({"num_hidden_layers": 1}, ("4 weights", "layer")), ({"hidden_size": 64}, ("do not fit",))],
 )
 def test_an_adapter_of_another_base_model_is_refused(
-    tmp_path: Path, options: dict[str, int], reason: str
+    tmp_path: Path, options: dict[str, int], parts: tuple[str, ...]
 ) -> None:
     base = saved(tmp_path / "base", llama(), byte_level())
     plain = transformers.AutoModelForCausalLM.from_pretrained(base)
@@ -100,7 +101,7 @@ def test_an_adapter_of_another_base_model_is_refused(
         transformers.LlamaConfig(**(plain.config.to_dict() | options))
     )
     saved(base, other)
-    with pytest.raises(ModelFolderError, match=reason):
+    with pytest.raises(ModelFolderError, match=naming(*parts)):
         load_model(folder)
 
 
@@ -153,7 +154,7 @@ def test_an_adapter_without_peft_names_two_ways_out(
     plain = transformers.AutoModelForCausalLM.from_pretrained(base)
     folder = saved(tmp_path / "lora", trained(plain, task_type="CAUSAL_LM"))
     monkeypatch.setitem(sys.modules, "peft", None)
-    with pytest.raises(ImportError, match=r"is an adapter of peft \(LORA\) for the model") as error:
+    with pytest.raises(ImportError, match=naming("LORA", "AutoPeftModelForCausalLM")) as error:
         load_model(folder)
     assert "Install peft" in str(error.value) and "merge_and_unload()" in str(error.value)
 
@@ -174,7 +175,7 @@ def test_adapters_of_further_kinds_of_layers_are_loaded_and_active(
 
 def test_an_adapter_that_names_no_base_model_is_refused(tmp_path: Path) -> None:
     (tmp_path / "adapter_config.json").write_text("{}")
-    with pytest.raises(OSError, match="names no base model"):
+    with pytest.raises(OSError, match=naming("adapter_config.json", "base model")):
         load_model(tmp_path)
 
 
@@ -183,16 +184,16 @@ def test_adapters_outside_the_layers_and_without_safetensors_are_refused(tmp_pat
     plain = transformers.AutoModelForCausalLM.from_pretrained(base)
     prefix = peft.PrefixTuningConfig(task_type="CAUSAL_LM", num_virtual_tokens=4)
     folder = saved(tmp_path / "prefix", peft.get_peft_model(plain, prefix), byte_level())
-    with pytest.raises(TypeError, match=r"outside of the layers \(PREFIX_TUNING\)"):
+    with pytest.raises(TypeError, match=naming("PREFIX_TUNING", "outside")):
         load_model(folder)
     plain = transformers.AutoModelForCausalLM.from_pretrained(base)
     folder = saved(tmp_path / "lora", trained(plain, task_type="CAUSAL_LM"))
     (base / "config.json").rename(base / "moved.json")
-    with pytest.raises(OSError, match=r"lora' is an adapter .*cannot be loaded\. .*'.*base' is no"):
+    with pytest.raises(OSError, match=naming("adapter", "cannot be loaded", "base_model")):
         load_model(folder)
     (base / "moved.json").rename(base / "config.json")
     (folder / "adapter_model.safetensors").rename(folder / "adapter_model.bin")
-    with pytest.raises(OSError, match=r"without adapter_model.safetensors: .* may run code"):
+    with pytest.raises(OSError, match=naming("adapter_model.safetensors", "run code")):
         load_model(folder)
 
 
@@ -200,13 +201,11 @@ def test_pickled_weights_are_refused_with_the_reason(tmp_path: Path) -> None:
     folder = saved(tmp_path, bert(), wordpiece())
     (folder / "model.safetensors").unlink()
     torch.save(bert().state_dict(), folder / "pytorch_model.bin")
-    with pytest.raises(
-        OSError, match=r"weights in pytorch_model.bin, and no safe.* may run"
-    ) as bad:
+    with pytest.raises(OSError, match=naming("pytorch_model.bin", "run code")) as bad:
         load_model(folder)
     assert f"load_model(BertForMaskedLM.from_pretrained({str(folder)!r})" in str(bad.value)
     (folder / "pytorch_model.bin").rename(folder / "model.Q4.gguf")
-    with pytest.raises(OSError, match=r"weights in model.Q4.gguf, .*llama\.cpp"):
+    with pytest.raises(OSError, match=naming("model.Q4.gguf", "llama.cpp")):
         load_model(folder)
 
 
@@ -235,14 +234,14 @@ def test_an_old_folder_of_sentence_transformers_is_opened(tmp_path: Path, part: 
 
 def test_two_towers_of_sentence_transformers_are_refused_with_their_paths(tmp_path: Path) -> None:
     folder = sentence_transformers_folder(tmp_path, "0_query", "1_document")
-    with pytest.raises(OSError, match=r"has 2 models of sentence-transformers.*0_query' or '.*1_d"):
+    with pytest.raises(OSError, match=naming("2 models", "sentence-transformers")):
         load_model(folder)
 
 
 def test_a_checkpoint_takes_the_tokenizer_of_the_folder_above_and_says_so(tmp_path: Path) -> None:
     run = tmp_path / "run"
     checkpoint = saved(run / "checkpoint-500", bert())
-    with pytest.raises(ValueError, match="has a model, but no tokenizer"):
+    with pytest.raises(ValueError, match=naming("no tokenizer", "load_model")):
         load_model(checkpoint)
     wordpiece().save_pretrained(run)
     loaded = same_maps(checkpoint, bert())
@@ -255,7 +254,7 @@ def test_a_checkpoint_takes_the_tokenizer_of_the_folder_above_and_says_so(tmp_pa
 def test_a_folder_that_no_training_wrote_takes_no_other_tokenizer(tmp_path: Path) -> None:
     wordpiece().save_pretrained(tmp_path)
     folder = saved(tmp_path / "model", bert())
-    with pytest.raises(ValueError, match="has a model, but no tokenizer"):
+    with pytest.raises(ValueError, match=naming("no tokenizer", "load_model")):
         load_model(folder)
     (folder / "trainer_state.json").write_text("{}")
     assert load_model(folder).tokenizer is not None
@@ -264,12 +263,12 @@ def test_a_folder_that_no_training_wrote_takes_no_other_tokenizer(tmp_path: Path
 def test_a_folder_around_folders_of_models_names_a_folder_to_pass(tmp_path: Path) -> None:
     for step in (50, 1000, 200):
         saved(tmp_path / f"checkpoint-{step}", bert())
-    with pytest.raises(OSError, match=r"has 3 checkpoints of a training: .*checkpoint-1000'"):
+    with pytest.raises(OSError, match=naming("3 checkpoints", "checkpoint-1000")):
         load_model(tmp_path)
     other = saved(tmp_path / "other/0_Transformer", bert(), wordpiece())
     (other.parent / "modules.json").write_text("[]")
-    with pytest.raises(OSError, match=r"other' has no config\.json; .* pass '.*0_Transformer'"):
+    with pytest.raises(OSError, match=naming("config.json", "0_Transformer")):
         load_model(other.parent)
     (tmp_path / "empty").mkdir()
-    with pytest.raises(OSError, match=r"is no complete model folder: it has no config\.json"):
+    with pytest.raises(OSError, match=naming("config.json", "complete model folder")):
         load_model(tmp_path / "empty")

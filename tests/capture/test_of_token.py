@@ -8,6 +8,7 @@ import pytest
 from attnwidget import Attention, load_model
 from attnwidget.widgets.wire.values import in_unit
 from fixtures import zoo
+from refusals import naming
 
 TEXT = "The captain told his men that he would not leave the unsinkable ship."
 
@@ -73,9 +74,9 @@ def test_a_key_of_a_long_text_is_read_some_queries_at_a_time(
 
 def test_tokens_that_are_not_there_are_refused(attention: Attention) -> None:
     n = len(attention.tokens)
-    with pytest.raises(ValueError, match=f"query {n} is not among 0 to {n - 1} of 'self'"):
+    with pytest.raises(ValueError, match=naming(f"query {n}", f"0 to {n - 1}", "'self'")):
         attention.of_token("query", n)
-    with pytest.raises(ValueError, match="side is 'query' or 'key', got 'from'"):
+    with pytest.raises(ValueError, match=naming("side", "'from'", "'query'")):
         attention.of_token("from", 0)
-    with pytest.raises(ValueError, match="layer"):
+    with pytest.raises(ValueError, match=naming("layer 99")):
         attention.of_token("key", 0, layer=99)

@@ -19,6 +19,7 @@ from attnwidget import load_model
 from fixtures import zoo
 from fixtures.small_models import bert
 from fixtures.vocabularies import wordpiece
+from refusals import naming
 
 TEXT = "the cat sat on the mat ."
 NEEDED = "needs sentence-transformers and lightning: pip install -e '.[wrappers]'"
@@ -136,7 +137,7 @@ def test_adapters_inside_of_a_module_stay_active() -> None:
         plain = load_model(network, tokenizer).attend(TEXT).weights(1)
     assert np.abs(maps - plain).max() > 1e-3
     prompt = peft.PromptTuningConfig(task_type="CAUSAL_LM", num_virtual_tokens=2)
-    with pytest.raises(TypeError, match="outside of the layers"):
+    with pytest.raises(TypeError, match=naming("PeftModelForCausalLM", "outside")):
         load_model(Network(bert=peft.get_peft_model(zoo.build("gpt2"), prompt)))
 
 
@@ -161,7 +162,7 @@ def test_the_tokenizer_of_the_innermost_wrapper_is_taken_and_a_given_one_wins() 
 def test_several_models_are_refused_with_the_paths_to_pass() -> None:
     both = Network(encoder=bert("BertModel"), decoder=Network(lm=zoo.build("gpt2")))
     with pytest.raises(
-        TypeError, match=r"contains 2 transformers models: pass one of them, x\.encoder or x\.decod"
+        TypeError, match=naming("2 transformers", "x.encoder", "x.decoder.lm")
     ) as error:
         load_model(both, wordpiece())
     assert "x.decoder.lm, where x is the Network" in str(error.value)
@@ -177,12 +178,12 @@ def test_a_network_without_attention_beside_the_model_changes_nothing() -> None:
 
 
 def test_a_module_without_a_transformers_model_is_refused_with_a_way_out() -> None:
-    with pytest.raises(TypeError, match=r"Linear contains no transformers model: .*from_queries_k"):
+    with pytest.raises(TypeError, match=naming("Linear", "Attention.from_queries_keys")):
         load_model(nn.Linear(2, 2))
-    with pytest.raises(TypeError, match=r"Encoder contains no transformers model.*watch_attention"):
+    with pytest.raises(TypeError, match=naming("transformers model", "watch_attention")):
         load_model(nn.TransformerEncoder(nn.TransformerEncoderLayer(8, 2, batch_first=True), 1))
     for nothing in ([bert("BertModel")], types.SimpleNamespace(model="bert"), 3):
-        with pytest.raises(TypeError, match=f"such as a pipeline; got {type(nothing).__name__}"):
+        with pytest.raises(TypeError, match=naming("pipeline", f"got {type(nothing).__name__}")):
             load_model(nothing)
 
 
@@ -191,11 +192,11 @@ def test_a_module_of_another_library_with_a_configuration_is_refused(config: obj
     """Models of diffusers and timm have a configuration of their own."""
     network = nn.TransformerEncoder(nn.TransformerEncoderLayer(8, 2, batch_first=True), 1)
     network.config = config  # type: ignore[assignment]
-    with pytest.raises(TypeError, match=r"Encoder contains no transformers model.*watch_attention"):
+    with pytest.raises(TypeError, match=naming("transformers model", "watch_attention")):
         load_model(network)
     other = nn.Linear(2, 2)
     other.config = config  # type: ignore[assignment]
-    with pytest.raises(TypeError, match=r"no transformers model.*watch_attention\(module\)"):
+    with pytest.raises(TypeError, match=naming("transformers model", "watch_attention(module)")):
         load_model(other)
 
 

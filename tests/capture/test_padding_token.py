@@ -12,6 +12,7 @@ from attnwidget import AttentionModel, ablate, load_model, make_segments, measur
 from attnwidget.interventions import head_importance
 from capture.test_predict import words
 from fixtures import zoo
+from refusals import naming
 
 EXAMPLES = [("w7 w8 w9", 0), ("w10 w11 w12", 1), ("w9 w7 w10", 2), ("w8 w9 w10 w11 w12", 1)]
 HEADS: dict[str, Any] = {"score": "loss", "heads": [(0, 0)], "progress": False}
@@ -51,7 +52,9 @@ def test_batches_are_padded_with_the_token_of_the_config(model: AttentionModel) 
         return float(found["gradients"].loss)
 
     expected = loss(batch_size=1)
-    with pytest.raises(ValueError, match=r"no padding token.*measure\(..., batch_size=1\), or set"):
+    with pytest.raises(
+        ValueError, match=naming("padding token", "measure(..., batch_size=1)", "pad_token_id")
+    ):
         loss()
     # The tokenizer pads with another token, which the model would read as the end of a text.
     model.hf_model.config.pad_token_id = 40

@@ -14,6 +14,7 @@ from attnwidget import load_model
 from attnwidget.capture.model import AttentionModel
 from attnwidget.inputs.token_axes import plain_axis
 from fixtures import zoo
+from refusals import naming
 
 TEXT = "The woman washed [MASK] hands."
 
@@ -151,9 +152,9 @@ def test_classes() -> None:
     np.testing.assert_allclose(found.log_probabilities, log_softmax(logits), atol=1e-5)
     labels = model.hf_model.config.id2label
     assert found.to_frame()["answer"][0] == labels[int(logits.argmax())]
-    with pytest.raises(ValueError, match="none of the"):
+    with pytest.raises(ValueError, match=naming("'no such class'", "model.predict")):
         found.probability("no such class")
-    with pytest.raises(TypeError, match="classifier"):
+    with pytest.raises(TypeError, match=naming("at=", "classifier")):
         model.predict("The king rode.", at=[1])
 
 
@@ -176,9 +177,9 @@ def test_changes_are_sorted_and_named() -> None:
 
 def test_other_questions_make_no_change() -> None:
     model = load_model(device="cpu")
-    with pytest.raises(ValueError, match="other tokens"):
+    with pytest.raises(ValueError, match=naming("'the'", "other tokens")):
         model.predict(TEXT) - model.predict("The man washed [MASK] hands.")
-    with pytest.raises(ValueError, match="other positions"):
+    with pytest.raises(ValueError, match=naming("other positions", "2")):
         model.predict("A cat sat.", at=[1]) - model.predict("A cat sat.", at=[2])
 
 
@@ -194,24 +195,24 @@ def test_a_log_probability_changes_too() -> None:
 
 def test_what_cannot_be_predicted_is_refused() -> None:
     model = load_model(device="cpu")
-    with pytest.raises(ValueError, match=r"no \[MASK\]"):
+    with pytest.raises(ValueError, match=naming("[MASK]", "no")):
         model.predict("The cat sat.")
-    with pytest.raises(ValueError, match="token 40 cannot be predicted, only 0 to 5"):
+    with pytest.raises(ValueError, match=naming("token 40", "5")):
         model.predict("The cat sat.", at=[40])
-    with pytest.raises(ValueError, match="at is empty"):
+    with pytest.raises(ValueError, match=naming("at", "empty")):
         model.predict("The cat sat.", at=[])
-    with pytest.raises(ValueError, match="top is at least 1"):
+    with pytest.raises(ValueError, match=naming("top", "got 0")):
         model.predict(TEXT, top=0)
-    with pytest.raises(ValueError, match="question 1"):
+    with pytest.raises(ValueError, match=naming("question 1")):
         model.predict(TEXT).probability("her", question=1)
     headless = AttentionModel(model.hf_model.bert, model.tokenizer, "headless")
-    with pytest.raises(TypeError, match=r"no head that predicts.*AutoModelForMaskedLM"):
+    with pytest.raises(TypeError, match=naming("no head", "AutoModelForMaskedLM")):
         headless.predict(TEXT)
     config = transformers.BertConfig(**zoo.ZOO["bert"].fields, num_labels=1)
     one_number = load_model(transformers.BertForSequenceClassification(config), words())
-    with pytest.raises(TypeError, match="one number"):
+    with pytest.raises(TypeError, match=naming("one number", "attend")):
         one_number.predict("w7 w8")
     model = load_model(device="cpu")
     model.close()
-    with pytest.raises(RuntimeError, match="was closed"):
+    with pytest.raises(RuntimeError, match=naming("load_model", "closed")):
         model.predict(TEXT)

@@ -13,6 +13,7 @@ import pytest
 
 from attnwidget import results
 from attnwidget.results import HeadResult, LayerCurves, Result, SegmentMeansResult, per_head
+from refusals import naming
 
 COMMON = {"complete", "note", "model_name"}
 PUBLIC = [getattr(results, name) for name in results.__all__]
@@ -77,7 +78,7 @@ def test_arrays_that_are_declared_are_titles_and_curves() -> None:
     drawn = str(found.chart(width=400).to_dict())
     assert "Mass from [CLS]: to a most in L1 H2 (5)" in drawn and "BERT, 5 segments" in drawn
     assert "'first'" in drawn and "even 0.25" in drawn and "control" not in drawn
-    with pytest.raises(TypeError, match="Plain has no figure: declare figure = LayerCurves"):
+    with pytest.raises(TypeError, match=naming("Plain", "LayerCurves")):
         Plain(np.zeros((2, 3))).chart()
 
 
@@ -126,7 +127,7 @@ def test_a_representation_is_short() -> None:
 
 
 def test_a_result_needs_a_table_and_a_chart() -> None:
-    with pytest.raises(TypeError, match="abstract"):
+    with pytest.raises(TypeError, match=naming("abstract")):
         Result()  # type: ignore[abstract]
 
 

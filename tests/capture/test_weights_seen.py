@@ -28,6 +28,7 @@ from fixtures import zoo
 from fixtures.planted_probes import sentences
 from fixtures.recording import on_page
 from fixtures.vocabularies import word_tokenizer
+from refusals import naming
 
 TEXT = "w1 w2 [MASK] w4 w5"
 
@@ -160,7 +161,7 @@ def test_no_ablation_scores_two_models() -> None:
             write_through_data(model.hf_model)
         return output.logits.mean((1, 2))
 
-    with pytest.raises(RuntimeError, match="since the first pass: start over"):
+    with pytest.raises(RuntimeError, match=naming("first pass", "start over")):
         ablate(
             model,
             make_segments(["w1 w2 w3", "w1 w2"], model),
@@ -182,7 +183,7 @@ def test_figures_say_it_in_their_place() -> None:
         (answers, "disabled", [(0, 1)]),
         (arcs, "sentence", 1),
     ):
-        with pytest.raises(RuntimeError, match="was trained, or its weights were changed"):
+        with pytest.raises(RuntimeError, match=naming("trained", "weights were changed")):
             setattr(figure, option, value)
         assert "were changed otherwise" in getattr(figure, "_refused", "") + on_page(
             figure, "error"
@@ -200,5 +201,5 @@ def test_weights_of_types_of_their_own_are_looked_at_by_type_alone() -> None:
     module.weight.data = torch.zeros(2, 2)
     seen.refuse_changed(module)
     module.bias.data += 1
-    with pytest.raises(RuntimeError, match="Linear was trained"):
+    with pytest.raises(RuntimeError, match=naming("Linear", "trained")):
         seen.refuse_changed(module)

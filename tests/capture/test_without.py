@@ -7,6 +7,7 @@ import pytest
 import traitlets
 
 from attnwidget import Attention, AttentionModel, Head, HeadGrid, HeadView, link, mechanisms
+from refusals import naming
 
 
 def test_without_equals_reading_in_a_disabled_block(model: AttentionModel) -> None:
@@ -60,9 +61,9 @@ def test_the_reading_predicts_with_heads_off(model: AttentionModel) -> None:
 
 def test_what_cannot_be_read_again_says_so(model: AttentionModel) -> None:
     attention = model.attend("The cat sat.")
-    with pytest.raises(ValueError, match="head 12"):
+    with pytest.raises(ValueError, match=naming("head 12", "'self'")):
         attention.without([(0, 12)])
-    with pytest.raises(ValueError, match="needs another input"):
+    with pytest.raises(ValueError, match=naming("another input")):
         attention.without([(0, 1)], "mean")
     given = Attention.from_weights(attention.weights(), attention.tokens)
     with pytest.raises(ValueError, match="given weights"):
@@ -122,7 +123,7 @@ def test_code_names_what_is_off(model: AttentionModel) -> None:
 def test_given_weights_refuse(model: AttentionModel) -> None:
     attention = model.attend("The cat sat.")
     grid = HeadGrid(Attention.from_weights(attention.weights(), attention.tokens))
-    with pytest.raises(traitlets.TraitError, match="given weights"):
+    with pytest.raises(traitlets.TraitError, match=naming("given weights", "load_model")):
         grid.disabled = [(0, 0)]
     assert grid.disabled == []
 
@@ -138,7 +139,7 @@ def test_an_intact_attention_refuses_questions_in_a_block_with_heads_off(
             lambda: mechanisms.head_writes(attention, 2, 3),
             lambda: mechanisms.score_sources(attention, 1, 3, query=2, key=1),
         ):
-            with pytest.raises(RuntimeError, match=r"with all heads on, .*without L0 H1"):
+            with pytest.raises(RuntimeError, match=naming("heads on", "without L0 H1")):
                 ask()
     alone = model.attend("The woman washed [MASK] hands.").without([(3, 2)])
     assert np.array_equal(attention.without([(3, 2)]).weights(), alone.weights())

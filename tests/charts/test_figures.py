@@ -28,6 +28,7 @@ from attnwidget.charts.pattern_shares import pattern_shares
 from attnwidget.charts.score_panels import score_panels
 from attnwidget.charts.series_style import spread
 from attnwidget.charts.theme import DARK, LIGHT, WIDTH, Theme, in_dark
+from refusals import naming
 
 CLASSES = ["to [CLS]", "to [SEP]", "to . ,", "other"]
 
@@ -351,47 +352,51 @@ def test_fractions_of_heads_are_averaged() -> None:
 
 
 @pytest.mark.parametrize(
-    ("make", "message"),
+    ("make", "parts"),
     [
         (lambda: layer_curves(curve_frame().drop(columns="series"), title="t", value_title="v"),
-         "needs the columns layer, head, series, value; series missing among layer, head, value"),
-        (lambda: layer_curves(curve_frame()[:0], title="t", value_title="v"), "nothing to draw"),
+         ("layer_curves", "series missing")),
+        (lambda: layer_curves(curve_frame()[:0], title="t", value_title="v"),
+         ("layer_curves", "nothing")),
         (lambda: layer_curves(curve_frame().assign(value=np.nan), title="t", value_title="v"),
-         "no row with a value"),
+         ("layer_curves", "no row")),
         (lambda: layer_curves(curve_frame().assign(value=np.inf), title="t", value_title="v"),
-         "infinite values of 'value'"),
+         ("layer_curves", "infinite", "'value'")),
         (lambda: layer_curves(curve_frame().assign(value="a"), title="t", value_title="v"),
-         "numbers in 'value', got 'a'"),
+         ("layer_curves", "numbers", "'value'", "'a'")),
         (lambda: layer_curves(curve_frame().assign(layer=-1), title="t", value_title="v"),
-         "layer numbers 0, 1, 2"),
+         ("layer_curves", "0, 1, 2", "'layer'")),
         (lambda: layer_curves(curve_frame(list("abcdefghijklmnopqrs")), title="t", value_title="v"),
-         "tells 18 series apart, not 19"),
+         ("layer_curves", "18 series", "19")),
         (lambda: heads_in_plane(
             map_frame().assign(behaviour=np.resize(list("abcdefg"), 72)), color="behaviour",
-            title="t"), "tells 6 colours apart, not 7"),
-        (lambda: layer_curves(curve_frame(), title=" \n", value_title="v"), "title is empty"),
+            title="t"), ("heads_in_plane", "6 colours", "7")),
+        (lambda: layer_curves(curve_frame(), title=" \n", value_title="v"), ("title", "empty")),
         (lambda: layer_curves(
             curve_frame(), title="t", value_title="v", reference={"uniform": np.nan}
-        ), "reference 'uniform' at nan"),
-        (lambda: head_heatmap(np.zeros(3), title="t", value_title="v"), r"\[L, H\], not \(3,\)"),
-        (lambda: head_heatmap(np.zeros((0, 2)), title="t", value_title="v"), r"not \(0, 2\)"),
-        (lambda: head_heatmap([[np.inf]], title="t", value_title="v"), "finite values"),
-        (lambda: head_heatmap([[np.nan]], title="t", value_title="v"), "all NaN"),
-        (lambda: heads_in_plane(map_frame(), color="cluster", title="t"), "cluster missing"),
-        (lambda: curve_panels(curve_frame(), title="t"), "quantity missing"),
+        ), ("layer_curves", "'uniform'", "nan")),
+        (lambda: head_heatmap(np.zeros(3), title="t", value_title="v"),
+         ("head_heatmap", "[L, H]", "(3,)")),
+        (lambda: head_heatmap(np.zeros((0, 2)), title="t", value_title="v"),
+         ("head_heatmap", "[L, H]", "(0, 2)")),
+        (lambda: head_heatmap([[np.inf]], title="t", value_title="v"), ("head_heatmap", "finite")),
+        (lambda: head_heatmap([[np.nan]], title="t", value_title="v"), ("head_heatmap", "all NaN")),
+        (lambda: heads_in_plane(map_frame(), color="cluster", title="t"),
+         ("heads_in_plane", "cluster missing")),
+        (lambda: curve_panels(curve_frame(), title="t"), ("curve_panels", "quantity missing")),
         (lambda: pattern_shares(fraction_frame().assign(value=30.0), title="t"),
-         "fractions from 0 to 1"),
+         ("pattern_shares", "0 to 1")),
         (lambda: pattern_shares(fraction_frame().assign(value=0.5), title="t"),
-         "layer 0 sum to 1.5"),
+         ("layer 0", "sum to 1.5")),
     ],
 )  # fmt: skip
-def test_what_cannot_be_drawn_is_explained(make: Any, message: str) -> None:
-    with pytest.raises(ValueError, match=message):
+def test_what_cannot_be_drawn_is_explained(make: Any, parts: tuple[str, ...]) -> None:
+    with pytest.raises(ValueError, match=naming(*parts)):
         make()
 
 
 def test_only_a_frame_is_a_frame() -> None:
-    with pytest.raises(TypeError, match="pandas DataFrame, not dict"):
+    with pytest.raises(TypeError, match=naming("layer_curves", "DataFrame", "dict")):
         layer_curves({}, title="t", value_title="v")  # type: ignore[arg-type]
 
 

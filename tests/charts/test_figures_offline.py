@@ -18,6 +18,7 @@ from attnwidget.charts.layer_curves import layer_curves
 from attnwidget.charts.offline_chart import offline
 from attnwidget.charts.token_heatmap import token_heatmap
 from charts.test_figures import curve_frame
+from refusals import naming
 
 VEGA_LITE = "application/vnd.vegalite.v5+json"
 
@@ -129,7 +130,7 @@ def test_combined_charts_are_wrapped_anew() -> None:
 
 
 def test_only_charts_are_taken() -> None:
-    with pytest.raises(TypeError, match="Altair chart, not dict"):
+    with pytest.raises(TypeError, match=naming("offline", "dict")):
         offline({})  # type: ignore[type-var]
 
 

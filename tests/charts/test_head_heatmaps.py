@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from attnwidget.charts.head_heatmap import head_heatmaps
+from refusals import naming
 
 
 def panels_of(chart: Any) -> list[Any]:
@@ -43,15 +44,18 @@ def test_it_draws(tmp_path: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("values", "message"),
+    ("values", "parts"),
     [
-        ({}, "takes arrays"),
-        ({"a": np.zeros(3)}, "arrays .* of equal shape"),
-        ({"a": np.zeros((2, 3)), "b": np.zeros((3, 2))}, "arrays .* of equal shape"),
-        ({"a": np.array([[-1.0]])}, "finite values from 0 on; 'a' has others"),
-        ({"a": np.array([[np.inf]])}, "finite values from 0 on; 'a' has others"),
+        ({}, ("head_heatmaps", "[L, H]", "{}")),
+        ({"a": np.zeros(3)}, ("head_heatmaps", "[L, H]", "equal shape")),
+        (
+            {"a": np.zeros((2, 3)), "b": np.zeros((3, 2))},
+            ("head_heatmaps", "[L, H]", "equal shape"),
+        ),
+        ({"a": np.array([[-1.0]])}, ("head_heatmaps", "finite", "'a'")),
+        ({"a": np.array([[np.inf]])}, ("head_heatmaps", "finite", "'a'")),
     ],
 )
-def test_what_cannot_be_drawn_is_refused(values: Any, message: str) -> None:
-    with pytest.raises(ValueError, match=message):
+def test_what_cannot_be_drawn_is_refused(values: Any, parts: tuple[str, ...]) -> None:
+    with pytest.raises(ValueError, match=naming(*parts)):
         head_heatmaps(values, title="Panels", value_title="weight")

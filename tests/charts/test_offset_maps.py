@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from attnwidget.charts.offset_maps import offset_maps
+from refusals import naming
 
 
 def test_maps_have_one_scale_and_the_offset_of_each_cell() -> None:
@@ -32,15 +33,15 @@ def test_it_draws(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("values", "message"),
+    ("values", "parts"),
     [
-        ({}, "one or more arrays"),
-        ({"a": np.zeros((2, 3))}, r"of equal shape, not \{'a': \(2, 3\)\}"),
-        ({"a": np.zeros((3, 3)), "b": np.zeros((1, 3))}, "of equal shape"),
-        ({"a": -np.ones((3, 3))}, "finite values from 0 on"),
-        ({"a": np.full((3, 3), np.inf)}, "finite values from 0 on"),
+        ({}, ("offset_maps", "[2R + 1, 2C + 1]", "{}")),
+        ({"a": np.zeros((2, 3))}, ("offset_maps", "[2R + 1, 2C + 1]", "(2, 3)")),
+        ({"a": np.zeros((3, 3)), "b": np.zeros((1, 3))}, ("'a'", "b", "offset_maps", "equal")),
+        ({"a": -np.ones((3, 3))}, ("offset_maps", "finite")),
+        ({"a": np.full((3, 3), np.inf)}, ("offset_maps", "finite")),
     ],
 )
-def test_other_arrays_are_refused(values: dict[str, np.ndarray], message: str) -> None:
-    with pytest.raises(ValueError, match=message):
+def test_other_arrays_are_refused(values: dict[str, np.ndarray], parts: tuple[str, ...]) -> None:
+    with pytest.raises(ValueError, match=naming(*parts)):
         offset_maps(values, title="t", value_title="v")

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from attnwidget.charts.token_heatmap import token_heatmap
+from refusals import naming
 
 TOKENS = ["[CLS]", 'he said "no"', "back\\slash", "</script><script>alert(1)</script>", "[CLS]"]
 
@@ -53,8 +54,8 @@ def test_what_cannot_be_drawn_is_refused() -> None:
     def drawn(values: object) -> None:
         token_heatmap(values, ["a", "b"], ["a", "b"], title="A title", value_title="weight")
 
-    with pytest.raises(ValueError, match=r"\[2, 2\], not \[2, 3\]"):
+    with pytest.raises(ValueError, match=naming("token_heatmap", "[2, 2]", "[2, 3]")):
         drawn(np.ones((2, 3)))
     for wrong in (-1, np.nan, np.inf):
-        with pytest.raises(ValueError, match="finite values of 0 or more"):
+        with pytest.raises(ValueError, match=naming("token_heatmap", "finite")):
             drawn(np.full((2, 2), wrong))

@@ -20,6 +20,7 @@ from attnwidget.metrics import induction_scores
 from capture.test_predict import words
 from fixtures.on_workers import on_workers
 from fixtures.zoo import build
+from refusals import naming
 
 PAIRS = demo_pairs()[:6]
 LABELLED = [
@@ -103,7 +104,7 @@ class TestEveryStudy:
         other = "head importance" if name == "minimal pairs" else "minimal pairs"
         with resume_from(path):
             STUDIES[other]()
-            with pytest.raises(ValueError, match="was written by another study: study is"):
+            with pytest.raises(ValueError, match=naming("run.npz", "study", "another")):
                 STUDIES[name]()
 
 

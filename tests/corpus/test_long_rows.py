@@ -14,6 +14,7 @@ from attnwidget.corpus.accumulator import Accumulator
 from attnwidget.metrics import Classes, Confidence, Entropy, Position, Sinks
 from fixtures import zoo
 from fixtures.vocabularies import word_tokenizer
+from refusals import naming
 
 # Two-sided and causal heads, grouped keys, sliding windows with a soft cap, sinks, position biases.
 ARCHITECTURES = ("bert", "roberta", "gpt2", "llama", "qwen3", "gemma2", "gpt-oss", "t5")
@@ -82,5 +83,5 @@ def test_entropy_without_smoothing_is_that_of_the_weights() -> None:
 
 @pytest.mark.parametrize("smoothing", [-0.1, 1.0])
 def test_a_smoothing_outside_of_its_range_is_refused(smoothing: float) -> None:
-    with pytest.raises(ValueError, match="smoothing is at least 0 and below 1"):
+    with pytest.raises(ValueError, match=naming("smoothing", "0", "1")):
         Entropy(smoothing)

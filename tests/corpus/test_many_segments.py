@@ -22,6 +22,7 @@ from attnwidget.words import probe_relations, word_segments
 from fixtures.on_workers import on_workers
 from fixtures.vocabularies import word_tokenizer
 from fixtures.zoo import build
+from refusals import naming
 
 BATCH = 2
 # Number of segments that are sorted by length together.
@@ -150,7 +151,7 @@ def test_progress_knows_the_number_of_an_iterator_that_is_told(model: AttentionM
         report = lambda done, of, seen=seen: seen.append((done, of))  # noqa: E731
         measure(model, iter(segments), ["entropy"], progress=report, total=total)
         assert seen == [(0, total), (2, total)]
-    with pytest.raises(ValueError, match="got -1"):
+    with pytest.raises(ValueError, match=naming("total", "-1")):
         measure(model, iter(segments), ["entropy"], progress=False, total=-1)
 
 

@@ -18,6 +18,7 @@ from attnwidget.demo import drawn_shapes
 from attnwidget.inputs.media_input import is_media
 from attnwidget.metrics import MassInPlaces
 from fixtures.on_workers import on_workers
+from refusals import naming
 
 DRAWN = drawn_shapes(5, seed=11)
 METRICS = ["entropy", "confidence", "sinks", "attention_distance", "picture_offsets", "modalities"]
@@ -65,7 +66,7 @@ def test_a_stopped_study_goes_on(model: AttentionModel, tmp_path: Path) -> None:
     numbers(model, DRAWN.pictures[:4], batch_size=2, resume=file)
     whole = numbers(model, DRAWN.pictures, batch_size=2, resume=file)
     same(whole, numbers(model, DRAWN.pictures, batch_size=2))
-    with pytest.raises(ValueError, match="differ from the first segments"):
+    with pytest.raises(ValueError, match=naming("sums.npz", "differ")):
         numbers(model, DRAWN.pictures[::-1], batch_size=2, resume=file)
 
 
@@ -105,23 +106,19 @@ def test_long_inputs_have_the_same_numbers(
 
 
 def test_other_inputs_are_refused(model: AttentionModel) -> None:
-    with pytest.raises(
-        TypeError, match="expected pictures or sounds, got str as number 1: a picture is a"
-    ):
+    with pytest.raises(TypeError, match=naming("str", "number 1", "pathlib.Path")):
         numbers(model, [DRAWN.pictures[0], "a text"])
-    with pytest.raises(ValueError, match="row 0 has no picture and no sound"):
+    with pytest.raises(ValueError, match=naming("row 0", "pathlib.Path", "picture")):
         numbers(model, [{"images": []}])
-    with pytest.raises(
-        ValueError, match="option of texts: pictures and sounds take None, got 'zero'"
-    ):
+    with pytest.raises(ValueError, match=naming("token_types", "'zero'", "None")):
         numbers(model, DRAWN.pictures, token_types="zero")
-    with pytest.raises(ValueError, match="measure distances along a line"):
+    with pytest.raises(ValueError, match=naming("position", "'self'", "'entropy'")):
         measure(model, DRAWN.pictures, ["position"], progress=False)
-    with pytest.raises(ValueError, match="not told by maps alone"):
+    with pytest.raises(ValueError, match=naming("norms", "measure")):
         measure(model, DRAWN.pictures, ["norms"], progress=False)
-    with pytest.raises(TypeError, match=r"reads texts, and no pictures or sounds: load_model"):
+    with pytest.raises(TypeError, match=naming("BertForMaskedLM", "load_model")):
         numbers(load_model(device="cpu"), DRAWN.pictures)
-    with pytest.raises(ValueError, match="has no tokenizer"):
+    with pytest.raises(ValueError, match=naming("load_model", "tokenizer")):
         numbers(model, ["a text"])
 
 

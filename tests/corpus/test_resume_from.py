@@ -10,6 +10,7 @@ import pytest
 from attnwidget import ablate, load_model, make_segments, measure, resume_from
 from attnwidget.behaviours import score_behaviours
 from attnwidget.metrics import measure_checkpoints
+from refusals import naming
 
 TEXTS = ["The cat sat on the mat.", "It slept there.", "Dogs bark."]
 
@@ -44,7 +45,7 @@ def test_a_block_without_a_file_is_possible(segments: Any, tmp_path: Path) -> No
 def test_two_studies_in_a_block_do_not_share_a_file(segments: Any, tmp_path: Path) -> None:
     with resume_from(tmp_path / "run.npz"):
         measure(load_model(), segments, ["entropy"], progress=False)
-        with pytest.raises(ValueError, match=r"run\.npz"):
+        with pytest.raises(ValueError, match=naming("run.npz", "None", "score")):
             ablate(load_model(), segments, score="loss", heads=[(0, 1)], progress=False)
 
 
@@ -67,5 +68,5 @@ def test_checkpoints_are_kept_whole(segments: Any, tmp_path: Path) -> None:
 
 
 def test_what_is_no_path_is_refused() -> None:
-    with pytest.raises(TypeError, match=r"int: pass the path"), resume_from(3):  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match=naming("int", "resume_from")), resume_from(3):  # type: ignore[arg-type]
         pass

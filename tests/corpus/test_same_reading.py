@@ -42,6 +42,7 @@ from fixtures.vocabularies import (
     without_template_of_pairs,
     wordpiece,
 )
+from refusals import naming
 
 Ids = tuple[int, ...]
 Read = set[Ids]
@@ -138,7 +139,7 @@ def test_a_prompt_of_words_is_replayed_as_the_running_text(model: AttentionModel
     if model.texts.template(pair=False).after:
         # The prompt ends with a special token, so that no text goes on with it.
         for prompt in ("the cat", ["the", "cat"]):
-            with pytest.raises(ValueError, match="do not begin with the tokens of text"):
+            with pytest.raises(ValueError, match=naming("tokens of text", "ids")):
                 model.replay(prompt, " sat")
         return
     whole = model.replay("the cat", " sat")

@@ -9,6 +9,7 @@ import pytest
 from attnwidget import Segment
 from attnwidget.corpus.segment_indices import segment_indices, with_index
 from attnwidget.words.word_segments import WordSegment
+from refusals import naming
 
 
 def test_an_index_changes_nothing_else_of_a_segment() -> None:
@@ -27,8 +28,8 @@ def test_an_index_changes_nothing_else_of_a_segment() -> None:
 
 
 def test_segments_without_an_index_and_other_items_are_refused() -> None:
-    with pytest.raises(TypeError, match="needs the index of each segment"):
+    with pytest.raises(TypeError, match=naming("with_index", "segment")):
         segment_indices([*with_index([Segment(("a",))]), Segment(("b",))])
     others: list[Any] = [Segment(("a",)), "text"]
-    with pytest.raises(TypeError, match="expected segments, got str as number 1"):
+    with pytest.raises(TypeError, match=naming("str", "read_segments")):
         list(with_index(others))

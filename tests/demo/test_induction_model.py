@@ -16,6 +16,7 @@ from attnwidget.mechanisms import head_composition
 from attnwidget.metrics import induction_scores
 from attnwidget.results import InductionResult
 from causal_batches import repeated_once
+from refusals import naming
 from train_induction import REPEATED, token_losses
 
 FOLDER = Path(attnwidget.__file__).parent / "demo" / "induction"
@@ -48,7 +49,7 @@ def test_the_model_has_rotary_positions_and_grouped_keys(causal: AttentionModel)
 
 
 def test_its_texts_end_where_its_positions_end(causal: AttentionModel) -> None:
-    with pytest.raises(ValueError, match="128"):
+    with pytest.raises(ValueError, match=naming("201 tokens", "128")):
         causal.attend("the " * 200)
     assert len(causal.generate("The man said to her", max_new_tokens=5).tokens) == 11
 
@@ -113,9 +114,9 @@ def test_steps_have_names_and_unknown_steps_are_named() -> None:
     assert load().source is None, "a source stands for the last step"
     whole = load_model("attnwidget/induction", device="cpu")
     assert torch.equal(load_last().hf_model.lm_head.weight, whole.hf_model.lm_head.weight)
-    with pytest.raises(ValueError, match=rf"no revision 'main': .*'step0', .*'step{last}'"):
+    with pytest.raises(ValueError, match=naming("'main'", "'step0'", f"'step{last}'")):
         load_model("attnwidget/induction", revision="main")
-    with pytest.raises(ValueError, match=r"'embedded' has no revision 'main'.* no revisions"):
+    with pytest.raises(ValueError, match=naming("'embedded'", "'main'", "revision")):
         load_model("embedded", revision="main")
     assert first == 0
 

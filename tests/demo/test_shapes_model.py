@@ -14,6 +14,7 @@ from attnwidget import AttentionModel, load_model, measure
 from attnwidget.demo import drawn_shapes
 from attnwidget.demo.drawn_shapes import COLOURS, LABELS
 from attnwidget.metrics import MassInPlaces
+from refusals import naming
 from train_shapes import FIRST_SEED, inputs_of, main, new_model, shape_shares
 
 FOLDER = Path(attnwidget.__file__).parent / "demo" / "shapes"
@@ -58,11 +59,11 @@ def test_the_same_seed_draws_the_same_pictures() -> None:
     assert not (first.pictures == other.pictures).all()
     assert repr(drawn_shapes(1)).startswith("DrawnShapes(1 picture of 32 × 32 pixels: ")
     for wrong in (0, -1):
-        with pytest.raises(ValueError, match="n is at least 1 picture"):
+        with pytest.raises(ValueError, match=naming("n", "picture")):
             drawn_shapes(wrong)
-    with pytest.raises(TypeError, match=r"n is a whole number of at least 1, got 1\.5"):
+    with pytest.raises(TypeError, match=naming("n", "1.5")):
         drawn_shapes(1.5)  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="seed is at least 0, got -1"):
+    with pytest.raises(ValueError, match=naming("seed", "-1")):
         drawn_shapes(1, seed=-1)
 
 
@@ -83,7 +84,7 @@ def test_the_model_names_shapes(model: AttentionModel) -> None:
     assert accuracy(model) > 0.7
     attention = model.attend({"pixel_values": inputs_of(drawn_shapes(1))})
     assert attention.tokens[:3] == ["[CLS]", "r0c0", "r0c1"]
-    with pytest.raises(ValueError, match="no revision 'step0'"):
+    with pytest.raises(ValueError, match=naming("'attnwidget/shapes'", "'step0'", "revision")):
         load_model("attnwidget/shapes", revision="step0")
 
 

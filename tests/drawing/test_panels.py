@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +12,7 @@ from PIL import Image
 
 from attnwidget import Attention, HeadGrid, HeadView, join_figures, load_model
 from fixtures.svg_picture import elements, number, texts
+from refusals import naming
 
 
 @pytest.fixture(scope="module")
@@ -113,26 +113,26 @@ def test_one_alone_and_many_columns(three: list[Any]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("figures", "options", "error", "said"),
+    ("figures", "options", "error", "parts"),
     [
-        ([], {}, ValueError, "no figure"),
-        (["view"], {}, TypeError, "got str"),
-        ([alt.Chart()], {}, TypeError, "got Chart: charts are saved by themselves"),
-        (None, {"columns": 0}, ValueError, "columns"),
-        (None, {"columns": 1.5}, ValueError, "columns"),
-        (None, {"labels": "A"}, TypeError, "labels is True or False"),
-        (None, {"width": -1}, ValueError, "width"),
-        (None, {"theme": "grey"}, ValueError, "theme"),
-        (27, {}, ValueError, "too many for letters"),
+        ([], {}, ValueError, ("no figure", "join_figures")),
+        (["view"], {}, TypeError, ("join_figures", "str")),
+        ([alt.Chart()], {}, TypeError, ("Chart", "alt.hconcat")),
+        (None, {"columns": 0}, ValueError, ("columns", "0")),
+        (None, {"columns": 1.5}, ValueError, ("columns", "1.5")),
+        (None, {"labels": "A"}, TypeError, ("labels", "'A'")),
+        (None, {"width": -1}, ValueError, ("width", "-1")),
+        (None, {"theme": "grey"}, ValueError, ("theme", "'grey'")),
+        (27, {}, ValueError, ("27 panels", "labels=False")),
     ],
 )
 def test_what_cannot_be_joined_is_refused(
-    three: list[Any], figures: Any, options: Any, error: type[Exception], said: str
+    three: list[Any], figures: Any, options: Any, error: type[Exception], parts: tuple[str, ...]
 ) -> None:
     given = [three[1]] * figures if isinstance(figures, int) else figures
-    with pytest.raises(error, match=re.escape(said)):
+    with pytest.raises(error, match=naming(*parts)):
         join_figures(three if given is None else given, **options)
-    with pytest.raises(TypeError, match=re.escape("a list of figures, got one HeadView")):
+    with pytest.raises(TypeError, match=naming("HeadView", "join_figures([view, grid])")):
         join_figures(three[0])
 
 

@@ -15,6 +15,7 @@ from attnwidget.interventions import score_pairs
 from attnwidget.interventions.pair_sentences import PairWords
 from capture.test_predict import word_log_probability, words
 from fixtures import zoo
+from refusals import naming
 
 PAIRS = [
     MinimalPair("The girl washed herself.", "The girl washed himself.", "gender"),
@@ -82,9 +83,9 @@ def test_a_causal_model_scores_all_words() -> None:
     np.testing.assert_array_equal(
         score_pairs(model, pairs, words="all", progress=False).good, found.good
     )
-    with pytest.raises(ValueError, match="scores whole sentences"):
+    with pytest.raises(ValueError, match=naming("words='all'", "scores")):
         score_pairs(model, pairs, words="differing", progress=False)
-    with pytest.raises(ValueError, match="words"):
+    with pytest.raises(ValueError, match=naming("words", "'some'")):
         score_pairs(model, pairs, words="some", progress=False)  # type: ignore[arg-type]
 
 
@@ -122,41 +123,41 @@ def test_files(tmp_path: Path) -> None:
     packed.write_bytes(gzip.compress("\n".join(lines).encode()))
     assert load_pairs(plain) == load_pairs(packed) == PAIRS
     plain.write_text('{"sentence_good": "A."}', encoding="utf-8")
-    with pytest.raises(ValueError, match=r"line 1 of pairs\.jsonl"):
+    with pytest.raises(ValueError, match=naming("line 1", "pairs.jsonl")):
         load_pairs(plain)
     plain.write_text("", encoding="utf-8")
-    with pytest.raises(ValueError, match="no minimal pairs"):
+    with pytest.raises(ValueError, match=naming("pairs.jsonl", "minimal pairs")):
         load_pairs(plain)
 
 
 @pytest.mark.parametrize(
-    ("pairs", "error", "message"),
+    ("pairs", "error", "parts"),
     [
-        ([], ValueError, "no pairs"),
-        (["The cat sat."], TypeError, "list of MinimalPair"),
+        ([], ValueError, ("load_pairs", "no pairs")),
+        (["The cat sat."], TypeError, ("list", "MinimalPair", "str")),
         (
             [MinimalPair("The cat sat here.", "The cat sat.")],
             ValueError,
-            "one sentence contains the other",
+            ("words='all'", "'The cat sat here.'", "'The cat sat.'"),
         ),
     ],
 )
-def test_wrong_pairs(pairs: Any, error: type[Exception], message: str) -> None:
-    with pytest.raises(error, match=message):
+def test_wrong_pairs(pairs: Any, error: type[Exception], parts: tuple[str, ...]) -> None:
+    with pytest.raises(error, match=naming(*parts)):
         score_pairs(load_model(device="cpu"), pairs, progress=False)
 
 
 def test_pairs_of_no_two_sentences() -> None:
-    with pytest.raises(ValueError, match="both sentences"):
+    with pytest.raises(ValueError, match=naming("'A.'", "both")):
         MinimalPair("A.", "A.")
-    with pytest.raises(ValueError, match="two sentences"):
+    with pytest.raises(ValueError, match=naming("' '", "two")):
         MinimalPair("A.", " ")
 
 
 def test_models_that_score_no_words() -> None:
-    with pytest.raises(TypeError, match="masked and causal"):
+    with pytest.raises(TypeError, match=naming("BertForSequenceClassification", "masked")):
         score_pairs(load_model("attnwidget/genre"), PAIRS, progress=False)
-    with pytest.raises(TypeError, match="of one stack"):
+    with pytest.raises(TypeError, match=naming("T5ForConditionalGeneration", "stack")):
         score_pairs(load_model(zoo.build("t5"), words()), PAIRS, progress=False)
 
 

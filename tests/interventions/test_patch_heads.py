@@ -17,6 +17,7 @@ from attnwidget.results import HeadPatches
 from capture.test_predict import words
 from fixtures import zoo
 from references.hooked_heads import hooked, layers, outputs_of
+from refusals import naming
 
 CLEAN = [("w7 w8 w9 w11", "w3"), ("w12 w8 w30 w11", "w6")]
 CORRUPTED = [("w7 w20 w9 w11", "w4"), ("w12 w21 w30 w2", "w9")]
@@ -182,34 +183,34 @@ def test_patching_goes_on_from_a_resume_file(tmp_path: Path) -> None:
         whole = run(model, CLEAN, CORRUPTED)
         again = run(model, CLEAN, CORRUPTED)
         np.testing.assert_array_equal(whole.head_scores, again.head_scores)
-        with pytest.raises(ValueError, match="into"):
+        with pytest.raises(ValueError, match=naming("'clean'", "into", "patching.npz")):
             run(model, CLEAN, CORRUPTED, into="clean")
 
 
 def test_refusals_have_reasons() -> None:
     model = load_model(zoo.build("llama"), words())
-    with pytest.raises(ValueError, match="pair 0 has 4 clean tokens and 3 corrupted"):
+    with pytest.raises(ValueError, match=naming("pair 0", "4 clean", "3 corrupted", "attend")):
         run(model, ("w1 w2 w3 w4", "w5"), ("w1 w2 w3", "w6"))
-    with pytest.raises(ValueError, match="same answer"):
+    with pytest.raises(ValueError, match=naming("pair 0", "score='loss'", "same")):
         run(model, ("w1 w2", "w6"), ("w1 w3", "w6"))
-    with pytest.raises(ValueError, match="got 2 and 1"):
+    with pytest.raises(ValueError, match=naming("2", "1", "corrupted")):
         run(model, CLEAN, CORRUPTED[:1])
-    with pytest.raises(ValueError, match="score is one of"):
+    with pytest.raises(ValueError, match=naming("score", "'kl'")):
         run(model, CLEAN, CORRUPTED, score="kl")
-    with pytest.raises(ValueError, match="into is 'corrupted' or 'clean'"):
+    with pytest.raises(ValueError, match=naming("into", "'both'", "'corrupted'")):
         run(model, CLEAN, CORRUPTED, into="both")
-    with pytest.raises(ValueError, match="head 9"):
+    with pytest.raises(ValueError, match=naming("head 9", "'self'")):
         run(model, CLEAN, CORRUPTED, heads=[(0, 9)])
     with pytest.raises(ValueError, match="named twice"):
         run(model, CLEAN, CORRUPTED, heads=[(0, 1), (0, 1)])
-    with pytest.raises(TypeError, match="pair by pair"):
+    with pytest.raises(TypeError, match=naming("MinimalPair", "pair")):
         run(model, [MinimalPair("w1 w2", "w1 w3")], [MinimalPair("w1 w2", "w1 w3")])
     shorter = [CLEAN[0], ("w1 w2", "w6")], [CORRUPTED[0], ("w1 w3", "w7")]
-    with pytest.raises(ValueError, match="2 to 4 tokens"):
+    with pytest.raises(ValueError, match=naming("2", "4 tokens", "positions=False")):
         run(model, *shorter, positions=True)
     with (
         model.disabled((0, 0), method="mean", reference="w1"),
-        pytest.raises(ValueError, match="outside of the block"),
+        pytest.raises(ValueError, match=naming("'mean'", "outside")),
     ):
         run(model, CLEAN, CORRUPTED)
 

@@ -13,6 +13,7 @@ from attnwidget.interventions import patch_heads, patch_path
 from capture.test_predict import words
 from fixtures import zoo
 from references.hooked_heads import N_HEADS, SIZE, hooked, layers, outputs_of
+from refusals import naming
 
 CLEAN = ("w7 w8 w9 w11", "w3")
 CORRUPTED = ("w7 w20 w9 w11", "w4")
@@ -97,11 +98,11 @@ def test_other_architectures(name: str) -> None:
 
 def test_refusals_have_reasons() -> None:
     model = load_model(zoo.build("llama"), words())
-    with pytest.raises(ValueError, match="receiver is in a later layer"):
+    with pytest.raises(ValueError, match=naming("receiver", "later")):
         patch_path(model, CLEAN, CORRUPTED, (1, 0), (1, 1))
     for dtype in (torch.float32, torch.bfloat16):
         bloom = load_model(zoo.build("bloom", dtype=dtype), words())
-        with pytest.raises(ValueError, match="do not follow from queries and keys"):
+        with pytest.raises(ValueError, match=naming("BloomAttention", "queries")):
             patch_path(bloom, CLEAN, CORRUPTED, SENDER, RECEIVER)
 
 

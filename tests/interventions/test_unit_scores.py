@@ -18,6 +18,7 @@ from attnwidget.inputs.mask_token import mask_id_of, mask_places
 from attnwidget.interventions.examples import batch_of, encode_examples, originals_of
 from attnwidget.interventions.unit_scores import unit_scores
 from attnwidget.interventions.units import Unit, units_of
+from refusals import naming
 
 EXAMPLES = [("The woman washed [MASK] hands.", "her"), ("The man opened [MASK] mouth.", "his")]
 HEADS = [Head(2, 1), Head(2, 3), Head(5, 8)]
@@ -106,7 +107,7 @@ def test_a_layer_with_a_single_head_is_a_layer() -> None:
 
 
 def test_a_tokenizer_without_a_mask_token_is_named() -> None:
-    with pytest.raises(ValueError, match=r"a word needs .* mask token: pass load_model.*, or not"):
+    with pytest.raises(ValueError, match=naming("load_model", "tokenizer")):
         mask_id_of(None, "a word", ", or not")
     assert mask_places(None, [1, 2]) == []
 

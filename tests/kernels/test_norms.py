@@ -26,6 +26,7 @@ from attnwidget.kernels.norms import (
 )
 from fixtures import zoo
 from references import reference_norms
+from refusals import naming
 
 seeds = st.integers(0, 2**31 - 1)
 
@@ -82,9 +83,9 @@ def test_outputs_of_opposite_heads_cancel() -> None:
 
 
 def test_uneven_shares_are_refused() -> None:
-    with pytest.raises(ValueError, match="10 columns does not divide among 4"):
+    with pytest.raises(ValueError, match=naming("10 columns", "4 heads")):
         head_projections(torch.zeros(8, 10), 4)
-    with pytest.raises(ValueError, match="4 query heads cannot share 3 value heads"):
+    with pytest.raises(ValueError, match=naming("4 query", "3 value")):
         value_norms(torch.zeros(3, 1, 2), torch.zeros(4, 2, 2))
 
 

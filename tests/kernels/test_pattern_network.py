@@ -29,6 +29,7 @@ from patterns_cnn import (
     main,
     read_labels,
 )
+from refusals import naming
 
 DATA = Path(__file__).parents[1] / "data"
 LABELS = DATA / "pattern_labels.json"
@@ -220,12 +221,12 @@ def test_a_resume_file_knows_the_method(model: AttentionModel, tmp_path: Path) -
     kept = measure(model, segments, [Patterns("cnn")], resume=file, progress=False)
     again = measure(model, segments, [Patterns("cnn")], resume=file, progress=False)
     np.testing.assert_array_equal(kept["patterns"].fractions, again["patterns"].fractions)
-    with pytest.raises(ValueError, match="another study"):
+    with pytest.raises(ValueError, match=naming("'patterns'", "patterns.npz", "another")):
         measure(model, segments, [Patterns()], resume=file, progress=False)
 
 
 def test_another_method_is_refused() -> None:
-    with pytest.raises(ValueError, match="method is 'rules' or 'cnn', got 'eye'"):
+    with pytest.raises(ValueError, match=naming("method", "'rules'", "'cnn'", "'eye'")):
         Patterns("eye")  # type: ignore[arg-type]
 
 
@@ -274,7 +275,7 @@ def test_sets_of_texts_are_bars_and_models_panels() -> None:
             for texts in ("letters", "answers")
             for pattern in ("vertical", "heterogeneous")
         }
-    with pytest.raises(ValueError, match="in 'answers' sum to 2"):
+    with pytest.raises(ValueError, match=naming("'after'", "'answers'", "2")):
         pattern_sets(frame.assign(value=1.0), title="Patterns")
-    with pytest.raises(ValueError, match="fractions"):
+    with pytest.raises(ValueError, match=naming("pattern_sets", "fractions")):
         pattern_sets(frame.assign(value=50.0), title="Patterns")

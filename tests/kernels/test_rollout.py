@@ -18,6 +18,7 @@ from attnwidget.metrics.rollout import (
 from attnwidget.metrics.rollout import flow_to_inputs as flow_of
 from attnwidget.metrics.rollout import rollout as rollout_of
 from references import reference_heads as reference
+from refusals import naming
 
 seeds = st.integers(0, 2**31 - 1)
 # Capacities are rounded to 2**-30; small graphs have cuts of few edges.
@@ -109,16 +110,16 @@ def test_studies_of_one_input() -> None:
 
 def test_wrong_questions_are_explained() -> None:
     attention = load_model().attend("The cat sat.")
-    with pytest.raises(ValueError, match="layer 6 is not among 0 to 5"):
+    with pytest.raises(ValueError, match=naming("layer 6", "'self'")):
         attention_flow(attention, 6)
-    with pytest.raises(ValueError, match="queries are some of 0 to 5"):
+    with pytest.raises(ValueError, match=naming("queries", "5", "[6]")):
         attention_flow(attention, queries=[6])
-    with pytest.raises(ValueError, match="was computed for the layers"):
+    with pytest.raises(ValueError, match=naming("flow", "[2]")):
         attention_flow(attention, 2).chart(3)
-    with pytest.raises(ValueError, match="head 12"):
+    with pytest.raises(ValueError, match=naming("head 12", "'self'")):
         attention_rollout(attention, head=(0, 12))
     cross = Attention.from_weights(
         np.full((1, 1, 2, 3), 1 / 3), ["a", "b"], key_tokens=["x", "y", "z"], stack="cross"
     )
-    with pytest.raises(ValueError, match="attend to another stack's tokens"):
+    with pytest.raises(ValueError, match=naming("'cross'", '"encoder"', '"decoder"')):
         attention_rollout(cross)

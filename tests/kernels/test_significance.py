@@ -26,6 +26,7 @@ from attnwidget.kernels.significance import (
     sign_flip_test,
     wilson_interval,
 )
+from refusals import naming
 
 counts = st.integers(0, 60)
 
@@ -150,7 +151,7 @@ def test_too_few_units_have_no_interval(n: int) -> None:
     documents = np.arange(30) % n
     assert np.isnan(bootstrap_interval(np.ones((3, 30)), groups=documents)).all()
     assert bootstrap_ratio_interval([1] * n, [2] * n) == (0, 1)
-    with pytest.raises(ValueError, match="needs 6 units or more, got"):
+    with pytest.raises(ValueError, match=naming("6 units", "interval")):
         percentile_tails(n)
     for judged in (True, False):
         few = ScoreChanges(np.ones((3, n)), np.zeros(n), judged=judged, tested=True)

@@ -19,6 +19,7 @@ from attnwidget.mechanisms.module_calls import first_tensor, recorded_calls
 from attnwidget.mechanisms.token_vectors import TokenVectors
 from fixtures import zoo
 from fixtures.mechanism_models import tiered
+from refusals import naming
 
 PRE_NORM = ["gpt2", "gpt-neox", "llama", "qwen3", "gemma", "gemma2", "gpt-oss", "opt", "bloom"]
 ROTARY = ["gpt-neox", "llama", "gemma"]
@@ -181,7 +182,7 @@ def test_encoders_are_refused_with_the_reason(model: AttentionModel) -> None:
         lambda: copying_scores(model),
         lambda: head_composition(model, 1, 0),
     ):
-        with pytest.raises(ValueError, match="norms in its residual stream, as BERT has"):
+        with pytest.raises(ValueError, match=naming("BertForMaskedLM", "norms")):
             refused()
 
 
@@ -190,22 +191,22 @@ def test_an_encoder_with_norms_before_attention_composes_but_has_no_words() -> N
     torch.manual_seed(0)
     encoder = load_model(ModernBertForMaskedLM(config), device="cpu")
     assert np.isfinite(head_composition(encoder, 1, 0).key[0]).all()
-    with pytest.raises(ValueError, match="no unembedding that a head writes to"):
+    with pytest.raises(ValueError, match=naming("ModernBertForMaskedLM", "writes")):
         head_vocabulary(encoder, 1, 0, tokens=[5])
 
 
 def test_encoder_decoders_and_disabled_heads_are_refused(
     models: dict[str, AttentionModel],
 ) -> None:
-    with pytest.raises(ValueError, match="more than one stack"):
+    with pytest.raises(ValueError, match=naming("T5ForConditionalGeneration", "stack")):
         head_composition(load_model(zoo.build("t5"), device="cpu"), 1, 0)
     model = models["llama"]
     with (
         model.disabled([(0, 0)]),
-        pytest.raises(ValueError, match="leave the block of `disabled`"),
+        pytest.raises(ValueError, match=naming("`disabled`", "circuits")),
     ):
         head_composition(model, 1, 0)
-    with pytest.raises(TypeError, match="load one with load_model"):
+    with pytest.raises(TypeError, match=naming("load_model", "LlamaForCausalLM")):
         head_composition(model.hf_model, 1, 0)  # type: ignore[arg-type]
 
 
@@ -216,16 +217,16 @@ def test_norms_of_queries_leave_the_output_circuit(models: dict[str, AttentionMo
     found = head_composition(model, 1, 0)
     assert np.isnan(found.key).all() and np.isfinite(found.value[0]).all()
     assert "no query-key circuit" in found.no_scores
-    with pytest.raises(ValueError, match="no query-key circuit"):
+    with pytest.raises(ValueError, match=naming("layer 1", "Qwen3ForCausalLM", "query-key")):
         found.chart("key")
-    with pytest.raises(ValueError, match="no query-key circuit"):
+    with pytest.raises(ValueError, match=naming("layer 0", "Qwen3ForCausalLM", "query-key")):
         attended_vocabulary(model, 0, 0, tokens=[5])
     assert head_vocabulary(model, 1, 0, tokens=[5]).scores.shape == (1, zoo.VOCABULARY)
 
 
 def test_quantised_models_are_refused() -> None:
     quantised = torch.ao.quantization.quantize_dynamic(zoo.build("llama"), {torch.nn.Linear})
-    with pytest.raises(ValueError, match="quantised"):
+    with pytest.raises(ValueError, match=naming("layer 1", "LlamaAttention", "quantised")):
         head_composition(load_model(quantised, device="cpu"), 1, 0)
 
 
@@ -250,9 +251,9 @@ def test_layers_without_attention_are_nan_and_keep_their_numbers() -> None:
     found = head_composition(model, 3, 1)
     assert found.head == Head(3, 1)
     assert np.isfinite(found.value[1]).all() and np.isnan(found.value[[0, 2, 3]]).all()
-    with pytest.raises(ValueError, match="layer 2 of this model has no attention"):
+    with pytest.raises(ValueError, match=naming("layer 2", "1, 3")):
         head_composition(model, 2, 0)
-    with pytest.raises(ValueError, match="no attention layer comes before layer 1"):
+    with pytest.raises(ValueError, match=naming("layer 1", "later layer")):
         head_composition(model, 1, 0)
-    with pytest.raises(ValueError, match="layer 0 of JambaForCausalLM has no attention"):
+    with pytest.raises(ValueError, match=naming("layer 0", "JambaForCausalLM")):
         head_vocabulary(model, 1, 0, tokens=[5])

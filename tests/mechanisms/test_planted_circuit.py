@@ -11,6 +11,7 @@ from attnwidget.mechanisms.copying import copying_scores
 from attnwidget.mechanisms.head_composition import head_composition
 from attnwidget.mechanisms.head_vocabulary import attended_vocabulary, head_vocabulary
 from fixtures import planted_circuit
+from refusals import naming
 
 TOKENS = range(1, planted_circuit.TOKENS)
 
@@ -109,25 +110,30 @@ def test_attended_words_follow_from_queries_and_keys() -> None:
 
 
 @pytest.mark.parametrize(
-    ("call", "message"),
+    ("call", "parts"),
     [
-        (lambda m: head_vocabulary(m, 2, 0, tokens=[1]), "layer 2 is not among 0 to 1"),
-        (lambda m: head_vocabulary(m, 0, 4, tokens=[1]), "head 4 is not among 0 to 3"),
-        (lambda m: head_vocabulary(m, 0, 0, tokens=[]), "tokens is empty"),
-        (lambda m: head_vocabulary(m, 0, 0, tokens=[16]), "token id 16 is not among 0 to 15"),
-        (lambda m: head_vocabulary(m, 0, 0, tokens=["a"]), "'a' needs a tokenizer"),
-        (lambda m: head_vocabulary(m, 0, 0, tokens=[1], top=0), "top is at least 1"),
-        (lambda m: copying_scores(m), "names need a tokenizer"),
-        (lambda m: copying_scores(m, names=[1], top=16), "top is from 1 to the size"),
-        (lambda m: head_composition(m, 0, 0), "no attention layer comes before layer 0"),
-        (lambda m: head_composition(m, 1, 0).chart("output"), "fed is one of"),
+        (lambda m: head_vocabulary(m, 2, 0, tokens=[1]), ("layer 2", "'self'")),
+        (lambda m: head_vocabulary(m, 0, 4, tokens=[1]), ("head 4", "'self'")),
+        (
+            lambda m: head_vocabulary(m, 0, 0, tokens=[]),
+            ("tokens", "model.tokenizer.tokenize", "empty"),
+        ),
+        (lambda m: head_vocabulary(m, 0, 0, tokens=[16]), ("token id 16", "15")),
+        (lambda m: head_vocabulary(m, 0, 0, tokens=["a"]), ("'a'", "load_model")),
+        (lambda m: head_vocabulary(m, 0, 0, tokens=[1], top=0), ("top", "got 0")),
+        (lambda m: copying_scores(m), ("names", "load_model")),
+        (lambda m: copying_scores(m, names=[1], top=16), ("top", "16", "vocabulary")),
+        (lambda m: head_composition(m, 0, 0), ("layer 0", "later layer")),
+        (lambda m: head_composition(m, 1, 0).chart("output"), ("fed", "'output'")),
     ],
 )
-def test_wrong_arguments_are_named(planted: AttentionModel, call, message: str) -> None:
-    with pytest.raises(ValueError, match=message):
+def test_wrong_arguments_are_named(planted: AttentionModel, call, parts: tuple[str, ...]) -> None:
+    with pytest.raises(ValueError, match=naming(*parts)):
         call(planted)
 
 
 def test_one_text_is_no_list_of_tokens(planted: AttentionModel) -> None:
-    with pytest.raises(TypeError, match="a list of words or ids, got 'tom'"):
+    with pytest.raises(
+        TypeError, match=naming("list", "'tom'", "tokens", "model.tokenizer.tokenize")
+    ):
         head_vocabulary(planted, 0, 0, tokens="tom")

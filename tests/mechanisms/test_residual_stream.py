@@ -10,6 +10,7 @@ from attnwidget import Attention
 from attnwidget.mechanisms.residual_stream import ResidualStream, stream_of
 from fixtures import zoo
 from fixtures.mechanism_models import READABLE, attend, tiered
+from refusals import naming
 
 
 @pytest.mark.parametrize("name", tiered(READABLE))
@@ -66,13 +67,13 @@ def test_a_nonlinear_block_is_refused() -> None:
     model = zoo.build("gpt2")
     model.transformer.drop = Squared()
     stream = stream_of(attend("gpt2", model))
-    with pytest.raises(ValueError, match="not linear in the residual stream"):
+    with pytest.raises(ValueError, match=naming("GPT2LMHeadModel", "exact sources")):
         stream.at_attention(1)
 
 
 def test_half_precision_is_refused() -> None:
     model = zoo.build("llama", dtype=torch.bfloat16)
-    with pytest.raises(ValueError, match=r"bfloat16.*dtype=torch\.float32"):
+    with pytest.raises(ValueError, match=naming("bfloat16", "dtype=torch.float32")):
         ResidualStream(model, zoo.inputs("llama", batch=1, padded=0))
 
 
@@ -84,7 +85,9 @@ def test_quantised_projections_are_refused() -> None:
 
     model = zoo.build("llama")
     model.model.layers[1].self_attn.o_proj = Packed(model.model.layers[1].self_attn.o_proj)
-    with pytest.raises(ValueError, match="quantised"):
+    with pytest.raises(
+        ValueError, match=naming("LlamaForCausalLM", "model.layers.1.self_attn", "quantised")
+    ):
         ResidualStream(model, zoo.inputs("llama", batch=1, padded=0))
 
 
@@ -98,11 +101,11 @@ def test_an_adapter_beside_the_projection_is_refused() -> None:
     adapted = Adapted(own.in_features, own.out_features, bias=False)
     adapted.weight = own.weight
     model.model.layers[0].self_attn.o_proj = adapted
-    with pytest.raises(ValueError, match="adapter"):
+    with pytest.raises(ValueError, match=naming("LlamaAttention", "adapter")):
         ResidualStream(model, zoo.inputs("llama", batch=1, padded=0))
 
 
 def test_an_attention_without_a_model_is_refused() -> None:
     weights = Attention.from_weights(torch.full((1, 1, 2, 2), 0.5), ["a", "b"])
-    with pytest.raises(ValueError, match="given weights"):
+    with pytest.raises(ValueError, match=naming("residual stream", "given weights", "load_model")):
         stream_of(weights)

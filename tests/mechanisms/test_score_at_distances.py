@@ -13,6 +13,7 @@ from attnwidget.capture.tapping.tap import LayerAttention, tap
 from attnwidget.mechanisms import score_at_distances
 from fixtures import zoo
 from fixtures.mechanism_models import READABLE, ROTARY, attend, build, inputs, tiered
+from refusals import naming
 
 QUERY = 9
 KEY = 6
@@ -110,27 +111,27 @@ def test_the_waves_give_the_score_at_every_distance() -> None:
 def test_learned_positions_are_refused_beyond_the_first_layer() -> None:
     for name in ("bert", "gpt2", "opt", "bart"):
         stack = "encoder" if name == "bart" else None
-        with pytest.raises(ValueError, match=r"learned positions.*mixed with content.*layer 0"):
+        with pytest.raises(ValueError, match=naming("layer 1", "layer 0", "learned positions")):
             score_at_distances(attend(name), 1, 0, 6, 3, [2], stack=stack)
 
 
 def test_distances_outside_of_the_positions_are_refused() -> None:
-    with pytest.raises(ValueError, match=r"64 learned positions.*distance 60"):
+    with pytest.raises(ValueError, match=naming("GPT2LMHeadModel", "64", "distance 60")):
         score_at_distances(attend("gpt2"), 0, 0, 6, 3, [60])
 
     if "t5" in READABLE:
-        with pytest.raises(ValueError, match="relative positions -13 to 13"):
+        with pytest.raises(ValueError, match=naming("positions -13", "relative")):
             score_at_distances(attend("t5"), 1, 0, 6, 3, [14], stack="encoder")
 
 
 def test_what_has_no_distance_is_refused() -> None:
     attention = attend("llama")
-    with pytest.raises(ValueError, match="distances is empty"):
+    with pytest.raises(ValueError, match=naming("distances", "empty")):
         score_at_distances(attention, 0, 0, 6, 3, [])
-    with pytest.raises(ValueError, match="the mask hides key 9"):
+    with pytest.raises(ValueError, match=naming("key 9", "hides")):
         score_at_distances(attention, 0, 0, 6, 9, [1])
-    with pytest.raises(ValueError, match="cross-attention"):
+    with pytest.raises(ValueError, match=naming("cross-attention", "distance")):
         score_at_distances(attend("t5"), 0, 0, 3, 3, [1], stack="cross")
     weights = Attention.from_weights(np.full((1, 1, 2, 2), 0.5), ["a", "b"])
-    with pytest.raises(ValueError, match="not the queries and keys"):
+    with pytest.raises(ValueError, match=naming("weights", "L0", "scores have no parts")):
         score_at_distances(weights, 0, 0, 1, 0, [1])

@@ -39,6 +39,7 @@ from fixtures.tiers import only_first_is_fast
 from fixtures.vocabularies import word_tokenizer
 from fixtures.zoo import ZOO, build
 from references import reference_surface as reference
+from refusals import naming
 
 READERS = [name for name in ZOO if name != "vit"]
 
@@ -139,7 +140,7 @@ def test_metrics_do_not_disturb_each_other() -> None:
         alone = run(model, segments, metric)
         for title, values in alone.heads().items():
             np.testing.assert_array_equal(together.heads()[title], values)
-    with pytest.raises(KeyError, match="'norms' was not measured"):
+    with pytest.raises(KeyError, match=naming("'norms'", "measured")):
         together["norms"]
 
 
@@ -173,7 +174,7 @@ def test_token_types_are_the_tokenizers_or_zero() -> None:
     assert np.abs(own.heads()["entropy"] - zero.heads()["entropy"]).max() > 1e-3
     singles = make_segments(["The cat sat.", "It slept."], model)
     identical(run(model, singles), run(model, singles, token_types="zero"))
-    with pytest.raises(ValueError, match="None or 'zero', got 'one'"):
+    with pytest.raises(ValueError, match=naming("'one'", "'zero'")):
         run(model, segments, token_types="one")
 
 
@@ -220,32 +221,32 @@ def test_what_is_wrong_is_said() -> None:
     segments = random_segments()
     cases: list[tuple[str, Any, dict[str, Any]]] = [
         (
-            "no metric 'entropie': choose among attention_distance, classes, ",
+            ("'entropie'", "attention_distance"),
             segments,
             {"metrics": ["entropie"]},
         ),
-        ("each asked for once", segments, {"metrics": ["entropy", Entropy()]}),
-        ("no segments", [], {}),
-        ("batch_size is at least 1", segments, {"batch_size": 0}),
-        ("token 'cat' is not in the model's vocabulary", [Segment(("cat",))], {}),
-        ("text A has at least one", [Segment(())], {}),
-        ("a segment has 202 tokens; this model reads 64 at most", [Segment(("w1",) * 200)], {}),
+        (("metrics", "'entropy'", "once"), segments, {"metrics": ["entropy", Entropy()]}),
+        (("no segments",), [], {}),
+        (("batch_size", "0"), segments, {"batch_size": 0}),
+        (("'cat'", "read_segments"), [Segment(("cat",))], {}),
+        (("text A",), [Segment(())], {}),
+        (("202 tokens", "64"), [Segment(("w1",) * 200)], {}),
         (
-            "name different token classes 'x'",
+            ("'x'", "metrics"),
             segments,
             {"metrics": [Classes({"x": {"w1"}}), other_classes({"x": {"w2"}})]},
         ),
     ]
-    for message, given_segments, options in cases:
-        with pytest.raises(ValueError, match=message):
+    for parts, given_segments, options in cases:
+        with pytest.raises(ValueError, match=naming(*parts)):
             run(model, given_segments, **options)
     for missing in ([None, *segments], [segments[0], None]):
-        with pytest.raises(TypeError, match="expected a list of Segment, got NoneType"):
+        with pytest.raises(TypeError, match=naming("Segment", "NoneType", "make_segments")):
             run(model, missing)
-    with pytest.raises(ValueError, match="no tokenizer"):
+    with pytest.raises(ValueError, match=naming("load_model", "tokenizer")):
         run(load_model(build("bert")), segments)
     model.close()
-    with pytest.raises(RuntimeError, match="closed"):
+    with pytest.raises(RuntimeError, match=naming("load_model", "closed")):
         run(model, segments)
 
 
@@ -381,26 +382,31 @@ def test_a_file_of_another_study_is_refused(tmp_path: Path) -> None:
     other_weights = build("bert")
     with torch.no_grad():
         next(other_weights.parameters())[50] += 1
-    cases: list[tuple[str, AttentionModel, Any, dict[str, Any]]] = [
-        ("model is 'RobertaModel", small("roberta"), segments, {}),
-        ("weights is", load_model(other_weights, word_tokenizer()), segments, {}),
-        ("batch_size is 8, the file has 4", small(), segments, {"batch_size": 8}),
-        ("token_types is 'zero'", small(), segments, {"token_types": "zero"}),
-        ("metrics is", small(), segments, {"metrics": ["entropy"]}),
-        ("metrics is", small(), segments, {"metrics": [Position([5]), *METRICS[1:4]]}),
-        ("holds 11 segments that differ", small(), random_segments(seed=1), {}),
-        ("holds 11 segments that differ", small(), segments[:7], {}),
+    cases: list[tuple[tuple[str, ...], AttentionModel, Any, dict[str, Any]]] = [
+        (("model", "'RobertaModel"), small("roberta"), segments, {}),
+        (("weights", "another study"), load_model(other_weights, word_tokenizer()), segments, {}),
+        (("batch_size", "8", "4"), small(), segments, {"batch_size": 8}),
+        (("token_types", "'zero'"), small(), segments, {"token_types": "zero"}),
+        (("metrics", "another study"), small(), segments, {"metrics": ["entropy"]}),
+        (
+            ("metrics", "another study"),
+            small(),
+            segments,
+            {"metrics": [Position([5]), *METRICS[1:4]]},
+        ),
+        (("11 segments", "differ"), small(), random_segments(seed=1), {}),
+        (("11 segments", "differ"), small(), segments[:7], {}),
     ]
-    for message, model, given_segments, options in cases:
-        with pytest.raises(ValueError, match=message):
+    for parts, model, given_segments, options in cases:
+        with pytest.raises(ValueError, match=naming(*parts)):
             run(model, given_segments, resume=path, **{"batch_size": 4} | options)
     for content in (b"", b"no numbers", path.read_bytes()[:300]):
         path.write_bytes(content)
-        with pytest.raises(ValueError, match="is not a resume file"):
+        with pytest.raises(ValueError, match=naming("resume file", "name another file")):
             run(small(), segments, resume=path)
         assert path.read_bytes() == content
     np.savez(path, sums=np.zeros(3))
-    with pytest.raises(ValueError, match="is not a resume file"):
+    with pytest.raises(ValueError, match=naming("resume file", "name another file")):
         run(small(), segments, resume=path)
 
 
@@ -479,12 +485,12 @@ def test_a_resume_file_of_another_configuration_is_refused(tmp_path: Path) -> No
     path = tmp_path / "run.npz"
     run(usual, segments, ["entropy"], resume=path)
     identical(run(usual, segments, ["entropy"], resume=path), run(usual, segments, ["entropy"]))
-    with pytest.raises(ValueError, match="written by another study: configuration is"):
+    with pytest.raises(ValueError, match=naming("run.npz", "configuration")):
         run(long, segments, ["entropy"], resume=path)
     answers = tmp_path / "answers.npz"
     options: dict[str, Any] = {"score": "loss", "resume": answers, "progress": False}
     ablate(usual, [("The cat sat on the", "mat")], **options)
-    with pytest.raises(ValueError, match="written by another study: configuration is"):
+    with pytest.raises(ValueError, match=naming("answers.npz", "configuration")):
         ablate(long, [("The cat sat on the", "mat")], **options)
 
 

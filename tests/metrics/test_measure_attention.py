@@ -19,6 +19,7 @@ from fixtures.picture_metrics import OF_PICTURES
 from fixtures.tiers import only_first_is_fast
 from fixtures.vocabularies import word_tokenizer
 from fixtures.zoo import build
+from refusals import naming
 
 TEXT = "w1 w2 w3 w1 w2 w9 w4"
 PAIR = "w5 w1 w2"
@@ -79,32 +80,32 @@ def test_tokens_that_have_no_ids_are_told_by_their_spelling() -> None:
 
 @pytest.mark.parametrize("metric", ["norms", "gradients"])
 def test_what_maps_do_not_tell_is_refused(model: AttentionModel, metric: str) -> None:
-    with pytest.raises(ValueError, match=rf"{metric} are not told by maps alone: .*measure\("):
+    with pytest.raises(ValueError, match=naming(f"{metric}", "measure")):
         measure_attention(model.attend("The cat sat."), [metric])
 
 
 def test_other_tokens_and_other_stacks_are_refused() -> None:
     maps = np.full((1, 2, 2, 3), 1 / 3, "f4")
     cross = Attention.from_weights(maps, list("xy"), key_tokens=list("abc"), stack="cross")
-    with pytest.raises(ValueError, match=r"'cross' attend to another stack's tokens"):
+    with pytest.raises(ValueError, match=naming("'cross'", "another")):
         measure_attention(cross, ["entropy"])
-    with pytest.raises(ValueError, match="there is no stack 'self'"):
+    with pytest.raises(ValueError, match=naming("'self'", "stack")):
         measure_attention(cross, ["entropy"], stack="self")
-    with pytest.raises(ValueError, match="there is no metric 'width'"):
+    with pytest.raises(ValueError, match=naming("'width'", "attention_distance")):
         measure_attention(cross, ["width"])
 
 
 def test_classes_are_checked(model: AttentionModel) -> None:
     attention = model.attend("The cat sat.")
-    for wrong, said in (
-        ({"[SEP]": {"."}}, "standard class"),
-        ({"none": set()}, "non-empty collection"),
-        ({"short": lambda tokens: [True]}, "gave 1 values for 6 tokens"),
+    for wrong, parts in (
+        ({"[SEP]": {"."}}, ("'[SEP]'", "standard")),
+        ({"none": set()}, ("set", "'none'", "collection")),
+        ({"short": lambda tokens: [True]}, ("'short'", "1 values", "6 tokens")),
     ):
-        with pytest.raises(ValueError, match=said):
+        with pytest.raises(ValueError, match=naming(*parts)):
             measure_attention(attention, [Classes(wrong)])
     two = [Classes({"a": {"cat"}}), *_other_classes()]
-    with pytest.raises(ValueError, match="two metrics name different token classes 'a'"):
+    with pytest.raises(ValueError, match=naming("'a'", "different")):
         measure_attention(attention, two)
 
 

@@ -15,6 +15,7 @@ from attnwidget.results import Box, Sound, Span
 from attnwidget.text.segments import Segment
 from attnwidget.text.tokens import Tokens
 from fixtures.zoo import TRANSFORMERS_4
+from refusals import naming
 
 PICTURE = np.zeros((8, 8, 3), np.uint8)
 SOUND = Sound(np.zeros(16000, np.float32), 16000)
@@ -67,9 +68,9 @@ def test_shares_are_those_of_a_loop() -> None:
     assert list(result.heads()) == [f"to {name}" for name in MODALITIES if name in NAMES]
     assert np.isnan(result.by_query[MODALITIES.index("answer")]).all()
     assert "share of attention" in str(result.chart().to_dict())
-    with pytest.raises(ValueError, match="no input has queries of 'answer': choose among picture"):
+    with pytest.raises(ValueError, match=naming("'answer'", "queries")):
         result.of("answer", "picture")
-    with pytest.raises(ValueError, match="there is no 'text'"):
+    with pytest.raises(ValueError, match=naming("'text'", "there")):
         result.of("picture", "text")
 
 
@@ -86,7 +87,7 @@ def test_shares_of_every_query_sum_to_1() -> None:
     place = MODALITIES.index(row["modality"]), row["layer"], row["head"], row["query"]
     assert found.shares[place] == row["share"] and found.tokens[row["query"]] == row["token"]
     assert "layer 1" in str(found.chart(1).to_dict()["title"])
-    with pytest.raises(ValueError, match="layer 2 is not among 0 to 1"):
+    with pytest.raises(ValueError, match=naming("layer 2", "1")):
         found.chart(2)
 
 

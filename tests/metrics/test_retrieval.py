@@ -13,6 +13,7 @@ from attnwidget.capture.maps.attention import Attention
 from attnwidget.inputs.text_ids import TextIds
 from attnwidget.metrics import Sinks, retrieval_scores
 from fixtures.random_batches import HEADS, LAYERS, random_batch, random_maps, seen
+from refusals import naming
 
 NEEDLE = "The key is in the blue jar."
 QUESTION = "The key is in"
@@ -82,16 +83,16 @@ def test_the_needle_stands_between_sentences(depth: float) -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "message"),
+    ("given", "parts"),
     [
-        ({"depth": 1.5}, "depth is from 0 to 1, got 1.5"),
-        ({"needle": " "}, "at least one word each"),
-        ({"question": ""}, "at least one word each"),
+        ({"depth": 1.5}, ("depth", "1.5")),
+        ({"needle": " "}, ("needle", "question")),
+        ({"question": ""}, ("needle", "question")),
     ],
 )
-def test_bad_questions(given: dict[str, object], message: str) -> None:
+def test_bad_questions(given: dict[str, object], parts: tuple[str, ...]) -> None:
     asked = {"haystack": HAYSTACK, "needle": NEEDLE, "question": QUESTION} | given
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises(ValueError, match=naming(*parts)):
         retrieval_scores(Planted(), **asked)  # type: ignore[arg-type]
 
 
@@ -112,5 +113,5 @@ def test_sinks_are_means_over_later_queries(causal: bool) -> None:
     assert found.n_documents == 2
     np.testing.assert_allclose(found.heads()["to the first 4 tokens"], found.mass.sum(0))
     assert "from query 5 on" in str(found.chart().to_dict()["title"])
-    with pytest.raises(ValueError, match="count is at least 1 token, got 0"):
+    with pytest.raises(ValueError, match=naming("count", "0", "token")):
         Sinks(0)

@@ -17,6 +17,7 @@ from attnwidget.metrics import Confidence, measure_checkpoints
 from attnwidget.text.segments import Segment
 from fixtures.vocabularies import word_tokenizer
 from fixtures.zoo import build
+from refusals import naming
 
 
 @pytest.fixture(scope="module")
@@ -51,9 +52,9 @@ def test_each_checkpoint_is_what_measure_finds(
     chart = found.chart("confidence").to_dict()
     assert len(chart["concat"]) == 6 and "confidence over training" in str(chart["title"])
     assert "start to end" in found.chart().to_json()
-    with pytest.raises(ValueError, match="metric is one of 'entropy'"):
+    with pytest.raises(ValueError, match=naming("metric", "'entropy'")):
         found.chart("norms")
-    with pytest.raises(ValueError, match="checkpoint is 'start' or 'end', got 'middle'"):
+    with pytest.raises(ValueError, match=naming("checkpoint", "'middle'")):
         found.heads("middle")
 
 
@@ -79,7 +80,7 @@ def test_named_checkpoints_are_loaded_one_at_a_time(
     module = import_module("attnwidget.metrics.measure_checkpoints")
     monkeypatch.setattr(module, "load_model", loaded)
     texts = [Segment(("w1", "w2", "w3"))]
-    with pytest.warns(UserWarning, match="have equal weights"):
+    with pytest.warns(UserWarning, match=naming("equal weights")):
         found = measure_checkpoints(folders, texts, ["entropy"], progress=False)
     assert found.checkpoints == ("checkpoint-100", "checkpoint-200", "checkpoint-300")
     assert found.steps == (100, 200, 300)
@@ -101,7 +102,7 @@ def test_an_interrupted_trace_keeps_the_checkpoints_that_are_done(
 
     monkeypatch.setattr(ModelReader, "add", stopping)
     steps = [(name, embedded) for name in "abc"]
-    with pytest.warns(UserWarning, match="'a' and 'b' have equal weights"):
+    with pytest.warns(UserWarning, match=naming("'a'", "'b'", "equal")):
         found = measure_checkpoints(steps, segments, ["entropy"], batch_size=2, progress=False)
     assert found.checkpoints == ("a",) and not found.complete and "interrupted" in repr(found)
     count = 3
@@ -112,18 +113,16 @@ def test_an_interrupted_trace_keeps_the_checkpoints_that_are_done(
 def test_checkpoints_that_cannot_be_traced(
     embedded: AttentionModel, segments: list[Segment]
 ) -> None:
-    with pytest.raises(ValueError, match="labels of checkpoints are one or more, each once"):
+    with pytest.raises(ValueError, match=naming("labels of checkpoints", "once")):
         measure_checkpoints([embedded, embedded], segments, progress=False)
-    with pytest.raises(ValueError, match="labels of checkpoints"):
+    with pytest.raises(ValueError, match=naming("labels of checkpoints", "once")):
         measure_checkpoints([], segments, progress=False)
-    with pytest.raises(TypeError, match="got int for a checkpoint"):
+    with pytest.raises(TypeError, match=naming("int", "names", "folders")):
         measure_checkpoints([3], segments, progress=False)
-    with pytest.raises(TypeError, match="expected a list"):
+    with pytest.raises(TypeError, match=naming("list", "'attnwidget/genre'")):
         measure_checkpoints("attnwidget/genre", segments, progress=False)
     whole = load_model(build("bert"), word_tokenizer(), name="whole")
     small = load_model(build("bert"), word_tokenizer(), name="small")
     del small.hf_model.bert.encoder.layer[1:]
-    with pytest.raises(
-        ValueError, match="'small' and the first checkpoint differ in layers or heads"
-    ):
+    with pytest.raises(ValueError, match=naming("'small'", "layers", "heads")):
         measure_checkpoints([whole, small], [Segment(("w1",))], ["entropy"], progress=False)

@@ -13,6 +13,7 @@ import pytest
 
 from benchmarks import run
 from benchmarks.rows import Growth, Row, in_turns, read_back, rows_of
+from refusals import naming
 
 MEASURED_PAGES: dict[str, dict[str, Any]] = {
     "first_light": {
@@ -107,7 +108,7 @@ def test_the_part_of_the_page_is_written_between_its_markers() -> None:
     assert "about 7 processes" in run.generated({"surface": [row]}, {}, said, date.today(), 7.2)
     for name in filter(None, (os.environ.get("USER"), Path.home().name, os.getcwd())):
         assert name not in said
-    with pytest.raises(ValueError, match="no part to write"):
+    with pytest.raises(ValueError, match=naming("write", "part")):
         run.page_with("# Speed\n", part)
 
 

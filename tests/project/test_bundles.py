@@ -75,13 +75,6 @@ def test_bundle_writes_text_never_markup(name: str) -> None:
     assert not re.search(r"innerHTML|outerHTML|insertAdjacentHTML|document\.write", text)
 
 
-@pytest.mark.parametrize("name", [name for name in BUNDLES if name.endswith(".js")])
-def test_no_line_breaks_between_a_number_and_per_cent(name: str) -> None:
-    text = (STATIC / name).read_text(encoding="utf-8")
-    # Operators stand without spaces in a bundle. A column of the table of relations has this name.
-    assert re.findall(r"[\d})] %(?! interval\")", text) == []
-
-
 def test_no_source_turns_a_value_into_markup() -> None:
     sources = sorted((ROOT / "js" / "src").rglob("*.ts"))
     unsafe = re.compile(r"lit-html/(static|directives/(unsafe|template-content))")

@@ -13,6 +13,7 @@ from attnwidget import AttentionModel, load_model
 from attnwidget.kernels.plain_torch import in_plain_torch
 from attnwidget.metrics import measure_checkpoints
 from attnwidget.public_names import public_homes
+from refusals import naming
 
 # These functions split texts into tokens, and compute nothing.
 TOKENS_ALONE = {"make_segments", "read_segments"}
@@ -56,6 +57,6 @@ def test_methods_that_read_the_model_run_in_plain_torch(name: str) -> None:
 
 def test_a_warning_names_the_line_of_the_call() -> None:
     model = load_model("attnwidget/induction", device="cpu")
-    with pytest.warns(UserWarning, match="equal weights") as warned:
+    with pytest.warns(UserWarning, match=naming("'a'", "'b'", "weights")) as warned:
         measure_checkpoints([("a", model), ("b", model)], n_sequences=2, progress=False)
     assert warned[0].filename == __file__

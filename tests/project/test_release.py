@@ -13,6 +13,7 @@ import pytest
 import yaml
 
 import attnwidget
+from refusals import naming
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -167,7 +168,7 @@ def test_the_documentation_of_every_version_is_kept(keeping: ModuleType, tmp_pat
 
 
 def test_what_is_no_site_is_not_kept(keeping: ModuleType, tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match=r"a number such as .* got '\.\./0\.1'"):
+    with pytest.raises(ValueError, match=naming("version", "'../0.1'")):
         keeping.keep_version(tmp_path, tmp_path, "../0.1")
-    with pytest.raises(ValueError, match=r"has no index\.html: build the site first"):
+    with pytest.raises(ValueError, match=naming("index.html", "make docs")):
         keeping.keep_version(tmp_path, tmp_path, "0.1.0")

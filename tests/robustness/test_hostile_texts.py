@@ -29,6 +29,7 @@ from attnwidget.corpus.segmenting import make_segments
 from attnwidget.text.treebank import Sentence
 from attnwidget.widgets.shared.head_widget import HeadWidget
 from attnwidget.words import probe_coreference, probe_relations
+from refusals import naming
 from robustness.saved_work import model
 
 HOSTILE = {
@@ -144,9 +145,9 @@ def _is_only_a_picture(svg: str) -> None:
 
 
 def test_half_a_character_in_a_study_is_said() -> None:
-    with pytest.raises(ValueError, match=r"text 'a.ud83db' has half a character"):
+    with pytest.raises(ValueError, match=naming("'a\\ud83db'", "character")):
         make_segments(["a\ud83db"], model())
-    with pytest.raises(ValueError, match=r"text 'the a.ud83db' has half a character"):
+    with pytest.raises(ValueError, match=naming("'the a\\ud83db'", "character")):
         probe_relations(
             model(),
             [Sentence.from_lists(["the", "a\ud83db"], [2, 0], ["det", "root"])],
@@ -156,6 +157,6 @@ def test_half_a_character_in_a_study_is_said() -> None:
 
 def test_a_warning_about_fonts_has_no_signs_of_control(tmp_path: Path) -> None:
     view = HeadView(attention("\x85\u2028\u0e01"), 0, 1)
-    with pytest.warns(UserWarning, match="no font of this machine has") as warned:
+    with pytest.warns(UserWarning, match=naming("no font", "Noto Sans CJK")) as warned:
         view.save(tmp_path / "a.pdf")
     assert all(str(one.message).isprintable() for one in warned)

@@ -13,6 +13,7 @@ import traitlets
 
 from attnwidget.widgets.shared.head_widget import HeadWidget
 from fixtures.recording import RecordingComm, from_page, updates
+from refusals import naming
 from robustness.page_messages import message_of, shown, widgets
 
 
@@ -83,7 +84,7 @@ def test_what_a_refused_message_sets_to_an_equal_value_is_set_back(
 ) -> None:
     view = made["view"]
     before = shown(made["view"])
-    with pytest.raises(traitlets.TraitError, match="unit"):
+    with pytest.raises(traitlets.TraitError, match=naming("'unit'", "'letters'")):
         view.set_state({"layer": bool(view.layer), "unit": "letters"})
     assert shown(view) == before
 

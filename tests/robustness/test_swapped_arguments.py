@@ -36,9 +36,10 @@ from attnwidget.metrics import (
     modality_shares,
 )
 from attnwidget.words import probe_relations, word_times
+from refusals import naming
 
 TEXTS = ["The cat sat.", "It slept."]
-A_MODEL = "a study reads a model, got list: load one with load_model"
+A_MODEL = naming("study", "list", "load_model()")
 
 STUDIES: dict[str, Callable[[AttentionModel], Any]] = {
     "make_segments": lambda model: make_segments(model, TEXTS),  # type: ignore[arg-type]
@@ -84,16 +85,16 @@ def test_a_model_or_a_text_in_place_of_an_attention_is_named(
     name: str, model: AttentionModel
 ) -> None:
     for given, kind in ((model, "AttentionModel"), (TEXTS[0], "str")):
-        with pytest.raises(TypeError, match=rf"expected an Attention, got {kind}: make"):
+        with pytest.raises(TypeError, match=naming("Attention", kind, "load_model")):
             OF_AN_INPUT[name](given)
 
 
 def test_a_model_in_place_of_sentences_or_heads_is_named(model: AttentionModel) -> None:
-    with pytest.raises(TypeError, match=r"expected a list, got AttentionModel: read them with"):
+    with pytest.raises(TypeError, match=naming("list", "AttentionModel", "load_treebank")):
         probe_relations(TEXTS, model)  # type: ignore[arg-type]
     heads: Any = model
     with (
-        pytest.raises(TypeError, match=r"heads are \(layer, head\) or a list of these"),
+        pytest.raises(TypeError, match=naming("(layer, head)", "AttentionModel")),
         model.disabled(heads),
     ):
         pass

@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 
 from attnwidget import Attention, load_model, save_table
+from refusals import naming
 
 TOKENS = ["=1+1", "+", "-", "@SUM(1)", "\tx", "\r=x", "\n=x", "\uff1d1", "'=1", "''-", "-0.5"]
 PLAIN = ["cat", "'s", "1", "", "a=b", "x,y", 'a "b"', " -", "e-mail"]
@@ -75,9 +76,9 @@ def test_surrogates_in_tokens_can_be_saved(tmp_path: Path) -> None:
 
 def test_other_files_and_other_objects_are_refused(tmp_path: Path) -> None:
     table = pd.DataFrame({"token": ["a"]})
-    with pytest.raises(ValueError, match=r"as .csv, .tsv, .tex or .md, not as 't.xlsx'"):
+    with pytest.raises(ValueError, match=naming(".csv", ".tsv", ".tex", ".md", "'t.xlsx'")):
         save_table(table, tmp_path / "t.xlsx")
-    with pytest.raises(TypeError, match=r"result with to_frame\(\), got list"):
+    with pytest.raises(TypeError, match=naming("to_frame", "list")):
         save_table([1], tmp_path / "t.csv")
     assert list(tmp_path.iterdir()) == []
 

@@ -8,6 +8,7 @@ import pickle
 import pytest
 
 from attnwidget.text.tokens import Tokens
+from refusals import naming
 
 
 def test_wordpieces_join_into_words() -> None:
@@ -33,7 +34,7 @@ def test_a_continuation_at_the_start_is_a_word() -> None:
 
 
 def test_fields_of_different_lengths_are_refused() -> None:
-    with pytest.raises(ValueError, match="one entry a token"):
+    with pytest.raises(ValueError, match=naming("'segments'", "entry")):
         Tokens.plain(["a", "b"], segments=[0])
 
 

@@ -22,6 +22,7 @@ from attnwidget.widgets.explorer.widget import Explorer
 from fixtures.recording import from_page, on_page
 from fixtures.shown_code import shown_by
 from fixtures.svg_picture import texts
+from refusals import naming
 
 pytestmark = pytest.mark.usefixtures("recording")
 
@@ -97,14 +98,14 @@ def test_names_are_labels_where_the_user_gave_none(model: AttentionModel, atlas:
 
 
 def test_an_atlas_of_other_heads_is_refused(model: AttentionModel, atlas: Atlas) -> None:
-    with pytest.raises(ValueError, match="has 6×12 heads, and the model has self"):
+    with pytest.raises(ValueError, match=naming("6×12 heads", "2×4", "atlas")):
         explore(load_model("attnwidget/induction"), "a b a", atlas=atlas)
     weights = BertForMaskedLM(model.hf_model.config)
     untrained = load_model(weights, model.tokenizer, name="untrained")
-    with pytest.raises(ValueError, match="made with other weights than untrained has: call"):
+    with pytest.raises(ValueError, match=naming("atlas(model)", "untrained", "labels=")):
         explore(untrained, TEXT, atlas=atlas)
     for other in ({}, True):
-        with pytest.raises(TypeError, match="atlas= takes an Atlas, or False for none, got"):
+        with pytest.raises(TypeError, match=naming("atlas=", "Atlas", "load_atlas")):
             explore(model, TEXT, atlas=other)
 
 
@@ -208,7 +209,7 @@ def test_heads_are_named_when_asked_for(
     assert [[0, 2, "self"], "neighbour"] in explorer.grid._families
     assert on_page(explorer, "tested")[0]["said"] == "the word before"
     assert explorer.card.atlas is atlas and explorer.tokens == locked
-    with pytest.raises(RuntimeError, match="have names, are being named"):
+    with pytest.raises(RuntimeError, match=naming("have names", "being named")):
         explorer.name_heads()
     explorer.close()
 
@@ -221,7 +222,7 @@ def test_names_that_a_reader_keeps_are_there_the_next_time(
     go_on.set()
     monkeypatch.setattr(head_names, "make_atlas", finding(atlas, threading.Event(), go_on))
     explorer = explore(unnamed, TEXT)
-    with pytest.raises(ValueError, match="no names to keep: call name_heads"):
+    with pytest.raises(ValueError, match=naming("no names", "name_heads()")):
         explorer.keep_names()
     explorer.name_heads()
     assert explorer.wait(60) and not list(tmp_path.iterdir())
@@ -263,7 +264,7 @@ def test_what_keeps_heads_from_names_is_said_in_their_tab(
     monkeypatch.setattr(head_names, "make_atlas", refuse)
     explorer = explore(unnamed, TEXT)
     explorer.name_heads()
-    with pytest.raises(ValueError, match="there are no texts"):
+    with pytest.raises(ValueError, match=naming("there", "texts")):
         explorer.wait(60)
     assert on_page(explorer, "problems")["card"] == "there are no texts"
     explorer.close()
@@ -272,7 +273,7 @@ def test_what_keeps_heads_from_names_is_said_in_their_tab(
 def test_only_heads_without_names_are_offered_names(model: AttentionModel) -> None:
     for made in (explore(model, TEXT), explore(model, TEXT, atlas=False)):
         assert "card" not in on_page(made, "offers")
-        with pytest.raises(RuntimeError, match="have names, are being named"):
+        with pytest.raises(RuntimeError, match=naming("have names", "being named")):
             made.name_heads()
         made.close()
 

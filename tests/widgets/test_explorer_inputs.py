@@ -12,6 +12,7 @@ import torch
 
 from attnwidget import AttentionModel, Explorer, explore, load_model
 from fixtures.chat_models import MESSAGES, chat_model
+from refusals import naming
 
 QUESTION = [{"role": "user", "content": "Why not?"}]
 WHY_NOT = ["<s>", "Wh", "y", "not", "?"]
@@ -123,25 +124,29 @@ def test_an_attention_is_shown_and_brings_its_model(
 
 
 @pytest.mark.parametrize(
-    ("given", "options", "kind", "error"),
+    ("given", "options", "kind", "parts"),
     [
-        (3, {}, TypeError, "list of messages, got int"),
-        ([], {}, ValueError, "empty words"),
-        (torch.zeros(2, 3, dtype=torch.long), {}, ValueError, "batch of one"),
-        (np.zeros((1, 3)), {}, TypeError, "vocabulary ids are integers"),
-        ([{"content": "Hi"}], {}, ValueError, 'has no "role"'),
-        ({"pixel": [1]}, {}, TypeError, "has no input 'pixel'"),
-        ("attention", {"versus_text": "Why?"}, ValueError, "versus_text needs the text"),
-        ("attention", {"max_new_tokens": 3}, ValueError, "max_new_tokens needs the text"),
-        ("another", {}, ValueError, "pass the model that made the attention"),
+        (3, {}, TypeError, ("text", "int", "attend_batch")),
+        ([], {}, ValueError, ("text", "empty words")),
+        (torch.zeros(2, 3, dtype=torch.long), {}, ValueError, ("[2, 3]", "attend_batch")),
+        (np.zeros((1, 3)), {}, TypeError, ("vocabulary ids", "integers", "inputs_embeds")),
+        ([{"content": "Hi"}], {}, ValueError, ("message 0", '"role"')),
+        ({"pixel": [1]}, {}, TypeError, ("'pixel'", "LlamaForCausalLM")),
+        ("attention", {"versus_text": "Why?"}, ValueError, ("versus_text", "pass the text")),
+        ("attention", {"max_new_tokens": 3}, ValueError, ("max_new_tokens", "pass the text")),
+        ("another", {}, ValueError, ("small BERT (in the package)", "LlamaForCausalLM", "explore")),
     ],
 )
 def test_other_inputs_are_refused_in_plain_words(
-    model: AttentionModel, given: Any, options: dict[str, Any], kind: type[Exception], error: str
+    model: AttentionModel,
+    given: Any,
+    options: dict[str, Any],
+    kind: type[Exception],
+    parts: tuple[str, ...],
 ) -> None:
     if isinstance(given, str):
         other = load_model(device="cpu")
         given = (model if given == "attention" else other).attend("Why not?")
-    with pytest.raises(kind, match=error) as raised:
+    with pytest.raises(kind, match=naming(*parts)) as raised:
         explore(model, given, **options)
     assert type(raised.value) is kind and "Explorer instance" not in str(raised.value)

@@ -19,6 +19,7 @@ from attnwidget.text.places import Media
 from attnwidget.widgets.shared.painted_rows import painted_token, painted_values, rounded_rows
 from fixtures.pictures import picture_attention, sound_attention
 from fixtures.recording import from_page, on_page, updates
+from refusals import naming
 
 pytestmark = pytest.mark.usefixtures("recording")
 
@@ -134,7 +135,9 @@ def test_without_a_first_query_the_row_is_the_mean_of_all() -> None:
 
 def test_texts_keep_their_maps_and_refuse_places() -> None:
     text = Attention.from_weights(np.full((1, 1, 2, 2), 0.5), ["a", "b"])
-    with pytest.raises(traitlets.TraitError, match=r"no keys have places .*from_weights\(weights"):
+    with pytest.raises(
+        traitlets.TraitError, match=naming("'thumbnail'", "'places'", "Attention.from_weights")
+    ):
         HeadGrid(text, thumbnail="places")
     grid = HeadGrid(text)
     assert on_page(grid, "thumbnails")["row"] is None

@@ -22,6 +22,7 @@ from attnwidget import (
 )
 from fixtures.recording import from_page, updates
 from fixtures.shown_code import shown_by
+from refusals import naming
 
 pytestmark = pytest.mark.usefixtures("recording")
 
@@ -67,28 +68,30 @@ def test_a_label_typed_on_the_page_is_kept_and_not_sent_back(attention: Attentio
 
 
 @pytest.mark.parametrize(
-    ("key", "text", "says"),
+    ("key", "text", "parts"),
     [
-        ((6, 0), "x", r"\(6, 0\) is no head of this figure: layer 6 is not among 0 to 5"),
-        ((1, 3, "cross"), "x", r"there is no stack 'cross'"),
-        ("L1 H3", "x", r"'L1 H3' is no head of this figure: a head is \(layer, head\)"),
-        (3, "x", r"3 is no head of this figure"),
-        ((1, 3), "", r"the label of L1 H3 is a text of 1 to 80 .* del figure.labels\[\(1, 3\)\]"),
-        ((1, 3), 5, r"the label of L1 H3 is a text .*, got 5"),
-        ((1, 3), "x" * 81, r"1 to 80 characters in one line"),
-        ((1, 3), "two\nlines", r"in one line, got 'two\\nlines'"),
+        ((6, 0), "x", ("'labels'", "(6, 0)", "layer 6")),
+        ((1, 3, "cross"), "x", ("'labels'", "'cross'", "'self'")),
+        ("L1 H3", "x", ("'labels'", "'L1 H3'", "(layer, head)")),
+        (3, "x", ("'labels'", "(layer, head)", "got 3")),
+        ((1, 3), "", ("label of L1 H3", "1 to 80", "del figure.labels[(1, 3)]")),
+        ((1, 3), 5, ("label of L1 H3", "1 to 80", "got 5")),
+        ((1, 3), "x" * 81, ("label of L1 H3", "1 to 80")),
+        ((1, 3), "two\nlines", ("label of L1 H3", "one line", "'two\\nlines'")),
     ],
 )
 def test_a_bad_label_is_refused_with_its_value(
-    attention: Attention, key: Any, text: Any, says: str
+    attention: Attention, key: Any, text: Any, parts: tuple[str, ...]
 ) -> None:
     grid = HeadGrid(attention, labels={(0, 0): "kept"})
-    with pytest.raises(traitlets.TraitError, match=says):
+    with pytest.raises(traitlets.TraitError, match=naming(*parts)):
         grid.labels[key] = text
-    with pytest.raises(traitlets.TraitError, match="labels"):
+    with pytest.raises(
+        traitlets.TraitError, match=naming("'labels'", '{(1, 3): "pronoun"}', "got 3")
+    ):
         grid.labels = 3  # type: ignore[assignment]
     assert grid.labels == {Head(0, 0): "kept"}
-    with pytest.raises(KeyError, match="layer 9 is not among"):
+    with pytest.raises(KeyError, match=naming("layer 9", "0 to 5")):
         grid.labels[(9, 9)]
 
 

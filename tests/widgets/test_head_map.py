@@ -19,6 +19,7 @@ from attnwidget.charts.theme import DARK, LIGHT
 from attnwidget.metrics.head_distances import HeadDistances
 from attnwidget.widgets.head_map import KNOWN, HeadMap
 from fixtures.recording import from_page, updates
+from refusals import naming
 
 pytestmark = pytest.mark.usefixtures("recording")
 
@@ -153,49 +154,49 @@ def test_a_head_of_another_stack_leaves_the_map_alone() -> None:
 
 
 def test_traits_that_one_lacks_cannot_be_linked() -> None:
-    with pytest.raises(ValueError, match=r"HeadMap has no trait 'scale'; all have selected"):
+    with pytest.raises(ValueError, match=naming("HeadMap", "'scale'", "layer")):
         link(HeadGrid(attention()), HeadMap(Measured()), names=["scale"])
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "parts"),
     [
-        ({"behaviours": LABELS[:2]}, r"\[2, 4\]; expected one label a head, \[3, 4\]"),
-        ({"selected": [(3, 0)]}, "layer 3 is not among 0 to 2"),
-        ({"selected": [(0, 0, "cross")]}, "no stack 'cross'"),
-        ({"layer": 3}, "0 to 2"),
+        ({"behaviours": LABELS[:2]}, ("'behaviours'", "[2, 4]", "[3, 4]")),
+        ({"selected": [(3, 0)]}, ("'selected'", "layer 3")),
+        ({"selected": [(0, 0, "cross")]}, ("'selected'", "'cross'")),
+        ({"layer": 3}, ("'layer'", "0 to 2", "got 3")),
     ],
 )
 def test_bad_values_are_refused_with_what_was_expected(
-    options: dict[str, object], said: str
+    options: dict[str, object], parts: tuple[str, ...]
 ) -> None:
-    with pytest.raises(traitlets.TraitError, match=said):
+    with pytest.raises(traitlets.TraitError, match=naming(*parts)):
         HeadMap(Measured(), **options)
 
 
 def test_numbers_in_place_of_labels_are_refused() -> None:
     many = np.arange(27.0).reshape(3, 9)
-    with pytest.raises(traitlets.TraitError, match="27 labels"):
+    with pytest.raises(traitlets.TraitError, match=naming("'behaviours'", "27 labels", "24")):
         HeadMap.from_positions(np.zeros((3, 9, 2)), many)
 
 
 @pytest.mark.parametrize(
-    ("positions", "said"),
+    ("positions", "parts"),
     [
-        (np.zeros((3, 4)), r"\[3, 4\]; expected \[layers, heads, 2\]"),
-        (np.zeros((3, 4, 3)), r"\[layers, heads, 2\]"),
-        (np.where(np.arange(24).reshape(3, 4, 2) == 11, np.nan, 0), "L1 H1"),
+        (np.zeros((3, 4)), ("positions", "[3, 4]", "[layers, heads, 2]")),
+        (np.zeros((3, 4, 3)), ("positions", "[3, 4, 3]", "[layers, heads, 2]")),
+        (np.where(np.arange(24).reshape(3, 4, 2) == 11, np.nan, 0), ("position", "L1 H1")),
     ],
 )
-def test_positions_must_be_finite_points(positions: np.ndarray, said: str) -> None:
-    with pytest.raises(ValueError, match=said):
+def test_positions_must_be_finite_points(positions: np.ndarray, parts: tuple[str, ...]) -> None:
+    with pytest.raises(ValueError, match=naming(*parts)):
         HeadMap.from_positions(positions)
 
 
 def test_what_is_no_distances_is_refused_with_a_remedy() -> None:
-    with pytest.raises(TypeError, match=r"got ndarray.*from_positions"):
+    with pytest.raises(TypeError, match=naming("ndarray", "HeadMap.from_positions")):
         HeadMap(POSITIONS)
-    with pytest.raises(TypeError, match="did you mean 'behaviours'"):
+    with pytest.raises(TypeError, match=naming("'behaviors'", "'behaviours'")):
         HeadMap(Measured(), behaviors=LABELS)
 
 

@@ -17,6 +17,7 @@ from fixtures.mechanism_models import READABLE, attend
 from fixtures.recording import from_page, on_page, updates
 from fixtures.svg_picture import texts
 from fixtures.tiers import only_first_is_fast
+from refusals import naming
 
 pytestmark = pytest.mark.usefixtures("recording")
 
@@ -163,7 +164,7 @@ def test_a_query_without_a_key_goes_to_its_strongest_key(attention: Attention) -
     view.versus = next(i for i in (4, 5) if i != second)
     assert view.explanation is not None and view.explanation.versus == view.versus
     assert not on_page(view, "link")["is_runner_up"]
-    with pytest.raises(traitlets.TraitError, match=r"'versus' is the place of a token, 0 to 14"):
+    with pytest.raises(traitlets.TraitError, match=naming("'versus'", "0 to 14", "99")):
         view.versus = 99
 
 
@@ -183,7 +184,7 @@ def test_without_a_head_or_a_query_nothing_is_computed(attention: Attention) -> 
     assert on_page(view, "link") is None and "Select a head" in texts(view.figure())[-1]
     view.selected = [(1, 3)]
     assert on_page(view, "link") is None and "Choose a link" in " ".join(texts(view.figure()))
-    with pytest.raises(traitlets.TraitError, match="query 400 is not among"):
+    with pytest.raises(traitlets.TraitError, match=naming("'tokens'", "query 400")):
         view.tokens = [("query", 400)]
     assert on_page(view, "link") is None and view.to_frame().empty
 
@@ -229,16 +230,16 @@ def test_picture_caption_and_table_say_what_the_page_shows(rotary: Attention) ->
     assert list(table.columns) == ["part", "panel", "value"]
     total = table[(table["part"] == "sum") & (table["panel"] == "why")]["value"].item()
     assert total == pytest.approx(view.explanation.total)
-    assert "parts of log a(" in str(view.caption) and "L1 H2" in str(view.caption)
+    assert "L1 H2" in str(view.caption)
 
 
 def test_the_code_makes_the_figure_again(attention: Attention) -> None:
     view = LinkView(attention, 1, 3, query=HE, key=CAPTAIN, versus=5)
     said = " ".join(view.code().split())
     assert 'layer=1, head=3, tokens=[("query", 7), ("key", 2)], versus=5' in said
-    with pytest.raises(TypeError, match="by `query` and `key`, or by `tokens`, not both"):
+    with pytest.raises(TypeError, match=naming("`query`", "`key`", "`tokens`")):
         LinkView(attention, 1, 3, query=1, tokens=[("query", 1)])
-    with pytest.raises(TypeError, match="not both"):
+    with pytest.raises(TypeError, match=naming("`layer`", "`selected`")):
         LinkView(attention, 1, 3, selected=[(1, 3)])
 
 
@@ -252,7 +253,7 @@ def test_an_error_in_the_background_is_shown_and_raised(
 
     monkeypatch.setitem(widget._QUESTIONS, "sources", fails)
     view.versus = 5
-    with pytest.raises(KeyError, match="a fault of this test"):
+    with pytest.raises(KeyError, match=naming("'a fault of this test'")):
         view.wait()
     assert "a fault of this test" in on_page(view, "problem")
 

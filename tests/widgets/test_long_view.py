@@ -33,6 +33,7 @@ from attnwidget.widgets.wire.values import axes_in, in_unit
 from fixtures import zoo
 from fixtures.recording import from_page, on_page, updates
 from references.formula_attention import NEEDLES, FormulaAttention
+from refusals import naming
 
 pytestmark = pytest.mark.usefixtures("recording")
 
@@ -405,11 +406,11 @@ def test_maps_of_many_blocks_are_those_of_their_cells(causal: Attention) -> None
 
 def test_what_no_part_can_be_computed_of_is_refused_with_the_reason(causal: Attention) -> None:
     quantity = "gradients"
-    reason = NOT_BY_PARTS[quantity]
-    with pytest.raises(traitlets.TraitError, match=f"{quantity!r}.*1,100 tokens.*{reason}"):
+    parts = (repr(quantity), "1,100 tokens", NOT_BY_PARTS[quantity])
+    with pytest.raises(traitlets.TraitError, match=naming(*parts)):
         HeadView(causal, 0, 1, quantity=quantity)
     view = HeadView(causal, 0, 1)
-    with pytest.raises(traitlets.TraitError, match="Shorten the text"):
+    with pytest.raises(traitlets.TraitError, match=naming("'quantity'", "'gradients'", "Shorten")):
         view.quantity = quantity
     assert view.quantity == "weights"
 
@@ -446,7 +447,7 @@ def test_an_explorer_reads_long_and_short_texts(above_100: None) -> None:
     explorer.selected = [(2, 4)]
     assert on_page(explorer.view, "maps")["heads"] == [[2, 4, "self"]]
     with pytest.raises(
-        ValueError, match=r"every head at once.*HeadView\(attention, versus=other\)"
+        ValueError, match=naming("every head at once", "HeadView(attention, versus=other)")
     ):
         explorer.versus_text = "The dog sat on the mat. " * 20
     explorer.versus_text = None
@@ -498,5 +499,5 @@ def test_a_page_that_would_hold_whole_maps_is_refused(
     long: FormulaAttention, tmp_path: Path
 ) -> None:
     for save in (HeadGrid(long).save, partial(save_page, long)):
-        with pytest.raises(ValueError, match="8,192 tokens does not have: save a HeadView alone"):
+        with pytest.raises(ValueError, match=naming("8,192 tokens", "HeadView")):
             save(tmp_path / "page.html")

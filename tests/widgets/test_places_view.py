@@ -27,6 +27,7 @@ from attnwidget.words.speech import aligning_head
 from fixtures.pictures import PICTURE, picture_attention, sound_attention
 from fixtures.recording import from_page, on_page, updates
 from references.formula_attention import FormulaAttention
+from refusals import naming
 
 pytestmark = pytest.mark.usefixtures("recording")
 
@@ -67,7 +68,9 @@ def test_other_modes_get_no_picture() -> None:
 
 def test_texts_are_refused_with_the_next_step() -> None:
     text = Attention.from_weights(np.full((1, 1, 2, 2), 0.5), ["a", "b"])
-    with pytest.raises(traitlets.TraitError, match=r"have no places .*from_weights\(weights"):
+    with pytest.raises(
+        traitlets.TraitError, match=naming("'mode'", "'places'", "Attention.from_weights")
+    ):
         HeadView(text, mode="places")
     view = HeadView(text)
     assert (view.mode, on_page(view, "has_places")) == ("lines", False)

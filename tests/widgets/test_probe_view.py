@@ -19,6 +19,7 @@ from attnwidget.probes.dependency.dependency_results import DependencyProbe
 from attnwidget.probes.structural.structural_result import StructuralProbe
 from fixtures.recording import from_page, on_page
 from fixtures.shown_code import shown_by
+from refusals import naming
 
 SENTENCES = demo_treebank()[:46]
 SHOWN = SENTENCES[36:]
@@ -245,9 +246,9 @@ def test_the_explorer_has_the_tree_of_the_stepped_layer(structural: StructuralPr
 
 @pytest.mark.slow
 def test_what_is_no_probe_is_refused(probe: DependencyProbe) -> None:
-    with pytest.raises(TypeError, match="ProbeView shows a probe, got AttentionModel"):
+    with pytest.raises(TypeError, match=naming("ProbeView", "AttentionModel")):
         ProbeView(probe.model, SHOWN)
-    with pytest.raises(ValueError, match="no model is at hand"):
+    with pytest.raises(ValueError, match=naming("no model", "load_probe")):
         ProbeView(replace(probe, model=None), SHOWN)
     with pytest.raises(TypeError, match="leave direction out"):
         ProbeView(probe, SHOWN, direction="governor to dependent")

@@ -29,6 +29,7 @@ from attnwidget.widgets.shared.computed import ComputedTraits
 from attnwidget.widgets.wire.values import in_unit
 from fixtures.recording import from_page, on_page, updates
 from fixtures.shown_code import shown_by
+from refusals import naming
 
 TEXT = "The captain told his men that he would not leave the ship."
 OFF = [(1, 3), (2, 0)]
@@ -74,8 +75,7 @@ def test_a_grid_sends_how_far_heads_changed_only_while_some_are_off(attention: A
     wanted[[1, 2], [3, 0]] = 0
     np.testing.assert_array_equal(changes, wanted)
     caption = grid.caption.text()
-    assert "without L1 H3, L2 H0 (uniform)" in caption and "struck through" in caption
-    assert "Jensen-Shannon divergence up to" in caption
+    assert "without L1 H3, L2 H0 (uniform)" in caption
     grid.disabled = []
     assert (
         on_page(grid, "thumbnails")["changes"] is None and "orange paper" not in grid.caption.text()
@@ -106,7 +106,6 @@ def test_versus_intact_sends_signed_differences(
         assert np.abs(values[layer, head].astype(int) - wanted).max() <= 1
     # What stands in the place of a head is not drawn as its change.
     assert (values[1, 3] == 128).all() and floats(sent["maxima"])[1, 3] == 0
-    assert "difference from the intact model" in grid.caption.text()
 
 
 def test_a_difference_of_many_tokens_keeps_the_farthest_of_each_cell() -> None:
@@ -128,8 +127,7 @@ def test_with_nothing_off_versus_says_so_and_shows_the_maps(attention: Attention
     assert bytes(on_page(grid, "thumbnails")["values"]["view"]) == bytes(
         on_page(plain, "thumbnails")["values"]["view"]
     )
-    assert "no head is off" in grid.caption.text()
-    with pytest.raises(traitlets.TraitError, match="versus"):
+    with pytest.raises(traitlets.TraitError, match=naming("'versus'", "'other'", '"intact"')):
         grid.versus = "other"
 
 

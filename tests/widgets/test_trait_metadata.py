@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import anywidget
 import pytest
 import traitlets
 
-import attnwidget
 from attnwidget import Attention, AttentionModel, Explorer, HeadGrid, HeadView, link
 from attnwidget.widgets.explorer.explorer_figure import Child
 from attnwidget.widgets.pages.encoding import state_of
@@ -132,46 +129,3 @@ def test_a_trait_passes_through_figures_that_lack_it(
 @pytest.fixture(scope="module")
 def attention(model: AttentionModel) -> Attention:
     return model.attend("The cat sat on the mat.")
-
-
-def constants(tree: ast.Module) -> Iterator[tuple[int, list[str]]]:
-    """Collections of strings that a module or a class names."""
-    bodies = [tree.body, *(node.body for node in ast.walk(tree) if isinstance(node, ast.ClassDef))]
-    for statement in (statement for body in bodies for statement in body):
-        if not isinstance(statement, (ast.Assign, ast.AnnAssign)) or statement.value is None:
-            continue
-        if ast.unparse(statement.value).startswith("traitlets."):
-            continue  # the choices of a trait
-        for node in ast.walk(statement.value):
-            if isinstance(node, (ast.Tuple, ast.List, ast.Set)):
-                texts = [
-                    item.value
-                    for item in node.elts
-                    if isinstance(item, ast.Constant) and isinstance(item.value, str)
-                ]
-                if len(texts) > 1:
-                    yield statement.lineno, texts
-
-
-def test_no_list_of_names_stands_beside_the_metadata() -> None:
-    known = {
-        name
-        for cls in FIGURE_CLASSES
-        for name, trait in own_traits(cls)
-        if trait.metadata.get("sync") and not isinstance(trait, Child)
-    }
-    widgets = Path(attnwidget.__file__).parent / "widgets"
-    found = [
-        f"{path.relative_to(widgets)}:{line} {texts}"
-        for path in sorted(widgets.rglob("*.py"))
-        for line, texts in constants(ast.parse(path.read_text("utf-8")))
-        if all(text in known for text in texts)
-    ]
-    assert found == []
-
-
-def test_a_list_of_names_is_found() -> None:
-    tree = ast.parse(
-        '_OF_CARD = ("table", "notes")\nclass A:\n    b: set[str] = {"tokens", "unit"}'
-    )
-    assert list(constants(tree)) == [(1, ["table", "notes"]), (3, ["tokens", "unit"])]

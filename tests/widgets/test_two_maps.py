@@ -35,6 +35,7 @@ from fixtures.recording import from_page, on_page
 from fixtures.shown_code import shown_by
 from fixtures.svg_picture import texts
 from fixtures.vocabularies import word_tokenizer
+from refusals import naming
 
 ONE = "The cat sits on the mat."
 OTHER = "The cats sit on the mat, today."
@@ -244,13 +245,15 @@ def test_what_cannot_be_compared_is_refused(
     model: AttentionModel, pair: tuple[Attention, Attention]
 ) -> None:
     small = load_model(zoo.build("bert"), word_tokenizer())
-    with pytest.raises(traitlets.TraitError, match="as many layers and heads"):
+    with pytest.raises(traitlets.TraitError, match=naming("'versus'", "self 6 × 12", "self 3 × 4")):
         HeadView(pair[0], versus=small.attend("w1 w2"))
-    with pytest.raises(traitlets.TraitError, match="no common token"):
+    with pytest.raises(traitlets.TraitError, match=naming("'versus'", "common")):
         HeadGrid(pair[0], versus=model.attend("xyz"))
-    with pytest.raises(traitlets.TraitError, match='an Attention, "intact" or None'):
+    with pytest.raises(traitlets.TraitError, match=naming("'versus'", "'genre'", '"intact"')):
         HeadGrid(pair[0], versus="genre")
-    with pytest.raises(traitlets.TraitError, match='an Attention, "intact" or None'):
+    with pytest.raises(
+        traitlets.TraitError, match=naming("'versus'", "'The cats sit.'", '"intact"')
+    ):
         HeadView(pair[0], versus="The cats sit.")
     grid = HeadGrid(*pair[:1], versus=pair[1])
     grid.open()
@@ -359,7 +362,7 @@ def test_a_picture_has_the_maps_that_the_page_has(pair: tuple[Attention, Attenti
         assert [text for text in drawn if text in {a, b, over, difference}] == headings
         alone = [note for note in view.caption.notes if note.endswith("alone is drawn")]
         assert bool(alone) == (of_two != "all")
-    with pytest.raises(traitlets.TraitError, match="of_two"):
+    with pytest.raises(traitlets.TraitError, match=naming("'of_two'", "'both'")):
         view.of_two = "both"
 
 

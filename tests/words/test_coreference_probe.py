@@ -18,6 +18,7 @@ from attnwidget.words.coreference_results import AMONG, KINDS, CoreferenceAccura
 from fixtures.coreference_passages import PASSAGES
 from fixtures.vocabularies import MAKERS
 from references import reference_coreference as reference
+from refusals import naming
 
 DOCUMENTS = [
     Document.from_spans(p.words, p.spans, tags=p.tags, governors=p.governors, name=p.name)
@@ -131,9 +132,9 @@ def test_choices_are_found_by_document_name_and_index(found: CoreferenceAccuraci
         assert found.choices(key).mentions == by_index.mentions
     assert by_index.baselines["nearest"].tolist() == [1, 2]
     assert by_index.baselines["head match"].tolist() == [-1, -1]
-    with pytest.raises(KeyError, match="not among the 10 documents"):
+    with pytest.raises(KeyError, match=naming("'another'", "10 documents")):
         found.choices("another")
-    with pytest.raises(KeyError, match="not among"):
+    with pytest.raises(KeyError, match=naming("Ann", "10 documents")):
         found.choices(Document.from_spans(["Ann"], [], name="Ann"))
 
 
@@ -155,7 +156,10 @@ def test_a_resume_file_goes_on_and_knows_its_study(
     assert np.array_equal(again.chosen, found.chosen)
     assert np.array_equal(again.correct, found.correct)
     other = [replace(d, mentions=d.mentions[:2]) for d in DOCUMENTS]
-    with resume_from(path), pytest.raises(ValueError, match="another study"):
+    with (
+        resume_from(path),
+        pytest.raises(ValueError, match=naming("'coreference'", "study.npz", "another")),
+    ):
         probe_coreference(model, other[:9], progress=False)
 
 
@@ -190,9 +194,9 @@ def test_windows_split_a_long_document(model: Any) -> None:
 
 
 def test_a_window_ends_where_the_model_does(model: Any) -> None:
-    with pytest.raises(ValueError, match=r"max_tokens is 3 to 512 for this model, got 513"):
+    with pytest.raises(ValueError, match=naming("max_tokens", "3 to 512", "513")):
         probe_coreference(model, DOCUMENTS, max_tokens=513, progress=False)
-    with pytest.raises(ValueError, match=r"max_tokens is 3"):
+    with pytest.raises(ValueError, match=naming("max_tokens", "3 to 512", "got 2")):
         probe_coreference(model, DOCUMENTS, max_tokens=2, progress=False)
 
 
@@ -203,25 +207,28 @@ def test_ten_thousand_words_are_read_to_where_they_fit(model: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("documents", "options", "message"),
+    ("documents", "options", "parts"),
     [
-        ([], {}, "no mention of the 0 documents"),
-        ([Document.from_spans(["Ann"], [(0, 0, "a")])], {}, "no mention of the 1 documents"),
-        (DOCUMENTS, {"windows": "last"}, "windows is 'first' or 'all'"),
-        (DOCUMENTS, {"max_tokens": 5}, "no mention of the 10 documents has an antecedent"),
+        ([], {}, ("mention", "0 documents")),
+        ([Document.from_spans(["Ann"], [(0, 0, "a")])], {}, ("mention", "1 documents")),
+        (DOCUMENTS, {"windows": "last"}, ("windows", "'first'", "'all'", "'last'")),
+        (DOCUMENTS, {"max_tokens": 5}, ("mention", "10 documents", "antecedent")),
     ],
 )
 def test_what_cannot_be_probed_is_refused(
-    model: Any, documents: Any, options: dict[str, Any], message: str
+    model: Any, documents: Any, options: dict[str, Any], parts: tuple[str, ...]
 ) -> None:
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises(ValueError, match=naming(*parts)):
         probe_coreference(model, documents, progress=False, **options)
 
 
 def test_words_without_tokens_are_refused_or_left_out(model: Any) -> None:
     words = ["She", "said", "\u200b", "he", "knew", "her"]
     odd = Document.from_spans(words, [(0, 0, "a"), (3, 3, "b"), (5, 5, "a")], name="odd")
-    with pytest.raises(ValueError, match=r"odd, words 1 to 6: word 3 '\\u200b' has no tokens"):
+    with pytest.raises(
+        ValueError,
+        match=naming("odd", "words 1 to 6", "word 3", "'\\u200b'", "skip_unaligned=True"),
+    ):
         probe_coreference(model, [odd, *DOCUMENTS], progress=False)
     found = probe_coreference(model, [odd, *DOCUMENTS], skip_unaligned=True, progress=False)
     assert (found.n_skipped, found.counts[0]) == (1, 16)

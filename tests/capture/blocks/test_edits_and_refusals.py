@@ -23,6 +23,7 @@ from attnwidget.capture.maps.whole_maps import LONG_FROM
 from fixtures import zoo
 from fixtures.block_models import BlockModel, build_blocks
 from fixtures.picture_models import drawn
+from refusals import naming
 
 PICTURE = drawn(150, 90)
 
@@ -42,7 +43,7 @@ def test_a_stage_is_a_stack_with_its_own_heads(attention: Any) -> None:
     assert [stack.n_heads for stack in attention.stacks.values()] == [2, 4]
     assert [len(stack.key) for stack in attention.stacks.values()] == [96, 32]
     assert attention.stacks["stage 1"].key.special.count("padding") == 16
-    with pytest.raises(ValueError, match="say which stack"):
+    with pytest.raises(ValueError, match=naming("which stack", "SwinModel", "'stage 1'")):
         attention.weights(0, 0)
 
 
@@ -76,7 +77,7 @@ def test_changes_that_name_tokens_are_refused(swin: BlockModel, method: str) -> 
         options["reference"] = dict(swin.pixels())
     with (
         swin.reader.disabled((0, 1, "stage 1"), **options) as model,
-        pytest.raises(ValueError, match=f"'{method}' names tokens, and this layer attends within"),
+        pytest.raises(ValueError, match=naming(f"'{method}'", "tokens", "'uniform'")),
     ):
         model.attend(images=PICTURE)
 
@@ -172,7 +173,7 @@ def test_a_layer_that_mixes_tokens_before_its_windows_is_refused() -> None:
     family = build_blocks("Swin")
     family.model.encoder.layers[0].blocks[1].layernorm_before = _Mixing()
     with pytest.raises(
-        ValueError, match=r"'stage 1' layers of SwinModel attend within 4 windows.*not one token"
+        ValueError, match=naming("'stage 1'", "SwinModel", "4 windows", "not one token")
     ):
         family.reader.attend(family.pixels())
 
@@ -187,7 +188,9 @@ def test_outputs_that_go_to_other_tokens_are_refused(monkeypatch: pytest.MonkeyP
 
     monkeypatch.setattr(modeling_swin, "window_reverse", turned)
     family = build_blocks("Swin")
-    with pytest.raises(ValueError, match="outputs go to other tokens than their entries"):
+    with pytest.raises(
+        ValueError, match=naming("'stage 1'", "SwinModel", "outputs go to other tokens")
+    ):
         family.reader.attend(family.pixels())
 
 
@@ -203,7 +206,7 @@ def test_pooled_keys_are_refused_as_before() -> None:
         mlp_ratios=[2, 2],
     )
     model = load_model(transformers.SegformerModel(config).eval())
-    with pytest.raises(ValueError, match="so its keys are not the tokens"):
+    with pytest.raises(ValueError, match=naming("SegformerModel", "16 keys", "not the tokens")):
         model.attend({"pixel_values": torch.zeros(1, 3, 32, 32)})
 
 
@@ -246,7 +249,7 @@ def test_sam_names_the_part_that_can_be_read() -> None:
     processor = transformers.ViTImageProcessor(size={"height": 64, "width": 64})
     model = load_model(whole, processor)
     assert "SamModel" in repr(model)
-    with pytest.raises(ValueError, match=r"load_model\(model.vision_encoder\)"):
+    with pytest.raises(ValueError, match=naming("'encoder'", "load_model(model.vision_encoder)")):
         model.attend(images=PICTURE)
     part = load_model(whole.vision_encoder, processor).attend(images=PICTURE)
     assert part.stacks["self"].n_layers == 2 and all(part.stacks["self"].key.places)
