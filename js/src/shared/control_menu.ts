@@ -1,6 +1,16 @@
 import { html } from "lit-html";
 import { createRef, ref } from "lit-html/directives/ref.js";
+import { type Control, controlView, isOffered } from "./controls.js";
 import type { Mounted } from "./mount.js";
+
+/** Controls in a menu, and the reasons why options are fixed: not every reader sees hints. */
+export function menuContent(controls: Control[], all = controls) {
+  const reasons = all.filter(isOffered).flatMap(({ reason }) => (reason ? [reason] : []));
+  return [
+    controls.map(controlView),
+    [...new Set(reasons)].map((reason) => html`<p class="attnw-muted">${reason}</p>`),
+  ];
+}
 
 /**
  * A button that opens a menu of controls. The menu has a row of its own below the button, because
