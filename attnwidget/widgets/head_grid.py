@@ -212,15 +212,15 @@ class HeadGrid(MetricChoice, Versus):
     @computed("attention", "versus", "stack", "unit", "tokens", "thumbnail", sync=False)
     def _painted(self) -> PaintedToken | None:
         """The token whose row the thumbnails show; None for thumbnails of maps."""
-        return self._painted_token(self.stack, self.unit, self.tokens)
+        is_picture = is_on_picture(self.attention.stacks[self.stack].key)
+        wish = self.thumbnail or ("places" if is_picture else "maps")
+        return None if wish == "maps" else self._painted_token(self.stack, self.unit, self.tokens)
 
     def _painted_token(
         self, stack: str, unit: str, locked: Sequence[tuple[str, int]]
     ) -> PaintedToken | None:
+        """Return the token whose row thumbnails can show; None if they can only show maps."""
         axes = self.attention.stacks[stack]
-        wish = self.thumbnail or ("places" if is_on_picture(axes.key) else "maps")
-        if wish == "maps":
-            return None
         if isinstance(self.versus, Attention):
             other = self.versus.stacks[stack]
             if other.query != axes.query or other.key != axes.key:
@@ -274,7 +274,7 @@ class HeadGrid(MetricChoice, Versus):
         "hidden",
         "quantity",
         "times_keys",
-        page_chooses=("of_two", "stack", "unit", "tokens"),
+        page_chooses=("of_two", "stack", "unit", "tokens", "thumbnail"),
     )
     def _thumbnails(self) -> dict[str, Any]:
         return self._thumbnails_of(self.stack, self.unit, self.of_two, self._painted)
@@ -474,22 +474,31 @@ class HeadGrid(MetricChoice, Versus):
             AS_TEXT * len(of_two) * cells,
             lambda room: (
                 [
-                    as_json_value(self._page_thumbnail(stack, unit, which))
+                    as_json_value(self._page_thumbnail(stack, unit, which, painted))
                     for stack in stacks
                     for unit in UNITS
+                    for painted in self._page_painted(stack, unit)
                     for which in of_two
                 ],
                 [],
             ),
         )
 
-    def _page_thumbnail(self, stack: str, unit: str, of_two: str) -> dict[str, Any]:
+    def _page_painted(self, stack: str, unit: str) -> list[PaintedToken | None]:
+        """Return the token whose row a page paints without a lock; None for maps."""
+        # The page has pictures and sounds only if they were drawn when it was saved.
+        if not self._paints:
+            return [None]
+        locked = self.tokens if self._other() is not None else []
+        painted = self._painted_token(stack, unit, locked)
+        return [None] if painted is None else [None, painted]
+
+    def _page_thumbnail(
+        self, stack: str, unit: str, of_two: str, painted: PaintedToken | None
+    ) -> dict[str, Any]:
         """Return the thumbnails of a stack with what belongs to them, as a page holds them."""
         axes = self.attention.stacks[stack]
         is_compared = self._other() is not None
-        # The page has pictures and sounds only if they were drawn when it was saved.
-        locked = self.tokens if is_compared else []
-        painted = self._painted_token(stack, unit, locked) if self._paints else None
         return {
             "axes": axes_to_wire(self._attention_of(of_two).stacks[stack], unit),
             "thumbnails": self._thumbnails_of(stack, unit, of_two, painted),

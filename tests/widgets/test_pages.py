@@ -365,7 +365,7 @@ def test_options_that_need_a_computation_are_fixed_with_a_reason(
 ) -> None:
     data = figures(save_page(attention, tmp_path / "page.html"))
     reasons = {name: figure["state"]["_fixed"] for name, figure in data.items()}
-    drawn = {"hidden", "quantity", "times_keys", "thumbnail", "versus"}
+    drawn = {"hidden", "quantity", "times_keys", "versus"}
     assert reasons["head_grid"].keys() == drawn
     # The two figures share what is hidden, and the grid cannot follow the view.
     assert reasons["head_view"].keys() == {"hidden", "quantity", "versus"}

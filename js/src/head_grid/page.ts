@@ -53,6 +53,12 @@ export const pageModel: Kernel<GridState, Own> = ({ state, own }, held) => {
       .filter(([of, at]) => of === side && at < axes[side].text.length)
       .at(-1)?.[1];
 
+  /** Whether the thumbnails are of the kind that the reader wants: painted rows, or maps. */
+  const isWanted = ({ thumbnails, placed_on }: DrawnThumbnails) => {
+    const wish = model.get("thumbnail") ?? (placed_on === "pictures" ? "places" : "maps");
+    return Boolean(thumbnails.row) === (wish === "places");
+  };
+
   function measure(): void {
     const label = model.get("step") ?? model.get("_steps")?.at(-1);
     const shown = own.metrics.find(
@@ -62,12 +68,14 @@ export const pageModel: Kernel<GridState, Own> = ({ state, own }, held) => {
   }
 
   function draw(): void {
-    const shown = drawn.find(
-      ({ thumbnails }) =>
-        thumbnails.stack === model.get("stack") &&
-        thumbnails.unit === model.get("unit") &&
-        (!model.get("_compared")?.length || thumbnails.of_two === model.get("of_two")),
-    );
+    const [shown] = drawn
+      .filter(
+        ({ thumbnails }) =>
+          thumbnails.stack === model.get("stack") &&
+          thumbnails.unit === model.get("unit") &&
+          (!model.get("_compared")?.length || thumbnails.of_two === model.get("of_two")),
+      )
+      .sort((a, b) => Number(isWanted(b)) - Number(isWanted(a)));
     if (!shown) throw new DamagedError("its thumbnails are missing");
     measure();
     const maps = mapsOf(shown);
@@ -100,7 +108,8 @@ export const pageModel: Kernel<GridState, Own> = ({ state, own }, held) => {
   const mapsOf = ({ thumbnails: { stack, unit, quantity } }: DrawnThumbnails) =>
     held.maps && mapsIn(held.maps, stack, unit, quantity);
 
-  for (const name of ["stack", "unit", "of_two", "tokens"]) model.on(`change:${name}`, draw);
+  for (const name of ["stack", "unit", "of_two", "thumbnail", "tokens"])
+    model.on(`change:${name}`, draw);
   model.on("change:step", measure);
   // As in the kernel, another metric starts without a range: it was one of the metric before.
   let metric = model.get("metric");
