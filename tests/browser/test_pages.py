@@ -144,7 +144,7 @@ def test_an_option_that_needs_a_computation_is_disabled_with_its_reason(
 ) -> None:
     page = opened(HeadGrid(attention, selected=[(2, 1)], hidden=["sep"], disabled=[(3, 5)]))
     root = figure(page, "head_grid")
-    reason = "This option needs a notebook: a saved page shows what was computed when it was saved."
+    reason = "Other values need a notebook: a saved page shows what was computed when it was saved."
     for name, is_hidden in (("[CLS]", False), ("[SEP]", True)):
         box = root.get_by_role("checkbox", name=name)
         expect(box).to_be_disabled()
@@ -153,7 +153,7 @@ def test_an_option_that_needs_a_computation_is_disabled_with_its_reason(
     difference = root.get_by_role("checkbox", name="difference from the intact model")
     expect(difference).to_be_disabled()
     menu = open_menu(root)
-    expect(menu).to_contain_text(reason)
+    expect(menu).to_contain_text(f"Fixed: hide, quantity, weight × keys. {reason}")
     for name in ("unit", "scale"):
         expect(menu.get_by_role("combobox", name=name)).to_be_enabled()
     expect(menu.get_by_role("checkbox", name="weight × keys")).to_be_disabled()

@@ -53,4 +53,4 @@ def test_a_standalone_page_shows_the_chosen_quantity(seen: Watched, tmp_path: Pa
         quantity = menu.get_by_role("combobox", name="quantity")
         expect(quantity).to_be_disabled()
         expect(quantity).to_have_value("norms")
-        expect(menu).to_contain_text("This option needs a notebook")
+        expect(menu).to_contain_text("Other values need a notebook")

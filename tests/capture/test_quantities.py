@@ -181,7 +181,7 @@ def test_a_page_carries_the_chosen_quantity(attention: Attention, tmp_path: Path
     assert grid["quantity"] == view["quantity"] == "norms"
     assert grid["_quantities"] == view["_quantities"] == [*attention.quantities]
     # The page has the maps of no other quantity.
-    assert "needs a notebook" in grid["_fixed"]["quantity"]
+    assert "need a notebook" in grid["_fixed"]["quantity"]
     assert grid["_fixed"]["quantity"] == view["_fixed"]["quantity"]
     tokens = data["held"]["maps"][0]
     assert tokens["quantity"] == "norms"

@@ -371,7 +371,7 @@ def test_options_that_need_a_computation_are_fixed_with_a_reason(
     assert reasons["head_view"].keys() == {"hidden", "quantity", "versus"}
     said = {reason for figure in reasons.values() for reason in figure.values()}
     assert said == {
-        "This option needs a notebook: a saved page shows what was computed when it was saved."
+        "Other values need a notebook: a saved page shows what was computed when it was saved."
     }
     alone = figures(write_page(HeadView(attention), tmp_path / "view.html"))["head_view"]
     assert alone["state"]["_fixed"].keys() == {"quantity", "versus"}

@@ -8,7 +8,7 @@ from typing import Any
 
 #: Why an option is fixed whose other values need another computation.
 NEEDS_A_NOTEBOOK = (
-    "This option needs a notebook: a saved page shows what was computed when it was saved."
+    "Other values need a notebook: a saved page shows what was computed when it was saved."
 )
 
 
