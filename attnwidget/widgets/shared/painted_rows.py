@@ -191,8 +191,8 @@ def strongest_positions(
         >>> from attnwidget.text.tokens import Tokens
         >>> from attnwidget.widgets.shared.painted_rows import strongest_positions
         >>> axis = replace(Tokens.plain(["a", "0.0"]), places=(None, Span(0, 0, 0.1)))
-        >>> strongest_positions(np.array([0.8, 0.2], np.float32), axis)
-        (np.float32(0.2), np.int64(1))
+        >>> strongest_positions(np.array([[0.8, 0.2]], np.float32), axis)
+        (array([0.2], dtype=float32), array([1]))
     """
     placed = np.array([place is not None for place in axis.places])
     known = np.nan_to_num(values)

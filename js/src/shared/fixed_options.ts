@@ -5,7 +5,7 @@ import type { Fixed, Model } from "./types.js";
 export const fixedOf = <T>(model: Model<T>): Fixed =>
   (model.get("_fixed" as keyof T) as Fixed | undefined) ?? {};
 
-/** A control that is disabled, with the reason as its hint, if the page cannot change its option. */
+/** A control, disabled with the reason as its hint if the page cannot change its option. */
 export function withReason<C extends Control>(control: C, fixed: Fixed): C {
   const reason = fixed[control.trait ?? control.name];
   return reason ? { ...control, disabled: true, hint: reason, reason } : control;
