@@ -6,19 +6,15 @@ asserts them against the pages' code, and `tests/project/test_parity_vectors.py`
 
 from __future__ import annotations
 
-import base64
 import json
 from decimal import ROUND_HALF_UP, Decimal
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from attnwidget import Attention, Head
-from attnwidget.capture.maps.thumbnails import draw_thumbnails
+from attnwidget import Head
 from attnwidget.kernels.significance import wilson_interval
-from attnwidget.text.tokens import Tokens
 from attnwidget.text.treebank import Sentence
 from attnwidget.widgets.explorer.explorer_figure import ExplorerFigure
 from attnwidget.widgets.head_view.several import drawn_heads
@@ -44,36 +40,11 @@ SHARED = [
     "labels",
 ]
 FOLDER = Path(__file__).with_name("parity")
-#: Around every multiple of the 64 cells of a thumbnail, and between.
-LENGTHS = (
-    6,
-    7,
-    63,
-    64,
-    65,
-    66,
-    96,
-    100,
-    127,
-    128,
-    129,
-    130,
-    191,
-    192,
-    193,
-    200,
-    255,
-    256,
-    257,
-    300,
-)
-Bytes = NDArray[np.uint8]
 
 
 def vectors() -> dict[str, bytes]:
     """The files by name."""
     found = {
-        "thumbnails": thumbnail_cases(),
         "maps": map_cases(),
         "links": link_cases(),
         "relations": relation_cases(),
@@ -104,31 +75,6 @@ def head_cases() -> list[dict[str, Any]]:
     return cases
 
 
-def thumbnail_cases() -> list[dict[str, Any]]:
-    """Maps as a page holds them, and the kernel's thumbnails of the values that they stand for."""
-    rng = np.random.default_rng(13)
-    cases = [
-        _thumbnails(_map(rng, *shape)) for length in LENGTHS for shape in ((length, 4), (4, length))
-    ]
-    cases.append(_thumbnails(_map(rng, 65, 100)))
-    # Padding and causal masks: bytes of 0.
-    masked = _map(rng, 70, 70)
-    cases.append(_thumbnails(np.where(np.tri(70, dtype=bool), masked, np.uint8(0))))
-    cases.append(_thumbnails(np.ones((3, 3), np.uint8), maximum=0.0))
-    words = ["[CLS]", *"abcdefgh", "[SEP]"]
-    for hidden in (["cls"], ["sep"], ["cls", "sep"]):
-        cases.append(_thumbnails(_map(rng, 80, 10), words * 8, words, hidden))
-    cases.append(_thumbnails(_map(rng, 66, 5), hidden=["first"]))
-    specials = ["[CLS]", "[SEP]"]
-    cases.append(_thumbnails(_map(rng, 2, 2), specials, specials, ["cls", "sep"]))
-    cases.append(_thumbnails(_map(rng, 2, 3), specials, ["a", "b", "c"], ["cls", "sep"]))
-    cases.append(_thumbnails(_map(rng, 1, 1), ["[CLS]"], ["[CLS]"], ["cls"]))
-    cases.append(_thumbnails(_map(rng, 1, 1), ["[CLS]"], ["[CLS]"], ["sep"]))
-    cases.append(_thumbnails(_map(rng, 66, 9), times_keys=True))
-    cases.append(_thumbnails(_map(rng, 10, 10), words, words, ["cls"], times_keys=True))
-    return cases
-
-
 def line_cases() -> list[dict[str, Any]]:
     """Maps as numbers, None where masked, and the smallest weight of each row that is a line."""
     rng = np.random.default_rng(40)
@@ -148,56 +94,6 @@ def line_cases() -> list[dict[str, Any]]:
                 }
             )
     return cases
-
-
-def _map(rng: np.random.Generator, queries: int, keys: int) -> Bytes:
-    """Even bytes: no share of an odd number of steps is a half, which would round either way."""
-    drawn: Bytes = (2 * rng.integers(1, 119, (queries, keys))).astype(np.uint8)
-    # A largest one, and others that are so where it is hidden.
-    places = rng.permutation(queries * keys)[:8]
-    drawn.flat[places] = 254 - 2 * np.arange(len(places))
-    return drawn
-
-
-def _thumbnails(
-    held: Bytes,
-    query: list[str] | None = None,
-    key: list[str] | None = None,
-    hidden: list[str] | None = None,
-    *,
-    maximum: float = 0.625,
-    times_keys: bool = False,
-) -> dict[str, Any]:
-    tokens = [
-        Tokens.plain(given or [f"t{i}" for i in range(count)])
-        for given, count in zip((query, key), held.shape, strict=True)
-    ]
-    steps = np.maximum(held, 1) - 1.0
-    values = (maximum * (steps / 254) ** 2).astype(np.float32)
-    attention = Attention.from_weights(
-        values[None, None],
-        tokens[0],
-        key_tokens=tokens[1],
-        stack="cross",
-        allow_unnormalised=True,
-    )
-    kernel = draw_thumbnails(attention, "cross", hidden=hidden or [], times_keys=times_keys)
-    return {
-        "queries": held.shape[0],
-        "keys": held.shape[1],
-        "query_special": _runs(tokens[0].special),
-        "key_special": _runs(tokens[1].special),
-        "hidden": hidden or [],
-        "times_keys": times_keys,
-        "maximum": maximum,
-        "bytes": _text(held),
-        "kernel": {
-            "shape": list(kernel.values.shape),
-            "values": _text(kernel.values),
-            "maximum": float(kernel.maxima[0, 0]),
-            "strongest": kernel.strongest[0, 0].tolist(),
-        },
-    }
 
 
 def map_cases() -> list[dict[str, Any]]:
@@ -313,15 +209,6 @@ def _significant(x: float) -> str:
 def _digits(x: float) -> float:
     """As many as every build of numpy and scipy agrees on."""
     return float(f"{x:.12g}")
-
-
-def _runs(kinds: tuple[str, ...]) -> list[list[Any]]:
-    """Kinds of special tokens by position; others have none."""
-    return [[i, kind] for i, kind in enumerate(kinds) if kind]
-
-
-def _text(array: NDArray[np.uint8]) -> str:
-    return base64.b64encode(np.ascontiguousarray(array).tobytes()).decode("ascii")
 
 
 def _lines(cases: Any) -> bytes:

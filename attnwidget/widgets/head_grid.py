@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -11,13 +12,15 @@ from numpy.typing import NDArray
 
 from attnwidget.capture.maps.attention import Attention
 from attnwidget.capture.maps.python_call import YOURS
+from attnwidget.capture.maps.stack_axes import Stack
 from attnwidget.capture.maps.thumbnails import Thumbnails, draw_thumbnails
 from attnwidget.kernels.arrays import Float32Array
+from attnwidget.kernels.pooling import SIDE
 from attnwidget.model_facts.latest_values import LatestValues
 from attnwidget.text.alignment import SharedAxis
-from attnwidget.widgets.pages.attention_maps import UNITS, all_maps
-from attnwidget.widgets.pages.encoding import as_json_value
-from attnwidget.widgets.pages.page_part import Part
+from attnwidget.widgets.pages.attention_maps import UNITS, all_maps, heads_of, refuse_long
+from attnwidget.widgets.pages.encoding import AS_TEXT, as_json_value
+from attnwidget.widgets.pages.page_part import NEEDS_A_NOTEBOOK, Holding, Part
 from attnwidget.widgets.shared.attention_widget import Edit, attention_shapes
 from attnwidget.widgets.shared.computed import computed, when_open
 from attnwidget.widgets.shared.metric_choice import MetricChoice, checked_metrics
@@ -31,6 +34,7 @@ from attnwidget.widgets.shared.painted_rows import (
     painted_values,
     start_of,
     strongest_of_rows,
+    strongest_positions,
 )
 from attnwidget.widgets.shared.places import (
     has_places,
@@ -38,7 +42,7 @@ from attnwidget.widgets.shared.places import (
     places_to_wire,
 )
 from attnwidget.widgets.shared.versus import OF_TWO, Versus, as_the_page_has_it
-from attnwidget.widgets.wire.values import axes_in, axes_to_wire, in_unit, to_wire
+from attnwidget.widgets.wire.values import axes_in, axes_to_wire, in_unit, masked_map, to_wire
 
 #: The number of a head that says how far its maps are from those compared with.
 CHANGE = "change"
@@ -174,14 +178,16 @@ class HeadGrid(MetricChoice, Versus):
     def _shown_metrics(self) -> dict[str, Metrics]:
         return self._measured
 
-    def _shown_attention(self) -> Attention:
+    def _attention_of(self, of_two: str) -> Attention:
         """The attention of the thumbnails: the second of two, if it was chosen."""
-        other = self._other() if self.of_two == "second" else None
+        other = self._other() if of_two == "second" else None
         return self.attention if other is None else other
 
-    @computed("attention", "versus", "of_two", "stack", "unit", page_computes=True)
+    @computed(
+        "attention", "versus", "of_two", "stack", "unit", page_chooses=("of_two", "stack", "unit")
+    )
     def _axes(self) -> dict[str, Any]:
-        return axes_to_wire(self._shown_attention().stacks[self.stack], self.unit)
+        return axes_to_wire(self._attention_of(self.of_two).stacks[self.stack], self.unit)
 
     @traitlets.validate("thumbnail")
     def _check_thumbnail(self, proposal: dict[str, Any]) -> str | None:
@@ -203,36 +209,40 @@ class HeadGrid(MetricChoice, Versus):
     def _can_paint(self, stack: str) -> bool:
         return has_places(self.attention.stacks[stack].key)
 
-    def _compared_with(self) -> Attention | None:
-        """The attention that the thumbnails are the difference from; None for none."""
-        return self._other() if self.of_two == "difference" else None
-
     @computed("attention", "versus", "stack", "unit", "tokens", "thumbnail", sync=False)
     def _painted(self) -> PaintedToken | None:
         """The token whose row the thumbnails show; None for thumbnails of maps."""
-        axes = self.attention.stacks[self.stack]
-        wish = self.thumbnail or ("places" if is_on_picture(axes.key) else "maps")
-        if wish == "maps":
-            return None
+        is_picture = is_on_picture(self.attention.stacks[self.stack].key)
+        wish = self.thumbnail or ("places" if is_picture else "maps")
+        return None if wish == "maps" else self._painted_token(self.stack, self.unit, self.tokens)
+
+    def _painted_token(
+        self, stack: str, unit: str, locked: Sequence[tuple[str, int]]
+    ) -> PaintedToken | None:
+        """Return the token whose row thumbnails can show; None if they can only show maps."""
+        axes = self.attention.stacks[stack]
         if isinstance(self.versus, Attention):
-            other = self.versus.stacks[self.stack]
+            other = self.versus.stacks[stack]
             if other.query != axes.query or other.key != axes.key:
                 # The two inputs have different tokens.
                 return None
-        return painted_token(self.attention, self.stack, self.unit, self.tokens)
+        return painted_token(self.attention, stack, unit, locked)
 
     @computed("_painted", sync=False)
     def _paints(self) -> bool:
         return self._painted is not None
 
-    @computed("attention", "stack")
+    @computed("attention", "stack", page_chooses=("stack",))
     def _placed_on(self) -> str:
         """What the shown stack can be painted on: "pictures" or "sounds"; "" for nothing."""
-        if not self._can_paint(self.stack):
-            return ""
-        return "pictures" if is_on_picture(self.attention.stacks[self.stack].key) else "sounds"
+        return self._medium(self.stack)
 
-    @computed("attention", "stack", "unit", "_paints", page_computes=True)
+    def _medium(self, stack: str) -> str:
+        if not self._can_paint(stack):
+            return ""
+        return "pictures" if is_on_picture(self.attention.stacks[stack].key) else "sounds"
+
+    @computed("attention", "stack", "unit", "_paints", page_chooses=("stack", "unit", "tokens"))
     def _places(self) -> dict[str, Any] | None:
         """Where the tokens come from; None for thumbnails of maps."""
         return self._places_of(self.stack, self.unit) if self._paints else None
@@ -264,32 +274,40 @@ class HeadGrid(MetricChoice, Versus):
         "hidden",
         "quantity",
         "times_keys",
-        page_computes=True,
+        page_chooses=("of_two", "stack", "unit", "tokens", "thumbnail"),
     )
     def _thumbnails(self) -> dict[str, Any]:
-        minus = self._compared_with()
-        shown = self._shown_attention()
+        return self._thumbnails_of(self.stack, self.unit, self.of_two, self._painted)
+
+    def _thumbnails_of(
+        self, stack: str, unit: str, of_two: str, painted: PaintedToken | None
+    ) -> dict[str, Any]:
+        """Return the thumbnails of a stack, of maps or of the row of a painted token."""
+        minus = self._other() if of_two == "difference" else None
+        shown = self._attention_of(of_two)
         times_keys = self.times_keys and minus is None and self.quantity == "weights"
         # A disabled head has neither weights nor a change, so its thumbnail is empty.
-        off = self._off(self.stack) if shown is self.attention else ([], [])
+        off = self._off(stack) if shown is self.attention else ([], [])
         # Changes come first: the thumbnails then find the compared maps in memory.
         compares = self._reference() is not self.attention
-        changes = to_wire(self._changes(self.stack)) if compares else None
+        changes = to_wire(self._changes(stack)) if compares else None
         row: dict[str, Any] | None = None
-        if self._painted is None:
-            drawn = self._draw(shown, minus, times_keys)
+        if painted is None:
+            drawn = self._draw(shown, minus, times_keys, stack, unit)
             thumbnails = replace(drawn, values=drawn.values.copy(), maxima=drawn.maxima.copy())
             thumbnails.values[off] = 0 if minus is None else 128
             thumbnails.maxima[off] = 0
         else:
-            values = self._row_values(self._painted, shown, minus, times_keys)
+            values = self._row_values(painted, shown, minus, times_keys, stack, unit)
             values[off] = 0
-            row = painted_to_wire(values, self._painted, signed=minus is not None)
-            thumbnails = self._without_maps(values, self._painted)
+            row = painted_to_wire(values, painted, signed=minus is not None)
+            axes = axes_in(shown.stacks[stack], unit)
+            maxima, strongest = strongest_of_rows(values, painted, axes[painted[0] == "query"])
+            thumbnails = Thumbnails(np.zeros((*maxima.shape, 0, 0), np.uint8), maxima, strongest)
         return {
-            "stack": self.stack,
+            "stack": stack,
             "quantity": self.quantity,
-            "unit": self.unit,
+            "unit": unit,
             "hidden": list(self.hidden),
             "values": to_wire(thumbnails.values),
             "maxima": to_wire(thumbnails.maxima),
@@ -298,33 +316,41 @@ class HeadGrid(MetricChoice, Versus):
             "disabled": list(self._edit[0]),
             "method": self._edit[1],
             "versus": as_the_page_has_it(self.versus),
-            "of_two": self.of_two,
+            "of_two": of_two,
             "signed": minus is not None,
-            "common": None if minus is None else self._common(minus),
+            "common": None if minus is None else self._common(minus, stack, unit),
             "changes": changes,
             "row": row,
         }
 
     def _row_values(
-        self, token: PaintedToken, shown: Attention, minus: Attention | None, times_keys: bool
+        self,
+        token: PaintedToken,
+        shown: Attention,
+        minus: Attention | None,
+        times_keys: bool,
+        stack: str,
+        unit: str,
     ) -> Float32Array:
         """Return what the thumbnails paint, float32 [L, H, n], NaN where masked."""
-        values = painted_values(shown, self.stack, self.unit, self.quantity, token)
+        values = painted_values(shown, stack, unit, self.quantity, token)
         if minus is not None:
-            values = values - painted_values(minus, self.stack, self.unit, self.quantity, token)
+            values = values - painted_values(minus, stack, unit, self.quantity, token)
         if times_keys:
             values = values * np.count_nonzero(~np.isnan(values), axis=-1)[..., None]
         return values.astype(np.float32)
 
-    def _without_maps(self, values: Float32Array, token: PaintedToken) -> Thumbnails:
-        """Return thumbnails of rows: the strongest link of each, and no maps."""
-        axes = axes_in(self._shown_attention().stacks[self.stack], self.unit)
-        axis = axes[1 if token[0] == "query" else 0]
-        maxima, strongest = strongest_of_rows(values, token, axis)
-        return Thumbnails(np.zeros((*maxima.shape, 0, 0), np.uint8), maxima, strongest)
-
     # `disabled` and `method` change the attention.
-    @computed("attention", "versus", "stack", "unit", "quantity", "tokens", "_paints")
+    @computed(
+        "attention",
+        "versus",
+        "stack",
+        "unit",
+        "quantity",
+        "tokens",
+        "_paints",
+        page_chooses=("stack", "unit", "tokens"),
+    )
     def _rows(self) -> dict[str, Any] | None:
         """The values of the last locked query to all keys in every head, float32 [L, H, K].
 
@@ -339,10 +365,7 @@ class HeadGrid(MetricChoice, Versus):
         if not (queries or keys) or (self._paints and not (queries and keys)):
             return None
         side, of = ("query", queries[-1]) if queries else ("key", keys[-1])
-        n_others = len(axes.key if queries else axes.query)
-        n_numbers = axes.n_layers * axes.n_heads * n_others
-        is_large = self.attention.is_long or n_numbers > _MOST_NUMBERS
-        if is_large or isinstance(self.versus, Attention):
+        if side not in self._sides_with_rows(axes):
             return None
         values = shown.of_token(side, of, stack=self.stack, quantity=self.quantity)
         values[self._off(self.stack)] = 0
@@ -355,13 +378,23 @@ class HeadGrid(MetricChoice, Versus):
             "values": to_wire(values),
         }
 
-    def _draw(self, shown: Attention, minus: Attention | None, times_keys: bool) -> Thumbnails:
+    def _sides_with_rows(self, axes: Stack) -> list[str]:
+        """Return the sides of locked tokens for which the cells can answer."""
+        if self.attention.is_long or isinstance(self.versus, Attention):
+            return []
+        n_heads = axes.n_layers * axes.n_heads
+        others = {"query": axes.key, "key": axes.query}
+        return [side for side, axis in others.items() if n_heads * len(axis) <= _MOST_NUMBERS]
+
+    def _draw(
+        self, shown: Attention, minus: Attention | None, times_keys: bool, stack: str, unit: str
+    ) -> Thumbnails:
         """Draw the thumbnails; the last few are kept."""
         key = (
             shown,
             minus,
-            self.stack,
-            self.unit,
+            stack,
+            unit,
             tuple(self.hidden),
             self.quantity,
             times_keys,
@@ -369,11 +402,11 @@ class HeadGrid(MetricChoice, Versus):
         drawn = self._drawn.get(key)
         if drawn is None:
             drawn = draw_thumbnails(
-                in_unit(shown, self.unit),
-                self.stack,
+                in_unit(shown, unit),
+                stack,
                 hidden=self.hidden,
                 quantity=self.quantity,
-                minus=None if minus is None else in_unit(minus, self.unit),
+                minus=None if minus is None else in_unit(minus, unit),
                 times_keys=times_keys,
             )
             self._drawn.add(key, drawn)
@@ -392,7 +425,7 @@ class HeadGrid(MetricChoice, Versus):
                     (attention, reference, self.stack),
                     attention.changes(reference, self.stack),
                 )
-            self._draw(attention, minus, times_keys)
+            self._draw(attention, minus, times_keys, self.stack, self.unit)
 
     def colour_names(self, families: list[list[Any]]) -> None:
         """Colour the tested names of heads by what the heads do: pairs [head, family]."""
@@ -403,40 +436,109 @@ class HeadGrid(MetricChoice, Versus):
         self._metrics_note = note
 
     def page_part(self) -> Part:
-        """Return the maps that thumbnails are made from, and the metrics of every stack.
+        """Return the thumbnails of every stack in both units, the maps, and all metrics.
 
-        What was off stays off: the page has the changes, and the difference if it is shown.
+        The page takes the answers for a locked word out of the maps. Heads that were off stay off.
         """
         part = super().page_part()
-        places = [
-            as_json_value(self._places_of(name, unit))
-            for name in self.attention.stacks
-            for unit in UNITS
-            if self._can_paint(name)
-        ]
+        refuse_long(self.attention)
         # The page refuses to switch heads off by itself.
         state = {name: value for name, value in part.state.items() if name != "_refused"}
         state["_source"] = {**self._source, "fixed": NEEDS_A_KERNEL}
-        edited = self._reference() is not self.attention
-        changes = {stack: self._changes(stack) for stack in self.attention.stacks if edited}
-        thumbnails = self._thumbnails
-        holdings = {"maps": all_maps(self.attention, self.quantity)}
-        if other := self._other():
-            holdings["second"] = all_maps(other, self.quantity)
+        holdings = {"thumbnails": self._page_thumbnails()}
+        if not isinstance(self.versus, Attention):
+            holdings["maps"] = all_maps(self.attention, self.quantity)
+        # A row of a difference is drawn of the token that was locked, and of no other token.
+        keeps_row = self._paints and self._other() is not None
         return replace(
             part,
-            state=state | {"_quantities": [self.quantity]},
-            own={
-                "metrics": self._metrics_of_all(),
-                "changes": [
-                    {"stack": stack, "values": as_json_value(to_wire(values))}
-                    for stack, values in changes.items()
-                ],
-                "difference": as_json_value(thumbnails) if thumbnails["signed"] else None,
-                "places": places,
-            },
+            state=state,
+            own={"metrics": self._metrics_of_all()},
             holdings=holdings,
+            fixed_here={"tokens": NEEDS_A_NOTEBOOK} if keeps_row else {},
         )
+
+    def _page_thumbnails(self) -> Holding:
+        """Return the thumbnails of every stack in both units, of both sides of a comparison."""
+        stacks = self.attention.stacks
+        of_two = OF_TWO if self._other() is not None else (self.of_two,)
+        axes = [axes_in(stack, unit) for stack in stacks.values() for unit in UNITS]
+        n_heads = [s.n_layers * s.n_heads for s in stacks.values() for _ in UNITS]
+        cells = sum(
+            count * min(len(query), SIDE) * min(len(key), SIDE)
+            for count, (query, key) in zip(n_heads, axes, strict=True)
+        )
+        return Holding(
+            "the thumbnails of all heads",
+            "shorten the text",
+            AS_TEXT * len(of_two) * cells,
+            lambda room: (
+                [
+                    as_json_value(self._page_thumbnail(stack, unit, which, painted))
+                    for stack in stacks
+                    for unit in UNITS
+                    for painted in self._page_painted(stack, unit)
+                    for which in of_two
+                ],
+                [],
+            ),
+        )
+
+    def _page_painted(self, stack: str, unit: str) -> list[PaintedToken | None]:
+        """Return the token whose row a page paints without a lock; None for maps."""
+        # The page has pictures and sounds only if they were drawn when it was saved.
+        if not self._paints:
+            return [None]
+        locked = self.tokens if self._other() is not None else []
+        painted = self._painted_token(stack, unit, locked)
+        return [None] if painted is None else [None, painted]
+
+    def _page_thumbnail(
+        self, stack: str, unit: str, of_two: str, painted: PaintedToken | None
+    ) -> dict[str, Any]:
+        """Return the thumbnails of a stack with what belongs to them, as a page holds them."""
+        axes = self.attention.stacks[stack]
+        is_compared = self._other() is not None
+        return {
+            "axes": axes_to_wire(self._attention_of(of_two).stacks[stack], unit),
+            "thumbnails": self._thumbnails_of(stack, unit, of_two, painted),
+            "placed_on": self._medium(stack) if self._paints else "",
+            "places": None if painted is None else self._places_of(stack, unit),
+            "rows": self._sides_with_rows(axes),
+            "painted": None
+            if painted is None or is_compared
+            else {
+                side: as_json_value(self._page_rows(stack, unit, side))
+                for side in ("query", "key")
+                if side == "query" or has_places(axes.query)
+            },
+        }
+
+    def _page_rows(self, stack: str, unit: str, side: str) -> dict[str, Any]:
+        """Return the ends of scale and the strongest links of the rows, or columns, of all tokens.
+
+        The page takes the rows themselves out of the maps.
+        """
+        axes = self.attention.stacks[stack]
+        query, key = axes_in(axes, unit)
+        times_keys = self.times_keys and self.quantity == "weights"
+        ends, maxima, others = [], [], []
+        for head in heads_of(axes, None):
+            values = masked_map(self.attention, self.quantity, head, unit)
+            if head in self._edit[0]:
+                values = np.zeros_like(values)
+            rows = values if side == "query" else values.T
+            seen = np.count_nonzero(~np.isnan(rows), axis=-1) if times_keys else np.ones(len(rows))
+            most, at = strongest_positions(rows, key if side == "query" else query)
+            ends.append(np.nan_to_num(values).max(initial=0) * seen)
+            maxima.append(most * seen)
+            others.append(at)
+        shape = (-1, axes.n_layers, axes.n_heads)
+        return {
+            "largest": to_wire(np.stack(ends, -1).astype(np.float32).reshape(shape)),
+            "maxima": to_wire(np.stack(maxima, -1).astype(np.float32).reshape(shape)),
+            "others": to_wire(np.stack(others, -1).astype(np.int32).reshape(shape)),
+        }
 
     def _metrics_of_all(self) -> list[Any]:
         """Return the metrics of every stack, at every checkpoint of a training, for a page."""
@@ -450,15 +552,15 @@ class HeadGrid(MetricChoice, Versus):
             for stack in metrics
         ]
 
-    def _common(self, other: Attention) -> list[int] | None:
+    def _common(self, other: Attention, stack: str, unit: str) -> list[int] | None:
         """Queries and keys that both have and that are not hidden; None where all are common."""
         counts = []
         is_same = True
         for side in ("query", "key"):
             own, its = (
-                getattr(attention.stacks[self.stack], side) for attention in (self.attention, other)
+                getattr(attention.stacks[stack], side) for attention in (self.attention, other)
             )
-            if self.unit == "words":
+            if unit == "words":
                 own, its = own.to_words(), its.to_words()
             axis = SharedAxis(own, its)
             is_same = is_same and axis.is_same

@@ -2,7 +2,7 @@
 import { describe, expect, test } from "vitest";
 import { decode, drawHead } from "../src/head_grid/grid_pixels.js";
 import { captionOf, legendOf, describe as spell, strongest } from "../src/head_grid/grid_text.js";
-import { rowOf } from "../src/head_grid/page_row.js";
+import { pageModel } from "../src/head_grid/page.js";
 import { paintedRows, rowsBar } from "../src/head_grid/painted_rows.js";
 import { areCurrent, composed, sceneOf } from "../src/head_grid/scene.js";
 import type { GridState, Thumbnails } from "../src/head_grid/state.js";
@@ -14,7 +14,7 @@ import { levelOf } from "../src/shared/colour_levels.js";
 import { tableRuler } from "../src/shared/labels.js";
 import { FONT } from "../src/shared/picture/sheet.js";
 import { THEMES } from "../src/shared/theme.js";
-import { asFloat32, asUint8 } from "../src/shared/wire.js";
+import { asFloat32, asInt32, asUint8 } from "../src/shared/wire.js";
 import { gridState } from "./grid_state.js";
 import { stack, viewState } from "./view_state.js";
 import { wireOf } from "./wire_of.js";
@@ -216,33 +216,57 @@ describe("a page without a kernel", () => {
     maxima: [0.5],
     values: Uint8Array.from({ length: 25 }, (_, i) => (i % 7) * 40),
   };
-
-  test("takes rows and columns out of its maps", () => {
-    const found = rowOf(maps, { side: "query", of: 2 }, false);
-    expect([...asUint8(found.row.values)]).toEqual([...maps.values.subarray(10, 15)]);
-    expect(asFloat32(found.row.largest)[0]).toBe(0.5);
-    const column = rowOf(maps, { side: "key", of: 1 }, false);
-    expect([...asUint8(column.row.values)]).toEqual([1, 6, 11, 16, 21].map((i) => maps.values[i]));
+  const answers = (first: number) => ({
+    largest: wireOf(Float32Array.of(0.5, 0.5, 0.5, 0.5, 0.5), [5, 1, 1]),
+    maxima: wireOf(Float32Array.from([0, 1, 2, 3, 4].map((i) => first + i / 8)), [5, 1, 1]),
+    others: wireOf(Int32Array.of(4, 3, 2, 1, 0), [5, 1, 1]),
   });
 
-  test("says the strongest weight as exactly as its maps are", () => {
-    const fine = Uint8Array.from({ length: 25 }, () => 128 + 64);
-    const placed = { ...axes, key: { ...axes.key, placed: [false, true, true, true, true] } };
-    const exact = { ...maps, axes: placed, fine };
-    const { maxima, strongest } = rowOf(exact, { side: "query", of: 2 }, false);
-    const [, key = -1] = new Int32Array(strongest.view.buffer);
-    const level = (maps.values[10 + key] ?? 0) + 0.25;
-    expect(asFloat32(maxima)[0]).toBeCloseTo(0.5 * ((level - 1) / 254) ** 2, 6);
-  });
-
-  test("makes the mean row", () => {
-    const { row: mean } = rowOf(maps, { side: "query", of: null }, false);
-    const value = (of: number) => (of ? 0.5 * ((of - 1) / 254) ** 2 : 0);
-    const first = [0, 5, 10, 15, 20].map((i) => value(maps.values[i] ?? 0));
-    const expected = first.reduce((a, b) => a + b, 0) / 5;
-    const largest = asFloat32(mean.largest)[0] ?? 0;
-    const level = asUint8(mean.values)[0] ?? 0;
-    expect(largest * ((level - 1) / 254) ** 2).toBeCloseTo(expected, 2);
+  test("shows the row that was drawn, and of a locked token the row in its maps", () => {
+    const mean = thumbnails();
+    const held = {
+      axes,
+      thumbnails: mean,
+      placed_on: "pictures" as const,
+      places,
+      rows: ["query" as const, "key" as const],
+      painted: { query: answers(0), key: answers(1) },
+    };
+    const model = pageModel(
+      {
+        name: "head_grid",
+        label: "",
+        remark: "",
+        relations: null,
+        shapes: { self: [1, 1] },
+        state: stateOf({ tokens: [] }),
+        own: { metrics: [] },
+      },
+      { maps: [maps], thumbnails: [held] },
+    );
+    expect(model.get("_thumbnails")).toBe(mean);
+    const shown = () => {
+      const { row, maxima, strongest } = model.get("_thumbnails") ?? mean;
+      return {
+        side: row?.side,
+        bytes: row && [...asUint8(row.values)],
+        most: asFloat32(maxima)[0],
+        link: [...asInt32(strongest)],
+      };
+    };
+    model.set("tokens", [["query", 2]]);
+    const bytes = [...maps.values.subarray(10, 15)];
+    expect(shown()).toEqual({ side: "query", bytes, most: 0.25, link: [2, 2] });
+    expect(model.get("_rows")).toBeNull();
+    model.set("tokens", [["key", 1]]);
+    const column = [1, 6, 11, 16, 21].map((i) => maps.values[i]);
+    expect(shown()).toEqual({ side: "key", bytes: column, most: 1.125, link: [3, 1] });
+    model.set("tokens", [
+      ["query", 2],
+      ["key", 1],
+    ]);
+    expect(shown().side).toBe("query");
+    expect(model.get("_rows")?.of).toBe(2);
   });
 });
 

@@ -1,11 +1,10 @@
 // @vitest-environment node
 import { describe, expect, it } from "vitest";
-import { thumbnails } from "../src/head_grid/page.js";
 import { link } from "../src/page/linked_models.js";
 import { embedded } from "../src/shared/page/embedded_arrays.js";
 import { type EmbeddedMaps, wholeTile } from "../src/shared/page/embedded_maps.js";
 import { localModel } from "../src/shared/page/local_model.js";
-import { asFloat32, asInt32, asUint8 } from "../src/shared/wire.js";
+import { asFloat32 } from "../src/shared/wire.js";
 
 const axis = (special: string[]) => ({
   text: special.map((_, i) => `t${i}`),
@@ -41,35 +40,6 @@ describe("a page without a kernel", () => {
     expect(asFloat32(map.values)[0]).toBeCloseTo(0.5 * (127.25 / 254) ** 2, 6);
     expect(map.exact).toBe(true);
   });
-  it("leaves hidden tokens out of the thumbnails and their maxima", () => {
-    const own = maps(4, (q, k) => (q === 0 ? 255 : q === 2 && k === 3 ? 128 : 1));
-    const small = thumbnails(own, ["cls"]);
-    expect(small.values.shape).toEqual([1, 1, 3, 3]);
-    expect([...asInt32(small.strongest)]).toEqual([2, 3]);
-    expect(asFloat32(small.maxima)[0]).toBeCloseTo(0.125, 6);
-    expect(Math.max(...asUint8(small.values))).toBe(255);
-  });
-  it("pools long maps to 64 cells and loses no maximum", () => {
-    const small = thumbnails(
-      maps(100, (q, k) => (q === 99 && k === 57 ? 255 : 10)),
-      [],
-    );
-    expect(small.values.shape).toEqual([1, 1, 64, 64]);
-    // Of 100 tokens cell 36 ends within the one that cell 37 begins with.
-    const strong = [...asUint8(small.values).entries()].filter(([, v]) => v === 255);
-    expect(strong.map(([i]) => [Math.floor(i / 64), i % 64])).toEqual([
-      [63, 36],
-      [63, 37],
-    ]);
-  });
-  it("shows none where every token is hidden, as the kernel does", () => {
-    const special = ["cls", "sep"];
-    const own = maps(2, () => 255);
-    own.axes.query.special = own.axes.key.special = special;
-    const small = thumbnails(own, special);
-    expect(small.values.shape).toEqual([1, 1, 0, 0]);
-    expect([...asFloat32(small.maxima), ...asInt32(small.strongest)]).toEqual([0, -1, -1]);
-  });
   it("tells of changes once, and of none where nothing changed", () => {
     const model = localModel({ layer: 0 });
     const seen: number[] = [];
@@ -80,6 +50,18 @@ describe("a page without a kernel", () => {
     model.off("change:layer", callback);
     model.set("layer", 3);
     expect(seen).toEqual([2]);
+  });
+  it("keeps fixed options, and says why until the reader does something else", () => {
+    const state = { hidden: ["cls"], layer: 0, _fixed: { hidden: "needs a notebook" } };
+    const model = localModel<typeof state & { _refused?: string }>(state);
+    let told = 0;
+    model.on("change:_refused", () => told++);
+    model.set("hidden", ["cls"]);
+    expect(model.get("_refused")).toBeUndefined();
+    model.set("hidden", []);
+    expect([model.get("hidden"), model.get("_refused")]).toEqual([["cls"], "needs a notebook"]);
+    model.set("layer", 1);
+    expect([model.get("_refused"), told]).toEqual(["", 2]);
   });
 });
 
@@ -121,5 +103,16 @@ describe("figures on a page", () => {
     expect([grid, view, map].map((model) => model.get("selected").length)).toEqual([1, 1, 0]);
     scaled.set("scale", "log");
     expect((grid.get as (name: string) => unknown)("scale")).toBeUndefined();
+  });
+
+  it("keep what is fixed in them, whatever a linked figure shows", () => {
+    const figure = (more: object) =>
+      localModel({ selected: [], layer: 0, _error: "", unit: "tokens", ...more });
+    const predictions = figure({ _fixed: { unit: "one word" } });
+    const view = figure({});
+    link([predictions, view].map((model) => ({ model, shapes: {}, relations: null })));
+    view.set("unit", "words");
+    expect([predictions.get("unit"), view.get("unit")]).toEqual(["tokens", "words"]);
+    expect((predictions.get as (name: string) => unknown)("_refused")).toBeUndefined();
   });
 });

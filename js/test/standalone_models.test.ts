@@ -2,8 +2,8 @@
 import { describe, expect, it } from "vitest";
 import { pageModel as coreferenceModel, type HeldWindow } from "../src/coreference_view/page.js";
 import type { CoreferenceState } from "../src/coreference_view/scene.js";
-import { pageModel as gridModel } from "../src/head_grid/page.js";
-import type { GridState, Thumbnails } from "../src/head_grid/state.js";
+import { type DrawnThumbnails, pageModel as gridModel } from "../src/head_grid/page.js";
+import { type GridState, OF_TWO, type OfTwo } from "../src/head_grid/state.js";
 import { pageModel as viewModel } from "../src/head_view/page.js";
 import type { ViewState } from "../src/head_view/state.js";
 import { link, pageModel as onPage } from "../src/page/linked_models.js";
@@ -134,6 +134,25 @@ const common = {
   _error: "",
 };
 
+/** Thumbnails as the page of a grid holds them. */
+const drawn = (more: Partial<DrawnThumbnails> = {}): DrawnThumbnails => ({
+  axes: maps("tokens").axes,
+  thumbnails: {
+    stack: "self",
+    unit: "tokens",
+    quantity: "weights",
+    hidden: [],
+    values: wireOf(new Uint8Array(2), [2, 1, 1, 1]),
+    maxima: wireOf(new Float32Array(2), [2, 1]),
+    strongest: wireOf(new Int32Array(4), [2, 1, 2]),
+  },
+  placed_on: "",
+  places: null,
+  rows: ["query", "key"],
+  painted: null,
+  ...more,
+});
+
 describe("grid and view on a page without a kernel", () => {
   it("follow layer and unit, with what is highlighted there", () => {
     const selected: Head[] = [[0, 0, "self"]];
@@ -158,7 +177,8 @@ describe("grid and view on a page without a kernel", () => {
       maxima: [0.5],
       values: Uint8Array.of(255, 1, 1, 128),
     });
-    const state = { ...common, layer: 1, selected: [only] } as unknown as ViewState;
+    const _fixed = { selected: "one head", layer: "one head" };
+    const state = { ...common, layer: 1, selected: [only], _fixed } as unknown as ViewState;
     const model = viewModel({ ...about, state, shapes, own: { highlighted: [] } }, { maps: [one] });
     const map = model.get("_tile");
     expect(map && asFloat32(map.values)[0]).toBe(0.5);
@@ -170,8 +190,10 @@ describe("grid and view on a page without a kernel", () => {
 
   it("answer in every head where the locked word looks", () => {
     const state = { ...common, stack: "self", selected: [] } as unknown as GridState;
-    const own = { metrics: [], changes: [], difference: null };
-    const model = gridModel({ ...about, state, shapes, own }, { maps: [maps("tokens")] });
+    const model = gridModel(
+      { ...about, state, shapes, own: { metrics: [] } },
+      { maps: [maps("tokens")], thumbnails: [drawn()] },
+    );
     expect(model.get("_rows")).toBeNull();
     model.set("tokens", [["query", 1]]);
     const rows = model.get("_rows");
@@ -185,45 +207,36 @@ describe("grid and view on a page without a kernel", () => {
     expect(model.get("_rows")).toBeNull();
   });
 
-  it("hold what was off, and the difference where it was shown", () => {
-    const shown = {
-      stack: "self",
-      unit: "tokens",
-      quantity: "weights",
-      hidden: [],
-      selected: [],
-      metric: null,
-    };
+  it("answer as the kernel does: 0 in heads that are off, and not where it has no answer", () => {
+    const locked = { stack: "self", selected: [], tokens: [["query", 1]] };
+    const state = { ...common, ...locked, disabled: [[0, 0, "self"]] } as unknown as GridState;
+    const rowsWith = (more: object) =>
+      gridModel(
+        { ...about, state: { ...state }, shapes, own: { metrics: [] } },
+        { maps: [maps("tokens")], thumbnails: [drawn(more)] },
+      ).get("_rows");
+    const rows = rowsWith({});
+    expect(rows && [...asFloat32(rows.values)]).toEqual([0, 0, 0.5 * (127 / 254) ** 2, 0]);
+    expect(rowsWith({ rows: ["key"] })).toBeNull();
+  });
+
+  it("show the thumbnails of the chosen stack, unit and side of a comparison", () => {
     const state = {
       ...common,
-      ...shown,
-      disabled: [[0, 0, "self"]],
-      method: "uniform",
-      versus: "intact",
+      stack: "self",
+      selected: [],
       of_two: "difference",
-    };
-    const bytes = (a: Uint8Array | Float32Array, shape: number[]) => wireOf(a, shape);
-    const changes = [{ stack: "self", values: bytes(new Float32Array([0, 0.2]), [2, 1]) }];
-    const held = { ...shown, signed: true, values: bytes(new Uint8Array(2), [2, 1, 1, 1]) };
-    const own = { metrics: [], changes, difference: held as unknown as Thumbnails };
-    const model = gridModel(
-      { ...about, state: state as unknown as GridState, shapes, own },
-      { maps: [maps("tokens")] },
-    );
-    expect(model.get("_thumbnails")).toMatchObject({
-      signed: true,
-      versus: "intact",
-      disabled: [[0, 0, "self"]],
-    });
-    model.set("hidden", ["cls"]);
-    expect(model.get("_thumbnails")).toMatchObject({
-      signed: false,
-      versus: "intact",
-      changes: changes[0]?.values,
-    });
-    model.set("hidden", []);
-    model.set("versus", null);
-    expect(model.get("_thumbnails")?.signed).toBe(false);
+      _compared: ["a", "b"],
+    } as unknown as GridState;
+    const unit = (name: string, of_two: OfTwo) =>
+      drawn({ rows: [], thumbnails: { ...drawn().thumbnails, unit: name, of_two } });
+    const all = ["tokens", "words"].flatMap((name) => OF_TWO.map((of_two) => unit(name, of_two)));
+    const model = gridModel({ ...about, state, shapes, own: { metrics: [] } }, { thumbnails: all });
+    const shown = () => [model.get("_thumbnails")?.unit, model.get("_thumbnails")?.of_two];
+    expect(shown()).toEqual(["tokens", "difference"]);
+    model.set("of_two", "second");
+    model.set("unit", "words");
+    expect(shown()).toEqual(["words", "second"]);
   });
 
   it("show the metrics of a checkpoint", () => {
@@ -241,9 +254,9 @@ describe("grid and view on a page without a kernel", () => {
         ...about,
         state: state as unknown as GridState,
         shapes,
-        own: { metrics: [metrics("0"), metrics("90")], changes: [], difference: null },
+        own: { metrics: [metrics("0"), metrics("90")] },
       },
-      { maps: [maps("tokens")] },
+      { thumbnails: [drawn({ rows: [] })] },
     );
     expect(model.get("_metrics")?.titles).toEqual(["90"]);
     model.set("step", "0");
@@ -258,9 +271,9 @@ describe("grid and view on a page without a kernel", () => {
         ...about,
         state: state as unknown as GridState,
         shapes,
-        own: { metrics: [], changes: [], difference: null },
+        own: { metrics: [] },
       },
-      { maps: [maps("tokens")] },
+      { thumbnails: [drawn({ rows: [] })] },
     );
     expect(model.get("_thumbnails")?.maxima.shape).toEqual([2, 1]);
     model.set("metric", "b");

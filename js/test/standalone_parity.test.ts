@@ -1,22 +1,18 @@
 // @vitest-environment node
-import { describe, expect, it, test } from "vitest";
+import { expect, test } from "vitest";
 import lineCases from "../../tests/parity/lines.json" with { type: "json" };
 import linkCases from "../../tests/parity/links.json" with { type: "json" };
 import mapCases from "../../tests/parity/maps.json" with { type: "json" };
 import numberCases from "../../tests/parity/numbers.json" with { type: "json" };
 import relationCases from "../../tests/parity/relations.json" with { type: "json" };
-import thumbnailCases from "../../tests/parity/thumbnails.json" with { type: "json" };
 import { hasRelation } from "../src/dependency_arcs/tree.js";
-import { thumbnails } from "../src/head_grid/page.js";
 import { visibleMap } from "../src/head_view/source/visible_map.js";
 import { fitting, SHARED } from "../src/page/linked_models.js";
 import { wilson } from "../src/relation_table/scene.js";
 import { digits, figures, percent } from "../src/shared/numbers.js";
-import { bytesOf } from "../src/shared/page/embedded_arrays.js";
-import { decodedBytes, type EmbeddedMaps } from "../src/shared/page/embedded_maps.js";
+import { decodedBytes } from "../src/shared/page/embedded_maps.js";
 import type { Limits } from "../src/shared/page/page_data.js";
 import { type Head, headName, paperName } from "../src/shared/types.js";
-import { asFloat32, asInt32, asUint8 } from "../src/shared/wire.js";
 
 /** An axis on which some tokens are special. */
 function axis(length: number, kinds: (string | number)[][]) {
@@ -24,35 +20,6 @@ function axis(length: number, kinds: (string | number)[][]) {
   for (const [at, kind] of kinds) special[Number(at)] = String(kind);
   return { text: special, raw: special, special, segments: special.map(() => 0) };
 }
-
-describe("thumbnails are the kernel's", () => {
-  for (const one of thumbnailCases) {
-    const { queries, keys, hidden, kernel } = one;
-    const times = one.times_keys ? ", times keys" : "";
-    it(`of ${queries} × ${keys} tokens${hidden.length ? ` without ${hidden}` : ""}${times}`, () => {
-      const maps: EmbeddedMaps = {
-        quantity: "weights",
-        shape: [1, 1, queries, keys],
-        maxima: [one.maximum],
-        axes: {
-          stack: "cross",
-          unit: "tokens",
-          query: axis(queries, one.query_special),
-          key: axis(keys, one.key_special),
-        },
-        values: bytesOf(one.bytes),
-      };
-      const found = thumbnails(maps, hidden, one.times_keys);
-      expect(found.values.shape).toEqual(kernel.shape);
-      expect([...asUint8(found.values)]).toEqual([...bytesOf(kernel.values)]);
-      expect([...asInt32(found.strongest)]).toEqual(kernel.strongest);
-      // Multiples of even attention are as many times larger than weights.
-      const scale = one.times_keys ? keys : 1;
-      const maximum = asFloat32(found.maxima)[0] ?? Number.NaN;
-      expect(maximum / scale).toBeCloseTo(kernel.maximum / scale, 7);
-    });
-  }
-});
 
 test("bytes stand for their values, to half of one of 254 steps of the root", () => {
   for (const { values, bytes, maximum } of mapCases) {

@@ -126,6 +126,14 @@ BY_HAND: dict[str, Callable[[Any], Any]] = {
     "an axis that is too short": at("held", "maps", 0, "axes", "key", put={"text": ["a"]}),
     "maps that are a number": at("held", "maps", put=3),
     "no maps": without("held", "maps"),
+    "thumbnails that are no base64": at(
+        "held", "thumbnails", 0, "thumbnails", "values", "view", put="%%%"
+    ),
+    "thumbnails of a huge shape": at(
+        "held", "thumbnails", 0, "thumbnails", "values", "shape", put=[100_000, 1000, 8, 8]
+    ),
+    "no thumbnails": without("held", "thumbnails"),
+    "no thumbnails of the unit": at("held", "thumbnails", put=[]),
     "nothing held": without("held"),
     "held that is a list": at("held", put=[]),
     "a figure of another name": at("figures", 0, "name", put="x"),

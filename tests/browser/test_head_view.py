@@ -178,16 +178,21 @@ def test_special_tokens_that_take_much_are_shown_and_hidden_in_one_click(
     rests = "80\xa0% of the attention of all heads rests on [CLS] and [SEP]"
     with watched(browser) as there:
         page = there.page
-        for widget in (HeadView(attention, 0, 0), HeadGrid(attention)):
-            page.goto(write_page(widget, tmp_path / f"{widget.kind}.html").as_uri())
-            offer = page.locator(".attnw-offer")
-            boxes = [page.get_by_role("checkbox", name=name) for name in ("[CLS]", "[SEP]")]
-            for said, checked in (
-                (f"{rests}, which are hidden: show them", True),
-                (f"{rests}: hide them", False),
-                (f"{rests}, which are hidden: show them", True),
-            ):
-                expect(offer).to_have_text(said)
-                for box in boxes:
-                    expect(box).to_be_checked(checked=checked)
-                offer.get_by_role("button").click()
+        offer = page.locator(".attnw-offer")
+        boxes = [page.get_by_role("checkbox", name=name) for name in ("[CLS]", "[SEP]")]
+        page.goto(write_page(HeadView(attention, 0, 0), tmp_path / "view.html").as_uri())
+        for said, checked in (
+            (f"{rests}, which are hidden: show them", True),
+            (f"{rests}: hide them", False),
+            (f"{rests}, which are hidden: show them", True),
+        ):
+            expect(offer).to_have_text(said)
+            for box in boxes:
+                expect(box).to_be_checked(checked=checked)
+            offer.get_by_role("button").click()
+        # The page of a grid has the thumbnails of the tokens that were hidden, and no others.
+        page.goto(write_page(HeadGrid(attention), tmp_path / "grid.html").as_uri())
+        expect(offer).to_have_text(f"{rests}, which are hidden.")
+        for box in boxes:
+            expect(box).to_be_checked()
+            expect(box).to_be_disabled()

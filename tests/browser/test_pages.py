@@ -119,28 +119,58 @@ def figure(page: Page, name: str) -> Locator:
 
 
 @pytest.mark.slow
-def test_a_grid_alone_selects_steps_sorts_and_hides(attention: Attention, opened: Opened) -> None:
+def test_a_grid_alone_selects_steps_and_sorts(attention: Attention, opened: Opened) -> None:
     strongest = attention.weights().max((-2, -1))
     page = opened(
         HeadGrid(attention, metrics={"strongest": strongest}, selected=[(0, 0)], hidden=[])
     )
     grid = GridOnPage(page.locator("body"))
     values = inked(attention, [])
-    grid.assert_drawn(3, 5, values[3, 5].tolist(), "light", steps=2)
+    grid.assert_drawn(3, 5, values[3, 5].tolist(), "light")
     root = figure(page, "head_grid")
     grid.click(3, 5)
     expect(root.locator("[aria-live]")).to_have_text("layer 3 head 5 selected")
     page.keyboard.press("]")
     expect(root.get_by_role("slider", name="layer")).to_have_value("4")
-    root.get_by_role("checkbox", name="[SEP]").check()
-    expect(root.locator(".attnw-grid-caption")).to_contain_text("[SEP]")
-    hidden = inked(attention, ["sep"])
-    GridOnPage(page.locator("body")).assert_drawn(2, 1, hidden[2, 1].tolist(), "light", steps=2)
     open_menu(root).get_by_role("combobox", name="unit").select_option("words")
     expect(root.locator(".attnw-grid-caption")).to_contain_text("words")
     root.get_by_role("combobox", name="metric").select_option("strongest")
     root.get_by_role("combobox", name="order").select_option("all")
     expect(root.locator(".attnw-grid-caption")).to_contain_text("bars: strongest")
+
+
+def test_an_option_that_needs_a_computation_is_disabled_with_its_reason(
+    attention: Attention, opened: Opened
+) -> None:
+    page = opened(HeadGrid(attention, selected=[(2, 1)], hidden=["sep"], disabled=[(3, 5)]))
+    root = figure(page, "head_grid")
+    reason = "Other values need a notebook: a saved page shows what was computed when it was saved."
+    for name, is_hidden in (("[CLS]", False), ("[SEP]", True)):
+        box = root.get_by_role("checkbox", name=name)
+        expect(box).to_be_disabled()
+        expect(box).to_be_checked(checked=is_hidden)
+    expect(root.get_by_role("group", name="hide")).to_have_attribute("title", reason)
+    difference = root.get_by_role("checkbox", name="difference from the intact model")
+    expect(difference).to_be_disabled()
+    menu = open_menu(root)
+    expect(menu).to_contain_text(f"Fixed: hide, quantity, weight × keys. {reason}")
+    for name in ("unit", "scale"):
+        expect(menu.get_by_role("combobox", name=name)).to_be_enabled()
+    expect(menu.get_by_role("checkbox", name="weight × keys")).to_be_disabled()
+    # A key that would change a fixed option is answered with the reason, until the next change.
+    root.get_by_role("grid").focus()
+    page.keyboard.press("v")
+    expect(root.get_by_role("alert")).to_have_text(reason)
+    expect(difference).not_to_be_checked()
+    page.keyboard.press("]")
+    expect(root.get_by_role("alert")).to_be_hidden()
+
+
+def test_hiding_tokens_in_a_view_is_drawing(attention: Attention, opened: Opened) -> None:
+    page = opened(HeadView(attention, layer=1, head=2, mode="matrix", hidden=[]))
+    view = figure(page, "head_view")
+    view.get_by_role("checkbox", name="[SEP]").check()
+    expect(view).to_contain_text("hidden: [SEP]")
 
 
 @pytest.mark.slow

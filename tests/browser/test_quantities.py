@@ -50,4 +50,7 @@ def test_a_standalone_page_shows_the_chosen_quantity(seen: Watched, tmp_path: Pa
         expect(root).to_contain_text("rows do not sum to 1")
         menu = open_menu(root)
         expect(menu.get_by_role("combobox", name="scale")).to_be_visible()
-        expect(menu.get_by_role("combobox", name="quantity")).to_have_count(0)
+        quantity = menu.get_by_role("combobox", name="quantity")
+        expect(quantity).to_be_disabled()
+        expect(quantity).to_have_value("norms")
+        expect(menu).to_contain_text("Other values need a notebook")

@@ -182,7 +182,10 @@ def test_a_page_carries_the_chosen_quantity(attention: Attention, tmp_path: Path
     data = json.loads(re.search(r'id="attnw-data">(.*?)</script>', page, re.S)[1])  # type: ignore[index]
     grid, view = (figure["state"] for figure in data["figures"])
     assert grid["quantity"] == view["quantity"] == "norms"
-    assert grid["_quantities"] == view["_quantities"] == ["norms"]
+    assert grid["_quantities"] == view["_quantities"] == [*attention.quantities]
+    # The page has the maps of no other quantity.
+    assert "need a notebook" in grid["_fixed"]["quantity"]
+    assert grid["_fixed"]["quantity"] == view["_fixed"]["quantity"]
     tokens = data["held"]["maps"][0]
     assert tokens["quantity"] == "norms"
     values = np.frombuffer(base64.b64decode(tokens["values"]), "u1").reshape(tokens["shape"])

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+from base64 import b64decode
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
@@ -100,6 +102,32 @@ def test_the_row_is_that_of_cls_then_of_the_locked_token() -> None:
     row = on_page(grid, "thumbnails")["row"]
     assert (row["side"], row["of"]) == ("key", 5)
     assert_close(row, weights[:, :, :, 5])
+
+
+@pytest.mark.parametrize("times_keys", [False, True])
+def test_a_page_holds_the_strongest_link_of_every_token(tmp_path: Path, times_keys: bool) -> None:
+    """The page paints the row of a locked token from its maps, with these numbers."""
+    grid = HeadGrid(picture_attention(registers=2), times_keys=times_keys)
+    page = grid.save(tmp_path / "page.html").read_text("utf-8")
+    data = re.search(r'id="attnw-data">(.*?)</script>', page, re.DOTALL)
+    assert data
+    first, *_ = [one for one in json.loads(data[1])["held"]["thumbnails"] if one["painted"]]
+    assert first["thumbnails"]["row"]["of"] == 0 and first["placed_on"] == "pictures"
+    for side, other in (("query", 1), ("key", 0)):
+        answers = {name: stored(value) for name, value in first["painted"][side].items()}
+        for at in range(len(answers["maxima"])):
+            grid.tokens = [(side, at)]
+            drawn = on_page(grid, "thumbnails")
+            np.testing.assert_allclose(answers["maxima"][at], array(drawn["maxima"]), rtol=1e-6)
+            strongest = array(drawn["strongest"])[..., other]
+            np.testing.assert_array_equal(answers["others"][at], strongest)
+            # The page has the rows as parts of maps, whose largest value is no smaller.
+            assert (answers["largest"][at] >= array(drawn["row"]["largest"]) - 1e-6).all()
+
+
+def stored(array: dict[str, Any]) -> NDArray[Any]:
+    """An array of a page."""
+    return np.frombuffer(b64decode(array["view"]), array["dtype"]).reshape(array["shape"])
 
 
 def test_a_pair_of_locks_keeps_the_exact_numbers_of_all_heads() -> None:

@@ -26,8 +26,8 @@ from attnwidget import (
 )
 from attnwidget.text.tokens import Tokens
 from attnwidget.widgets.head_view.long_maps import next_of, places_of
-from attnwidget.widgets.head_view.long_traits import NOT_BY_PARTS
 from attnwidget.widgets.head_view.map_cells import TokenCells
+from attnwidget.widgets.head_view.map_traits import NOT_BY_PARTS
 from attnwidget.widgets.head_view.parted_map import ShownParts
 from attnwidget.widgets.wire.values import axes_in, in_unit
 from fixtures import zoo

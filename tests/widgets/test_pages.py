@@ -8,6 +8,7 @@ import json
 import re
 from base64 import b64encode
 from hashlib import sha256
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,7 @@ from attnwidget.widgets.dependency_arcs.widget import DependencyArcs
 from attnwidget.widgets.explorer.widget import Explorer
 from attnwidget.widgets.head_map import HeadMap
 from attnwidget.widgets.link_view.widget import LinkView
+from attnwidget.widgets.pages.encoding import as_json_value
 from attnwidget.widgets.pages.page_data import page_data
 from attnwidget.widgets.pages.page_part import Part
 from attnwidget.widgets.pages.size_limit import held_around, held_note
@@ -285,6 +287,9 @@ def test_a_view_without_room_for_all_heads_holds_the_shown_one(
     values = (array(tokens["values"], "u1", 15, 15) - 1.0) / 254
     np.testing.assert_allclose(tokens["maxima"][0] * values**2, view.weights, atol=0.004)
     assert "holds only L3 H5" in caption(path) and "cannot be stepped through" in caption(path)
+    fixed = figures(path)["head_view"]["state"]["_fixed"]
+    assert fixed.keys() == {"quantity", "versus", "selected", "layer", "arrangement", "of"}
+    assert "no room for the maps of other heads" in fixed["selected"]
     where = [attention.tokens.index("he")]
     highlighted = figures(path)["head_view"]["own"]["highlighted"]
     assert highlighted[0] == {"stack": "self", "unit": "tokens", "query": where, "key": where}
@@ -299,22 +304,87 @@ def test_a_page_of_a_grid_has_disabled_heads_and_differences(
     grid = HeadGrid(attention, disabled=[(1, 3)], versus="intact")
     held = figures(grid.save(tmp_path / "off.html"))["head_grid"]
     state = held["state"]
-    own = held["own"]
+    (first, *rest) = read(tmp_path / "off.html")["held"]["thumbnails"]
     assert state["disabled"] == [[1, 3, "self"]]
     assert "without L1 H3 (uniform)" in state["_source"]["model"]
     assert "kernel" in state["_source"]["fixed"]
-    (changes,) = own["changes"]
-    got = np.frombuffer(base64.b64decode(changes["values"]["view"]), "<f4").reshape(6, 12)
+    drawn = first["thumbnails"]
+    got = array(drawn["changes"]["view"], "<f4", 6, 12)
     wanted = attention.without([(1, 3)]).changes(attention)
     wanted[1, 3] = 0
     np.testing.assert_array_equal(got, wanted)
-    assert own["difference"]["signed"] and own["difference"]["values"]["shape"][:2] == [6, 12]
+    assert drawn["signed"] and drawn["values"] == as_json_value(grid._thumbnails["values"])
+    sides = [(one["thumbnails"]["unit"], one["thumbnails"]["of_two"]) for one in (first, *rest)]
+    assert sides == list(product(("tokens", "words"), ("difference", "first", "second")))
     grid.versus = None
-    held = figures(grid.save(tmp_path / "maps.html"))["head_grid"]
-    assert held["own"]["difference"] is None and held["own"]["changes"]
+    (first, second) = read(grid.save(tmp_path / "maps.html"))["held"]["thumbnails"]
+    assert not first["thumbnails"]["signed"] and first["thumbnails"]["changes"]
+    assert second["thumbnails"]["unit"] == "words"
     grid.disabled = []
-    held = figures(grid.save(tmp_path / "on.html"))["head_grid"]
-    assert held["own"]["changes"] == [] and "without" not in held["state"]["_source"]["model"]
+    path = grid.save(tmp_path / "on.html")
+    (first, _) = read(path)["held"]["thumbnails"]
+    assert first["thumbnails"]["changes"] is None
+    assert "without" not in figures(path)["head_grid"]["state"]["_source"]["model"]
+
+
+@pytest.mark.parametrize("unit", ["tokens", "words"])
+def test_a_page_of_a_grid_has_the_thumbnails_of_the_kernel(
+    attention: Attention, tmp_path: Path, unit: str
+) -> None:
+    grid = HeadGrid(attention, hidden=["cls"], times_keys=True, unit="words")
+    held = read(grid.save(tmp_path / "page.html"))["held"]
+    grid.unit = unit
+    (one,) = (one for one in held["thumbnails"] if one["thumbnails"]["unit"] == unit)
+    assert one["thumbnails"] == as_json_value(grid._thumbnails)
+    assert one["axes"] == grid._axes and one["rows"] == ["query", "key"]
+    assert one["painted"] is None and one["places"] is None
+
+
+@pytest.mark.parametrize("unit", ["tokens", "words"])
+@pytest.mark.parametrize("side", ["query", "key"])
+def test_the_maps_of_a_grid_hold_the_answers_for_every_word(
+    attention: Attention, tmp_path: Path, unit: str, side: str
+) -> None:
+    grid = HeadGrid(attention, unit=unit)
+    held = read(grid.save(tmp_path / "page.html"))["held"]
+    (maps,) = (one for one in held["maps"] if one["axes"]["unit"] == unit)
+    shape = maps["shape"]
+    fine = (array(maps["fine"], "u1", *shape) - 128.0) / 256
+    levels = array(maps["values"], "u1", *shape) - 1 + fine
+    weights = np.array(maps["maxima"]).reshape(6, 12, 1, 1) * (levels / 254) ** 2
+    for at in range(shape[2]):
+        grid.tokens = [(side, at)]
+        rows = weights[..., at, :] if side == "query" else weights[..., at]
+        answer = grid._rows
+        assert answer is not None and answer["side"] == side
+        exact = np.frombuffer(answer["values"]["view"], "<f4").reshape(rows.shape)
+        np.testing.assert_allclose(rows, exact, rtol=1e-3, atol=1e-6)
+
+
+def test_options_that_need_a_computation_are_fixed_with_a_reason(
+    attention: Attention, tmp_path: Path
+) -> None:
+    data = figures(save_page(attention, tmp_path / "page.html"))
+    reasons = {name: figure["state"]["_fixed"] for name, figure in data.items()}
+    drawn = {"hidden", "quantity", "times_keys", "versus"}
+    assert reasons["head_grid"].keys() == drawn
+    # The two figures share what is hidden, and the grid cannot follow the view.
+    assert reasons["head_view"].keys() == {"hidden", "quantity", "versus"}
+    said = {reason for figure in reasons.values() for reason in figure.values()}
+    assert said == {
+        "Other values need a notebook: a saved page shows what was computed when it was saved."
+    }
+    alone = figures(write_page(HeadView(attention), tmp_path / "view.html"))["head_view"]
+    assert alone["state"]["_fixed"].keys() == {"quantity", "versus"}
+
+
+def test_a_comparison_needs_no_maps_on_the_page_of_a_grid(
+    attention: Attention, model: AttentionModel, tmp_path: Path
+) -> None:
+    other = model.attend("The captain told her men that she would not leave the ship.")
+    held = read(HeadGrid(attention, versus=other).save(tmp_path / "two.html"))["held"]
+    assert held.keys() == {"thumbnails"}
+    assert [one["rows"] for one in held["thumbnails"]] == [[]] * 6
 
 
 def test_the_limit_is_checked_before_anything_is_computed(

@@ -27,7 +27,7 @@ KNOWN = {
     "live",
     "of_metric",
     "option",
-    "page_computes",
+    "page_chooses",
     "set_by_explorer",
     "set_last",
     "shared",
@@ -56,8 +56,9 @@ def test_each_trait_declares_what_it_is(cls: type[HeadWidget]) -> None:
             assert trait.help, name
         if tags.get("shared") or tags.get("input") or tags.get("edits"):
             assert tags["option"], name
-        if tags.get("page_computes"):
+        if (chosen := tags.get("page_chooses")) is not None:
             assert isinstance(trait, Computed), name
+            assert all(cls.class_traits()[option].metadata["option"] for option in chosen), name
 
 
 def test_a_trait_of_one_name_is_shared_in_all_figures_or_in_none() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from itertools import combinations, pairwise
+from typing import Any
 
 import numpy as np
 import pytest
@@ -29,6 +30,7 @@ from attnwidget.kernels.pooling import farthest_pool, quantise_signed
 from attnwidget.text.alignment import SharedAxis, common_subsequence
 from attnwidget.text.tokens import Tokens
 from attnwidget.widgets.explorer.opening import opening_of_change
+from attnwidget.widgets.pages.encoding import as_json_value
 from attnwidget.widgets.wire.values import in_unit
 from fixtures import zoo
 from fixtures.recording import from_page, on_page
@@ -337,12 +339,28 @@ def test_a_page_holds_both(pair: tuple[Attention, Attention], tmp_path) -> None:
             assert [of["axes"]["unit"] for of in first] == ["tokens", "words"]
             assert first[0]["shape"] == second[0]["shape"] == [6, 12, 13, 13]
         else:
-            assert held["maps"][0]["shape"][2:] == [9, 9]
-            assert held["second"][0]["shape"][2:] == [11, 11]
+            drawn = {of["thumbnails"]["of_two"]: of for of in held["thumbnails"] if in_tokens(of)}
+            assert drawn.keys() == {"difference", "first", "second"}
+            for of_two, count in (("first", 9), ("second", 11)):
+                shape = drawn[of_two]["thumbnails"]["values"]["shape"]
+                assert shape == [6, 12, count, count]
+                assert len(drawn[of_two]["axes"]["query"]["text"]) == count
     # Nor does a page of what switching off changed show one model under the other's name.
     grid = HeadGrid(pair[0], disabled=[(1, 2)], versus="intact")
     page = grid.save(tmp_path / "off.html").read_text("utf-8")
-    assert '"second":[' in page.replace(" ", "")
+    script = re.search(r'<script type="application/json"[^>]*>(.*?)</script>', page, re.S)
+    held = json.loads(script[1])["held"]["thumbnails"]
+    first, second = (
+        next(of for of in held if in_tokens(of) and of["thumbnails"]["of_two"] == of_two)
+        for of_two in ("first", "second")
+    )
+    assert first["thumbnails"]["values"] != second["thumbnails"]["values"]
+    grid.versus = None
+    assert as_json_value(grid._thumbnails["values"]) == first["thumbnails"]["values"]
+
+
+def in_tokens(drawn: dict[str, Any]) -> bool:
+    return drawn["thumbnails"]["unit"] == "tokens"
 
 
 def test_a_picture_has_the_maps_that_the_page_has(pair: tuple[Attention, Attention]) -> None:

@@ -202,7 +202,7 @@ class AtlasView(HeadWidget):
     def _heads(self) -> dict[str, Any]:
         return rows_to_wire(self.atlas)
 
-    @computed("atlas", "selected", page_computes=True)
+    @computed("atlas", "selected", page_chooses=("selected",))
     def _card(self) -> dict[str, Any] | None:
         return card_to_wire(self.atlas.card(self.head.layer, self.head.head)) if self.head else None
 

@@ -230,7 +230,7 @@ class CoreferenceView(OutcomeJumps):
             },
         }
 
-    @computed("document", "window", "selected", page_computes=True)
+    @computed("document", "window", "selected", page_chooses=("document", "window", "selected"))
     def _drawn(self) -> dict[str, Any]:
         """The window's text with its mentions, and what the shown head chooses for them."""
         read = self._read[self.document]

@@ -145,7 +145,7 @@ class ProbeView(SentenceArcs):
     def _let_go(self, change: object) -> None:
         self.word = None
 
-    @computed("sentences", "sentence", "layer", page_computes=True)
+    @computed("sentences", "sentence", "layer", page_chooses=("layer",))
     def _drawn(self) -> dict[str, Any]:
         """The sentence with the answers of the probe; the selected heads do not change them."""
         return self._answered()

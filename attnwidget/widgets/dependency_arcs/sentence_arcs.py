@@ -177,6 +177,7 @@ class SentenceArcs(RelationChoice, OutcomeJumps):
             own=answers.own,
             holdings=answers.holdings,
             remark=answers.remark,
+            fixed=self.fixed_on_page(),
         )
 
     def _answered(self) -> dict[str, Any]:

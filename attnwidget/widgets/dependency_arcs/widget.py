@@ -106,12 +106,14 @@ class DependencyArcs(SentenceArcs, DirectionChoice):
         names = (*super().relations(), *measured)
         return tuple(name for name in dict.fromkeys(names) if name != ROOT)
 
-    @computed("sentences", "sentence", "selected", page_computes=True)
+    @computed("sentences", "sentence", "selected", page_chooses=("sentence", "selected"))
     def _drawn(self) -> dict[str, Any]:
         """The sentence with the predictions of the shown head."""
         return self._answered()
 
-    @computed("selected", "relation", "direction", page_computes=True)
+    @computed(
+        "selected", "relation", "direction", page_chooses=("selected", "relation", "direction")
+    )
     def _measured(self) -> dict[str, Any] | None:
         """How often the shown head is right on the relation, where that was measured."""
         return measured_on(self._accuracies, self.head, self.relation, self.direction)

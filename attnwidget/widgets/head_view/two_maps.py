@@ -22,7 +22,7 @@ from attnwidget.widgets.head_view.map_cells import (
     SharedCells,
     cells_of,
 )
-from attnwidget.widgets.pages.attention_maps import UNITS, heads_of, in_bytes
+from attnwidget.widgets.pages.attention_maps import UNITS, heads_of, in_bytes, one_head_only
 from attnwidget.widgets.pages.encoding import AS_TEXT
 from attnwidget.widgets.pages.page_part import Holding
 from attnwidget.widgets.wire.values import axes_in, axes_to_wire, masked_map, to_wire
@@ -135,7 +135,9 @@ class TwoMaps:
 
         what = f"the maps of {only}, twice" if only else "the maps of all heads, twice"
         remedy = "shorten the texts (the size grows with their square)"
-        return Holding(what, remedy, 2 * AS_TEXT * sum(sizes), embed)
+        return Holding(
+            what, remedy, 2 * AS_TEXT * sum(sizes), embed, one_head_only() if only else {}
+        )
 
 
 def most_changed(attention: Attention, other: Attention, stack: str | None = None) -> Head | None:

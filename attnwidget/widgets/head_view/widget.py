@@ -17,7 +17,7 @@ from attnwidget.text.places import Media
 from attnwidget.text.tokens import Tokens
 from attnwidget.widgets.head_view.generation_steps import generation_steps
 from attnwidget.widgets.head_view.highlighted import highlighted
-from attnwidget.widgets.head_view.long_traits import LongInputFigure
+from attnwidget.widgets.head_view.map_traits import FigureOfMaps
 from attnwidget.widgets.head_view.several import (
     ARRANGEMENTS,
     drawn_heads,
@@ -46,7 +46,7 @@ from attnwidget.widgets.wire.values import axes_in, axes_to_wire, in_unit
 MOST_AS_LINES = 60
 
 
-class HeadView(TokenSize, LongInputFigure):
+class HeadView(TokenSize, FigureOfMaps):
     """One head's map as lines between two columns of tokens, or as a matrix; or several heads.
 
     Up to 60 tokens it opens as lines, longer inputs as a matrix, unless `mode` is given. Where keys
@@ -244,7 +244,7 @@ class HeadView(TokenSize, LongInputFigure):
         """The stack of the shown head. Without a head the axes stay."""
         return self._stepped_stack()
 
-    @computed("attention", "versus", "_shown_stack", "unit", page_computes=True)
+    @computed("attention", "versus", "_shown_stack", "unit", page_chooses=("selected", "unit"))
     def _axes(self) -> dict[str, Any]:
         name = self._shown_stack
         if two := self._two():
@@ -257,7 +257,14 @@ class HeadView(TokenSize, LongInputFigure):
         name = self._shown_stack
         return _has_places(self.attention, name)
 
-    @computed("attention", "versus", "_shown_stack", "unit", "mode", page_computes=True)
+    @computed(
+        "attention",
+        "versus",
+        "_shown_stack",
+        "unit",
+        "mode",
+        page_chooses=("selected", "unit", "mode"),
+    )
     def _places(self) -> dict[str, Any] | None:
         """Where the tokens come from; None in another mode."""
         name = self._shown_stack
@@ -309,7 +316,14 @@ class HeadView(TokenSize, LongInputFigure):
             return None
         return staircase_to_wire(self.attention, head, self.unit)
 
-    @computed("attention", "versus", "_shown_stack", "unit", "highlight", page_computes=True)
+    @computed(
+        "attention",
+        "versus",
+        "_shown_stack",
+        "unit",
+        "highlight",
+        page_chooses=("selected", "unit"),
+    )
     def _highlighted(self) -> dict[str, list[int]]:
         """Positions of the highlighted words on both axes."""
         name = self._shown_stack
@@ -407,7 +421,6 @@ class HeadView(TokenSize, LongInputFigure):
         part = super().page_part()
         return replace(
             part,
-            state=part.state | {"_quantities": [quantity]},
             own={"highlighted": words, "places": places},
             holdings=holdings,
             smaller=smaller,

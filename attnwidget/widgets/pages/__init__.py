@@ -1,11 +1,15 @@
 """Figures as one HTML file that needs no kernel, no server and no network. Knows none of them.
 
-The page of a figure has the figure's traits, and no trait that is tagged `live` or `page_computes`.
-A figure whose page answers questions adds the data of the answers (`page_part`). `widgets/pages`
-writes these data into one HTML file of limited size, without knowledge of any figure. The page
-computes the few answers that it needs: it pools thumbnails, leaves out tokens, and links figures.
-These computations exist in Python and in TypeScript. Test vectors in `tests/parity`, written by
-Python and asserted on both sides, keep them equal.
+A page holds answers, and computes none. It has the traits of its figures, and no trait that is
+tagged `live` or `page_chooses`. A figure whose page answers questions adds the answers
+(`page_part`): a grid its drawn thumbnails, its metrics, and the maps with the row of each word.
+`widgets/pages` writes these data into one HTML file of limited size, without knowledge of any
+figure. The page chooses among the answers: by head, layer, stack, unit and locked word.
+
+An option whose other values need a computation is fixed. The metadata of the computed traits tell
+which options these are: the traits depend on them, and the page does not choose by them. The model
+of the page refuses to change fixed options, and their controls are disabled with the reason as a
+hint.
 
 `Atlas.save` writes a page with an `AtlasView`, but `behaviours` is below the figures and imports
 none of them. `attnwidget/__init__.py` is above all folders. It sets the figure of an atlas in

@@ -19,18 +19,23 @@ from attnwidget.widgets.wire.values import axes_to_wire, masked_map
 UNITS = ("tokens", "words")
 
 
-def all_maps(attention: Attention, quantity: str) -> Holding:
-    """The maps of all heads.
-
-    Raises:
-        ValueError: the input is long, and has no whole maps.
-    """
+def refuse_long(attention: Attention) -> None:
+    """Raise ValueError for a long input, which has no whole maps."""
     if attention.is_long:
         raise ValueError(
             "a page of this figure needs whole maps, which an input of "
             f"{len(attention.tokens):,} tokens does not have: save a HeadView alone, whose page "
             "holds the visible part, or a picture"
         )
+
+
+def all_maps(attention: Attention, quantity: str) -> Holding:
+    """The maps of all heads.
+
+    Raises:
+        ValueError: the input is long, and has no whole maps.
+    """
+    refuse_long(attention)
     size = _size(attention)
 
     def embed(room: float) -> tuple[list[dict[str, Any]], list[str]]:
@@ -53,7 +58,14 @@ def maps_of(attention: Attention, quantity: str, head: Head) -> Holding:
         "shorten the text (the size grows with its square)",
         _size(attention, head),
         lambda room: (_embedded(attention, quantity, head), [note]),
+        one_head_only(),
     )
+
+
+def one_head_only() -> dict[str, str]:
+    """Return the options that a page with the map of one head cannot change, with the reason."""
+    reason = "This page has no room for the maps of other heads: save it with a larger limit_mb."
+    return dict.fromkeys(("selected", "layer", "arrangement", "of"), reason)
 
 
 def _size(attention: Attention, only: Head | None = None) -> float:

@@ -92,13 +92,13 @@ def state_of(widget: anywidget.AnyWidget, *, whole: bool = False) -> dict[str, A
 
     Args:
         widget: The figure.
-        whole: Whether the page also gets the traits that are tagged `page_computes`, because it
-            lacks the data to compute them.
+        whole: Whether the page also gets the traits that are tagged `page_chooses`, because it
+            lacks the answers to choose them from.
     """
     return {
         name: as_json_value(value)
         for name, value in from_page(widget.get_state()).items()
         if name not in _OF_JUPYTER
         and not widget.trait_metadata(name, "live", False)
-        and (whole or not widget.trait_metadata(name, "page_computes", False))
+        and (whole or widget.trait_metadata(name, "page_chooses") is None)
     }

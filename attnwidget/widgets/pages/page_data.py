@@ -48,7 +48,8 @@ def page_data(parts: Mapping[str, Part], limit_mb: float) -> PageData:
         ValueError: if the page would exceed `limit_mb` megabytes, as far as known in advance.
     """
     states = _in_step(parts)
-    figures = []
+    fixed = _fixed_options(parts)
+    figures: list[dict[str, Any]] = []
     sizes = []
     for name in sorted(parts, key=_place):
         part = parts[name]
@@ -57,7 +58,7 @@ def page_data(parts: Mapping[str, Part], limit_mb: float) -> PageData:
                 "name": name,
                 "label": part.label,
                 "remark": part.remark,
-                "state": states[name],
+                "state": states[name] | {"_fixed": fixed[name]},
                 "own": part.own,
                 "shapes": part.shapes,
                 "relations": part.relations,
@@ -71,6 +72,8 @@ def page_data(parts: Mapping[str, Part], limit_mb: float) -> PageData:
     if len(parts) == 1 and _total([*sizes, code, *_least(holdings)]) > limit:
         (part,) = parts.values()
         holdings = dict(part.smaller or holdings)
+        for holding in holdings.values():
+            figures[0]["state"]["_fixed"] |= holding.fixed
     # Before anything large is computed.
     expected = [*sizes, code, *_least(holdings)]
     refuse_above(limit_mb, expected)
@@ -102,6 +105,24 @@ def _in_step(parts: Mapping[str, Part]) -> dict[str, dict[str, Any]]:
                 value = lead.state[trait]
                 states[name][trait] = fitting(trait, value, part.shapes, part.relations)
     return states
+
+
+def _fixed_options(parts: Mapping[str, Part]) -> dict[str, dict[str, str]]:
+    """The options that each figure cannot change, with the reason."""
+    together = {
+        trait: reason
+        for part in parts.values()
+        for trait, reason in part.fixed.items()
+        if trait in part.shared
+    }
+    return {
+        name: {
+            **{trait: reason for trait, reason in together.items() if trait in part.shared},
+            **part.fixed,
+            **part.fixed_here,
+        }
+        for name, part in parts.items()
+    }
 
 
 def _least(holdings: Mapping[str, Holding]) -> list[ContentSize]:

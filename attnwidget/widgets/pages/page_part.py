@@ -1,10 +1,15 @@
-"""The parts of a saved page: the state of each figure, and the data that its answers need."""
+"""The parts of a saved page: the state of each figure, and the answers that it shows."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
+
+#: Why an option is fixed whose other values need another computation.
+NEEDS_A_NOTEBOOK = (
+    "Other values need a notebook: a saved page shows what was computed when it was saved."
+)
 
 
 @dataclass(frozen=True)
@@ -17,12 +22,15 @@ class Holding:
         least: The smallest number of bytes that the data takes in the page.
         embed: Takes a number of bytes; returns the data in this size (or in `least`), and notes for
             the caption.
+        fixed: The options that the page cannot change because it holds no more than this data,
+            with the reason.
     """
 
     what: str
     remedy: str
     least: float
     embed: Callable[[float], tuple[Any, list[str]]]
+    fixed: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -42,6 +50,10 @@ class Part:
         remark: A remark for the reader.
         smaller: Smaller data to hold if a page of this figure alone is too large.
         children: Names of the figures that the figure draws in its panels, by panel.
+        fixed: The options that the page cannot change, with the reason. An option that figures
+            share is fixed in all figures of the page.
+        fixed_here: The same for this figure only: it keeps its value when another figure of the
+            page changes the option.
     """
 
     figure: str
@@ -56,6 +68,8 @@ class Part:
     remark: str = ""
     smaller: Mapping[str, Holding] | None = None
     children: Mapping[str, str] = field(default_factory=dict)
+    fixed: Mapping[str, str] = field(default_factory=dict)
+    fixed_here: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -32,12 +32,13 @@ def write_page(
 ) -> Path:
     """Write a widget as one interactive HTML file without a kernel, and return its path.
 
-    The page starts with the present state of the widget. It answers from the data in the file, and
-    its caption names this data:
+    The page starts with the present state of the widget. It computes nothing: it chooses among the
+    answers in the file, and its caption names this data. The controls of options that need other
+    answers are disabled, with the reason as a hint.
 
     - `HeadGrid` and `HeadView` hold every map with four digits of each value. Maps over about an
       eighth of `limit_mb` are rounded to 8 bits. A `HeadView` whose maps are over the limit holds
-      the shown map.
+      the shown map. A `HeadGrid` also holds its thumbnails, of every stack in tokens and in words.
     - `DependencyArcs` and `CoreferenceView` hold the shown sentence or document, and as many
       neighbours as fit into a quarter of `limit_mb` (at most 40 sentences).
     - The page of any other figure holds all data of the figure.

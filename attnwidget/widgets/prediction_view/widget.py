@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -17,6 +18,7 @@ from attnwidget.capture.tapping.edit_methods import EditMethod
 from attnwidget.capture.tapping.head import Head
 from attnwidget.interventions.head_effects import effects_of, effects_on_answers
 from attnwidget.mechanisms.direct_effects import direct_effects
+from attnwidget.widgets.pages.page_part import Part
 from attnwidget.widgets.prediction_view.answers_by_layer import answers_by_layer
 from attnwidget.widgets.prediction_view.effect_work import (
     ESTIMATE,
@@ -52,6 +54,8 @@ from attnwidget.widgets.wire.values import axes_to_wire, to_wire
 if TYPE_CHECKING:
     import pandas as pd
 
+#: Why the page of the figure stays with its word.
+_ONE_WORD = "This page has the predictions for one word; another word needs a notebook."
 #: Seconds after an answer in which the model is left to whoever asks next.
 _PAUSE = 0.2
 #: Heads of a stack whose exact effects are computed although no reader sees them.
@@ -272,6 +276,10 @@ class PredictionView(BackgroundAnswers, StackChoice):
     def _known(self) -> FoundEffects | None:
         """The effects for the shown question; None until they are known."""
         return self._found if self._wanted is not None else None
+
+    def page_part(self) -> Part:
+        """Return the state, which has the predictions for one word."""
+        return replace(super().page_part(), fixed_here=dict.fromkeys(("tokens", "unit"), _ONE_WORD))
 
     def to_frame(self) -> pd.DataFrame:
         """The answers shown: answer, token (as the vocabulary has it), id, before, after, change.

@@ -15,7 +15,7 @@ every value would need a copy in a trait for the page. Computed traits are there
 on traitlets.
 
 The metadata of a trait state what the trait is: an option of the user, shared with linked figures,
-set by the page, computed by a page without a kernel (`.tag(sync=True, option=True, shared=True)`;
+set by the page, chosen by a page without a kernel (`.tag(sync=True, option=True, shared=True)`;
 `HeadWidget` lists the tags). `code()`, links and pages read the metadata, so an option is declared
 once. A test finds public traits without a declaration, and lists of names beside the metadata.
 """
@@ -54,14 +54,14 @@ class Computed(traitlets.TraitType[Value, Value], Generic[Value]):
         method: Callable[[Any], Value],
         depends_on: tuple[str, ...],
         sync: bool,
-        page_computes: bool,
+        page_chooses: Sequence[str] | None,
     ) -> None:
         super().__init__(allow_none=True, read_only=True)
         self.method = method
         self.depends_on = depends_on
         self.__doc__ = method.__doc__
         if sync:
-            self.tag(sync=True, page_computes=page_computes)
+            self.tag(sync=True, page_chooses=page_chooses)
 
     def get(self, obj: Any, cls: type | None = None) -> Value | None:
         """Return the value, computed anew if a trait that it depends on has changed."""
@@ -70,7 +70,7 @@ class Computed(traitlets.TraitType[Value, Value], Generic[Value]):
 
 
 def computed(
-    *depends_on: str, sync: bool = True, page_computes: bool = False
+    *depends_on: str, sync: bool = True, page_chooses: Sequence[str] | None = None
 ) -> Callable[[Callable[[Any], Value]], Computed[Value]]:
     """Make a method a trait that is computed from other traits.
 
@@ -85,8 +85,9 @@ def computed(
     Args:
         depends_on: Names of the traits that the method reads; computed traits are allowed.
         sync: Whether the page receives the value.
-        page_computes: Whether a page without a kernel computes the value itself, from the maps that
-            it holds, so that its file does not contain the value.
+        page_chooses: Options by which a page without a kernel chooses the value among the answers
+            that it holds. The page fixes all other options that the value depends on. None for a
+            value that the page keeps as it was saved.
 
     Example:
         >>> from attnwidget import HeadGrid, load_model
@@ -102,7 +103,7 @@ def computed(
     """
 
     def as_trait(method: Callable[[Any], Value]) -> Computed[Value]:
-        return Computed(method, depends_on, sync, page_computes)
+        return Computed(method, depends_on, sync, page_chooses)
 
     return as_trait
 
@@ -267,6 +268,18 @@ class ComputedTraits(ThreadMessages):
                 self._update()
 
         self._lock.hold(answer)
+
+    def options_behind(self, name: str) -> set[str]:
+        """Return the options that a trait depends on, directly or through computed traits.
+
+        Args:
+            name: Name of the trait; the result for an option is its own name.
+        """
+        trait = self.traits()[name]
+        if isinstance(trait, Computed):
+            return set().union(*(self.options_behind(source) for source in trait.depends_on))
+        is_option = trait.metadata.get("sync") and trait.metadata.get("option")
+        return {name} if is_option else set()
 
     def _forget_computed(self) -> None:
         """Release the values of all computed traits, which are computed anew when they are read."""

@@ -16,7 +16,7 @@ from attnwidget.capture.tapping.layer_numbers import LayerNumbers
 from attnwidget.inputs.advised_error import on_page
 from attnwidget.widgets.pages.encoding import state_of
 from attnwidget.widgets.pages.page_document import STATIC
-from attnwidget.widgets.pages.page_part import Page, Part
+from attnwidget.widgets.pages.page_part import NEEDS_A_NOTEBOOK, Page, Part
 from attnwidget.widgets.shared.computed import ComputedTraits
 from attnwidget.widgets.shared.displayed_figures import displayed_figures
 from attnwidget.widgets.shared.engine_start import warm_up
@@ -47,7 +47,8 @@ class HeadWidget(Exporting, ComputedTraits):
     - `shared`: Linked figures have the same value.
     - `from_page`: Whether the page may change the value. The default is `option`.
     - `live`: The value means nothing on a page without a kernel.
-    - `page_computes`: A page without a kernel computes the value itself.
+    - `page_chooses`: Options by which a page without a kernel chooses the value among the answers
+      that it holds.
     - `follows_selection`: The selected head decides the value.
     - `input`: The value is a part of the input that an explorer reads.
     - `edits`: The model reads the input again after a change.
@@ -283,7 +284,15 @@ class HeadWidget(Exporting, ComputedTraits):
             shapes=self.shapes(),
             shared=self.shared_traits(),
             remark=self.page_remark,
+            fixed=self.fixed_on_page(),
         )
+
+    def fixed_on_page(self) -> dict[str, str]:
+        """Return the options that a page cannot change, because it computes nothing."""
+        tagged = self.traits(page_chooses=lambda names: names is not None)
+        chosen = {option for trait in tagged.values() for option in trait.metadata["page_chooses"]}
+        behind = {option for name in tagged for option in self.options_behind(name)}
+        return dict.fromkeys(sorted(behind - chosen), NEEDS_A_NOTEBOOK)
 
     def _leave_missing_heads(self) -> None:
         """Drop the selection and the labels of heads that the figure no longer has."""

@@ -170,7 +170,7 @@ class MetricChoice(StackChoice):
     def _shown_metrics(self) -> dict[str, Metrics]:
         return self._measured
 
-    @computed("_shown_metrics", "stack", page_computes=True)
+    @computed("_shown_metrics", "stack", page_chooses=("stack", "step"))
     def _metrics(self) -> dict[str, Any] | None:
         """The metrics of the shown stack as the page draws them; None without metrics."""
         return self._metrics_wire(self._shown_metrics, self.stack, self.step)

@@ -175,6 +175,32 @@ def rounded_rows(
     return np.where(seen, levels, 0).astype(np.uint8), largest
 
 
+def strongest_positions(
+    values: Float32Array, axis: Tokens
+) -> tuple[Float32Array, NDArray[np.int64]]:
+    """Return the value farthest from 0 among tokens with a place, and its position on the axis.
+
+    Args:
+        values: Rows or columns, float32 [..., n], NaN where masked.
+        axis: The n painted tokens.
+
+    Example:
+        >>> from dataclasses import replace
+        >>> import numpy as np
+        >>> from attnwidget.results import Span
+        >>> from attnwidget.text.tokens import Tokens
+        >>> from attnwidget.widgets.shared.painted_rows import strongest_positions
+        >>> axis = replace(Tokens.plain(["a", "0.0"]), places=(None, Span(0, 0, 0.1)))
+        >>> strongest_positions(np.array([[0.8, 0.2]], np.float32), axis)
+        (array([0.2], dtype=float32), array([1]))
+    """
+    placed = np.array([place is not None for place in axis.places])
+    known = np.nan_to_num(values)
+    at = np.where(placed, np.abs(known), -1).argmax(axis=-1)
+    farthest: Float32Array = np.take_along_axis(known, at[..., None], -1)[..., 0]
+    return farthest, at
+
+
 def strongest_of_rows(
     values: Float32Array, token: PaintedToken, axis: Tokens
 ) -> tuple[Float32Array, NDArray[np.int32]]:
@@ -199,10 +225,7 @@ def strongest_of_rows(
         (array([[0.8]], dtype=float32), array([[[0, 1]]], dtype=int32))
     """
     side, of = token
-    placed = np.array([place is not None for place in axis.places])
-    known = np.nan_to_num(values)
-    at = np.where(placed, np.abs(known), -1).argmax(axis=-1)
-    farthest: Float32Array = np.take_along_axis(known, at[..., None], -1)[..., 0]
+    farthest, at = strongest_positions(values, axis)
     pair = np.stack([np.full_like(at, -1 if of is None else of), at], axis=-1)
     return farthest, (pair if side == "query" else pair[..., ::-1]).astype(np.int32)
 

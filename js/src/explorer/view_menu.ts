@@ -1,5 +1,5 @@
-import { controlMenu } from "../shared/control_menu.js";
-import { type Control, controlView } from "../shared/controls.js";
+import { controlMenu, menuContent } from "../shared/control_menu.js";
+import type { Control } from "../shared/controls.js";
 import { hostControls } from "../shared/figure_controls.js";
 import type { Mounted } from "../shared/mount.js";
 import { MAPS } from "./compared_choice.js";
@@ -53,7 +53,7 @@ export function viewMenu(mounted: Mounted, signal: AbortSignal) {
       const ordered = [true, false].flatMap((shared) =>
         controls.filter((control) => (control.shared ?? false) === shared),
       );
-      return menu.view([first, ordered.map(controlView)]);
+      return menu.view([first, menuContent(ordered)]);
     },
   };
 }

@@ -82,6 +82,7 @@ export function gridControls(
     headSwitch(state, actions.toggle),
     choice<OfTwo>({
       name: "maps",
+      trait: "of_two",
       place: "bar",
       values: state._compared?.length ? OF_TWO : [],
       value: state.of_two,
@@ -98,6 +99,7 @@ export function gridControls(
     },
     choice<"places" | "maps">({
       name: "thumbnails",
+      trait: "thumbnail",
       place: "bar",
       values: state._placed_on ? ["places", "maps"] : [],
       value: maps?.row ? "places" : "maps",
@@ -113,6 +115,7 @@ export function gridControls(
     {
       kind: "tick",
       name: "weight × keys",
+      trait: "times_keys",
       place: "menu",
       hint: "Multiply each weight by the number of keys that its query sees: 1 is even attention.",
       value: state.times_keys,

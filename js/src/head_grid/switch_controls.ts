@@ -1,6 +1,7 @@
 import { html } from "lit-html";
 import { headNames } from "../shared/caption.js";
 import { type Control, choice, controlView } from "../shared/controls.js";
+import { fixedOf, withReason } from "../shared/fixed_options.js";
 import { counted } from "../shared/numbers.js";
 import { save } from "../shared/snapshot.js";
 import { type Head, headName, type Method, type Model, sameHead } from "../shared/types.js";
@@ -60,6 +61,7 @@ export function offControls(model: Model<GridState>, state: GridState, clear: ()
     {
       kind: "tick",
       name: "difference from the intact model",
+      trait: "versus",
       place: "bar",
       value: state.versus !== null,
       change: (checked) => save(model, { versus: checked ? "intact" : null }),
@@ -69,6 +71,6 @@ export function offControls(model: Model<GridState>, state: GridState, clear: ()
   return html`<div class="attnw-controls attnw-off-controls" role="group"
     aria-label="heads that are off" ?hidden=${!state.disabled.length}>
     <span>${`off: ${off}${isFixed ? ` (${method})` : ""}`}</span>
-    ${controls.map(controlView)}
+    ${controls.map((control) => controlView(withReason(control, fixedOf(model))))}
   </div>`;
 }

@@ -1,3 +1,4 @@
+import { DamagedError } from "../shared/page/damage.js";
 import { mapsIn, severalMaps, twoMaps, wholeTile } from "../shared/page/embedded_maps.js";
 import { localModel } from "../shared/page/local_model.js";
 import type { Kernel } from "../shared/page/page_data.js";
@@ -13,32 +14,27 @@ interface Own {
   places?: WirePlaces[];
 }
 
-/**
- * A view of the maps on the page; if the page has the map of a single head, the selection is fixed.
- */
+/** A view of the maps on the page. */
 export const pageModel: Kernel<ViewState, Own> = ({ state, own }, { maps: alone = [], two }) => {
   if (state._maps?.complete === false) return onePart(state);
   const none = { query: [], key: [] };
+  const [maps, others] = two ?? [alone, []];
+  const only = maps[0]?.only;
   const model = localModel<ViewState>({
     ...state,
+    ...(only ? { selected: [only], layer: only[0], arrangement: "one" } : {}),
     _highlighted: none,
     _maps: null,
     _tile: null,
     _places: null,
   });
-  const [maps, others] = two ?? [alone, []];
-  const only = maps[0]?.only;
   const draw = () => {
-    if (only) {
-      model.set("selected", [only]);
-      model.set("layer", only[0]);
-    }
     const head = model.get("selected").at(-1);
     const unit = model.get("unit");
-    const heldMaps = head && mapsIn(maps, head[2], unit, model.get("quantity"));
-    if (!heldMaps) return model.set("_tile", null);
+    if (!head) return model.set("_tile", null);
+    const heldMaps = mapsIn(maps, head[2], unit, model.get("quantity"));
+    if (!heldMaps) throw new DamagedError("its maps are missing");
     const other = mapsIn(others, head[2], unit, model.get("quantity"));
-    if (only) model.set("arrangement", "one");
     model.set(
       "_maps",
       other ? twoMaps([heldMaps, other], head) : only ? null : severalMaps(heldMaps),
@@ -53,32 +49,14 @@ export const pageModel: Kernel<ViewState, Own> = ({ state, own }, { maps: alone 
     if (!places && model.get("mode") === "places") model.set("mode", "matrix");
     model.set("_tile", other ? null : wholeTile(heldMaps, head));
   };
-  for (const name of ["selected", "layer", "unit", "quantity", "arrangement"])
-    model.on(`change:${name}`, draw);
+  for (const name of ["selected", "layer", "unit", "arrangement"]) model.on(`change:${name}`, draw);
   draw();
   return model;
 };
 
-/** What parts of other maps would be needed for. */
-const FIXED = [
-  "selected",
-  "layer",
-  "hidden",
-  "unit",
-  "quantity",
-  "sentences",
-  "arrangement",
-  "of",
-] as const;
-
 /** Maps of a long input: the page has the visible part of those that were saved. */
 function onePart(state: ViewState): Model<ViewState> {
-  const saved = { ...state };
   const model = localModel<ViewState>(state);
-  const stay = () => {
-    for (const name of FIXED) model.set(name, saved[name]);
-  };
-  for (const name of FIXED) model.on(`change:${name}`, stay);
   // Another row is not on the page; what is painted on a picture stays.
   model.on("change:tokens", () => {
     if (model.get("_row")?.links) model.set("_row", null);

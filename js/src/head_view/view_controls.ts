@@ -52,6 +52,7 @@ export function viewControls(model: Model<ViewState>, axes: Axes): Control[] {
   return [
     choice<ViewState["sentences"]>({
       name: "from → to",
+      trait: "sentences",
       place: "bar",
       values: pair ? SENTENCES : [],
       value: model.get("sentences"),
@@ -68,6 +69,7 @@ export function viewControls(model: Model<ViewState>, axes: Axes): Control[] {
     },
     choice<Arrangement>({
       name: "heads",
+      trait: "arrangement",
       place: "bar",
       values: isTwo ? [] : ARRANGEMENTS,
       value: model.get("arrangement"),
@@ -76,6 +78,7 @@ export function viewControls(model: Model<ViewState>, axes: Axes): Control[] {
     }),
     choice<OfTwoMaps>({
       name: "maps",
+      trait: "of_two",
       place: "menu",
       values: isTwo ? OF_TWO_MAPS : [],
       value: model.get("of_two"),
@@ -85,6 +88,7 @@ export function viewControls(model: Model<ViewState>, axes: Axes): Control[] {
     {
       kind: "tick",
       name: "all heads of the layer",
+      trait: "of",
       place: "bar",
       value: model.get("of") === "layer",
       change: (all) => save(model, { of: all ? "layer" : "selected" }),

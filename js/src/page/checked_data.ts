@@ -55,7 +55,6 @@ export function checkedHeld(stored: Fields): Held {
   const held: Held = {};
   const parts: Record<string, (value: unknown) => unknown> = {
     maps: checkedMaps,
-    second: checkedMaps,
     two: (value) => {
       if (!Array.isArray(value) || value.length !== 2)
         throw new DamagedError("it needs two attentions");

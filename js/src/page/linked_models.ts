@@ -1,4 +1,5 @@
 import kernels from "virtual:figures/page";
+import { fixedOf } from "../shared/fixed_options.js";
 import type { HeadsState } from "../shared/head_types.js";
 import type { TokenSize } from "../shared/labels.js";
 import { localModel } from "../shared/page/local_model.js";
@@ -63,7 +64,7 @@ export function link(linked: Linked[]): void {
         if (busy) return;
         busy = true;
         for (const { model, limits } of all)
-          if (model !== from.model && model.get(name) !== undefined)
+          if (model !== from.model && model.get(name) !== undefined && !fixedOf(model)[name])
             model.set(name, fitting(name, from.model.get(name), limits) as never);
         busy = false;
       });

@@ -1,6 +1,21 @@
 import { html } from "lit-html";
 import { createRef, ref } from "lit-html/directives/ref.js";
+import { type Control, controlView, isOffered } from "./controls.js";
 import type { Mounted } from "./mount.js";
+
+/** Controls in a menu, and the reasons why some options are fixed: not every reader sees hints. */
+export function menuContent(controls: Control[], all = controls) {
+  const fixed = all.filter((control) => control.reason && isOffered(control));
+  return [
+    controls.map(controlView),
+    [...new Set(fixed.map(({ reason }) => reason))].map((reason) => {
+      const names = fixed.filter((control) => control.reason === reason).map(nameOf);
+      return html`<p class="attnw-reason">${`Fixed: ${names.join(", ")}. ${reason}`}</p>`;
+    }),
+  ];
+}
+
+const nameOf = ({ label, name }: Control) => label ?? name;
 
 /**
  * A button that opens a menu of controls. The menu has a row of its own below the button, because

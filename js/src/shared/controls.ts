@@ -14,6 +14,8 @@ interface Described {
   /** A name that no other control of the figure has. */
   name: string;
   place: ControlPlace;
+  /** The trait that the control sets; the control's name if absent. */
+  trait?: string;
   /** The text beside the control; its name if absent. */
   label?: string;
   /** A sentence that is shown to the pointer. */
@@ -22,6 +24,8 @@ interface Described {
   shared?: boolean;
   hidden?: boolean;
   disabled?: boolean;
+  /** Why a saved page cannot change the option; see `withReason`. */
+  reason?: string;
 }
 
 /** One of several values: a select, or a row of buttons. Hidden if there is only one value. */

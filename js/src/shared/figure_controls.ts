@@ -1,6 +1,7 @@
 import { nothing } from "lit-html";
-import { controlMenu } from "./control_menu.js";
+import { controlMenu, menuContent } from "./control_menu.js";
 import { type Control, controlView, isOffered } from "./controls.js";
+import { withReason } from "./fixed_options.js";
 import type { Mounted } from "./mount.js";
 
 /** A figure of figures, which lays out some of their controls. */
@@ -46,7 +47,8 @@ export function withControls(mounted: Mounted, signal: AbortSignal): WithControl
     new CustomEvent(ASKED, { bubbles: true, composed: true, detail }) satisfies HostRequest,
   );
 
-  function own<C extends Control>(controls: C[], part = ""): C[] {
+  function own<C extends Control>(declared: C[], part = ""): C[] {
+    const controls = declared.map((control) => withReason(control, mounted.fixed()));
     if (!host) return controls;
     const taken = controls.filter((control) => host?.takes(mounted.name, control));
     // Functions are left out: what they do follows from the values.
@@ -66,7 +68,7 @@ export function withControls(mounted: Mounted, signal: AbortSignal): WithControl
       const rest = controls.filter(({ place }) => place === "menu");
       return [
         controls.filter(({ place }) => place === "bar").map(controlView),
-        rest.some(isOffered) ? menu.view(rest.map(controlView)) : nothing,
+        rest.some(isOffered) ? menu.view(menuContent(rest, controls)) : nothing,
       ];
     },
   };

@@ -1,11 +1,13 @@
-import { html } from "lit-html";
+import { html, nothing } from "lit-html";
+import { fixedOf } from "./fixed_options.js";
 import { specialName } from "./labels.js";
 import { save } from "./snapshot.js";
 import { type Axes, type Model, type SharedState, SPECIALS } from "./types.js";
 
 /**
  * A sentence with the share of the attention that rests on special tokens, and a button to hide
- * these tokens, or to show them again; hidden where little rests on them.
+ * these tokens, or to show them again; hidden where little rests on them. A saved page may lack the
+ * button.
  */
 export function hideOffer(
   model: Model<Pick<SharedState, "hidden">>,
@@ -29,7 +31,10 @@ export function hideOffer(
   const rests = `${percent}\u00a0% of the attention of all heads rests on`;
   const isOne = kinds.length === 1;
   const state = areHidden ? `, which ${isOne ? "is" : "are"} hidden` : "";
-  return html`<p class="attnw-offer" ?hidden=${kinds.length === 0}
-    >${`${rests} ${names.join(" and ")}${state}: `}<button type="button"
-      @click=${turn}>${`${areHidden ? "show" : "hide"} ${isOne ? "it" : "them"}`}</button></p>`;
+  const text = `${rests} ${names.join(" and ")}${state}`;
+  const turned = `${areHidden ? "show" : "hide"} ${isOne ? "it" : "them"}`;
+  const { hidden: reason } = fixedOf(model);
+  return html`<p class="attnw-offer" title=${reason ?? nothing} ?hidden=${kinds.length === 0}
+    >${reason ? `${text}.` : html`${text}: <button type="button" @click=${turn}>${turned}</button>`}
+    </p>`;
 }

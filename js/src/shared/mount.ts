@@ -1,10 +1,11 @@
 import { html, nothing, render } from "lit-html";
+import { fixedOf } from "./fixed_options.js";
 import { type Connection, connectionNote, watchAnswers } from "./kernel_connection.js";
 import { pageRuler } from "./labels.js";
 import { type Look, UNATTACHED } from "./look.js";
 import { saveMenu } from "./save_menu.js";
 import { type Theme, watchTheme } from "./theme.js";
-import type { Model, RenderContext } from "./types.js";
+import type { Fixed, Model, RenderContext } from "./types.js";
 
 export type { Look };
 
@@ -15,6 +16,8 @@ export interface Mounted {
   inner: HTMLElement;
   /** The menu "save"; a view puts it beside its caption, or elsewhere. */
   save: HTMLElement;
+  /** The options that a saved page cannot change. */
+  fixed(): Fixed;
   /** Draw again in the next frame; `update` is not called. */
   schedule(): void;
   /** Update and draw in the next frame. */
@@ -191,5 +194,5 @@ export function mount<T extends { _error: string }>(
     resized.disconnect();
     root.remove();
   });
-  return { name, root, inner, save, schedule, invalidate, drawNow };
+  return { name, root, inner, save, fixed: () => fixedOf(model), schedule, invalidate, drawNow };
 }

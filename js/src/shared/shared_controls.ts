@@ -67,6 +67,7 @@ export function hideControl(
   return {
     kind: "ticks",
     name: "hide",
+    trait: "hidden",
     place: "bar",
     shared: true,
     boxes: SPECIALS.map((kind) => ({
@@ -97,6 +98,7 @@ export function labelControl(model: Model<Labelled>): Control {
   return {
     kind: "text",
     name: "label",
+    trait: "labels",
     place: "menu",
     shared: true,
     label: `label of ${head ? headName(head) : ""}`,

@@ -61,6 +61,9 @@ export type Method = "uniform" | "zero" | "first";
 /** A text that a reader gave to a head. */
 export type HeadLabel = [head: Head, text: string];
 
+/** Options that a saved page cannot change, with the reason, by the name of the trait. */
+export type Fixed = Readonly<Record<string, string>>;
+
 /** Traits every widget has under the same names, so that any two can be linked. */
 export interface SharedState {
   selected: Head[];
@@ -102,6 +105,8 @@ export interface SharedState {
   _working?: string;
   /** Why what was asked for last was not done; what was shown is still shown. */
   _refused?: string;
+  /** Of a saved page only. */
+  _fixed?: Fixed;
   /**
    * A name shared by all figures that are linked, also indirectly; "" for a figure without links.
    */

@@ -1,4 +1,4 @@
-import type { Axes, Head } from "../types.js";
+import type { Axes, Head, Side } from "../types.js";
 
 /**
  * The maps of a stack in one unit: byte 0 is masked, 1..255 the rounded square root of weight /
@@ -49,8 +49,16 @@ export const valueAt = (maps: EmbeddedMaps, head: number, cell: number): number 
   return decodedByte(levelAt(maps, head * queries * keys + cell), maps.maxima[head] ?? 0);
 };
 
+/** The cells of the row of a query, or of the column of a key, in a map. */
+export function cellsOf({ shape }: EmbeddedMaps, side: Side, of: number): number[] {
+  const [, , queries, keys] = shape;
+  return side === "query"
+    ? Array.from({ length: keys }, (_, key) => of * keys + key)
+    : Array.from({ length: queries }, (_, query) => query * keys + of);
+}
+
 /** The value that a byte stands for; NaN where masked. */
-export const decodedByte = (byte: number, maximum: number): number =>
+const decodedByte = (byte: number, maximum: number): number =>
   byte ? maximum * ((byte - 1) / 254) ** 2 : Number.NaN;
 
 /** The values that bytes stand for. */

@@ -1,19 +1,33 @@
-import type { Model } from "../types.js";
+import type { Fixed, Model } from "../types.js";
 import { sentenceOf } from "./damage.js";
 
-/** A model without a kernel: the page's own state, with the same change events. */
+/**
+ * A model without a kernel: the page's own state, with the same change events. The model refuses
+ * to change the options in `_fixed`, and says the reason in `_refused`.
+ */
 export function localModel<T extends object>(state: T): Model<T> {
   const handlers = new Map<string, Set<() => void>>();
   const call = (name: string) => {
     for (const callback of [...(handlers.get(`change:${name}`) ?? [])]) callback();
   };
+  const shown: { _fixed?: Fixed; _refused?: string } = state;
+  const refuse = (reason: string) => {
+    if ((shown._refused ?? "") === reason) return;
+    shown._refused = reason;
+    call("_refused");
+  };
   return {
     get: (key) => state[key],
     set(key, value) {
       if (JSON.stringify(state[key]) === JSON.stringify(value)) return;
+      const name = String(key);
+      const reason = shown._fixed?.[name];
+      if (reason) return refuse(reason);
+      // The reason stands until the reader does something else.
+      if (!name.startsWith("_")) refuse("");
       state[key] = value;
       try {
-        call(String(key));
+        call(name);
       } catch (error) {
         // A figure shows its `_error` in its place; the other figures stay.
         Object.assign(state, { _error: sentenceOf(error) });

@@ -31,8 +31,6 @@ export interface PageFigure<S = HeadsState, Own = unknown> extends Limits {
 /** The data behind the figures, by name: maps of an attention, and data for a single figure. */
 export interface Held {
   maps?: EmbeddedMaps[];
-  /** Of the attention that heads are compared with. */
-  second?: EmbeddedMaps[];
   /** Of two attentions that are compared, on common axes. */
   two?: [EmbeddedMaps[], EmbeddedMaps[]];
   [name: string]: unknown;

@@ -1,4 +1,4 @@
-"""Long inputs in a HeadView: the data and the requests of its page in place of whole maps."""
+"""The maps of a HeadView for its page: whole, or of a long input the parts that are in sight."""
 
 from __future__ import annotations
 
@@ -24,12 +24,16 @@ from attnwidget.widgets.wire.values import axes_in
 
 #: The only quantity that a long input cannot have, and why: no part of its maps can be computed.
 NOT_BY_PARTS = {"gradients": "the loss is followed back through the whole map"}
+# Why a page keeps the options that decide which part of a long input is in sight.
+_ONE_PART = (
+    "The page of a long input has only the part of the map that was in sight when it was saved."
+)
 # Maps whose maxima of blocks are remembered: all heads of two layers that are drawn together.
 _REMEMBERED = 2 * MOST_HEADS["overlay"]
 
 
-class LongInputFigure(Versus):
-    """A figure that receives the visible parts of maps that are too long."""
+class FigureOfMaps(Versus):
+    """A figure whose page gets maps: whole, or of a long input the parts that are in sight."""
 
     # A search that the page asks for, and what was found.
     _search = traitlets.Dict().tag(sync=True, from_page=True)
@@ -104,7 +108,20 @@ class LongInputFigure(Versus):
             return None
         return self._drawn_maps(self.head, self._two()) if self.head else None
 
-    @computed("_by_parts", "_together", page_computes=True)
+    # The page of a short input holds the maps of all heads. What it hides and cuts is drawing.
+    @computed(
+        "_by_parts",
+        "_together",
+        page_chooses=(
+            "selected",
+            "arrangement",
+            "of",
+            "unit",
+            "hidden",
+            "sentences",
+            "mode",
+        ),
+    )
     def _maps(self) -> dict[str, Any] | None:
         """The maps that are drawn together; those of a long input always, in blocks."""
         maps = self._by_parts
@@ -117,7 +134,13 @@ class LongInputFigure(Versus):
             "sentences": self.sentences,
         }
 
-    @computed("_by_parts", "_own_map", "window", "mode", page_computes=True)
+    @computed(
+        "_by_parts",
+        "_own_map",
+        "window",
+        "mode",
+        page_chooses=("selected", "unit", "window", "mode"),
+    )
     def _tile(self) -> dict[str, Any] | None:
         """The part of a long input that is in sight, None on a picture; else the whole map."""
         maps = self._by_parts
@@ -153,7 +176,11 @@ class LongInputFigure(Versus):
         every = self.shapes()
         shapes = {name: shape for name, shape in every.items() if head and name == head.stack}
         part = replace(
-            super().page_part(), state=state_of(self, whole=True), shapes=shapes or every
+            super().page_part(),
+            state=state_of(self, whole=True),
+            shapes=shapes or every,
+            # The layer follows the selection; the way of drawing needs no other part.
+            fixed=dict.fromkeys(self.options_behind("_by_parts") - {"mode"} | {"layer"}, _ONE_PART),
         )
         if maps is None or 0 in maps.size or (tile is None and self._row is None):
             return Page({self.kind: part})
