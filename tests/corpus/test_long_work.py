@@ -67,7 +67,7 @@ def test_a_text_that_takes_long_is_said_to_be_read(
         assert spoken.wait(60)
         return "explorer"
 
-    monkeypatch.setattr("attnwidget.widgets.explorer.widget.Explorer", slow)
+    monkeypatch.setattr("attnwidget.widgets.explorer.explore.Explorer", slow)
     assert explore(text="A long text.") == "explorer"
     assert lines(said) == ["Reading the text …", ""]
 

@@ -37,8 +37,8 @@ export function headTitle(of: {
     <button type="button" class="attnw-ex-power" aria-pressed=${isOff} aria-label=${power}
       title=${fixed || `${power} (x)`}
       ?disabled=${fixed !== "" || !reading} @click=${switchHead}
-      ><svg class="attnw-icon" width="11" height="11" viewBox="0 0 12 12" aria-hidden="true">${POWER}</svg
-      ><span>${power}</span></button>
+      ><svg class="attnw-icon" width="11" height="11" viewBox="0 0 12 12"
+      aria-hidden="true">${POWER}</svg><span>${power}</span></button>
     ${ways}
   </h4>`;
 }
