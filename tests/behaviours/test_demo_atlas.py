@@ -66,7 +66,10 @@ def test_scores_made_again_are_the_stored_scores(stored: Atlas, model: Attention
         for part in ("score", "control", "low", "high", "held_out", "auc"):
             made = getattr(table[name], part)
             kept = getattr(stored.table[name], part)
-            np.testing.assert_allclose(made, kept, rtol=1e-4, atol=1e-5, err_msg=f"{name} {part}")
+            # An area under a curve counts pairs of weights in order. Where two weights are almost
+            # equal, the rounding of the processor decides, and each pair counts as one step.
+            room = 5e-4 if part == "auc" else 1e-5
+            np.testing.assert_allclose(made, kept, rtol=1e-4, atol=room, err_msg=f"{name} {part}")
 
 
 def test_the_script_writes_a_small_file_that_can_be_read(
