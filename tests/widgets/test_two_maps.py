@@ -339,7 +339,8 @@ def test_a_page_holds_both(pair: tuple[Attention, Attention], tmp_path) -> None:
             assert [of["axes"]["unit"] for of in first] == ["tokens", "words"]
             assert first[0]["shape"] == second[0]["shape"] == [6, 12, 13, 13]
         else:
-            drawn = {of["thumbnails"]["of_two"]: of for of in held["thumbnails"] if in_tokens(of)}
+            by_token = filter(in_tokens, held["thumbnails"])
+            drawn = {one["thumbnails"]["of_two"]: one for one in by_token}
             assert drawn.keys() == {"difference", "first", "second"}
             for of_two, count in (("first", 9), ("second", 11)):
                 shape = drawn[of_two]["thumbnails"]["values"]["shape"]
@@ -351,7 +352,7 @@ def test_a_page_holds_both(pair: tuple[Attention, Attention], tmp_path) -> None:
     script = re.search(r'<script type="application/json"[^>]*>(.*?)</script>', page, re.S)
     held = json.loads(script[1])["held"]["thumbnails"]
     first, second = (
-        next(of for of in held if in_tokens(of) and of["thumbnails"]["of_two"] == of_two)
+        next(one for one in held if in_tokens(one) and one["thumbnails"]["of_two"] == of_two)
         for of_two in ("first", "second")
     )
     assert first["thumbnails"]["values"] != second["thumbnails"]["values"]

@@ -8,7 +8,7 @@ import type { Axes, Head, Side } from "../shared/types.js";
 import { asFloat32, asInt32, type WireArray } from "../shared/wire.js";
 import type { GridState, Rows, Thumbnails } from "./state.js";
 
-/** What belongs to the painted rows, or columns, of n tokens in all heads; the maps hold them. */
+/** Numbers beside the painted rows or columns of n tokens, for all heads; maps have the rows. */
 interface PaintedAnswers {
   /** float32 [n,L,H]: the value that byte 255 stands for. */
   largest: WireArray;
@@ -27,12 +27,12 @@ export interface DrawnThumbnails {
   places: WirePlaces | null;
   /** The sides of locked tokens for which the cells can answer. */
   rows: Side[];
-  /** By side; null if no token, or always the same token, is painted. */
+  /** The numbers for each side; null if no token is painted, or always the same token. */
   painted: Partial<Record<Side, PaintedAnswers>> | null;
 }
 
 interface Own {
-  /** Of each stack and each checkpoint of a training. */
+  /** The metrics for each stack, and for each checkpoint if the grid shows a training. */
   metrics: Metrics[];
 }
 
@@ -125,7 +125,7 @@ export const pageModel: Kernel<GridState, Own> = ({ state, own }, held) => {
   return model;
 };
 
-/** The values of the row of a query, or of the column of a key, in all heads; 0 in heads off. */
+/** Returns a query's row, or a key's column, for all heads; heads that are off have zeros. */
 function rowsOf(maps: EmbeddedMaps, side: Side, of: number, off: Head[]): WireArray {
   const [layers, heads] = maps.shape;
   const cells = cellsOf(maps, side, of);

@@ -105,7 +105,7 @@ export interface SharedState {
   _working?: string;
   /** Why what was asked for last was not done; what was shown is still shown. */
   _refused?: string;
-  /** Of a saved page only. */
+  /** The options that cannot change on a saved page; a notebook has none. */
   _fixed?: Fixed;
   /**
    * A name shared by all figures that are linked, also indirectly; "" for a figure without links.

@@ -49,7 +49,7 @@ export const valueAt = (maps: EmbeddedMaps, head: number, cell: number): number 
   return decodedByte(levelAt(maps, head * queries * keys + cell), maps.maxima[head] ?? 0);
 };
 
-/** The cells of the row of a query, or of the column of a key, in a map. */
+/** Returns the cells of a map that form a query's row, or a key's column. */
 export function cellsOf({ shape }: EmbeddedMaps, side: Side, of: number): number[] {
   const [, , queries, keys] = shape;
   return side === "query"
