@@ -161,7 +161,8 @@ class LayerBatch:
         batch: The segments.
         layer: Index of the layer among the layers with attention of its stack, from 0.
         weights: Weights, float32 [B, H, n, n]. Columns of padding are 0, and rows of padding
-            arbitrary but finite. For long segments, only the rows of some queries, [B, H, r, n].
+            arbitrary but finite. For long segments, only the rows of some queries, [B, H, r, k]:
+            the keys after the first k are seen by none of these queries, and their weights are 0.
         seen: The record of the tap: query, key, value, module...; None if there are only maps.
         first: The query of the first row; 0 if all rows are present.
         norms: Function that returns the lengths of the transported vectors, ||a f(x)||, of the
@@ -199,6 +200,10 @@ class LayerBatch:
     def of_rows(self, values: Tensor) -> Tensor:
         """Return values [..., n] for the queries whose rows are present, [..., r]."""
         return values[..., self.first : self.first + self.weights.shape[-2]]
+
+    def of_keys(self, values: Tensor) -> Tensor:
+        """Return values [..., n] for the keys whose columns are present, [..., k]."""
+        return values[..., : self.weights.shape[-1]]
 
 
 class Accumulator(ABC, Generic[R]):

@@ -24,9 +24,9 @@ def entropy(weights: Tensor, lengths: Tensor, *, smoothing: float = 1e-4, first:
     (Clark et al. 2019, section 3.3, with the smoothing of their code: at 128 tokens it moves a head
     by at most 0.0014 nats). Without smoothing, 0 ln 0 is 0. No token is left out.
 
-    `weights` [B, H, n, n] with 0 in columns of padding, or some of its rows from query `first` on;
-    `lengths` int64 [B], real tokens of each document, on the left. Returns [B, H, n], of these
-    queries; 0 in rows of padding.
+    `weights` [B, H, n, n] with 0 in columns of padding, or some of its rows from query `first` on,
+    where the last columns may be missing if they are 0; `lengths` int64 [B], real tokens of each
+    document, on the left. Returns [B, H, n], of these queries; 0 in rows of padding.
 
     Example:
         >>> import torch
@@ -44,7 +44,7 @@ def entropy(weights: Tensor, lengths: Tensor, *, smoothing: float = 1e-4, first:
         real = max(0, min(n - first, weights.shape[-2]))
         if real and n:
             maps = weights[documents, :, :real, :n]
-            entropies[documents, :, :real] = _by_numpy(maps, smoothing)
+            entropies[documents, :, :real] = _by_numpy(maps, smoothing, n)
     return entropies.mul_(-math.log(2))
 
 
@@ -57,6 +57,7 @@ def _by_torch(weights: Tensor, lengths: Tensor, smoothing: float, first: int) ->
     place = torch.arange(n, dtype=torch.long, device=weights.device)
     seen = place < lengths[:, None]  # [B, n]
     uniform = smoothing / lengths.clamp(min=1).to(weights.dtype)
+    missing = _smoothed_zeros(uniform, (lengths - n).clamp(min=0))[:, None, None]
     queries = seen[:, None, first : first + n_rows]
     entropies = weights.new_empty(weights.shape[:-1])
     together = max(1, cells_at_once(weights.device, 1) // max(1, n_heads * n_rows * n))
@@ -65,18 +66,23 @@ def _by_torch(weights: Tensor, lengths: Tensor, smoothing: float, first: int) ->
         p = weights[some] * (1 - smoothing)
         p += torch.where(seen[some], uniform[some, None], 0)[:, None, None]
         logs = p.clamp_min(torch.finfo(p.dtype).tiny).log2()
-        entropies[some] = torch.linalg.vecdot(p, logs)
+        entropies[some] = torch.linalg.vecdot(p, logs) + missing[some]
     return torch.where(queries, entropies * -math.log(2), 0)
 
 
-def _by_numpy(weights: Tensor, smoothing: float) -> Tensor:
-    """Return the same sums, a part of the maps at a time, so that all values stay in the cache."""
+def _by_numpy(weights: Tensor, smoothing: float, length: int) -> Tensor:
+    """Return sums of p log2 p over `length` keys, of which the last may be missing.
+
+    A part of the maps is read at a time, so that all values stay in the cache.
+    """
     totals = np.zeros(weights.shape[:-1])
     n_key = weights.shape[-1]
     maps = weights.detach().numpy()
     room = scratch(weights, 2).numpy()
     share = maps.dtype.type(1 - smoothing)
-    uniform = maps.dtype.type(smoothing / n_key)
+    uniform = maps.dtype.type(smoothing / length)
+    if n_key < length:
+        totals += float(_smoothed_zeros(torch.tensor(float(uniform)), length - n_key))
     for block in cache_blocks(weights.shape):
         p, logs = room[(slice(None), *from_zero(block))]
         np.multiply(maps[block], share, out=p)
@@ -89,6 +95,11 @@ def _by_numpy(weights: Tensor, smoothing: float) -> Tensor:
             keys = (..., slice(first, first + _KEYS_AT_ONCE))
             totals[block] += np.vecdot(p[keys], logs[keys])
     return torch.from_numpy(totals).to(weights.dtype)
+
+
+def _smoothed_zeros(uniform: Tensor, count: Tensor | int) -> Tensor:
+    """Return the sum of p log2 p over `count` weights of 0 that smoothing makes `uniform`."""
+    return torch.special.xlogy(uniform, uniform) / math.log(2) * count
 
 
 def confidence(weights: Tensor, excluded: Tensor | None = None) -> Tensor:

@@ -84,7 +84,8 @@ class ClassMass(SegmentMeans[R]):
     def head_numbers(self, layer: LayerBatch) -> Mapping[str, Tensor]:
         members = self._table.members
         queries = layer.of_rows(self._table.queries)
-        mass = class_mass(layer.weights[..., : members.shape[-1]], queries, members)  # [B, H, R, C]
+        weights = layer.weights[..., : members.shape[-1]]
+        mass = class_mass(weights, queries, layer.of_keys(members))  # [B, H, R, C]
         if self.n_sharing is not None:
             shared = mass[..., : self.n_sharing].double().sum(-1, keepdim=True)
             total = queries.double().sum(-1)[:, None, :, None]

@@ -179,7 +179,7 @@ class Confidence(SegmentMeans[ConfidenceResult]):
 
     def head_numbers(self, layer: LayerBatch) -> Mapping[str, Tensor]:
         excluded = [layer.batch.classes[name] for name in self.excluded]
-        keys = torch.stack(excluded).any(0) if excluded else None
+        keys = layer.of_keys(torch.stack(excluded).any(0)) if excluded else None
         largest = confidence(layer.weights, keys)
         return {"largest": torch.linalg.vecdot(largest, layer.row_weights[:, None])}
 

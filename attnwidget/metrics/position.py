@@ -59,7 +59,7 @@ def offset_mass(
 
 
 def mean_distances(weights: Tensor, row_weights: Tensor, first: int = 0) -> Tensor:
-    """Mean signed and mean absolute distance, in tokens, from a query to what it attends to.
+    """Return the mean signed and absolute distances, in tokens, from a query to what it attends to.
 
     sum_ij r_i a[i, j] (j - i), which is negative where a head looks back, and the same of |j - i|.
 
@@ -76,8 +76,6 @@ def mean_distances(weights: Tensor, row_weights: Tensor, first: int = 0) -> Tens
     """
     n_documents, n_heads, n_rows, n = weights.shape
     place = torch.arange(n, device=weights.device, dtype=torch.float64)
-    signed = place - place[first:][:n_rows, None]  # [n, n], key minus query
-    distances = torch.stack([signed, signed.abs()])
     total = place.new_zeros(n_documents, n_heads, 2)
     cells = cells_at_once(weights.device, _CELLS_AT_ONCE)
     step = max(1, min(n_rows, cells // max(1, n_heads * n)))
@@ -86,14 +84,28 @@ def mean_distances(weights: Tensor, row_weights: Tensor, first: int = 0) -> Tens
     exact = place.new_empty(min(together, n_documents), n_heads, step, n)
     for document in range(0, n_documents, together):
         some = slice(document, min(document + together, n_documents))
-        of_rows = row_weights[some, None, :, None].double()
         for start in range(0, n_rows, step):
             rows = slice(start, min(start + step, n_rows))
             block = exact[: some.stop - document, :, : rows.stop - start]
             block.copy_(weights[some, :, rows])
-            factors = (distances[:, rows] * of_rows[:, :, rows]).flatten(2)  # [documents, 2, cells]
-            total[some] += block.flatten(2) @ factors.mT
+            total[some] += _distances(block, row_weights[some, rows].double(), first + start)
     return total
+
+
+def _distances(weights: Tensor, row_weights: Tensor, first: int) -> Tensor:
+    """Return the sums of signed and absolute distances of some rows, [B, H, 2], all in float64."""
+    n_rows, n = weights.shape[-2:]
+    query = torch.arange(n_rows, device=weights.device, dtype=torch.float64)
+    key = torch.arange(n, device=weights.device, dtype=torch.float64) - first
+    factors = torch.stack([row_weights, row_weights * query], 1)[:, None]  # [B, 1, 2, r]
+    received, of_queries = (factors @ weights).unbind(2)
+    signed = key * received - of_queries  # sum_i r_i a[i, j] (j - i), [B, H, n]
+    # Distances from these queries to a key before or after all of them have one sign.
+    own = slice(min(first, n), min(first + n_rows, n))
+    between = (key[own] - query[:, None]).abs() * row_weights[..., None]  # [B, r, own]
+    absolute = signed[..., : own.start].abs().sum(-1) + signed[..., own.stop :].abs().sum(-1)
+    absolute += (weights[..., own] * between[:, None]).sum((-2, -1))
+    return torch.stack([signed.sum(-1), absolute], -1)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -71,12 +71,24 @@ class Layer:
         assert source is not None
         return source.rows(heads, rows, keys)
 
-    def row_blocks(self, cells: int = _CELLS_AT_ONCE) -> Iterator[tuple[int, Array]]:
-        """Yield all weights, some queries at a time: the first query, and its rows [H, r, K]."""
+    def row_slices(self, cells: int = _CELLS_AT_ONCE) -> Iterator[slice]:
+        """Yield all queries, as many at a time as have `cells` cells in the maps of all heads."""
         step = max(1, cells // (self.n_heads * self.n_key))
         for first in range(0, self.n_query, step):
-            rows = slice(first, min(first + step, self.n_query))
-            yield first, self.rows(slice(0, self.n_heads), rows)
+            yield slice(first, min(first + step, self.n_query))
+
+    def row_blocks(self, cells: int = _CELLS_AT_ONCE) -> Iterator[tuple[int, Array]]:
+        """Yield all weights, some queries at a time: the first query, and its rows [H, r, K]."""
+        for rows in self.row_slices(cells):
+            yield rows.start, self.rows(slice(0, self.n_heads), rows)
+
+    def n_keys_seen(self, rows: slice) -> int:
+        """Return the number of keys up to the last one that a query of these rows sees."""
+        seen = self.seen_by(slice(0, self.n_heads), rows)
+        # A query that sees no key attends to all keys.
+        if seen is None or not bool(seen.any(-1).all()):
+            return self.n_key
+        return int(seen.flatten(0, -2).any(0).nonzero()[-1]) + 1
 
     def seen(self, head: int, rows: Index | None = None, keys: Index | None = None) -> Array | None:
         """Return which keys queries of a head may see, bool [Q or rows, K or keys]; None = all."""
