@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from attnwidget.capture.tapping.head import Head
 from attnwidget.capture.tapping.layer_numbers import LayerNumbers
 from attnwidget.capture.tapping.stack_names import default_stack
-from attnwidget.text.index_among import index_among
+from attnwidget.text.place_of_token import TokenName, place_of_token
 from attnwidget.text.tokens import Tokens
 
 
@@ -76,13 +76,13 @@ def chosen_stack(stacks: Mapping[str, Stack], name: str | None, model_name: str)
     return stacks[name]
 
 
-def check_place(stack: Stack, side: str, index: int) -> None:
-    """Check that `index` is a place on one side of the stack's maps.
+def checked_place(stack: Stack, side: str, token: TokenName) -> int:
+    """Return the place of a token on one side of the stack's maps.
 
     Raises:
-        ValueError: `side` is neither "query" nor "key", or there is no such place.
+        ValueError: `side` is neither "query" nor "key", or there is no such token.
     """
     if side not in ("query", "key"):
         raise ValueError(f"side is 'query' or 'key', got {side!r}")
-    count = len(stack.query if side == "query" else stack.key)
-    index_among(side, index, count, repr(stack.name))
+    tokens = stack.query if side == "query" else stack.key
+    return place_of_token(side, token, tokens, repr(stack.name))
