@@ -19,7 +19,7 @@ from attnwidget.capture.tapping.attention_calls import (
     attention_calls,
 )
 from attnwidget.capture.tapping.attention_sites import is_named_cross
-from attnwidget.capture.tapping.call_inputs import CallSizes, channel_problem, row_problem
+from attnwidget.capture.tapping.call_inputs import CallSizes, row_problem
 from attnwidget.capture.tapping.layer_numbers import LayerNumbers
 from attnwidget.capture.tapping.path_numbers import layers_at, numbers_by_path, skips_layers
 from attnwidget.capture.tapping.stack_names import StackRole, is_cross, stack_roles
@@ -105,12 +105,12 @@ class WatchedAttention:
             call: Number of the call of the module, from 0; may be left out for a single call.
 
         Raises:
-            ValueError: The block has seen no attention, `call` or `item` does not exist, `call` is
-                None after several calls, or the tokens do not fit. Also if a query sees no key, if
-                layers of a stack differ in their numbers of tokens or heads, if some layers of a
-                stack were not read, if the rows of a call are not the inputs of the module (it
-                moves channels, frames or windows into the batch), if attention is between channels,
-                or if the record of a call does not give the outputs of the function.
+            ValueError: The block has seen no attention between tokens, `call` or `item` does not
+                exist, `call` is None after several calls, or the tokens do not fit. Also if a query
+                sees no key, if layers of a stack differ in their numbers of tokens or heads, if
+                some layers of a stack were not read, if the rows of a call are not the inputs of
+                the module (it moves channels, frames or windows into the batch), or if the record
+                of a call does not give the outputs of the function.
 
         Example:
             >>> import torch
@@ -127,12 +127,12 @@ class WatchedAttention:
         unread = without_parents(now.unread.values(), [part.path for part in calls])
         roles = _roles(calls, unread, has_key_tokens=key_tokens is not None)
         self._refuse_problems(calls)
+        self._refuse_holes(calls, unread)
         stacks: dict[str, list[AttentionCall]] = {}
         owners: dict[str, str] = {}
         for part, role in zip(calls, roles, strict=False):
             stacks.setdefault(role.stack, []).append(_of_item(part, item))
             owners[role.stack] = role.queries
-        self._refuse_holes(calls, unread, roles)
         order = sorted(
             stacks,
             key=lambda name: (is_cross(name), name not in _ORDER, list(stacks).index(name)),
@@ -213,30 +213,17 @@ class WatchedAttention:
                 n_runs=paths.count(part.path),
                 tokens_first=part.tokens_first,
             )
-            problem = channel_problem(sizes, part.modules[-1])
-            if problem:
-                raise ValueError(f"the attention of {_label(part.path)} has no tokens: {problem}")
             problem = row_problem(self._name, part.path, sizes, part.modules)
             if problem:
                 raise ValueError(problem)
 
     def _refuse_holes(
-        self,
-        calls: Sequence[AttentionCall],
-        unread: Sequence[UnreadAttention],
-        roles: Sequence[StackRole],
+        self, calls: Sequence[AttentionCall], unread: Sequence[UnreadAttention]
     ) -> None:
         """Refuse stacks with layers that were not recorded."""
-        recorded = {role.stack for role in roles[: len(calls)]}
-        stacks = {role.stack for role in roles[len(calls) :]} & recorded
-        missing = [
-            one
-            for one, role in zip(unread, roles[len(calls) :], strict=True)
-            if role.stack in stacks
-        ]
+        name, missing = _holes(calls, unread)
         if not missing:
             return
-        name = next(role.stack for role in roles if role.stack in stacks)
         read = [part for part in calls if not any(_is_inside(one, part.path) for one in missing)]
         part = _readable_part(read, missing)
         steps = [advice_for(missing)]
@@ -254,11 +241,16 @@ class WatchedAttention:
         passes = self._passes
         if not passes:
             unread = self._unread()
-            why = ": ".join(filter(None, [said_unread(unread), advice_for(unread)]))
+            if unread:
+                raise ValueError(
+                    f"{self._name} computed no attention that watch_attention can read: "
+                    f"{said_unread(unread)}. Next step: {advice_for(unread)} (load_model reads "
+                    "models of transformers)"
+                )
             raise ValueError(
                 f"{self._name} computed no attention that watch_attention sees: call the module "
                 f"inside of the block, in the same thread. Seen are {_SEEN}; load_model reads "
-                f"models of transformers{f'. {why}' * bool(why)}"
+                "models of transformers"
             )
         outside = [part.path for part in self._calls.outside.calls]
         whole = any(one.calls for one in self._calls.passes)
@@ -409,21 +401,46 @@ class _Axes:
 
 
 def _roles(
-    calls: Sequence[AttentionCall], unread: Sequence[UnreadAttention], *, has_key_tokens: bool
+    calls: Sequence[AttentionCall],
+    unread: Sequence[UnreadAttention],
+    *,
+    has_key_tokens: bool,
+    are_unread_cross: bool = False,
 ) -> list[StackRole]:
     """Return the stacks of all calls, followed by the stacks of the unread modules.
 
     If no call tells whether queries and keys are of one sequence, key tokens decide: with key
-    tokens, a single stack is cross-attention.
+    tokens, a single stack is cross-attention. Unread modules are cross-attention by their paths, or
+    with `are_unread_cross`.
     """
     paths = [*(call.path for call in calls), *(part.path for part in unread)]
     crosses = [bool(call.is_cross) or is_named_cross(call.path) for call in calls]
-    crosses += [is_named_cross(part.path) for part in unread]
+    crosses += [are_unread_cross or is_named_cross(part.path) for part in unread]
     roles = stack_roles(paths, crosses)
     stacks = {role.stack for role in roles}
     if has_key_tokens and len(stacks) == 1 and all(call.is_cross is None for call in calls):
         return stack_roles(paths, [True] * len(calls))
     return roles
+
+
+def _holes(
+    calls: Sequence[AttentionCall], unread: Sequence[UnreadAttention]
+) -> tuple[str, list[UnreadAttention]]:
+    """Return the first stack with layers that were not recorded, and the unread modules.
+
+    It is not known whether an unread module attends to another sequence, so it is missing if it
+    belongs to a recorded stack in either case.
+    """
+    name = ""
+    missing: dict[str, UnreadAttention] = {}
+    for are_unread_cross in (False, True):
+        roles = _roles(calls, unread, has_key_tokens=False, are_unread_cross=are_unread_cross)
+        recorded = {role.stack for role in roles[: len(calls)]}
+        for one, role in zip(unread, roles[len(calls) :], strict=True):
+            if role.stack in recorded:
+                name = name or role.stack
+                missing[one.path] = one
+    return name, [one for one in unread if one.path in missing]
 
 
 def _common_padding(calls: Sequence[AttentionCall]) -> Tensor | None:

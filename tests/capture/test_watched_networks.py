@@ -116,6 +116,23 @@ class ChannelAttention(nn.Module):
         return x + mixed.permute(0, 3, 1, 2).flatten(2)
 
 
+class ChannelsThenClass(nn.Module):
+    """Attention between channels, then attention of the first token, as in XCiT.
+
+    The blocks run twice.
+    """
+
+    def __init__(self, *, fused: bool) -> None:
+        super().__init__()
+        self.blocks = nn.ModuleList([ChannelAttention(fused=fused) for _ in range(2)])
+        self.class_blocks = nn.ModuleList([ClassAttention(), ClassAttention()])
+
+    def forward(self, x: Tensor) -> Tensor:
+        for block in (*self.blocks, *self.blocks, *self.class_blocks):
+            x = block(x)
+        return x
+
+
 class Mixer(nn.Module):
     """A layer without attention, which has a softmax."""
 
@@ -166,6 +183,86 @@ def test_the_error_names_the_option_that_helps() -> None:
     assert found.n_layers == 2 and not found.note
     for layer, block in enumerate(network["blocks"]):
         np.testing.assert_allclose(found.weights(layer), block.weights[0].detach(), atol=1e-6)
+
+
+class ClassAttentionByHand(ClassAttention):
+    """Attention of the first token to all tokens, with an option to compute its softmax by hand."""
+
+    def __init__(self, *, fused: bool) -> None:
+        super().__init__()
+        self.fused_attn = fused
+
+    def forward(self, x: Tensor) -> Tensor:
+        if self.fused_attn:
+            return super().forward(x)
+        weights = (self.q(x[:, :1]) @ self.kv(x)[..., :8].mT).softmax(-1)
+        return torch.cat([weights @ self.kv(x)[..., 8:], x[:, 1:]], 1)
+
+
+class ToWords(nn.Module):
+    """Attention to words, with an option to compute its softmax by hand."""
+
+    def __init__(self, *, fused: bool) -> None:
+        super().__init__()
+        self.to_q = nn.Linear(8, 8)
+        self.to_k = nn.Linear(8, 8)
+        self.fused_attn = fused
+
+    def forward(self, x: Tensor, words: Tensor) -> Tensor:
+        query = self.to_q(x)[:, None]
+        key = self.to_k(words)[:, None]
+        if self.fused_attn:
+            mixed = functional.scaled_dot_product_attention(query, key, key)
+        else:
+            mixed = (query @ key.mT).softmax(-1) @ key
+        return x + mixed[:, 0]
+
+
+@pytest.mark.parametrize("position", [0, 1])
+@pytest.mark.parametrize("n_words", [3, 5])
+def test_a_stack_of_cross_attention_with_a_layer_by_hand_is_refused(
+    n_words: int, position: int
+) -> None:
+    class Layer(nn.Module):
+        def __init__(self, *, fused: bool) -> None:
+            super().__init__()
+            self.attn1 = Block()
+            self.attn2 = ToWords(fused=fused)
+
+        def forward(self, x: Tensor, words: Tensor) -> Tensor:
+            found: Tensor = self.attn2(self.attn1(x), words)
+            return found
+
+    class Layers(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.layers = nn.ModuleList([Layer(fused=number != position) for number in range(2)])
+
+        def forward(self, x: Tensor, words: Tensor) -> Tensor:
+            for layer in self.layers:
+                x = layer(x, words)
+            return x
+
+    network = Layers()
+    given = states(1, 5, 8), states(1, n_words, 8, seed=2)
+    with watch_attention(network) as watched:
+        network(*given)
+    option = f"module.layers[{position}].attn2.fused_attn = True"
+    with pytest.raises(ValueError, match=naming(f"'layers.{position}.attn2'", "'cross'", option)):
+        watched.attention()
+
+
+@pytest.mark.parametrize("position", [0, 1])
+def test_a_stack_of_class_attention_with_a_layer_by_hand_is_refused(position: int) -> None:
+    network = nn.Sequential(
+        *(ClassAttentionByHand(fused=number != position) for number in range(2))
+    )
+    with watch_attention(network) as watched:
+        network(states(2, 5, 8))
+    with pytest.raises(
+        ValueError, match=naming(f"'{position}' (ClassAttentionByHand)", f"module[{1 - position}]")
+    ):
+        watched.attention()
 
 
 @pytest.mark.parametrize("kind", BY_HAND)
@@ -490,12 +587,30 @@ def test_tokens_of_the_number_of_channels_are_tokens(kind: str) -> None:
     assert list(found.stacks) == ["cross"]
 
 
-def test_attention_between_channels_is_refused() -> None:
-    network = ChannelAttention(fused=True)
+@pytest.mark.parametrize("fused", [True, False])
+def test_attention_between_channels_is_refused(*, fused: bool) -> None:
+    network = ChannelAttention(fused=fused)
     with watch_attention(network) as watched:
         network(states(1, 5, 8))
-    with pytest.raises(ValueError, match=naming("4 queries", "channels")):
+    with pytest.raises(
+        ValueError, match=naming("ChannelAttention", "between channels", "Attention.from_weights")
+    ):
         watched.attention()
+
+
+@pytest.mark.parametrize("fused", [True, False])
+def test_attention_to_tokens_is_read_behind_attention_between_channels(*, fused: bool) -> None:
+    network = ChannelsThenClass(fused=fused)
+    with watch_attention(network) as watched:
+        network(states(2, 5, 8))
+    found = watched.attention(item=1)
+    assert {name: stack.n_layers for name, stack in found.stacks.items()} == {"cross": 2}
+    assert "'blocks.0' (ChannelAttention) and 1 more attend between channels" in found.note
+    network.blocks[1] = Block()
+    with watch_attention(network) as watched:
+        network(states(2, 5, 8))
+    with pytest.raises(ValueError, match=naming("'blocks.0'", "channels", "module.blocks[1]")):
+        watched.attention(item=1)
 
 
 class Attend(nn.Module):

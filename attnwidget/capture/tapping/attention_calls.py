@@ -103,7 +103,8 @@ class AttentionPass:
 
     Attributes:
         calls: Recorded calls of attention functions, in their order.
-        unread: Modules that computed attention without such a function, by path.
+        unread: Modules that computed attention without such a function or between channels, by
+            path.
     """
 
     calls: list[AttentionCall] = field(default_factory=list)
@@ -126,7 +127,7 @@ class _RunningModule:
     module: nn.Module
     inputs: ModuleInputs
     sources: TensorSources
-    n_before: int = 0
+    n_before: int
     softmaxes: list[torch.Size] = field(default_factory=list)
     sums_values: bool = False
 
@@ -178,6 +179,8 @@ class AttentionCalls(TorchFunctionMode):
         self.whole = whole
         # The modules whose forward has begun, the innermost last.
         self._modules: list[_RunningModule] = []
+        # Number of calls and of unread modules so far, with those of repeated runs.
+        self._count = 0
 
     def begin(self, module: nn.Module, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
         """Note that the forward of a module begins.
@@ -203,9 +206,7 @@ class AttentionCalls(TorchFunctionMode):
             tuple(tuple(tensor.shape) for tensor in tensors if not tensor.is_nested),
             tuple(len(value) for value in (*args, *kwargs.values()) if isinstance(value, list)),
         )
-        begun = _RunningModule(module, inputs, TensorSources(tensors))
-        self._modules.append(begun)
-        begun.n_before = self._count()
+        self._modules.append(_RunningModule(module, inputs, TensorSources(tensors), self._count))
 
     def end(self, module: nn.Module, _: object, __: object, output: object) -> None:
         """Note that the forward of a module has ended, also by an exception."""
@@ -228,10 +229,11 @@ class AttentionCalls(TorchFunctionMode):
                 len(shape) == 4 and shape[2] == shape[3] and are_channels(*shape[1:3], ended.inputs)
                 for shape in ended.softmaxes
             ),
-            has_calls=self._count() > ended.n_before,
+            has_calls=self._count > ended.n_before,
         )
         if unread is not None:
             self._pass().unread[unread.path] = unread
+            self._count += 1
         if len(self._modules) > 1:
             outer = self._modules[-2]
             outer.sources.note_part(ended.sources, output)
@@ -262,8 +264,15 @@ class AttentionCalls(TorchFunctionMode):
         return result
 
     def _keep(self, call: AttentionCall, query: Tensor, key: Tensor) -> None:
+        module = self._modules[-1]
+        self._count += 1
+        shape = call.query.shape
+        if len(shape) == 4 and are_channels(shape[1], shape[2], module.inputs, shape[3]):
+            kind = type(module.module).__name__
+            self._pass().unread[call.path] = UnreadAttention(call.path, kind, "channels", "")
+            return
         source = key_source([module.sources for module in self._modules], query, key)
-        batch_first = getattr(self._modules[-1].module, "batch_first", None)
+        batch_first = getattr(module.module, "batch_first", None)
         is_cross = source.is_cross if call.is_cross is None else call.is_cross
         call = replace(
             call,
@@ -280,11 +289,6 @@ class AttentionCalls(TorchFunctionMode):
 
     def _pass(self) -> AttentionPass:
         return self.passes[-1] if self._runs(self.whole) else self.outside
-
-    def _count(self) -> int:
-        """Return the number of recorded calls and of unread modules."""
-        now = self._pass()
-        return len(now.calls) + len(now.unread)
 
 
 @contextmanager
