@@ -84,9 +84,9 @@ class WatchedAttention:
 
         The maps are those of `need_weights=True, average_attn_weights=False`, to 1e-6 in float32.
         If the module was training with dropout, the maps are weights before dropout: rows sum to
-        1. `note` then says "weights before dropout". A part that runs several times in a call has
-        a layer for each run, and `note` names the part. Two sentences that pass the same encoder
-        look like two layers with the same weights.
+        1. `note` then says "weights before dropout". A part that computes attention several times
+        in a call has a layer for each time, and `note` names the part. Two sentences that pass the
+        same encoder look like two layers with the same weights.
 
         Layers have their positions in the list of layers of the module, and `note` names layers of
         the list that have no attention. If no layer of a stack was read, for example because of a
@@ -176,14 +176,11 @@ class WatchedAttention:
                 output=[part.output for part in kept] if with_norms else None,
             )
         paths = [part.path for part in calls]
-        again = next((path for path in paths if paths.count(path) > 1), None)
         if any(part.dropout for part in calls):
             remarks.append("weights before dropout")
-        if again is not None:
-            remarks.append(
-                f"{_label(again)} ran {counted(paths.count(again), 'time')}, and each run is a "
-                "layer"
-            )
+        repeated = [path for path in dict.fromkeys(paths) if paths.count(path) > 1]
+        if repeated:
+            remarks.append(_said_repeated(repeated, paths))
         if unread:
             advice = advice_for(unread)
             remarks.append(f"not read: {said_unread(unread)}" + f" ({advice})" * bool(advice))
@@ -466,6 +463,17 @@ def _said_layers(stack: str, calls: Sequence[AttentionCall], numbers: LayerNumbe
     return f"{first}, and layer {ordinals[-1]} is {_label(calls[-1].path)}"
 
 
+def _said_repeated(repeated: Sequence[str], paths: Sequence[str]) -> str:
+    """Return a remark about modules with several layers, for the paths of all layers."""
+    first = repeated[0]
+    who = _label(first)
+    times = counted(paths.count(first), "time")
+    if len(repeated) > 1:
+        who += f" and {len(repeated) - 1:,} more"
+        times = "several times"
+    return f"{who} computed attention {times}, and each time is a layer"
+
+
 def _is_inside(unread: UnreadAttention, path: str) -> bool:
     """Return whether an unread module is at a path or in a part of the module at the path."""
     return not path or unread.path == path or unread.path.startswith(f"{path}.")
@@ -520,11 +528,25 @@ def _check_alike(stack: str, calls: Sequence[AttentionCall]) -> None:
     for call, size in zip(calls, sizes, strict=True):
         if size != sizes[0]:
             heads, queries, keys = sizes[0]
+            part = _part_with_equal_layers(calls, sizes)
             raise ValueError(
                 f"the layers of {stack!r} differ: {_label(calls[0].path)} has {heads} heads, "
                 f"{queries} queries and {keys} keys, {_label(call.path)} {size[0]}, {size[1]} and "
-                f"{size[2]}: watch a part with equal layers, watch_attention(module.part)"
+                f"{size[2]}: watch a part with equal layers, watch_attention({part})"
             )
+
+
+def _part_with_equal_layers(
+    calls: Sequence[AttentionCall], sizes: Sequence[tuple[int, int, int]]
+) -> str:
+    """Return the expression of the part with the most layers of equal sizes."""
+    inside: dict[str, list[tuple[int, int, int]]] = {}
+    for call, size in zip(calls, sizes, strict=True):
+        for path in {inputs.path for inputs in call.modules[1:]}:
+            inside.setdefault(path, []).append(size)
+    parts = [path for path, found in inside.items() if len(set(found)) == 1]
+    part = max(parts, key=lambda path: (len(inside[path]), -path.count(".")), default=None)
+    return "module.part" if part is None else python_path(part)
 
 
 def _of_layers(

@@ -355,6 +355,61 @@ def test_an_encoder_behind_an_embedding_counts_from_0() -> None:
         assert found.n_layers == n_layers and found.note == ""
 
 
+class Differential(nn.Module):
+    """Two attentions in each run, of which the second is subtracted."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.qkv = nn.Linear(8, 24)
+
+    def forward(self, x: Tensor) -> Tensor:
+        query, key, value = self.qkv(x).unflatten(-1, (3, 2, 4)).permute(2, 0, 3, 1, 4)
+        first = functional.scaled_dot_product_attention(query, key, value)
+        second = functional.scaled_dot_product_attention(-query, key, value)
+        return x + (first - 0.5 * second).transpose(1, 2).flatten(2)
+
+
+@pytest.mark.parametrize(
+    ("n_layers", "note"),
+    [
+        (1, "'0' computed attention 2 times, and each time is a layer"),
+        (2, "'0' and 1 more computed attention several times, and each time is a layer"),
+    ],
+)
+def test_modules_with_two_attentions_are_named(n_layers: int, note: str) -> None:
+    network = nn.Sequential(*(Differential() for _ in range(n_layers)))
+    with watch_attention(network) as watched:
+        network(states(1, 5, 8))
+    found = watched.attention(TOKENS)
+    assert found.n_layers == 2 * n_layers and found.note == note
+
+
+def test_the_error_about_unequal_layers_names_a_part_with_equal_layers() -> None:
+    class Pyramid(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.stages = nn.ModuleList(
+                nn.Sequential(*(Block() for _ in range(count))) for count in (1, 3, 2)
+            )
+
+        def forward(self, x: Tensor) -> Tensor:
+            for stage in self.stages:
+                x = stage(x[:, ::2])
+            return x
+
+    network = Pyramid()
+    given = states(2, 40, 8)
+    with watch_attention(network) as watched:
+        network(given)
+    with pytest.raises(
+        ValueError, match=naming("watch_attention(module.stages[1])", "'stages.0.0'")
+    ):
+        watched.attention()
+    with watch_attention(network.stages[1]) as watched:
+        network(given)
+    assert watched.attention(item=1).n_layers == 3
+
+
 def test_the_note_has_the_paths_of_layers_in_a_later_stage() -> None:
     network = nn.ModuleList(
         [nn.Sequential(Mixer(), Mixer()), nn.Sequential(Block(), Block()), nn.Sequential(Block())]

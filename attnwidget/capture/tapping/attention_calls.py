@@ -30,6 +30,8 @@ from attnwidget.capture.tapping.torch_functions import (
 from attnwidget.capture.tapping.unread_attention import UnreadAttention, unread_attention
 from attnwidget.model_facts.plain_forward import uncompiled, uncompiled_forward
 
+# Next step where a call has weights that are not read.
+_RECORD = "Record its queries and keys for Attention.from_queries_keys"
 # Differences that rounding explains between outputs, as a share of the largest number. Matrix
 # products of float32 may be computed with fewer digits (TF32).
 _ROUNDING = {torch.float64: 1e-9, torch.float32: 1e-3, torch.float16: 2e-2, torch.bfloat16: 1e-1}
@@ -348,7 +350,7 @@ def _whole_attention(
         output=given["out_proj_weight"].detach().clone(),
         added=tuple(added),
         dropout=dropout,
-        problem="its keys or values were passed ready-made (static_k, static_v)"
+        problem=f"its keys or values were passed ready-made (static_k, static_v). {_RECORD}"
         if given["static_k"] is not None or given["static_v"] is not None
         else "",
     )
@@ -477,7 +479,7 @@ def _fused_record(path: str, given: FusedArguments) -> AttentionCall:
     if query.ndim != 4:
         problem = (
             f"its queries have the shape {list(query.shape)}, expected [batch, heads, tokens, "
-            "size]: inputs and heads cannot be told apart"
+            f"size]: inputs and heads cannot be told apart. {_RECORD}"
         )
     # The model may change its states in place after the call.
     states = [one.detach().clone() for one in (given.query, given.key, given.value)]
