@@ -72,6 +72,19 @@ class TalkingHeads(Block):
         return x + (weights @ value).transpose(1, 2).flatten(2)
 
 
+class Combined(nn.Module):
+    """Attention by hand that subtracts half of its maps from the others, without usual names."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.mix = nn.Linear(8, 24)
+
+    def forward(self, x: Tensor) -> Tensor:
+        first, second, value = self.mix(x).unflatten(-1, (3, 2, 4)).permute(2, 0, 3, 1, 4)
+        maps = (first @ second.mT).softmax(-1)
+        return x + ((maps[:, :1] - 0.5 * maps[:, 1:]) @ value).transpose(1, 2).flatten(2)
+
+
 class WithoutSoftmax(nn.Module):
     """Linear attention."""
 
@@ -149,6 +162,7 @@ BY_HAND: dict[str, Callable[[], nn.Module]] = {
     "dropout": lambda: Block(fused=False, drop=0.1),
     "softmax as a part": SoftmaxAsPart,
     "talking heads": TalkingHeads,
+    "combined maps": Combined,
     "channels": lambda: ChannelAttention(fused=False),
     "without softmax": WithoutSoftmax,
 }

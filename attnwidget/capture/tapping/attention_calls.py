@@ -150,9 +150,13 @@ class _RunningModule:
             self.sums_values = self.sums_values or any(map(self._is_weights, operands))
 
     def _is_weights(self, operand: Tensor) -> bool:
-        """Return whether a factor has the form of a softmax, perhaps with other leading axes."""
+        """Return whether a factor has the form of a softmax, perhaps with other leading axes.
+
+        The number of maps may differ, because a module may combine maps of several heads.
+        """
         return any(
-            operand.shape[-2:] == shape[-2:] and operand.numel() == shape.numel()
+            operand.shape[-2:] == shape[-2:]
+            and (operand.ndim > 2 or operand.numel() == shape.numel())
             for shape in self.softmaxes
             if len(shape) > 1
         )
