@@ -72,17 +72,28 @@ class TalkingHeads(Block):
         return x + (weights @ value).transpose(1, 2).flatten(2)
 
 
-class Combined(nn.Module):
-    """Attention by hand that subtracts half of its maps from the others, without usual names."""
+class Unnamed(nn.Module):
+    """Attention by hand without usual names, with a function of scores and values."""
 
-    def __init__(self) -> None:
+    def __init__(self, outputs: Callable[[Tensor, Tensor], Tensor]) -> None:
         super().__init__()
         self.mix = nn.Linear(8, 24)
+        self.outputs = outputs
 
     def forward(self, x: Tensor) -> Tensor:
         first, second, value = self.mix(x).unflatten(-1, (3, 2, 4)).permute(2, 0, 3, 1, 4)
-        maps = (first @ second.mT).softmax(-1)
-        return x + ((maps[:, :1] - 0.5 * maps[:, 1:]) @ value).transpose(1, 2).flatten(2)
+        return x + self.outputs(first @ second.mT, value).transpose(1, 2).flatten(2)
+
+
+def difference_of_maps(scores: Tensor, value: Tensor) -> Tensor:
+    maps = scores.softmax(-1)
+    return (maps[:, :1] - 0.5 * maps[:, 1:]) @ value
+
+
+def products_of_heads(scores: Tensor, value: Tensor) -> Tensor:
+    heads = zip(scores.flatten(0, 1), value.flatten(0, 1), strict=True)
+    products = [torch.mm(functional.softmin(-head, -1), values) for head, values in heads]
+    return torch.stack(products).unflatten(0, (-1, 2))
 
 
 class WithoutSoftmax(nn.Module):
@@ -162,7 +173,13 @@ BY_HAND: dict[str, Callable[[], nn.Module]] = {
     "dropout": lambda: Block(fused=False, drop=0.1),
     "softmax as a part": SoftmaxAsPart,
     "talking heads": TalkingHeads,
-    "combined maps": Combined,
+    "difference of maps": lambda: Unnamed(difference_of_maps),
+    "products of heads": lambda: Unnamed(products_of_heads),
+    "special functions": lambda: Unnamed(
+        lambda scores, value: torch.einsum(
+            "bhqk,bhkd->bhqd", torch.special.softmax(scores, -1), value
+        )
+    ),
     "channels": lambda: ChannelAttention(fused=False),
     "without softmax": WithoutSoftmax,
 }

@@ -23,13 +23,15 @@ from attnwidget.capture.tapping.tensor_sources import (
 )
 from attnwidget.capture.tapping.torch_functions import (
     PRODUCTS,
-    SOFTMAXES,
     FusedArguments,
     visible_in,
 )
 from attnwidget.capture.tapping.unread_attention import UnreadAttention, unread_attention
 from attnwidget.model_facts.plain_forward import uncompiled, uncompiled_forward
 
+# Names of softmax functions, and of functions that may sum values by weights.
+_SOFTMAXES = {"softmax", "special_softmax", "softmin"}
+_PRODUCTS = PRODUCTS | {"mm", "baddbmm", "einsum", "tensordot"}
 # Next step where a call has weights that are not read.
 _RECORD = "Record its queries and keys for Attention.from_queries_keys"
 # Differences that rounding explains between outputs, as a share of the largest number. Matrix
@@ -143,9 +145,9 @@ class _RunningModule:
         """Note a call of a torch function."""
         self.sources.note(func, args, kwargs, result)
         name = getattr(func, "__name__", "")
-        if func in SOFTMAXES and isinstance(result, Tensor):
+        if name in _SOFTMAXES and isinstance(result, Tensor):
             self.softmaxes.append(result.shape)
-        elif self.softmaxes and (name in PRODUCTS or name == "einsum"):
+        elif self.softmaxes and name in _PRODUCTS:
             operands = tensors_in(args)
             self.sums_values = self.sums_values or any(map(self._is_weights, operands))
 
@@ -402,7 +404,10 @@ def _difference(call: AttentionCall, output: Tensor, expected: Tensor) -> str:
     allowed = _ROUNDING.get(expected.dtype, 1e-3) * max(1.0, _largest(expected))
     if torch.allclose(output, expected, rtol=0, atol=allowed, equal_nan=True):
         return ""
-    return "the weights that follow from its queries and keys give other outputs than torch's"
+    return (
+        "the weights that follow from its queries and keys give other outputs than torch's. Record "
+        "its weights for Attention.from_weights"
+    )
 
 
 def _largest(numbers: Tensor) -> float:
