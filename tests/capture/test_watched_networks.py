@@ -662,6 +662,31 @@ def test_a_vectorized_pass_runs_and_is_refused() -> None:
         watched.attention()
 
 
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:flex_attention called without torch.compile")
+def test_a_network_with_flex_attention_runs_and_is_refused_by_name() -> None:
+    """The function compiles itself in each call."""
+    flex = pytest.importorskip("torch.nn.attention.flex_attention")
+
+    class Flexible(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.qkv = nn.Linear(16, 48)
+
+        def forward(self, x: Tensor) -> Tensor:
+            query, key, value = self.qkv(x).unflatten(-1, (3, 1, 16)).permute(2, 0, 3, 1, 4)
+            return x + flex.flex_attention(query, key, value)[:, 0]
+
+    network = nn.Sequential(Flexible(), Flexible())
+    given = states(2, 5, 16)
+    with torch.no_grad():
+        wanted = network(given)
+        with watch_attention(network) as watched:
+            torch.testing.assert_close(network(given), wanted)
+    with pytest.raises(ValueError, match=naming("'0' (Flexible)", "scaled_dot_product_attention")):
+        watched.attention()
+
+
 @pytest.mark.parametrize("kind", ["torch", "own"])
 def test_tokens_of_the_number_of_channels_are_tokens(kind: str) -> None:
     """There are as many queries as channels of a head, and they have the size of a head."""

@@ -257,7 +257,8 @@ class AttentionCalls(TorchFunctionMode):
     ) -> Any:
         kwargs = kwargs or {}
         result = func(*args, **kwargs)
-        if not self._modules or _is_backward():
+        # flex_attention compiles itself, and the compiler cannot trace the recorder.
+        if torch.compiler.is_dynamo_compiling() or not self._modules or _is_backward():
             return result
         module = self._modules[-1]
         path = module.inputs.path
