@@ -28,8 +28,9 @@ export const WRITTEN = { from: WITH_WORD, tall: MOST_LINES * LINE + EDGE };
 const WORD_SIZES = [11, 10];
 const NUMBER_SIZE = 10;
 const PAIR_SIZE = { large: 12, small: 10 };
-/** Left of a cell for the colour of its family. */
-const GUTTER = 4;
+/** Width of the mark of a family at the left of a cell, and where strips begin beside it. */
+const MARK = 3;
+const GUTTER = MARK + 1;
 const DOT = 2;
 
 const whole = (weight: number) => String(Math.round(100 * weight));
@@ -167,7 +168,7 @@ function paintWord(pen: Pen, scene: Scene, rows: Rows): void {
     }
     if (!answer.standsOut) continue;
     const isItself = isOneText && answer.other === rows.of;
-    const left = (scene.families.get(head) ?? "other") === "other" ? 0 : gutter;
+    const left = (scene.families.get(head) ?? "other") === "other" ? 0 : MARK;
     const middle = x + left / 2 + cell / 2;
     pen.fillStyle = letters;
     pen.textAlign = "center";
