@@ -170,7 +170,7 @@ class ModelInputs:
         if "input_ids" not in input_names(self._hf_model) and reads_media(self._hf_model):
             raise TypeError(
                 f"{type(self._hf_model).__name__} reads pictures or sounds in place of texts: pass "
-                "images=... or audio=... to attend, as an array or the path of a file"
+                "arrays or pathlib.Path objects of files, in attend as images=... or audio=..."
             )
 
     def padded(self, encoded: Sequence[Encoded]) -> dict[str, Tensor]:

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
 ChosenMetrics = Sequence[str | Accumulator[Any]]
-Texts = Iterable[Segment] | Iterable[Sentence | Sequence[str]] | Iterable[Any]
+Texts = Iterable[str | Segment] | Iterable[Sentence | Sequence[str]] | Iterable[Any]
 
 # A comparison locks several models, and two comparisons at once could block each other.
 _comparing = ThreadLock()
@@ -113,9 +113,10 @@ def compare(
             returns a model.
         b: A second model with the same numbers of layers and heads, whose tokenizer has the same
             tokens; or a list of models.
-        segments: Segments made with one of the models (`read_segments`, `make_segments`); with
-            `unit="words"`, sentences of a treebank or lists of words; or pictures and sounds, as in
-            `measure`, which both models cut into the same tokens.
+        segments: Texts, which the tokenizer of `a` cuts as in `make_segments`; segments made with
+            one of the models (`read_segments`, `make_segments`); with `unit="words"`, sentences of
+            a treebank or lists of words; or pictures and sounds, as in `measure`, which both models
+            cut into the same tokens.
         metrics: Metrics of `measure`, by name, or unused accumulators: each model is measured, and
             the result has the difference (`b` minus `a`), with intervals for means over segments.
         seeds: Whether the models of `b` are seeds of one training; if True, seeds are compared with
@@ -152,17 +153,17 @@ def compare(
         KeyboardInterrupt: Ctrl-C before the first batch was done.
 
     Example:
-        >>> from attnwidget import compare, load_model, make_segments
+        >>> from attnwidget import compare, load_model
         >>> model, tuned = load_model(), load_model("attnwidget/genre")
-        >>> segments = make_segments(["The cat sat on the mat.", "She washed her hands."], model)
-        >>> found = compare(model, tuned, segments, progress=False)
+        >>> texts = ["The cat sat on the mat.", "She washed her hands."]
+        >>> found = compare(model, tuned, texts, progress=False)
         >>> found.cosine.shape, bool((found.cosine < 1).all())
         ((6, 12), True)
-        >>> compare(model, model, segments, progress=False).cosine.min()
+        >>> compare(model, model, texts, progress=False).cosine.min()
         np.float64(1.0)
-        >>> compare(model, [tuned, model], segments, progress=False).names
+        >>> compare(model, [tuned, model], texts, progress=False).names
         ['small BERT for genres (in the package)', 'small BERT (in the package)']
-        >>> alone = compare(load_model, "attnwidget/genre", segments, resident=1, progress=False)
+        >>> alone = compare(load_model, "attnwidget/genre", texts, resident=1, progress=False)
         >>> bool((alone.cosine == found.cosine).all())
         True
     """

@@ -11,10 +11,8 @@ from numpy.typing import NDArray
 
 from attnwidget.comparison.map_changes import MapUnit
 from attnwidget.corpus.argument_checks import all_of, each_of
-from attnwidget.corpus.media_segments import MediaSegment, media_segments
-from attnwidget.corpus.segment_indices import with_index
+from attnwidget.corpus.study_inputs import SharedInputs
 from attnwidget.inputs.advised_error import AdvisedError, on_page
-from attnwidget.inputs.media_input import is_media
 from attnwidget.inputs.special_token_template import Template
 from attnwidget.text.running_text import RunningText
 from attnwidget.text.segments import Segment
@@ -24,7 +22,7 @@ from attnwidget.words.word_segments import WordSegmenter
 if TYPE_CHECKING:
     from attnwidget.capture.model import AttentionModel
 
-_HOW = "read segments with read_segments(path, model) or make_segments(texts, model)"
+_HOW = "words are compared over sentences of a treebank, or lists of words, such as [text.split()]"
 _ADVICE = (
     "compare models that share a tokenizer, such as a model and its fine-tuned copy, or pass "
     'sentences, lists of words, and unit="words", which compares maps between words'
@@ -35,8 +33,8 @@ class ComparedTexts:
     """Texts for several models that are read in turn. The models are not kept.
 
     Args:
-        texts: Segments, or pictures and sounds; with words, sentences of a treebank or lists of
-            words.
+        texts: Texts, segments, or pictures and sounds; with words, sentences of a treebank or lists
+            of words.
         unit: Unit of the compared maps, "tokens" or "words".
 
     Attributes:
@@ -52,37 +50,33 @@ class ComparedTexts:
         self._first: _Vocabulary | None = None
         self._segments: Sequence[Segment] = []
         self._words: list[RunningText] = []
-        self.are_media = False
+        self._inputs = SharedInputs(() if unit == "words" else texts)
+        self.are_media = self._inputs.are_media
         if unit == "words":
             self._words = list(_labelled(texts))
-            return
-        items = list(each_of(texts, _HOW))
-        self.are_media = bool(items) and (isinstance(items[0], MediaSegment) or is_media(items[0]))
-        segments = all_of(Segment, media_segments(items) if self.are_media else items, _HOW)
-        if not segments:
+        elif not len(self._inputs):
             raise ValueError("there are no segments to compare models over")
-        self._segments = list(with_index(segments))
 
     def __len__(self) -> int:
-        return len(self._words) or len(self._segments)
+        return len(self._words) or len(self._inputs)
 
     @property
     def first(self) -> Segment | None:
-        """The first input of tokens, which says how all are read."""
+        """The first input of tokens, which says how all are read; None before `of`."""
         return self._segments[0] if self._segments else None
 
     @property
     def documents(self) -> NDArray[np.int64] | None:
         """Return the source document of each text, or None if documents are unknown."""
-        known = [segment.document for segment in self._segments if segment.document is not None]
-        return np.array(known, np.int64) if known and len(known) == len(self) else None
+        documents = self._inputs.documents
+        return np.array(documents, np.int64) if documents else None
 
     def of(self, model: AttentionModel) -> Sequence[Segment]:
-        """Return the texts in the tokens of a model, in order.
+        """Return the texts in the tokens of a model, in order. The first model cuts texts.
 
         Raises:
-            ValueError: a word without tokens, or a segment that the first model reads as other
-                words.
+            ValueError: a text as in `make_segments`; a word without tokens, or a segment that the
+                first model reads as other words.
         """
         if self._unit == "words":
             try:
@@ -92,6 +86,7 @@ class ComparedTexts:
                     f"{on_page(error)}: leave the sentence out, or pass sentence.with_spaces() if "
                     "a token is part of several words"
                 ) from None
+        self._segments = self._inputs.of(model)
         if self.are_media:
             return self._segments  # the maps say whether both models have the same tokens
         vocabulary = _Vocabulary.of(model, self._segments)
@@ -142,11 +137,10 @@ class _Vocabulary:
 
 def _labelled(sentences: Iterable[Any]) -> Iterable[RunningText]:
     """Yield the words of each sentence, with the name of the sentence in errors."""
-    how = "words are compared over sentences of a treebank, or lists of words"
-    for number, sentence in enumerate(each_of(sentences, how)):
+    for number, sentence in enumerate(each_of(sentences, _HOW)):
         words = sentence.words if isinstance(sentence, Sentence) else sentence
-        if isinstance(sentence, Segment) or not all_of(str, words, how):
-            raise TypeError(f"expected a list of words at {number}, got {sentence!r}: {how}")
+        if isinstance(sentence, (str, Segment)) or not all_of(str, words, _HOW):
+            raise TypeError(f"expected a list of words at {number}, got {sentence!r:.60}: {_HOW}")
         if isinstance(sentence, Sentence):
             yield sentence.running
         else:

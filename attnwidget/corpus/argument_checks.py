@@ -2,16 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
+from attnwidget.inputs.chat_text import has_roles
 from attnwidget.text.loaded import Loaded, left_out_of
 
 if TYPE_CHECKING:
     from attnwidget.capture.model import AttentionModel
 
 T = TypeVar("T")
+
+#: Advice in errors about the inputs of a study.
+INPUTS = (
+    "pass a list of texts, or segments of read_segments(path, model) or make_segments(texts, model)"
+)
+#: Advice in errors about sentences, which a text without annotations does not replace.
+SENTENCES = (
+    "this study needs annotated sentences: read them with load_treebank(path), or parse texts with "
+    "spaCy for sentences_from_spacy(docs)"
+)
+#: Advice in errors about documents, which a text without annotations does not replace.
+DOCUMENTS = "this study needs documents with mentions: read them with load_coreference(path)"
 
 
 def refuse_no_model(model: AttentionModel) -> None:
@@ -31,6 +44,38 @@ def each_of(items: Iterable[T], how: str) -> Iterable[T]:
         shown = repr(iterable) if isinstance(iterable, (str, Path)) else type(iterable).__name__
         raise TypeError(f"expected a list, got {shown}: {how}")
     return items
+
+
+def each_input(inputs: Iterable[T]) -> Iterable[T]:
+    """Return the inputs of a study; raise TypeError for a single input, a table or a dict.
+
+    Iterating over one of these gives characters, messages or names, which are no inputs.
+
+    Example:
+        >>> from attnwidget.corpus.argument_checks import each_input
+        >>> each_input("The cat sat.")
+        Traceback (most recent call last):
+        TypeError: expected a list, got 'The cat sat.': for one text pass [text], ...
+    """
+    if isinstance(inputs, str):
+        raise TypeError(
+            f"expected a list, got {inputs!r:.60}: for one text pass [text], for a file "
+            "read_segments(path, model)"
+        )
+    if has_roles(inputs):
+        raise TypeError("expected a list of inputs, got the messages of a chat: pass [chat]")
+    if isinstance(inputs, Mapping):
+        names = ", ".join(map(repr, inputs))
+        raise TypeError(
+            f"expected a list of inputs, got {type(inputs).__name__} with {names:.60}: for one "
+            "row pass [row], of several data sets pass one"
+        )
+    if hasattr(inputs, "columns"):
+        raise TypeError(
+            "expected a list of inputs, got a table, which is a list of the names of its columns: "
+            "pass the column with the texts, table['text']"
+        )
+    return each_of(inputs, INPUTS)
 
 
 def all_of(kind: type[T], given: Iterable[T], how: str) -> Loaded[T]:

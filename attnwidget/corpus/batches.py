@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from attnwidget.corpus.accumulator import Batch
-from attnwidget.corpus.argument_checks import all_of, each_of
+from attnwidget.corpus.argument_checks import INPUTS, all_of, each_input
 from attnwidget.corpus.token_classes import TokenClass, TokenClasses
 from attnwidget.inputs.model_tensors import input_names
 from attnwidget.inputs.pad_id import pad_id_of
@@ -26,15 +26,14 @@ if TYPE_CHECKING:
 
 TokenTypes: TypeAlias = Literal["zero"] | None
 
-HOW = "make them with read_segments(path, model) or make_segments(texts, model)"
 # Segments are sorted by length within this many batches, which limits reading ahead in an iterator.
 _BATCHES_SORTED = 32
 
 
 def batched(segments: Iterable[Segment], batch_size: int) -> Iterator[list[Segment]]:
     """Yield batches of similar lengths; the same segments always give the same batches."""
-    remaining = iter(each_of(segments, HOW))
-    while window := all_of(Segment, islice(remaining, batch_size * _BATCHES_SORTED), HOW):
+    remaining = iter(each_input(segments))
+    while window := all_of(Segment, islice(remaining, batch_size * _BATCHES_SORTED), INPUTS):
         window.sort(key=len)
         for start in range(0, len(window), batch_size):
             yield window[start : start + batch_size]

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attnwidget.capture.cut_inputs import watched_segments
-from attnwidget.corpus.batches import HOW
+from attnwidget.corpus.argument_checks import INPUTS
 from attnwidget.text.segments import Segment
 
 
@@ -28,7 +28,7 @@ def with_index(segments: Iterable[Segment]) -> Iterator[Segment]:
     for index, segment in enumerate(watched_segments(segments)):
         if not isinstance(segment, Segment):
             raise TypeError(
-                f"expected segments, got {type(segment).__name__} as number {index}: {HOW}"
+                f"expected segments, got {type(segment).__name__} as number {index}: {INPUTS}"
             )
         yield replace(segment, index=index)
 

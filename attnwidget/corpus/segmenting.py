@@ -8,8 +8,8 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from attnwidget.corpus.argument_checks import refuse_no_model
-from attnwidget.inputs.chat_text import Chat, Messages, as_chat, has_roles, is_chat
+from attnwidget.corpus.argument_checks import each_input, refuse_no_model
+from attnwidget.inputs.chat_text import Chat, Messages, as_chat, is_chat
 from attnwidget.inputs.text_encoder import refuse_half_characters
 from attnwidget.inputs.text_ids import TextIds
 from attnwidget.text.counted import counted
@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from attnwidget.capture.model import AttentionModel
 
 Documents = Iterable[Iterable[str]]
+
+#: Types of a text, a pair of texts and a chat.
+TEXTS = (str, tuple, list)
 
 
 def read_segments(
@@ -121,30 +124,27 @@ def make_segments(
         >>> make_segments(["The cat sat.", ("Where is it?", "Here.")], load_model())[1].second
         ('here', '.')
     """
-    if isinstance(texts, (str, Mapping)) or has_roles(texts):
-        raise TypeError("make_segments takes a list of texts; for one text pass [text]")
-    if hasattr(texts, "columns"):
-        raise TypeError(
-            "make_segments takes a list of texts, and a table is a list of the names of its "
-            "columns: pass the column with the texts, table['text']"
-        )
+    texts = each_input(texts)
     if max_tokens is not None:
         max_tokens = whole_number("max_tokens", max_tokens, 1)
     return list(_made(texts, model, max_tokens, truncate))
 
 
 def rows_as_segments(rows: Iterable[Any], model: AttentionModel) -> Iterator[Any]:
-    """Yield the rows of a table, such as a `datasets.Dataset` of Hugging Face.
+    """Yield the segments of texts, and of the rows of a table.
 
-    A row is a mapping with "text", which is cut as in `make_segments`, or with the columns of a
+    Texts, pairs of texts and chats are the arguments of `make_segments`. A row, for example of a
+    `datasets.Dataset` of Hugging Face, is a mapping with "text", or with the columns of a
     `Segment`: "first", and optionally "second" and "document". A row with "messages" is a chat,
-    with its "tools" if the row has them. Entries that are not mappings are passed on unchanged.
+    with its "tools" if the row has them. Entries of other types are passed on unchanged.
 
     Raises:
-        ValueError: a row without these columns; a text as in `make_segments`.
+        TypeError, ValueError: a row without these columns; a text as in `make_segments`.
     """
     for number, row in enumerate(rows):
-        if not isinstance(row, Mapping):
+        if isinstance(row, TEXTS):
+            yield from _made([row], model, None, False, number)
+        elif not isinstance(row, Mapping):
             yield row
         elif "first" in row:
             parts = [row[key] or () for key in ("first", "second") if key in row]
@@ -231,7 +231,7 @@ def _shorten(pieces: list[list[str]], room: int, truncate: bool, number: int) ->
     if n_tokens > room and not truncate:
         raise ValueError(
             f"text {number} has {n_tokens} tokens, {room} fit beside the special ones: shorten it, "
-            "raise max_tokens, or pass truncate=True"
+            "raise max_tokens, or cut it with make_segments(texts, model, truncate=True)"
         )
     if room < len(pieces):
         raise ValueError(
@@ -257,6 +257,7 @@ def _documents(
 def _text_ids(model: AttentionModel) -> TextIds:
     refuse_no_model(model)
     if model.tokenizer is None:
+        model.inputs.refuse_text()
         raise ValueError(
             f"this {type(model.hf_model).__name__} has no tokenizer to cut texts with: pass one to "
             "load_model(model, tokenizer)"

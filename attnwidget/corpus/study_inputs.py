@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
 from attnwidget.capture.cut_inputs import watched_segments
 from attnwidget.corpus.accumulator import Accumulator
+from attnwidget.corpus.argument_checks import INPUTS, each_input
 from attnwidget.corpus.batches import TokenTypes
 from attnwidget.corpus.media_reader import MediaReader
 from attnwidget.corpus.media_segments import MediaSegment, media_segments
 from attnwidget.corpus.model_reader import ModelReader
-from attnwidget.corpus.segmenting import rows_as_segments
+from attnwidget.corpus.segment_indices import with_index
+from attnwidget.corpus.segmenting import TEXTS, rows_as_segments
 from attnwidget.corpus.study_reader import StudyReader
 from attnwidget.inputs.media_input import is_media
 from attnwidget.text.segments import Segment
@@ -29,7 +31,7 @@ def study_inputs(items: Iterable[Any], model: AttentionModel) -> Iterator[Segmen
         model: The model that reads them.
 
     Raises:
-        TypeError, ValueError: As `media_segments` and `rows_as_segments`.
+        TypeError, ValueError: As `each_input`, `media_segments` and `rows_as_segments`.
 
     Example:
         >>> from attnwidget import load_model
@@ -39,12 +41,77 @@ def study_inputs(items: Iterable[Any], model: AttentionModel) -> Iterator[Segmen
         >>> [type(segment).__name__ for segment in inputs]
         ['MediaSegment', 'MediaSegment']
     """
-    inputs = iter(items)
+    inputs = iter(each_input(items))
     first = list(islice(inputs, 1))
     inputs = chain(first, inputs)
-    if first and (isinstance(first[0], MediaSegment) or is_media(first[0])):
+    if first and _is_media(first[0]):
         return media_segments(inputs)
     return watched_segments(rows_as_segments(inputs, model))
+
+
+class SharedInputs:
+    """Inputs of a study of several models, some of which are not loaded yet.
+
+    The first model that reads the inputs cuts the texts, and all other models read its segments.
+
+    Args:
+        items: Inputs as in `measure`.
+
+    Attributes:
+        rows: The inputs as they were passed.
+        are_media: Whether the inputs are pictures and sounds.
+
+    Raises:
+        TypeError: As `each_input`; or an input of another type.
+    """
+
+    def __init__(self, items: Iterable[Any]) -> None:
+        self.rows = list(each_input(items))
+        self.are_media = bool(self.rows) and _is_media(self.rows[0])
+        self._segments: list[Segment] = []
+        if self.are_media:
+            self._segments = list(with_index(media_segments(self.rows)))
+        for index, row in enumerate(self.rows):
+            if not self.are_media and not isinstance(row, (Segment, Mapping, *TEXTS)):
+                raise TypeError(
+                    f"expected a list of segments, got {type(row).__name__} at {index}: {INPUTS}"
+                )
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def of(self, model: AttentionModel) -> list[Segment]:
+        """Return the segments of all inputs, with their indices.
+
+        Raises:
+            TypeError, ValueError: As `rows_as_segments`.
+        """
+        if not self._segments:
+            self._segments = list(with_index(rows_as_segments(self.rows, model)))
+        return self._segments
+
+    @property
+    def documents(self) -> list[int] | None:
+        """Return the source document of each input, or None if some documents are unknown."""
+        documents = []
+        for row in self.rows:
+            document = getattr(row, "document", None)
+            if isinstance(row, Mapping) and "first" in row:
+                document = row.get("document")
+            if document is None:
+                return None
+            documents.append(document)
+        return documents
+
+    @property
+    def contents(self) -> list[Any]:
+        """Return the content of each input, by which a resume file knows it."""
+        inputs = self._segments if self.are_media else self.rows
+        return [(row.first, row.second) if isinstance(row, Segment) else row for row in inputs]
+
+
+def _is_media(item: object) -> bool:
+    return isinstance(item, MediaSegment) or is_media(item)
 
 
 def reader_of(

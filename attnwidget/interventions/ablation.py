@@ -62,8 +62,9 @@ def ablate(
     Args:
         model: A model with a prediction head; heads may be off already.
         examples: Examples of one kind: (text, label), (text, second text, label), `MinimalPair`,
-            `Segment`, or (picture, label) and (sound, label) with pictures and sounds as in
-            `measure`. The label is a class, by name or number; for a masked language model, the
+            texts or `Segment`, or (picture, label) and (sound, label) with pictures and sounds as
+            in `measure`. A text without a label is read as its segment of `make_segments`. The
+            label is a class, by name or number; for a masked language model, the
             word at the single mask token of the text; for a causal model, the next token. In a
             `Segment`, a masked language model predicts 15 % of the tokens, masked as in the
             training of BERT, and a causal model predicts every next token. The label of a question

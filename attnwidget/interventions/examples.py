@@ -10,6 +10,7 @@ from attnwidget.capture.answers.answer_places import labelled_places
 from attnwidget.capture.answers.losses import masked_ids
 from attnwidget.capture.predict import prediction_task
 from attnwidget.corpus.argument_checks import each_of
+from attnwidget.corpus.segmenting import make_segments
 from attnwidget.inputs.example import (
     Example,
     ExampleBatch,
@@ -30,8 +31,8 @@ if TYPE_CHECKING:
     from attnwidget.capture.model import AttentionModel
 
 HOW = (
-    "examples are (text, label), (text, text, label), (picture, label), (sound, label), "
-    "MinimalPair or Segment, all of one kind"
+    "examples are a list of texts, (text, label), (text, text, label), (picture, label), "
+    "(sound, label), MinimalPair or Segment, all of one kind; for one text pass [text]"
 )
 
 
@@ -57,7 +58,7 @@ def encode_examples(
             an unknown kind.
         ValueError: no examples, examples of several kinds, or a label that does not fit.
     """
-    listed = list(each_of(examples, HOW))
+    listed = _with_segments(model, each_of(examples, HOW))
     if not listed:
         raise ValueError(f"there are no examples: {HOW}")
     name = type(model.hf_model).__name__
@@ -89,6 +90,16 @@ def encode_examples(
             for index, example in enumerate(listed)
         ]
     return _sorted(inputs)
+
+
+def _with_segments(model: AttentionModel, examples: Iterable[Any]) -> list[Any]:
+    """Return the examples, with a segment in place of each text without a label."""
+    listed = list(examples)
+    texts = [example for example in listed if isinstance(example, str)]
+    if not texts:
+        return listed
+    segments = iter(make_segments(texts, model))
+    return [next(segments) if isinstance(example, str) else example for example in listed]
 
 
 def _sorted(examples: Iterable[StudyExample]) -> list[StudyExample]:

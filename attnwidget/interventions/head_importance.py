@@ -110,7 +110,8 @@ def head_importance(
 
     Args:
         model: A model with a prediction head; heads may be off.
-        examples: With a label, `MinimalPair`, or `Segment` for a language model, as in `ablate`.
+        examples: With a label, `MinimalPair`, or texts or `Segment` for a language model, as in
+            `ablate`.
         variant: The sum of t: "paper", "released" or "bertology".
         stack: Stack of the heads, as in `ablate`.
         batch_size: Number of examples of equal length in one pass; for "bertology", the number of

@@ -17,11 +17,12 @@ from attnwidget.capture.default_method import is_causal_model
 from attnwidget.capture.load import load_model
 from attnwidget.capture.model import AttentionModel
 from attnwidget.corpus.accumulator import Accumulator
-from attnwidget.corpus.argument_checks import all_of, each_of, each_once
+from attnwidget.corpus.argument_checks import each_of, each_once
 from attnwidget.corpus.file_lock import one_writer
 from attnwidget.corpus.progress_bar import progress_bar
 from attnwidget.corpus.resume_file import Progress, ResumeFile, digest_of, keeping
 from attnwidget.corpus.resume_from import resume_from, resume_path
+from attnwidget.corpus.study_inputs import SharedInputs
 from attnwidget.kernels.plain_torch import in_plain_torch
 from attnwidget.metrics.checkpoint_numbers import CheckpointNumbers
 from attnwidget.metrics.measure_heads import accumulators_of, measure
@@ -32,7 +33,6 @@ from attnwidget.metrics.repeated_tokens import (
     repeated_and_other,
 )
 from attnwidget.model_facts.pickled_model import weights_digest
-from attnwidget.text.segments import Segment
 from attnwidget.text.whole_number import whole_number
 
 _HOW = (
@@ -46,7 +46,7 @@ Loader = Callable[[], AttentionModel]
 @says_cuts
 def measure_checkpoints(
     checkpoints: Iterable[Any],
-    segments: Iterable[Segment] | None = None,
+    segments: Iterable[Any] | None = None,
     metrics: Sequence[str | Accumulator[Any]] = ("position", "classes", "entropy", "confidence"),
     *,
     batch_size: int = 8,
@@ -73,7 +73,8 @@ def measure_checkpoints(
             arguments that return a model, or pairs of a label or step and one of these. The order
             is the order of the training. The default label is the name from `load_model`; a
             function needs a label.
-        segments: Segments made with one of the models (`read_segments`, `make_segments`); None = no
+        segments: Texts, which the first model that is loaded cuts as in `make_segments`; or
+            segments made with one of the models, or pictures and sounds, as in `measure`. None = no
             metrics over segments.
         metrics: As in `measure`; accumulators must be unused.
         batch_size: Number of segments in one pass of a model.
@@ -113,18 +114,16 @@ def measure_checkpoints(
     n_sequences = whole_number("n_sequences", n_sequences, 0)
     length = whole_number("length", length, 1, "token")
     seed = whole_number("seed", seed, 0)
-    listed: list[Segment] = []
-    if segments is not None:
-        listed = all_of(Segment, segments, "read segments with read_segments or make_segments")
+    inputs = SharedInputs(() if segments is None else segments)
     accumulators = accumulators_of(metrics)
 
     def numbers_of(label: str, model: AttentionModel, weights: str) -> CheckpointNumbers | None:
         """Return the numbers of a checkpoint; None after Ctrl-C in the pass over segments."""
         of_segments = {}
-        if listed:
+        if len(inputs):
             measured = measure(
                 model,
-                listed,
+                inputs.of(model),
                 deepcopy(accumulators),
                 batch_size=batch_size,
                 progress=progress,
@@ -137,11 +136,11 @@ def measure_checkpoints(
             weights=weights,
             model_name=model.name,
             metrics=of_segments,
-            n_segments=len(listed),
+            n_segments=len(inputs),
         )
         if n_sequences and is_causal_model(model.hf_model):
             return _with_random_tokens(numbers, model, n_sequences, length, seed)
-        if not listed:
+        if not len(inputs):
             raise ValueError(
                 f"there is nothing to measure at the checkpoint {label!r}: pass segments, or a "
                 "causal model and n_sequences of 1 or more"
@@ -150,9 +149,9 @@ def measure_checkpoints(
 
     about = {
         "study": "checkpoints",
-        "metrics": {part.name: part.options for part in accumulators} if listed else {},
-        "segments": digest_of((segment.first, segment.second) for segment in listed),
-        "batch_size": batch_size if listed else None,
+        "metrics": {part.name: part.options for part in accumulators} if len(inputs) else {},
+        "segments": digest_of(inputs.contents),
+        "batch_size": batch_size if len(inputs) else None,
         "random tokens": [n_sequences, length, seed],
     }
     measured: list[CheckpointNumbers] = []
@@ -163,7 +162,7 @@ def measure_checkpoints(
         done = Progress() if file is None else file.load()
         kept = [CheckpointNumbers.of_state(state) for state in done.states.values()]
         stored = {numbers.label: numbers for numbers in kept}
-        shown = progress and not listed
+        shown = progress and not len(inputs)
         with (
             keeping(file, done) as keep,
             progress_bar(len(sources), "checkpoint", shown=shown) as bar,

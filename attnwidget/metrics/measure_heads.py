@@ -14,9 +14,9 @@ from attnwidget.capture.cut_inputs import says_cuts
 from attnwidget.capture.model_reading import refuse_no_attention
 from attnwidget.capture.result import Result
 from attnwidget.corpus.accumulator import Accumulator
-from attnwidget.corpus.argument_checks import each_of, refuse_no_model
+from attnwidget.corpus.argument_checks import refuse_no_model
 from attnwidget.corpus.attention_reader import read_attention
-from attnwidget.corpus.batches import HOW, TokenTypes, batched
+from attnwidget.corpus.batches import TokenTypes, batched
 from attnwidget.corpus.file_lock import one_writer
 from attnwidget.corpus.progress_bar import OnProgress, progress_bar
 from attnwidget.corpus.read_batches import read_by, workers_of
@@ -57,7 +57,8 @@ def measure(
 
     Args:
         model: A model from `load_model`.
-        segments: Segments made with this model (`read_segments`, `make_segments`), or a
+        segments: A list of texts, pairs of texts or chats, which are cut as in `make_segments`;
+            segments made with this model (`read_segments`, `make_segments`); or a
             `datasets.Dataset` of Hugging Face with texts in "text", chats in "messages", or tokens
             in "first" and "second". For models with a processor of pictures or sounds, a list of
             these: PIL images, paths (`pathlib.Path`) of pictures and WAV files, arrays [height,
@@ -80,7 +81,8 @@ def measure(
         ValueError: an unknown or repeated metric; a negative `total`; no segments; a segment of
             another model, or with too many tokens; a model whose maps change with padding; a resume
             file of another study.
-        TypeError: in a block of `run_on`, the model or a metric cannot be pickled.
+        TypeError: a single text, a table or a dict instead of a list; in a block of `run_on`, the
+            model or a metric cannot be pickled.
         RuntimeError: the model was closed or has changed; another run writes the resume file.
         OSError: the resume file cannot be written; the earlier resume file stays.
         WorkersError: workers have other versions of torch, transformers or this package, the
@@ -89,17 +91,16 @@ def measure(
         KeyboardInterrupt: Ctrl-C before the first batch was done.
 
     Example:
-        >>> from attnwidget import load_model, make_segments, measure
-        >>> model = load_model()
-        >>> segments = make_segments(["The cat sat.", "It slept."], model)
-        >>> measure(model, segments, ["entropy", "position"], progress=False)
+        >>> from attnwidget import load_model, measure
+        >>> texts = ["The cat sat.", "It slept."]
+        >>> measure(load_model(), texts, ["entropy", "position"], progress=False)
         Measurements(small BERT (in the package), 2 segments: entropy, position)
     """
     refuse_no_model(model)
     if total is not None:
         total = whole_number("total", total, 0, "segments")
     accumulators = accumulators_of(metrics)
-    inputs = study_inputs(each_of(segments, HOW), model)
+    inputs = study_inputs(segments, model)
     beginning = list(islice(inputs, 1))
     reader = reader_of(model, accumulators, beginning[0] if beginning else None, token_types)
     inputs = chain(beginning, inputs)

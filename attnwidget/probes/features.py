@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from attnwidget.corpus.accumulator import LayerBatch
-from attnwidget.corpus.argument_checks import all_of, one_of, refuse_no_model
+from attnwidget.corpus.argument_checks import SENTENCES, all_of, one_of, refuse_no_model
 from attnwidget.corpus.batches import batched
 from attnwidget.corpus.model_reader import ModelReader
 from attnwidget.corpus.progress_bar import progress_bar
@@ -155,7 +155,7 @@ def extract_features(
         14 (72, 16, 16) StoredFeatures(maps of small BERT (in the package), 4 sentences, 0.2 MB)
     """
     refuse_no_model(model)
-    listed = all_of(Sentence, sentences, "read them with load_treebank(path)")
+    listed = all_of(Sentence, sentences, SENTENCES)
     one_of("kind", kind, get_args(FeatureKind))
     one_of("dtype", dtype, get_args(Precision))
     if not listed:

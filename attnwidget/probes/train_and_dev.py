@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from attnwidget.corpus.argument_checks import all_of
+from attnwidget.corpus.argument_checks import SENTENCES, all_of
 from attnwidget.text.treebank import Sentence
 
 #: Sentences of so many words are not written twice by chance; "Thank you." is.
@@ -31,8 +31,7 @@ def train_and_dev(
         >>> train_and_dev([one], [two])[2]
         1
     """
-    how = "read sentences with load_treebank(path)"
-    train, dev = all_of(Sentence, train, how), all_of(Sentence, dev, how)
+    train, dev = all_of(Sentence, train, SENTENCES), all_of(Sentence, dev, SENTENCES)
     for name, sentences in (("train", train), ("dev", dev)):
         if not sentences:
             raise ValueError(f"{name} has no sentences: pass those of a treebank")

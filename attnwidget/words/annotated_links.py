@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from attnwidget.corpus.argument_checks import DOCUMENTS, SENTENCES, all_of
 from attnwidget.text.antecedents import clusters_of_spans
 from attnwidget.text.loaded import Loaded, left_out_of
 from attnwidget.text.mentions import Document
@@ -25,6 +26,7 @@ def subject_verb_links(sentences: Iterable[Sentence]) -> list[LinkedSentence]:
         >>> [link.label for link in subject_verb_links([cats])[0].links]
         ['SUBJ to VERB', 'VERB to SUBJ']
     """
+    sentences = all_of(Sentence, sentences, SENTENCES)
     pairs = []
     for sentence in sentences:
         links = []
@@ -55,7 +57,7 @@ def noun_pronoun_links(documents: Iterable[Document]) -> list[LinkedSentence]:
         Link(source=(3,), target=(1,), label='PRON to NOUN')
     """
     pairs = []
-    for document in documents:
+    for document in all_of(Document, documents, DOCUMENTS):
         starts = document.sentence_starts
         clusters = clusters_of_spans(document)
         for number, (start, end) in enumerate(

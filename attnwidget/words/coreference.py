@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from attnwidget.corpus.accumulator import Accumulator, Batch, LayerBatch, Subject
-from attnwidget.corpus.argument_checks import all_of, one_of
+from attnwidget.corpus.argument_checks import DOCUMENTS, all_of, one_of
 from attnwidget.corpus.progress_bar import OnProgress
 from attnwidget.corpus.resume_file import digest_of
 from attnwidget.kernels.plain_torch import in_plain_torch
@@ -81,7 +81,7 @@ def probe_coreference(
         ((2, 6, 12, 4), [2, 2, 0, 0])
     """
     one_of("windows", windows, ("first", "all"))
-    documents = all_of(Document, documents, "read them with load_coreference(path)")
+    documents = all_of(Document, documents, DOCUMENTS)
     segmenter = WordSegmenter(model)
     room = whole_number("max_tokens", max_tokens) - segmenter.n_special
     if room < 1 or (segmenter.room is not None and room > segmenter.room):

@@ -13,6 +13,7 @@ from torch import Tensor
 
 from attnwidget.capture.tapping.head import HeadName, head_of_result
 from attnwidget.corpus.accumulator import Accumulator, Batch, LayerBatch
+from attnwidget.corpus.argument_checks import SENTENCES, all_of
 from attnwidget.corpus.model_reader import ModelReader
 from attnwidget.kernels.governors import predicted_governors
 from attnwidget.kernels.plain_torch import in_plain_torch
@@ -141,6 +142,7 @@ def predict_governors(
         >>> predicted.governors.shape, predicted.map(0, 0).shape
         ((6, 12, 2, 3), (3, 3))
     """
+    all_of(Sentence, [sentence], SENTENCES)
     segment = WordSegmenter(model)(sentence.running)
     kept = _WordMaps(unit)
     reader = ModelReader(model, [kept], None)

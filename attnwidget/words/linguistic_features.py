@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from attnwidget.corpus.accumulator import Batch, LayerBatch
-from attnwidget.corpus.argument_checks import all_of, each_once, one_of
+from attnwidget.corpus.argument_checks import SENTENCES, all_of, each_once, one_of
 from attnwidget.corpus.results import HeadMetrics
 from attnwidget.corpus.resume_file import digest_of
 from attnwidget.kernels.links import largest_class_weights
@@ -76,7 +76,7 @@ def probe_features(
         >>> found.weights.shape, dict(zip(found.features, found.counts.tolist()))["SUBJ"]
         ((9, 6, 12), 1)
     """
-    sentences = all_of(Sentence, sentences, "read them with load_treebank(path)")
+    sentences = all_of(Sentence, sentences, SENTENCES)
     one_of("variant", variant, ("skip absent", "released"))
     names = tuple(each_once("features", features))
     words = [[feature_words(sentence, name) for name in names] for sentence in sentences]

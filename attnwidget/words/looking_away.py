@@ -14,7 +14,7 @@ from torch import Tensor
 
 from attnwidget.capture.tapping.head import HeadName, head_of_result
 from attnwidget.corpus.accumulator import Batch, LayerBatch
-from attnwidget.corpus.argument_checks import all_of, one_of
+from attnwidget.corpus.argument_checks import SENTENCES, all_of, one_of
 from attnwidget.corpus.results import HeadMetrics, heads_frame
 from attnwidget.corpus.resume_file import digest_of
 from attnwidget.kernels.classes import class_mass
@@ -76,7 +76,7 @@ def probe_looking_away(
         >>> found.weights.shape, found.counts
         ((2, 3, 6, 12), (1, 2))
     """
-    sentences = all_of(Sentence, sentences, "read them with load_treebank(path)")
+    sentences = all_of(Sentence, sentences, SENTENCES)
     one_of("direction", direction, DIRECTIONS)
     has = [_words_with(sentence, relation, direction) for sentence in sentences]
     punctuation = [_punctuation(sentence) for sentence in sentences]

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from attnwidget.corpus.accumulator import Accumulator, Batch, LayerBatch, Subject
-from attnwidget.corpus.argument_checks import all_of, each_once, one_of
+from attnwidget.corpus.argument_checks import SENTENCES, all_of, each_once, one_of
 from attnwidget.corpus.progress_bar import OnProgress
 from attnwidget.corpus.resume_file import digest_of
 from attnwidget.corpus.resume_from import resume_from, resume_path
@@ -116,7 +116,7 @@ def probe_relations(
         >>> best[["relation", "n", "baseline", "offset"]].values.tolist()
         [['nsubj', 1, 1.0, 1], ['obj', 1, 1.0, -1]]
     """
-    sentences = all_of(Sentence, sentences, "read them with load_treebank(path)")
+    sentences = all_of(Sentence, sentences, SENTENCES)
     if not sentences:
         raise ValueError("there are no sentences to probe: pass those of a treebank")
     with resume_from(resume_path(resume)):

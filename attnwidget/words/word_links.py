@@ -83,7 +83,10 @@ def probe_links(
         >>> found.labels, found.weights.shape
         (('all', 'Experiencer'), (2, 6, 12))
     """
-    how = "read them with load_links(path), or make them with subject_verb_links(sentences)"
+    how = (
+        "this study needs sentences with links: read them with load_links(path), or make them with "
+        "subject_verb_links(sentences)"
+    )
     sentences = all_of(LinkedSentence, sentences, how)
     one_of("pairing", pairing, ("zip", "all"))
     one_of("variant", variant, ("skip absent", "released"))

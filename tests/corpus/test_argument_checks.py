@@ -46,8 +46,8 @@ def test_what_is_no_list_of_its_kind(
         study(model, given, progress=False)
 
 
-@pytest.mark.parametrize("given", ["a text", ["a text"], None])
-def test_segments_are_no_texts(model: AttentionModel, given: Any) -> None:
+@pytest.mark.parametrize("given", [None, [3], [CATS]])
+def test_a_study_of_segments_names_what_it_reads(model: AttentionModel, given: Any) -> None:
     with pytest.raises(TypeError, match=naming("list", "read_segments", "make_segments")):
         measure(model, given, ["entropy"], progress=False)
 

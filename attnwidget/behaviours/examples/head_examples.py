@@ -9,8 +9,8 @@ from attnwidget.behaviours.examples.example_links import ExampleLinks
 from attnwidget.behaviours.examples.example_results import HeadExamples
 from attnwidget.behaviours.link_rule import LinkRule
 from attnwidget.capture.cut_inputs import says_cuts
-from attnwidget.corpus.argument_checks import each_of, refuse_no_model
-from attnwidget.corpus.batches import HOW, TokenTypes
+from attnwidget.corpus.argument_checks import refuse_no_model
+from attnwidget.corpus.batches import TokenTypes
 from attnwidget.corpus.segment_indices import with_index
 from attnwidget.corpus.study_inputs import study_inputs
 from attnwidget.kernels.plain_torch import in_plain_torch
@@ -44,8 +44,9 @@ def head_examples(
 
     Args:
         model: A model from `load_model`.
-        segments: Segments, pictures or sounds, as in `measure`; an iterator is read during the
-            pass. The examples of pictures have the boxes of query and key, `ExampleLink.key_place`.
+        segments: Texts, segments, pictures or sounds, as in `measure`; an iterator is read during
+            the pass. The examples of pictures have the boxes of query and key,
+            `ExampleLink.key_place`.
         k: Largest number of examples of each kind.
         rule: A rule that predicts links from the tokens, such as a behaviour of the atlas. The
             result then has queries for which a head makes the predicted link, makes another link,
@@ -69,7 +70,7 @@ def head_examples(
         [2, 2, 2]
     """
     refuse_no_model(model)
-    rows = with_index(study_inputs(each_of(segments, HOW), model))
+    rows = with_index(study_inputs(segments, model))
     metric = ExampleLinks(k, seed=seed, rules=() if rule is None else [rule])
     measured = measure(
         model,

@@ -78,8 +78,9 @@ def atlas(
 
     Args:
         model: A model from `load_model`.
-        segments: Texts or pictures, as in `measure`; None = the prose of the package. Pictures have
-            behaviours of their own, and no effects: `ablate` measures these over pictures.
+        segments: Texts, segments or pictures, as in `measure`; None = the prose of the package.
+            Pictures have behaviours of their own, and no effects: `ablate` measures these over
+            pictures.
         treebank: Sentences for the relations; None = the treebank of the package, () = no
             relations.
         documents: Documents for pronouns and coreference (`load_coreference`); None = the passages

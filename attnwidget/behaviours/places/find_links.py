@@ -17,8 +17,7 @@ from attnwidget.behaviours.places.found_links import FoundLinks
 from attnwidget.behaviours.places.word_query import WordQuery
 from attnwidget.capture.cut_inputs import says_cuts
 from attnwidget.corpus.accumulator import Batch, LayerBatch
-from attnwidget.corpus.argument_checks import all_of, each_of, refuse_no_model
-from attnwidget.corpus.batches import HOW
+from attnwidget.corpus.argument_checks import SENTENCES, all_of, each_input, refuse_no_model
 from attnwidget.corpus.resume_file import digest_of
 from attnwidget.corpus.segment_indices import with_index
 from attnwidget.corpus.segmenting import rows_as_segments
@@ -39,7 +38,7 @@ if TYPE_CHECKING:
 @says_cuts
 def find_links(
     model: AttentionModel,
-    texts: Iterable[Sentence] | Iterable[Segment],
+    texts: Iterable[Any],
     *,
     query: str | None = None,
     key: str | None = None,
@@ -60,8 +59,8 @@ def find_links(
 
     Args:
         model: A model from `load_model`.
-        texts: Sentences of a treebank (`load_treebank`), or segments as in `measure`. Tags and
-            relations need sentences, and roles chats (`make_segments`). In segments, special
+        texts: Sentences of a treebank (`load_treebank`), or texts or segments as in `measure`. Tags
+            and relations need sentences, and roles need chats. In texts and segments, special
             tokens are words too.
         query: Condition on the attending word: "word=he|she", "tag=PRON", "xpos=PRP",
             "relation=nsubj", or in a chat "role=assistant", with "|" between alternatives.
@@ -97,12 +96,12 @@ def find_links(
     k = whole_number("k", k, 1, "place")
     seed = whole_number("seed", seed, 0)
     asked = WordQuery(query, key, relation, direction, regex)
-    items, are_sentences = _first_kind(each_of(texts, HOW))
+    items, are_sentences = _first_kind(each_input(texts))
     segments: Iterable[Segment]
     sentences: list[Sentence] | None = None
     n_skipped = 0
     if are_sentences:
-        sentences = all_of(Sentence, items, "read them with load_treebank(path)")
+        sentences = all_of(Sentence, items, SENTENCES)
         asked.refuse_unknown_relation(sentences)
         segments, n_skipped = WordSegmenter(model).segments(
             [sentence.running for sentence in sentences], skip_unaligned
@@ -131,7 +130,7 @@ def _first_kind(items: Iterable[Any]) -> tuple[Iterator[Any], bool]:
     remaining = iter(items)
     first = next(remaining, None)
     if first is None:
-        raise ValueError("there are no texts: pass sentences of a treebank, or segments")
+        raise ValueError("there are no texts: pass sentences of a treebank, texts or segments")
     return chain([first], remaining), isinstance(first, Sentence)
 
 

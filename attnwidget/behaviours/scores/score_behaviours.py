@@ -33,8 +33,7 @@ from attnwidget.behaviours.study_behaviour import NotApplicableError, StudyBehav
 from attnwidget.capture.cut_inputs import says_cuts
 from attnwidget.capture.default_method import is_causal_model
 from attnwidget.corpus.accumulator import Accumulator
-from attnwidget.corpus.argument_checks import all_of, each_of, refuse_no_model
-from attnwidget.corpus.batches import HOW
+from attnwidget.corpus.argument_checks import DOCUMENTS, SENTENCES, all_of, refuse_no_model
 from attnwidget.corpus.media_segments import MediaSegment
 from attnwidget.corpus.progress_bar import OnProgress
 from attnwidget.corpus.resume_from import resume_from
@@ -89,7 +88,7 @@ def score_behaviours(
 
     Args:
         model: A model from `load_model`.
-        segments: Texts or pictures, as in `measure`; None = the prose of the package
+        segments: Texts, segments or pictures, as in `measure`; None = the prose of the package
             (`demo_prose`), () = no behaviours of texts. Pictures have behaviours of their own, such
             as attention to the patch to the right; behaviours of texts are left out.
         behaviours: Names of behaviours, or objects of your own (`LinkBehaviour`); None = all
@@ -163,7 +162,7 @@ def evidence_of(
     if random_models is not None:
         random_models = whole_number("random_models", random_models, 0)
     texts = read_segments(demo_prose(), model) if segments is None else segments
-    listed = list(with_index(study_inputs(each_of(texts, HOW), model)))
+    listed = list(with_index(study_inputs(texts, model)))
     of_media = bool(listed) and isinstance(listed[0], MediaSegment)
     if of_media:
         _check_pictures(listed, treebank, documents)
@@ -178,8 +177,8 @@ def evidence_of(
         model=model,
         causal=is_causal_model(model.hf_model),
         segments=listed,
-        treebank=all_of(Sentence, sentences, "read them with load_treebank(path)"),
-        documents=all_of(Document, passages, "read them with load_coreference(path)"),
+        treebank=all_of(Sentence, sentences, SENTENCES),
+        documents=all_of(Document, passages, DOCUMENTS),
         seed=seed,
         random_models=random_models,
         run=run,
