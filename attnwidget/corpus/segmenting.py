@@ -124,6 +124,7 @@ def make_segments(
         >>> make_segments(["The cat sat.", ("Where is it?", "Here.")], load_model())[1].second
         ('here', '.')
     """
+    refuse_no_model(model)
     texts = each_input(texts)
     if max_tokens is not None:
         max_tokens = whole_number("max_tokens", max_tokens, 1)

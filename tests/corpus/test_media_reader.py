@@ -118,7 +118,7 @@ def test_other_inputs_are_refused(model: AttentionModel) -> None:
         measure(model, DRAWN.pictures, ["norms"], progress=False)
     with pytest.raises(TypeError, match=naming("BertForMaskedLM", "load_model")):
         numbers(load_model(device="cpu"), DRAWN.pictures)
-    with pytest.raises(ValueError, match=naming("load_model", "tokenizer")):
+    with pytest.raises(TypeError, match=naming("texts", "pathlib.Path")):
         numbers(model, ["a text"])
 
 

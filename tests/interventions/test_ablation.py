@@ -346,7 +346,7 @@ def test_an_interrupted_study_goes_on(tmp_path: Path, monkeypatch: pytest.Monkey
     ("examples", "options", "error", "parts"),
     [
         ([], {}, ValueError, ("no examples",)),
-        (["The cat sat."], {}, TypeError, ("example 0", "MinimalPair")),
+        ([b"The cat sat."], {}, TypeError, ("example 0", "MinimalPair")),
         ([*MASKED, PAIRS[0]], {}, ValueError, ("MinimalPair", "several")),
         ([("The woman washed [MASK] hands.", "xqzt")], {}, ValueError, ("'xqzt'", "model.predict")),
         ([("The woman washed her hands.", "her")], {}, ValueError, ("example 0", "tokens")),

@@ -143,7 +143,7 @@ def test_a_segment_of_a_chat_has_the_ids_and_roles_that_attend_reads(
     assert len(make_segments([MESSAGES], model, max_tokens=9, truncate=True)[0].roles) == 9
     with pytest.raises(ValueError, match=naming("max_tokens", "9", "truncate=True")):
         make_segments([MESSAGES], model, max_tokens=9)
-    with pytest.raises(TypeError, match=naming("make_segments", "[text]")):
+    with pytest.raises(TypeError, match=naming("chat", "[chat]")):
         make_segments(MESSAGES, model)
     found = compare(
         model, chat_model("chatml", spread=1.0), make_segments([MESSAGES, SHORT], model)
