@@ -56,6 +56,7 @@ const state = (change: Partial<ExplorerState> = {}): ExplorerState => ({
   _tested: [],
   _name_links: null,
   _unknown: null,
+  _without_model: "",
   _way_out: "",
   _way_out_taken: 0,
   _second: "pair",
@@ -753,4 +754,22 @@ test("cells that are painted on pictures keep the legend of their grid", async (
   grid.fromKernel({ _thumbnails: { ...maps, ...empty, maxima, strongest, row } });
   await frame();
   expect(hasOwn()).toBe(true);
+});
+
+test("without a model nothing is offered that needs one, and a sentence says so", async () => {
+  const { model, el, find } = await shown({
+    _without_model: "This attention comes without its model.",
+    _source: { model: "weights", note: "", loss: "", fixed: "no model" },
+    _examples: [],
+  });
+  const root = find(".attnw-ex-root");
+  expect(root.classList).toContain("attnw-ex-no-model");
+  expect(find(".attnw-ex-guess").textContent).toContain("without its model");
+  press(find(".attnw-ex-look"), "?");
+  await frame();
+  expect(el.textContent).toContain("lines or matrix");
+  expect(el.textContent).not.toContain("switch the head off");
+  model.set("_without_model", "");
+  await frame();
+  expect(root.classList).not.toContain("attnw-ex-no-model");
 });

@@ -12,8 +12,10 @@ from attnwidget.widgets.shared.head_widget import StackShapes
 STACK = "self"
 
 
-def refuse_atlas_of_other_heads(atlas: object, model: AttentionModel, shapes: StackShapes) -> None:
-    """Check that an atlas is about the heads of a model.
+def refuse_atlas_of_other_heads(
+    atlas: object, model: AttentionModel | None, shapes: StackShapes
+) -> None:
+    """Check that an atlas is about the heads of a model; without a model, their numbers count.
 
     Raises:
         TypeError: `atlas` is not an atlas.
@@ -32,7 +34,7 @@ def refuse_atlas_of_other_heads(atlas: object, model: AttentionModel, shapes: St
             f"the atlas of {atlas.model_name} has {n_layers}×{n_heads} heads, and the model has "
             f"{there}: pass the atlas of this model"
         )
-    if atlas.provenance.get("weights") != weights_digest(model.hf_model):
+    if model is not None and atlas.provenance.get("weights") != weights_digest(model.hf_model):
         raise ValueError(
             f"the atlas of {atlas.model_name} was made with other weights than {model.name} has: "
             "call atlas(model), or pass the names as labels={(layer, head): name, ...}"

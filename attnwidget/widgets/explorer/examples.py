@@ -11,28 +11,28 @@ from attnwidget.text.demonstrations import DemoText, demo_texts
 from attnwidget.widgets.explorer.opening import Opening
 
 
-def is_embedded(model: AttentionModel) -> bool:
+def is_embedded(model: AttentionModel | None) -> bool:
     """Whether a model is the embedded model, which the examples were chosen for."""
-    return model.source == "embedded"
+    return model is not None and model.source == "embedded"
 
 
-def reads_target(model: AttentionModel) -> bool:
+def reads_target(model: AttentionModel | None) -> bool:
     """Whether a model is an encoder-decoder, whose decoder reads a second text."""
-    return bool(getattr(model.hf_model.config, "is_encoder_decoder", False))
+    return model is not None and bool(getattr(model.hf_model.config, "is_encoder_decoder", False))
 
 
-def reads_pairs(model: AttentionModel) -> bool:
+def reads_pairs(model: AttentionModel | None) -> bool:
     """Whether the tokenizer of a model marks the beginning of a second sentence."""
-    tokenizer = model.tokenizer
+    tokenizer = None if model is None else model.tokenizer
     if tokenizer is None or reads_target(model):
         return False
     marks = tokenizer.num_special_tokens_to_add
     return bool(marks(pair=True) > marks(pair=False))
 
 
-def examples_for(model: AttentionModel) -> Mapping[str, DemoText]:
+def examples_for(model: AttentionModel | None) -> Mapping[str, DemoText]:
     """Return the examples that a model can read, by name; {} without a tokenizer."""
-    if model.tokenizer is None:
+    if model is None or model.tokenizer is None:
         return {}
     pairs = reads_pairs(model)
     return {name: demo for name, demo in demo_texts().items() if pairs or demo.pair is None}

@@ -45,8 +45,11 @@ def explore(
     choose another head. Another text opens in the same way, unless a reader selected a head.
 
     Args:
-        model: A model from `load_model`, or an argument of `load_model`. None = the model of an
-            attention that is passed as `text`, else the embedded model.
+        model: A model from `load_model`, or an argument of `load_model`; or only an attention, as
+            `text`. None = the model of an attention that is passed as `text`, else the embedded
+            model. An attention of given weights, of given queries and keys, or of a watched module
+            has no model: the explorer then shows its maps and their metrics, and the page says what
+            it cannot do.
         text: The text, or another input of `AttentionModel.attend`: a list of words, vocabulary
             ids, a chat (a list of messages), or a dict of inputs; or the attention of an input.
             None = the text of `example`, by default the first of `demo_texts()`.

@@ -70,23 +70,25 @@ def code_of_explorer(explorer: ExplorerFigure, made: Arguments) -> str:
     arguments |= _treebank(made, explorer.model)
     if made.atlas is not None and not made.has_own_atlas:
         arguments["atlas"] = YOURS
-    if made.atlas is None and known_atlas(explorer.model) is not None:
+    model = explorer.model
+    if made.atlas is None and model is not None and known_atlas(model) is not None:
         arguments["atlas"] = False
     if made.probe is not None:
         arguments["probe"] = YOURS
     if made.versus is not None:
         arguments["versus"] = made.versus.made_by or YOURS
-    first = {"model": explorer.model.made_by}
+    attention = explorer.attention.intact.made_by or Call("...")
+    first = {"attention": attention} if model is None else {"model": model.made_by}
     pair = {name: made.shown.get(name) for name in ("pair", "target", "versus_text")}
     lines = []
     also = {}
-    if "example" in options:
+    if "example" in options or model is None:
         pair = {}
     elif made.shown.get("text"):
         first["text"] = as_argument(made.shown["text"])
     else:
         # The attention was assigned, so the options follow the assignment.
-        also["attention"] = explorer.attention.intact.made_by or Call("...")
+        also["attention"] = attention
         lines = ["explorer.attention = attention"]
         lines += [f"explorer.{name} = {literal(value)}" for name, value in options.items()]
         options = {}
@@ -95,9 +97,11 @@ def code_of_explorer(explorer: ExplorerFigure, made: Arguments) -> str:
     return code_of("explore", first, options, also=also, after=lines, called="explorer")
 
 
-def _treebank(made: Arguments, model: AttentionModel) -> dict[str, Any]:
+def _treebank(made: Arguments, model: AttentionModel | None) -> dict[str, Any]:
     """Return the argument `treebank` if it is not the default."""
     bank = made.treebank
+    if model is None:
+        return {}
     embedded = is_embedded(model)
     if bank is None:
         return {} if made.offers_treebank else {"treebank": False}

@@ -122,12 +122,12 @@ class ExplorerFigure(DirectionChoice, TokenSize, AttentionWidget):
     # The number of times that the offer was taken.
     _way_out_taken = traitlets.Int(0).tag(sync=True, from_page=True)
     # What reads the text, and the attention of the text.
-    _model: AttentionModel
+    _model: AttentionModel | None
     _of_text: Attention
 
     @property
-    def model(self) -> AttentionModel:
-        """What reads the text."""
+    def model(self) -> AttentionModel | None:
+        """What reads the text; None for an attention that comes without a model."""
         return self._model
 
     @property

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from attnwidget.capture.load import load_model
 from attnwidget.capture.maps.attention import Attention
 from attnwidget.capture.model import AttentionModel
 from attnwidget.inputs.chat_text import Chat, ChatText, as_chat
@@ -88,18 +89,35 @@ def as_argument(text: Any) -> Any:
     return list(made_of.messages) if isinstance(made_of, Chat) else made_of
 
 
-def model_of(model: Any, text: Any) -> Any:
-    """Return the model to load: the model of an attention, if the caller names no model."""
-    if model is None and isinstance(text, Attention) and text.reading is not None:
-        return text.reading.model
-    return model
+def model_and_text(model: Any, text: Any) -> tuple[AttentionModel | None, Any]:
+    """Return the model of an explorer and its text or other input.
+
+    An attention may be passed as the text, or in place of the model. If the caller names no model,
+    the attention decides: its own model, or no model for given weights, given queries and keys, or
+    a watched module.
+
+    Raises:
+        ValueError: An attention in place of the model, and a text.
+        OSError, TypeError, ValueError: As `load_model`.
+    """
+    if isinstance(model, Attention):
+        if text is not None:
+            raise ValueError(
+                "an attention was read already, and another input needs a model: pass the model "
+                "and the input, or the attention alone"
+            )
+        model, text = None, model
+    if model is None and isinstance(text, Attention):
+        model = None if text.reading is None else text.reading.model
+        return model, text
+    return (model if isinstance(model, AttentionModel) else load_model(model)), text
 
 
-def shown_text(model: AttentionModel, text: Any, others: Mapping[str, Any]) -> str | None:
+def shown_text(model: AttentionModel | None, text: Any, others: Mapping[str, Any]) -> str | None:
     """Return the text that an explorer shows for an input of `AttentionModel.attend`.
 
     Args:
-        model: The model.
+        model: The model; None for an attention that comes without a model.
         text: A string, a list of words, ids, a chat, a dict of inputs, an attention, or None.
         others: Further inputs of the explorer by name, which an attention excludes.
 
@@ -120,6 +138,7 @@ def shown_text(model: AttentionModel, text: Any, others: Mapping[str, Any]) -> s
     if isinstance(text, Attention):
         _check_attention(model, text, others)
         return GivenText("", text)
+    assert model is not None
     read = as_chat(listed(text))
     if isinstance(read, Chat):
         return GivenText(ChatText.of(model.tokenizer, read).text, read)
@@ -135,12 +154,14 @@ def shown_text(model: AttentionModel, text: Any, others: Mapping[str, Any]) -> s
 
 
 def _check_attention(
-    model: AttentionModel, attention: Attention, others: Mapping[str, Any]
+    model: AttentionModel | None, attention: Attention, others: Mapping[str, Any]
 ) -> None:
     if named := [name for name, value in others.items() if value]:
         raise ValueError(
             f"an attention was read already, and {named[0]} needs the text: pass the text"
         )
+    if model is None:
+        return
     if attention.reading is not None:
         is_own = attention.reading.model is model
     else:

@@ -44,7 +44,7 @@ class HeadNames:
         figures: Its figures.
         status: What its page says.
         background: Its jobs, "card" among them.
-        model: The model.
+        model: The model, or None.
         atlas: The atlas. None = the embedded or kept atlas of the model; without such an atlas, the
             page has a button that names the heads. False = no atlas.
         shapes: Numbers of layers and heads of the explorer.
@@ -60,7 +60,7 @@ class HeadNames:
         figures: FigureSet,
         status: PanelStatus,
         background: Background,
-        model: AttentionModel,
+        model: AttentionModel | None,
         atlas: Atlas | Literal[False] | None,
         shapes: StackShapes,
         *,
@@ -71,12 +71,14 @@ class HeadNames:
         self._status = status
         self._background = background
         self._model = model
-        self.atlas = known_atlas(model) if atlas is None else None if atlas is False else atlas
+        known = None if model is None else known_atlas(model)
+        self.atlas = known if atlas is None else None if atlas is False else atlas
         #: Whether the atlas came with the model or was kept for it.
         self.is_own_atlas = atlas is None and self.atlas is not None
         self._seconds = _TOKENS * seconds_per_token
-        self._are_wanted = atlas is not False
-        self._may_offer = atlas is None and model.tokenizer is not None and STACK in shapes
+        self._are_wanted = atlas is not False and model is not None
+        reads_texts = model is not None and model.tokenizer is not None
+        self._may_offer = atlas is None and reads_texts and STACK in shapes
         if self.atlas is not None:
             refuse_atlas_of_other_heads(self.atlas, model, shapes)
         #: A thread of its own: a text is measured while the names are found.
@@ -183,6 +185,7 @@ class HeadNames:
 
         try:
             # One text at a time, because a request of the reader waits for the texts being read.
+            assert self._model is not None
             found = make_atlas(self._model, effects=False, batch_size=1, progress=read)
         except KeyboardInterrupt:
             return

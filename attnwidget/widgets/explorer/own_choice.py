@@ -24,18 +24,18 @@ from attnwidget.widgets.explorer.opening import (
 LockedTokens = tuple[tuple[str, int], ...]
 
 
-def mask_of(model: AttentionModel) -> str | None:
+def mask_of(model: AttentionModel | None) -> str | None:
     """Return the mask token of a model, or None."""
     return _spelled(model, "mask_token")
 
 
-def unknown_of(model: AttentionModel) -> str | None:
+def unknown_of(model: AttentionModel | None) -> str | None:
     """Return the token of unknown words in the vocabulary of a model, or None."""
     return _spelled(model, "unk_token")
 
 
-def _spelled(model: AttentionModel, name: str) -> str | None:
-    token = getattr(model.tokenizer, name, None)
+def _spelled(model: AttentionModel | None, name: str) -> str | None:
+    token = None if model is None else getattr(model.tokenizer, name, None)
     return None if token is None else str(token)
 
 

@@ -13,6 +13,26 @@ from attnwidget.capture.model import AttentionModel
 from attnwidget.text.unspaced_scripts import is_unspaced
 from attnwidget.widgets.explorer.given_text import WithMedia, given
 
+#: Why an explorer without a model shows no other text.
+NO_READER = "this explorer shows an attention without a model, and reads no other text"
+
+
+def without_model(model: AttentionModel | None, attention: Attention) -> str:
+    """Return the sentence of the page about what needs a model; "" if the explorer has one.
+
+    Args:
+        model: The model that reads texts, or None.
+        attention: The shown attention, which may have a model of its own.
+    """
+    if model is not None:
+        return ""
+    if attention.intact.reading is not None:
+        return "This explorer was opened without a model, so it reads no other text."
+    return (
+        "This attention comes without its model, so heads cannot be switched off, predictions are "
+        "unknown, and no other text can be read."
+    )
+
 
 def checked_max_tokens(number: Any) -> int | None:
     """Return the largest number of tokens to write, which is read before any trait is set."""
@@ -61,10 +81,18 @@ def without_empty(texts: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def attention_of(
-    model: AttentionModel, texts: Mapping[str, Any], max_new_tokens: int | None
+    model: AttentionModel | None, texts: Mapping[str, Any], max_new_tokens: int | None
 ) -> Attention:
-    """Return the attention of an input, and of the tokens that the model writes after it."""
+    """Return the attention of an input, and of the tokens that the model writes after it.
+
+    Raises:
+        ValueError: A text without a model; or as `AttentionModel.attend`.
+    """
     text = given(texts["text"])
+    if model is None:
+        if isinstance(text, Attention):
+            return text
+        raise ValueError(f"{NO_READER}: explore(model, text) reads a text")
     if isinstance(text, WithMedia):
         return text.attention(model, texts["target"], max_new_tokens)
     if max_new_tokens is not None:

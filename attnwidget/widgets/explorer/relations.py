@@ -35,7 +35,7 @@ class RelationPanels:
         figures: Its figures.
         status: What its page says.
         background: Its jobs, "treebank" among them.
-        model: The model.
+        model: The model, or None.
         treebank: The treebank, in the forms of `explore`.
         probe: A probe whose answers the arcs show; None = the answers of the shown head.
 
@@ -49,7 +49,7 @@ class RelationPanels:
         figures: FigureSet,
         status: PanelStatus,
         background: Background,
-        model: AttentionModel,
+        model: AttentionModel | None,
         treebank: Any,
         probe: DependencyProbe | StructuralProbe | None,
     ) -> None:
@@ -65,7 +65,7 @@ class RelationPanels:
         self.names: tuple[str, ...] = (ALL,)
         if self.treebank is not None:
             self.names = _names_in(self.treebank)
-        self._may_offer = treebank is None
+        self._may_offer = treebank is None and model is not None
 
     def begin(self) -> None:
         """Measure the treebank, or offer to measure one."""
@@ -130,6 +130,7 @@ class RelationPanels:
             self._background.add("treebank", self._job(treebank))
 
     def _job(self, treebank: Treebank) -> Job:
+        assert self._model is not None
         for share, relations in probe_in_parts(self._model, treebank.sentences):
             if relations is not None:
                 yield partial(self._show, treebank, relations)
@@ -142,6 +143,8 @@ class RelationPanels:
                 return
             self._figures.adopt("table", RelationTable(relations))
             if treebank.sentences:
+                # Without a model there is no treebank.
+                assert self._model is not None
                 arcs = (
                     DependencyArcs(self._model, treebank.sentences, relations)
                     if self.probe is None

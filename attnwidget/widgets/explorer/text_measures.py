@@ -28,6 +28,9 @@ from attnwidget.widgets.shared.background import Background, Job
 from attnwidget.widgets.shared.metric_table import Metrics
 
 _NO_MAPS = "Distances between heads need whole maps, and a long input has none: shorten the text."
+_NO_DISTANCES = (
+    "Distances between heads compare maps of a text to itself, and these maps look at other tokens."
+)
 _ALONE = "of this {} alone"
 _NOT_ASKED = "The predictions belong to another text: this attention has no model to ask."
 #: Seconds before a text is measured. Its pictures, or the next text, come first.
@@ -185,15 +188,15 @@ class TextMeasures:
         explorer = self._explorer
         attention = explorer.attention
         names = list(OF_TEXT)
-        if explorer.why is not None:
+        if explorer.why is not None or not _has_links(attention):
             names.remove("why")
         if self._figures.is_linked("predictions") or not can_be_asked(attention):
             names.remove("predictions")
         if self._given_distances is not None and explorer.head_map is not None:
             names.remove("head_map")
-        if attention.is_long and "head_map" in names:
+        if "head_map" in names and (problem := _without_distances(attention)):
             names.remove("head_map")
-            self._status.problem("head_map", _NO_MAPS)
+            self._status.problem("head_map", problem)
         if names or not self.are_given:
             self._status.measuring(dict.fromkeys(names, 0.0))
             key = explorer.key_of_input()
@@ -202,7 +205,8 @@ class TextMeasures:
 
     def _job(self, attention: Attention, names: list[str], key: object) -> Job:
         known = self._known.get(key) if key is not None else None
-        yield partial(self._add_links, attention)
+        if "why" in names:
+            yield partial(self._add_links, attention)
         if "predictions" in names:
             self._ask_first(attention)
             yield partial(self._show_predictions, attention)
@@ -290,6 +294,22 @@ class TextMeasures:
         if self._given_distances is not None:
             edits = self._explorer.edits
             self._status.note({"head_map": f"as given, not measured {edits}" if edits else ""})
+
+
+def _has_links(attention: Attention) -> bool:
+    """Return whether queries and keys are known, which explain a link."""
+    if attention.intact.reading is not None:
+        return True
+    stacks = attention.head_maps.layers.values()
+    return any(layer.products is not None for layers in stacks for layer in layers.values())
+
+
+def _without_distances(attention: Attention) -> str:
+    """Return why there are no distances between heads; "" if there are."""
+    if attention.is_long:
+        return _NO_MAPS
+    first = next(iter(attention.stacks.values()))
+    return "" if first.query == first.key else _NO_DISTANCES
 
 
 def _alone(attention: Attention) -> str:

@@ -33,18 +33,26 @@ class Treebank:
     source: str
 
 
-def given_treebank(treebank: object, model: AttentionModel) -> Treebank | None:
+def given_treebank(treebank: object, model: AttentionModel | None) -> Treebank | None:
     """Return the treebank of the argument of `explore`; None if the explorer has no treebank.
 
     Raises:
         TypeError: The argument has another form.
-        ValueError: The treebank has no sentences, or the accuracies belong to another model.
+        ValueError: The treebank has no sentences, there is no model to read the sentences, or the
+            accuracies belong to another model.
         OSError: The file cannot be read.
     """
-    if treebank is True or (treebank is None and is_embedded(model)):
-        return Treebank(tuple(demo_treebank()), None, DEMO)
+    if treebank is None and is_embedded(model):
+        treebank = True
     if treebank is None or treebank is False:
         return None
+    if model is None:
+        raise ValueError(
+            "a treebank is read by a model, and this attention comes without one: leave treebank "
+            "out, or pass explore(model, attention, treebank=...)"
+        )
+    if treebank is True:
+        return Treebank(tuple(demo_treebank()), None, DEMO)
     if isinstance(treebank, (str, Path)):
         return Treebank(tuple(load_treebank(treebank)), None, str(treebank))
     if isinstance(treebank, RelationAccuracies):

@@ -28,7 +28,7 @@ from attnwidget.widgets.explorer.explorer_figure import ExplorerFigure
 from attnwidget.widgets.explorer.explorer_page import page_part_of
 from attnwidget.widgets.explorer.figure_set import FigureSet
 from attnwidget.widgets.explorer.given_text import (
-    model_of,
+    model_and_text,
     shown_text,
     with_media_of,
 )
@@ -43,11 +43,13 @@ from attnwidget.widgets.explorer.panels import (
     TAB_NAMES,
 )
 from attnwidget.widgets.explorer.read_input import (
+    NO_READER,
     attention_of,
     checked_max_tokens,
     compared_with,
     has_words,
     without_empty,
+    without_model,
 )
 from attnwidget.widgets.explorer.relations import RelationPanels
 from attnwidget.widgets.explorer.shortened_text import can_be_shortened, shortened
@@ -115,8 +117,7 @@ class Explorer(BackgroundAnswers, ExplorerFigure):
         **traits: Any,
     ) -> None:
         self._refuse_unknown(traits)
-        model = model_of(model, text)
-        loaded = model if isinstance(model, AttentionModel) else load_model(model)
+        loaded, text = model_and_text(model, text)
         others = {"pair": pair, "target": target, "versus": versus, "versus_text": versus_text}
         others["max_new_tokens"] = traits.get("max_new_tokens")
         text = shown_text(loaded, text, others)
@@ -136,7 +137,7 @@ class Explorer(BackgroundAnswers, ExplorerFigure):
         # What the attention is compared with.
         self._other: Attention | None = None
         other = (
-            compared_with(versus or loaded, attention, shown, max_tokens)
+            compared_with(versus or self._reader, attention, shown, max_tokens)
             if versus or versus_text
             else None
         )
@@ -157,9 +158,9 @@ class Explorer(BackgroundAnswers, ExplorerFigure):
             attention_shapes(attention),
             seconds_per_token=seconds / len(attention.tokens),
         )
-        self._relations_found = RelationPanels(
-            self, *parts, loaded, treebank, None if probe is None else probe.of_model(loaded)
-        )
+        if probe is not None:
+            probe = probe.of_model(self._reader)
+        self._relations_found = RelationPanels(self, *parts, loaded, treebank, probe)
         self._measures = TextMeasures(self, *parts, metrics)
 
         self._own = OwnChoice(self, self._figures, self._names)
@@ -185,6 +186,17 @@ class Explorer(BackgroundAnswers, ExplorerFigure):
             if chooses:
                 self.selected = selected
                 self._own.heads = None
+
+    @property
+    def _reader(self) -> AttentionModel:
+        """The model.
+
+        Raises:
+            ValueError: The explorer shows an attention without a model.
+        """
+        if self._model is None:
+            raise ValueError(f"{NO_READER}: explore(model, text) opens an explorer with a model")
+        return self._model
 
     def _example_or_text(
         self, name: str | None, text: Any, pair: str | None
@@ -365,7 +377,7 @@ class Explorer(BackgroundAnswers, ExplorerFigure):
                 if texts == self._asked():
                     self._show(attention, texts)
             except TooLongError as error:
-                if can_be_shortened(self._model, texts):
+                if can_be_shortened(self._reader, texts):
                     self._way_out = f"read the first {error.limit:,} tokens"
                 raise
 
@@ -382,7 +394,7 @@ class Explorer(BackgroundAnswers, ExplorerFigure):
         """Read as much of the requested input as the model can read."""
         if self._way_out:
             with self.hold_trait_notifications():
-                for name, text in shortened(self._model, self._asked()).items():
+                for name, text in shortened(self._reader, self._asked()).items():
                     setattr(self, name, text)
 
     def _asked(self) -> dict[str, str | None]:
@@ -421,11 +433,13 @@ class Explorer(BackgroundAnswers, ExplorerFigure):
 
         The message of the explorer comes last.
         """
-        model = self._versus_model or self._model
         compares = shown["text"] and (self._versus_model or shown["versus_text"])
         # Compare before anything changes, because the comparison may fail.
         count = self.max_new_tokens
-        other = compared_with(model, attention, shown, count) if compares else None
+        other = None
+        if compares:
+            model = self._versus_model or self._reader
+            other = compared_with(model, attention, shown, count)
         if self.disabled:
             # Switch heads off before anything changes, because this may fail too.
             attention = attention.without(self.disabled, self.method)
@@ -544,6 +558,11 @@ class Explorer(BackgroundAnswers, ExplorerFigure):
         """The token of unknown words in the vocabulary of the model."""
         return unknown_of(self._model)
 
+    @computed("attention")
+    def _without_model(self) -> str:
+        """What the page cannot do without a model, in one sentence; "" with a model."""
+        return without_model(self._model, self.attention)
+
     def relations(self) -> tuple[str, ...]:
         return self._relations_found.names
 
@@ -634,7 +653,8 @@ class Explorer(BackgroundAnswers, ExplorerFigure):
                 figures[panel] = name
         parts = {self.kind: page_part_of(self, super().page_part(), figures), **parts}
         read = "input" if self.attention.media else "text"
-        notes = [f"the page has no model: another {read} needs a notebook"]
+        lacks = without_model(self._model, self.attention).rstrip(".")
+        notes = [lacks or f"the page has no model: another {read} needs a notebook"]
         if self.attention.media:
             notes.append(contents_note(self.attention.media))
         waits = [panel for panel in self.progress if panel in self.panels]
@@ -650,4 +670,5 @@ class Explorer(BackgroundAnswers, ExplorerFigure):
     def __repr__(self) -> str:
         waits = f", measuring {', '.join(self.progress)}" if self.progress else ""
         chosen = ", ".join(map(str, self.selected)) or "none"
-        return f"Explorer({self._model.name}, {self._tokens_read()}, selected: {chosen}{waits})"
+        name = self.attention.model_name if self._model is None else self._model.name
+        return f"Explorer({name}, {self._tokens_read()}, selected: {chosen}{waits})"

@@ -70,6 +70,8 @@ export interface ExplorerState
   _tested: NamedHead[] | null;
   /** The links that tested names predict, uint8 [names, queries, keys]; null without names. */
   _name_links: { names: string[]; values: WireArray } | null;
+  /** What the page cannot do without a model, in one sentence; "" with a model. */
+  _without_model: string;
   /** The token of unknown words in the vocabulary; null without one. */
   _unknown: string | null;
   /** The label of the button below an error, such as "read the first 512 tokens"; "" for none. */

@@ -62,9 +62,10 @@ export function lineNow(
   return lineOf(reading, grid, guess);
 }
 
-/** Why the model says nothing about the active word. */
+/** Why the model says nothing about the active word, or what needs a model that is not there. */
 export function guessHint(model: Model<ExplorerState>, { reading, predictions }: OnScreen): string {
-  if (reading?.compared.length || !reading) return "";
+  const lacks = model.get("_without_model");
+  if (lacks || reading?.compared.length || !reading) return lacks;
   if (model.get("progress").predictions !== undefined) return "Asking the model …";
   if (!predictions) return "";
   if (reading.from === undefined) return "Choose a word to see what the model says there.";

@@ -7,6 +7,7 @@ import type { Model } from "../shared/types.js";
 import type { ExplorerState } from "./explorer_types.js";
 import { viewMenu } from "./view_menu.js";
 
+const OFF = "x";
 const KEYS = [
   ["Arrow keys in the text", "move between words; pointing at a word shows where it looks"],
   ["Enter, click on a word", "keep the word; a second word makes a pair"],
@@ -14,7 +15,7 @@ const KEYS = [
   ["m", "lines or matrix"],
   ["Arrow keys in all heads, Enter", "move between heads, select one"],
   ["Shift + Enter, Shift + click", "add or remove a head or a word"],
-  ["x", "switch the head off, or on again"],
+  [OFF, "switch the head off, or on again"],
   ["s", "open the menu save; Enter takes its first format"],
   ["Escape", "take back: the pair, the word, the head that is off"],
   ["Arrow keys in the tabs", "the next / previous detail"],
@@ -25,7 +26,8 @@ const WAY = "mode";
 
 /** The controls that figures share: how the shown head is drawn, and a menu with the rest. */
 export function toolbar(model: Model<ExplorerState>, mounted: Mounted, signal: AbortSignal) {
-  const keys = keyList(KEYS, mounted, signal);
+  const { fixed } = model.get("_source");
+  const keys = keyList(fixed ? KEYS.filter(([key]) => key !== OFF) : KEYS, mounted, signal);
   const figures = viewMenu(mounted, signal);
 
   function layers(): Layers | undefined {

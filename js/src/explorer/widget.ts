@@ -55,6 +55,7 @@ const WATCHED: (keyof ExplorerState)[] = [
   "_tested",
   "_name_links",
   "_unknown",
+  "_without_model",
   "_way_out",
   "_second",
   "_offers",
@@ -116,6 +117,7 @@ function render({ model, el, signal, host }: ExplorerContext): void {
     form.update();
     figures.update();
     root.classList.toggle("attnw-ex-failed", Boolean(model.get("_error")));
+    root.classList.toggle("attnw-ex-no-model", Boolean(model.get("_without_model")));
     left = giveRoom(root, width, model.get("_stacks"));
     const groups = groupsFor(present(snapshot(model, PARTS)));
     fixed = groups.fixed;
