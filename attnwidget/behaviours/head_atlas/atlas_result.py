@@ -22,6 +22,7 @@ from attnwidget.capture.tapping.head import Head
 from attnwidget.corpus.results import HeadMetrics, HeadResult
 from attnwidget.text.atomic_file import write_whole
 from attnwidget.text.counted import counted
+from attnwidget.text.near_names import among
 
 if TYPE_CHECKING:
     import altair as alt
@@ -137,8 +138,8 @@ class Atlas(HeadResult):
         numbers = [d for d, name in enumerate(self.table.behaviours) if behaviour in name]
         if not numbers:
             raise ValueError(
-                f"no behaviour has {behaviour!r} in its name; there are "
-                f"{', '.join(self.table.behaviours)}"
+                f"no behaviour has {behaviour!r} in its name: "
+                f"{among(behaviour, self.table.behaviours)}"
             )
         named = self.table.named
         strengths: dict[Head, float] = {}
