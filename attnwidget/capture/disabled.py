@@ -137,7 +137,7 @@ def chosen_heads(
     if listed and is_whole_number(listed[0]):
         listed = [tuple(listed)]
     if stack is not None and stack not in shapes:
-        raise ValueError(f"there is no stack {stack!r}, one of {', '.join(map(repr, shapes))}")
+        raise ValueError(f"there is no stack {stack!r}: {among(stack, shapes)}")
     whole = [] if layers is None else whole_numbers("layers", layers)
     for layer in whole:
         first_head = (layer, 0) if stack is None else (layer, 0, stack)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from attnwidget.capture.tapping.stack_names import default_stack
 from attnwidget.text.index_among import index_among
+from attnwidget.text.near_names import among
 from attnwidget.text.whole_number import is_whole_number
 
 if TYPE_CHECKING:
@@ -70,7 +71,7 @@ def named_head(
     if stack is None:
         raise ValueError(f"say which stack, (layer, head, stack): one of {names}")
     if stack not in shapes:
-        raise ValueError(f"there is no stack {stack!r}, one of {names} is expected")
+        raise ValueError(f"there is no stack {stack!r}: {among(stack, shapes)}")
     given = (value[0], value[1])
     if not all(map(is_whole_number, given)):
         raise TypeError(f"layer and head are integers, counted from 0, got {given!r}")

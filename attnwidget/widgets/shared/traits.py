@@ -9,6 +9,7 @@ import numpy as np
 import traitlets
 
 from attnwidget.capture.tapping.head import Head
+from attnwidget.text.near_names import did_you_mean
 from attnwidget.text.whole_number import is_whole_number, whole_number
 
 
@@ -89,7 +90,9 @@ class Subset(traitlets.List[str]):
                 f"{self.name!r} takes a list of {', '.join(map(repr, self.choices))}, got {value!r}"
             )
         if unknown := [name for name in names if name not in self.choices]:
+            close = did_you_mean(unknown[0], self.choices)
             raise traitlets.TraitError(
                 f"{self.name!r} takes some of {', '.join(map(repr, self.choices))}, got {unknown}"
+                f"{close and f': {close}'}"
             )
         return [name for name in self.choices if name in names]
