@@ -32,7 +32,7 @@ from attnwidget import (
 )
 from attnwidget.behaviours.scores.score_behaviours import score_behaviours
 from attnwidget.demo import demo_atlas, demo_treebank
-from attnwidget.metrics import merge_resume_files
+from attnwidget.metrics import measure_checkpoints, merge_resume_files
 from attnwidget.probes.features import extract_features
 from attnwidget.probes.saved_arrays import write_probe
 from attnwidget.text.given_paths import (
@@ -52,6 +52,11 @@ if TYPE_CHECKING:
 
 Use = Callable[["AttentionModel", Path], Any]
 
+
+def never_loaded() -> AttentionModel:
+    raise AssertionError("a checkpoint was loaded before all paths were checked")
+
+
 #: By function a missing file or folder, the format in the message, and a call.
 READERS: dict[str, tuple[str, str, Use]] = {
     "load_treebank": ("ewt.conllu", "treebank", lambda model, path: load_treebank(path)),
@@ -67,6 +72,11 @@ READERS: dict[str, tuple[str, str, Use]] = {
     "load_probe": ("probe.npz", "probe", lambda model, path: load_probe(path)),
     "read_segments": ("wiki.txt", "text file", lambda model, path: read_segments(path, model)),
     "load_model": ("bert", "config.json", lambda model, path: load_model(str(path))),
+    "measure_checkpoints": (
+        "bert",
+        "config.json",
+        lambda model, path: measure_checkpoints([("first", never_loaded), ("last", str(path))]),
+    ),
     "a tokenizer": (
         "bert",
         "tokenizer",
