@@ -448,8 +448,14 @@ def load_named(
 
 
 def _suggestion(name: str | Path) -> str:
-    """Return "did you mean ...? " if a model of the package has a similar name; otherwise ""."""
-    by_last_part = {model.rpartition("/")[2]: model for model in EMBEDDED}
+    """Return "did you mean ...? " if a model has a similar name; otherwise "".
+
+    Models are those of the package, and the model folders in the current directory.
+    """
+    by_last_part = {
+        config.parent.name: str(config.parent) for config in Path().glob("*/config.json")
+    }
+    by_last_part |= {model.rpartition("/")[2]: model for model in EMBEDDED}
     close = near_names(str(name).rpartition("/")[2], by_last_part)
     return f"did you mean {by_last_part[close[0]]!r}? Otherwise " if close else ""
 

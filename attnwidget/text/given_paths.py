@@ -157,9 +157,10 @@ def make_folder(path: str | Path, content: str) -> Path:
     except (FileExistsError, NotADirectoryError):
         full = _full(path)
         file = next(above for above in (Path(full), *Path(full).parents) if above.exists())
+        where = "" if str(file) == full else f" in {full!r}"
         raise NotADirectoryError(
-            f"{str(file)!r} is a file, and {full!r} is to be the folder of {content}: choose "
-            "another folder"
+            f"{str(file)!r} is a file, expected a folder for {content}{where}: choose another "
+            "folder"
         ) from None
     except PermissionError:
         raise PermissionError(

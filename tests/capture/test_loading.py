@@ -282,7 +282,14 @@ def test_a_misspelled_model_of_the_package_gets_a_suggestion() -> None:
         load_model("attnwidget/x")
 
 
-def test_a_name_on_the_hub_near_a_model_of_the_package_gets_a_suggestion(tmp_path: Path) -> None:
+def test_a_name_on_the_hub_near_a_known_model_gets_a_suggestion(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "my-bert").mkdir()
+    (tmp_path / "my-bert" / "config.json").touch()
+    with pytest.raises(OSError, match=naming("'my-brt'", "did you mean 'my-bert'?")):
+        load_model("my-brt")
     full = f"'{os.path.abspath('inducton')}'"
     with pytest.raises(OSError, match=naming("did you mean 'attnwidget/induction'?", full)):
         load_model("inducton")

@@ -67,7 +67,7 @@ NAMES: dict[str, tuple[str, str, Use]] = {
     "token class": ("[CSL]", "[CLS]", lambda model: Confidence(["[CSL]"])),
     "quantity": ("weigths", "weights", lambda model: model.attend(TEXT).map("weigths", 0, 0)),
     "method": ("uniforn", "uniform", lambda model: _disabled(model, "uniforn")),
-    "theme": ("drak", "dark", lambda model: HeadGrid(model.attend(TEXT)).figure(theme="drak")),
+    "theme": ("drak", "dark", lambda model: _drawn(model, "drak")),
     "option of a figure": (
         "selectd",
         "selected",
@@ -85,7 +85,11 @@ NAMES: dict[str, tuple[str, str, Use]] = {
 }
 
 
-def _disabled(model: AttentionModel, method: str) -> None:
+def _drawn(model: AttentionModel, theme: Any) -> None:
+    HeadGrid(model.attend(TEXT)).figure(theme=theme)
+
+
+def _disabled(model: AttentionModel, method: Any) -> None:
     with model.disabled([(0, 0)], method=method):
         pass
 
