@@ -20,6 +20,7 @@ from attnwidget.behaviours.head_atlas.head_writes_and_feeds import Feeds, Writes
 from attnwidget.behaviours.scores.behaviour_table import BehaviourTable
 from attnwidget.capture.tapping.head import Head
 from attnwidget.corpus.results import HeadMetrics, HeadResult
+from attnwidget.hidden_frames import hides_frames
 from attnwidget.text.atomic_file import write_whole
 from attnwidget.text.counted import counted
 from attnwidget.text.near_names import among
@@ -199,6 +200,7 @@ class Atlas(HeadResult):
         """
         return self.table.chart(behaviour, width=width)
 
+    @hides_frames
     def save(self, path: str | Path) -> None:
         """Write the atlas to a JSON file, which `load_atlas` reads, or to a page.
 
