@@ -131,7 +131,7 @@ def refuse_no_parent(path: str | Path, content: str = "") -> None:
             f"{os.path.join(parent, part)!r} is a file, not a folder to write {what} in: "
             "choose another folder"
         )
-    step = _suggested(path, parent, part, stat.S_ISDIR)
+    step = _suggested(parent, part, stat.S_ISDIR)
     make = f"make it first, pathlib.Path({folder!r}).mkdir(parents=True)"
     advice = f"{step} Otherwise {make}" if step else make
     raise FileNotFoundError(
@@ -223,11 +223,11 @@ def _missing(path: str | Path, expected: str, is_kind: Callable[[int], bool]) ->
     if place != full and os.path.exists(place):
         return NotADirectoryError(f"{said}: {place!r} is a file, not a folder")
     if place == full:
-        step = _suggested(path, parent, part, is_kind)
+        step = _suggested(parent, part, is_kind)
         look = f"check its name, os.listdir({parent!r}) lists the folder"
     else:
         said += f"; there is no folder {place!r}"
-        step = _suggested(path, parent, part, stat.S_ISDIR)
+        step = _suggested(parent, part, stat.S_ISDIR)
         look = f"check its name, os.listdir({parent!r}) lists the folder above"
     return FileNotFoundError(f"{said}: {step or look}{_here(path)}")
 
@@ -260,7 +260,7 @@ def _first_missing(full: str) -> tuple[str, str]:
     return parent, part
 
 
-def _suggested(path: str | Path, parent: str, part: str, is_kind: Callable[[int], bool]) -> str:
+def _suggested(parent: str, part: str, is_kind: Callable[[int], bool]) -> str:
     """Return "did you mean ...?" with a path in `parent` that is named like `part`; else ""."""
     try:
         with os.scandir(parent) as entries:
