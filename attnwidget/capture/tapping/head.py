@@ -92,7 +92,7 @@ def head_parts(
     elif layer is None or head is None:
         known = f"head={head}" if layer is None else f"layer={layer}"
         missing = "layer" if layer is None else "head"
-        raise ValueError(f"{known} is named without its {missing}: pass {missing}= too, or {_FORMS}")
+        raise ValueError(f"{known} is named without its {missing}: pass {missing}= or {_FORMS}")
     else:
         parts = (layer, head)
     if stack is None:
