@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from contextlib import AbstractContextManager
 from typing import Any
 
@@ -18,7 +18,13 @@ from attnwidget.capture.tapping.edits import (
     Edits,
     edge_change,
 )
-from attnwidget.capture.tapping.head import Head, named_head
+from attnwidget.capture.tapping.head import (
+    Head,
+    HeadName,
+    head_parts,
+    listed_heads,
+    named_head,
+)
 from attnwidget.capture.tapping.layer_numbers import LayerNumbers
 from attnwidget.capture.tapping.numbered_layers import layer_numbers
 from attnwidget.capture.tapping.stack_names import default_stack
@@ -30,9 +36,9 @@ from attnwidget.model_facts.weight_placement import device_of
 from attnwidget.text.counted import counted
 from attnwidget.text.index_among import index_among
 from attnwidget.text.near_names import among
-from attnwidget.text.whole_number import is_whole_number, whole_number, whole_numbers
+from attnwidget.text.whole_number import whole_number, whole_numbers
 
-HeadChoice = Head | Sequence[Any] | Iterable[Head | Sequence[Any]]
+HeadChoice = HeadName | Iterable[HeadName]
 
 
 def disabled(
@@ -129,13 +135,7 @@ def chosen_heads(
         name: LayerNumbers.without([i for i, n in enumerate(counts) if n == 0], len(counts))
         for name, counts in intact.heads_of.items()
     }
-    if heads is not None and (isinstance(heads, (str, Mapping)) or not isinstance(heads, Iterable)):
-        raise TypeError(
-            f"heads are (layer, head) or a list of these, such as [(0, 3), (2, 1)], got {heads!r}"
-        )
-    listed = list(heads) if heads is not None else []
-    if listed and is_whole_number(listed[0]):
-        listed = [tuple(listed)]
+    listed = [] if heads is None else listed_heads(heads)
     if stack is not None and stack not in shapes:
         raise ValueError(f"there is no stack {stack!r}: {among(stack, shapes)}")
     whole = [] if layers is None else whole_numbers("layers", layers)
@@ -147,8 +147,9 @@ def chosen_heads(
         raise ValueError("name heads, [(layer, head), ...], or layers=[...]; got none")
     chosen = []
     for item in listed:
-        pair = len(item) == 2 and stack is not None
-        head = named_head((*item, stack) if pair else item, shapes, with_attention)
+        parts = head_parts(item, None)
+        parts = (*parts, stack) if len(parts) == 2 and stack is not None else parts
+        head = named_head(parts, shapes, with_attention)
         count = intact.heads_of[head.stack][head.layer]
         index_among("head", head.head, count, "this layer")
         if head in chosen:

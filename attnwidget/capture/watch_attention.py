@@ -19,7 +19,7 @@ from attnwidget.capture.tapping.attention_calls import (
     attention_calls,
 )
 from attnwidget.capture.tapping.attention_sites import is_named_cross
-from attnwidget.capture.tapping.call_inputs import CallSizes, channel_problem, row_problem
+from attnwidget.capture.tapping.call_inputs import CallSizes, row_problem
 from attnwidget.capture.tapping.layer_numbers import LayerNumbers
 from attnwidget.capture.tapping.path_numbers import layers_at, numbers_by_path, skips_layers
 from attnwidget.capture.tapping.stack_names import StackRole, is_cross, stack_roles
@@ -84,9 +84,9 @@ class WatchedAttention:
 
         The maps are those of `need_weights=True, average_attn_weights=False`, to 1e-6 in float32.
         If the module was training with dropout, the maps are weights before dropout: rows sum to
-        1. `note` then says "weights before dropout". A part that runs several times in a call has
-        a layer for each run, and `note` names the part. Two sentences that pass the same encoder
-        look like two layers with the same weights.
+        1. `note` then says "weights before dropout". A part that computes attention several times
+        in a call has a layer for each time, and `note` names the part. Two sentences that pass the
+        same encoder look like two layers with the same weights.
 
         Layers have their positions in the list of layers of the module, and `note` names layers of
         the list that have no attention. If no layer of a stack was read, for example because of a
@@ -105,12 +105,12 @@ class WatchedAttention:
             call: Number of the call of the module, from 0; may be left out for a single call.
 
         Raises:
-            ValueError: The block has seen no attention, `call` or `item` does not exist, `call` is
-                None after several calls, or the tokens do not fit. Also if a query sees no key, if
-                layers of a stack differ in their numbers of tokens or heads, if some layers of a
-                stack were not read, if the rows of a call are not the inputs of the module (it
-                moves channels, frames or windows into the batch), if attention is between channels,
-                or if the record of a call does not give the outputs of the function.
+            ValueError: The block has seen no attention between tokens, `call` or `item` does not
+                exist, `call` is None after several calls, or the tokens do not fit. Also if a query
+                sees no key, if layers of a stack differ in their numbers of tokens or heads, if
+                some layers of a stack were not read, if the rows of a call are not the inputs of
+                the module (it moves channels, frames or windows into the batch), or if the record
+                of a call does not give the outputs of the function.
 
         Example:
             >>> import torch
@@ -127,12 +127,12 @@ class WatchedAttention:
         unread = without_parents(now.unread.values(), [part.path for part in calls])
         roles = _roles(calls, unread, has_key_tokens=key_tokens is not None)
         self._refuse_problems(calls)
+        self._refuse_holes(calls, unread)
         stacks: dict[str, list[AttentionCall]] = {}
         owners: dict[str, str] = {}
         for part, role in zip(calls, roles, strict=False):
             stacks.setdefault(role.stack, []).append(_of_item(part, item))
             owners[role.stack] = role.queries
-        self._refuse_holes(calls, unread, roles)
         order = sorted(
             stacks,
             key=lambda name: (is_cross(name), name not in _ORDER, list(stacks).index(name)),
@@ -176,14 +176,11 @@ class WatchedAttention:
                 output=[part.output for part in kept] if with_norms else None,
             )
         paths = [part.path for part in calls]
-        again = next((path for path in paths if paths.count(path) > 1), None)
         if any(part.dropout for part in calls):
             remarks.append("weights before dropout")
-        if again is not None:
-            remarks.append(
-                f"{_label(again)} ran {counted(paths.count(again), 'time')}, and each run is a "
-                "layer"
-            )
+        repeated = [path for path in dict.fromkeys(paths) if paths.count(path) > 1]
+        if repeated:
+            remarks.append(_said_repeated(repeated, paths))
         if unread:
             advice = advice_for(unread)
             remarks.append(f"not read: {said_unread(unread)}" + f" ({advice})" * bool(advice))
@@ -213,30 +210,17 @@ class WatchedAttention:
                 n_runs=paths.count(part.path),
                 tokens_first=part.tokens_first,
             )
-            problem = channel_problem(sizes, part.modules[-1])
-            if problem:
-                raise ValueError(f"the attention of {_label(part.path)} has no tokens: {problem}")
             problem = row_problem(self._name, part.path, sizes, part.modules)
             if problem:
                 raise ValueError(problem)
 
     def _refuse_holes(
-        self,
-        calls: Sequence[AttentionCall],
-        unread: Sequence[UnreadAttention],
-        roles: Sequence[StackRole],
+        self, calls: Sequence[AttentionCall], unread: Sequence[UnreadAttention]
     ) -> None:
         """Refuse stacks with layers that were not recorded."""
-        recorded = {role.stack for role in roles[: len(calls)]}
-        stacks = {role.stack for role in roles[len(calls) :]} & recorded
-        missing = [
-            one
-            for one, role in zip(unread, roles[len(calls) :], strict=True)
-            if role.stack in stacks
-        ]
+        name, missing = _holes(calls, unread)
         if not missing:
             return
-        name = next(role.stack for role in roles if role.stack in stacks)
         read = [part for part in calls if not any(_is_inside(one, part.path) for one in missing)]
         part = _readable_part(read, missing)
         steps = [advice_for(missing)]
@@ -254,11 +238,16 @@ class WatchedAttention:
         passes = self._passes
         if not passes:
             unread = self._unread()
-            why = ": ".join(filter(None, [said_unread(unread), advice_for(unread)]))
+            if unread:
+                raise ValueError(
+                    f"{self._name} computed no attention that watch_attention can read: "
+                    f"{said_unread(unread)}. Next step: {advice_for(unread)} (load_model reads "
+                    "models of transformers)"
+                )
             raise ValueError(
                 f"{self._name} computed no attention that watch_attention sees: call the module "
                 f"inside of the block, in the same thread. Seen are {_SEEN}; load_model reads "
-                f"models of transformers{f'. {why}' * bool(why)}"
+                "models of transformers"
             )
         outside = [part.path for part in self._calls.outside.calls]
         whole = any(one.calls for one in self._calls.passes)
@@ -409,21 +398,46 @@ class _Axes:
 
 
 def _roles(
-    calls: Sequence[AttentionCall], unread: Sequence[UnreadAttention], *, has_key_tokens: bool
+    calls: Sequence[AttentionCall],
+    unread: Sequence[UnreadAttention],
+    *,
+    has_key_tokens: bool,
+    are_unread_cross: bool = False,
 ) -> list[StackRole]:
     """Return the stacks of all calls, followed by the stacks of the unread modules.
 
     If no call tells whether queries and keys are of one sequence, key tokens decide: with key
-    tokens, a single stack is cross-attention.
+    tokens, a single stack is cross-attention. Unread modules are cross-attention by their paths, or
+    with `are_unread_cross`.
     """
     paths = [*(call.path for call in calls), *(part.path for part in unread)]
     crosses = [bool(call.is_cross) or is_named_cross(call.path) for call in calls]
-    crosses += [is_named_cross(part.path) for part in unread]
+    crosses += [are_unread_cross or is_named_cross(part.path) for part in unread]
     roles = stack_roles(paths, crosses)
     stacks = {role.stack for role in roles}
     if has_key_tokens and len(stacks) == 1 and all(call.is_cross is None for call in calls):
         return stack_roles(paths, [True] * len(calls))
     return roles
+
+
+def _holes(
+    calls: Sequence[AttentionCall], unread: Sequence[UnreadAttention]
+) -> tuple[str, list[UnreadAttention]]:
+    """Return the first stack with layers that were not recorded, and the unread modules.
+
+    It is not known whether an unread module attends to another sequence, so it is missing if it
+    belongs to a recorded stack in either case.
+    """
+    name = ""
+    missing: dict[str, UnreadAttention] = {}
+    for are_unread_cross in (False, True):
+        roles = _roles(calls, unread, has_key_tokens=False, are_unread_cross=are_unread_cross)
+        recorded = {role.stack for role in roles[: len(calls)]}
+        for one, role in zip(unread, roles[len(calls) :], strict=True):
+            if role.stack in recorded:
+                name = name or role.stack
+                missing[one.path] = one
+    return name, [one for one in unread if one.path in missing]
 
 
 def _common_padding(calls: Sequence[AttentionCall]) -> Tensor | None:
@@ -447,6 +461,17 @@ def _said_layers(stack: str, calls: Sequence[AttentionCall], numbers: LayerNumbe
     if len(calls) == 1:
         return first
     return f"{first}, and layer {ordinals[-1]} is {_label(calls[-1].path)}"
+
+
+def _said_repeated(repeated: Sequence[str], paths: Sequence[str]) -> str:
+    """Return a remark about modules with several layers, for the paths of all layers."""
+    first = repeated[0]
+    who = _label(first)
+    times = counted(paths.count(first), "time")
+    if len(repeated) > 1:
+        who += f" and {len(repeated) - 1:,} more"
+        times = "several times"
+    return f"{who} computed attention {times}, and each time is a layer"
 
 
 def _is_inside(unread: UnreadAttention, path: str) -> bool:
@@ -503,11 +528,25 @@ def _check_alike(stack: str, calls: Sequence[AttentionCall]) -> None:
     for call, size in zip(calls, sizes, strict=True):
         if size != sizes[0]:
             heads, queries, keys = sizes[0]
+            part = _part_with_equal_layers(calls, sizes)
             raise ValueError(
                 f"the layers of {stack!r} differ: {_label(calls[0].path)} has {heads} heads, "
                 f"{queries} queries and {keys} keys, {_label(call.path)} {size[0]}, {size[1]} and "
-                f"{size[2]}: watch a part with equal layers, watch_attention(module.part)"
+                f"{size[2]}: watch a part with equal layers, watch_attention({part})"
             )
+
+
+def _part_with_equal_layers(
+    calls: Sequence[AttentionCall], sizes: Sequence[tuple[int, int, int]]
+) -> str:
+    """Return the expression of the part with the most layers of equal sizes."""
+    inside: dict[str, list[tuple[int, int, int]]] = {}
+    for call, size in zip(calls, sizes, strict=True):
+        for path in {inputs.path for inputs in call.modules[1:]}:
+            inside.setdefault(path, []).append(size)
+    parts = [path for path, found in inside.items() if len(set(found)) == 1]
+    part = max(parts, key=lambda path: (len(inside[path]), -path.count(".")), default=None)
+    return "module.part" if part is None else python_path(part)
 
 
 def _of_layers(

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attnwidget.capture.tapping.edit_methods import EditMethod
+from attnwidget.capture.tapping.head import HeadName
 from attnwidget.capture.tapping.replay import Changes, Replay
 from attnwidget.corpus.argument_checks import refuse_no_model
 from attnwidget.corpus.equal_lengths import of_one_length
@@ -42,7 +43,7 @@ def ablate(
     *,
     score: Score,
     method: EditMethod | None = None,
-    heads: Literal["all", "layers"] | Iterable[Sequence[int]] = "all",
+    heads: Literal["all", "layers"] | HeadName | Iterable[HeadName] = "all",
     stack: str | None = None,
     reference: object = None,
     batch_size: int = 32,
@@ -78,7 +79,8 @@ def ablate(
         method: As in `AttentionModel.disabled`, except "patch"; None = the default of the model,
             or "mean" with a `reference`. The `method` of the result names it.
         heads: "all" switches off each head, and all heads of each layer together. "layers" switches
-            off only whole layers. A list of heads is [(layer, head), ...].
+            off only whole layers. Or a head or a list of heads, each as (1, 3), "L1 H3" or
+            a `Head`.
         stack: Stack of the heads; None = the only stack, or the language model beside its towers.
             An encoder-decoder has "encoder", "decoder" and "cross".
         reference: Reference of the method "mean", as in `disabled`.

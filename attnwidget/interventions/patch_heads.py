@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from attnwidget.capture.tapping.head import HeadName
 from attnwidget.corpus.argument_checks import refuse_no_model
 from attnwidget.corpus.resume_file import digest_of
 from attnwidget.interventions.patch_pairs import (
@@ -34,7 +35,7 @@ def patch_heads(
     score: PatchScore = "logit difference",
     *,
     into: Into = "corrupted",
-    heads: Literal["all", "layers"] | Iterable[Sequence[int]] = "all",
+    heads: Literal["all", "layers"] | HeadName | Iterable[HeadName] = "all",
     positions: bool = False,
     stack: str | None = None,
     progress: bool = True,
@@ -58,7 +59,8 @@ def patch_heads(
             function of the model's output and the `Batch`, which gives one number per input.
         into: "corrupted": outputs of the clean run go into the corrupted run, and show what is
             enough for the clean answer. "clean": the reverse shows what the clean answer needs.
-        heads: "all" heads, and each layer as a whole; "layers" only; or [(layer, head), ...].
+        heads: "all" heads, and each layer as a whole; "layers" only; or a head or a list of heads,
+            each as (1, 3), "L1 H3" or a `Head`.
         positions: Patch every head at every token by itself too; the pairs then have equal lengths.
         stack: Stack of the heads, as in `ablate`.
         progress: Show a progress bar.

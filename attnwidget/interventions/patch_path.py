@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -14,7 +14,7 @@ from torch import Tensor
 from attnwidget.capture.disabled import changed, intact_edits
 from attnwidget.capture.maps.layer import Layer
 from attnwidget.capture.maps.layer_from_pass import SharedTensors, whole_layer
-from attnwidget.capture.tapping.head import Head, named_head
+from attnwidget.capture.tapping.head import Head, HeadName, named_head
 from attnwidget.capture.tapping.tap import LayerAttention, tap
 from attnwidget.corpus.argument_checks import refuse_no_model
 from attnwidget.inputs.media_input import EncodedMedia
@@ -128,8 +128,8 @@ def patch_path(
     model: AttentionModel,
     clean: Iterable[Any],
     corrupted: Iterable[Any],
-    sender: Head | Sequence[int],
-    receiver: Head | Sequence[int],
+    sender: HeadName,
+    receiver: HeadName,
     score: PatchScore = "logit difference",
     *,
     into: Into = "corrupted",
@@ -146,8 +146,8 @@ def patch_path(
         model: As in `patch_heads`.
         clean: As in `patch_heads`.
         corrupted: As in `patch_heads`.
-        sender: (layer, head) of the head whose output is patched.
-        receiver: (layer, head) of a head in a later layer.
+        sender: The head whose output is patched, as (1, 3), "L1 H3" or a `Head`.
+        receiver: A head in a later layer, in the same forms.
         score: As in `patch_heads`.
         into: As in `patch_heads`.
 

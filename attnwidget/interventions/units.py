@@ -81,7 +81,8 @@ def units_of(
 
     Args:
         model: The model.
-        heads: "all" heads and each layer as a whole; "layers" only; or [(layer, head), ...].
+        heads: "all" heads and each layer as a whole; "layers" only; or a head or a list of
+            heads, each as (1, 3), "L1 H3" or a `Head`.
         positions: The number of tokens, to change every head at every token too.
         stack: Stack of the heads, as in `studied_stack`.
 
@@ -91,9 +92,7 @@ def units_of(
     intact = intact_edits(model.hf_model)
     stack = studied_stack(model, stack)
     counts = intact.heads_of[stack]
-    if isinstance(heads, str):
-        if heads not in ("all", "layers"):
-            raise ValueError(f"heads is 'all', 'layers' or [(layer, head), ...], got {heads!r}")
+    if isinstance(heads, str) and heads in ("all", "layers"):
         all_heads = (
             Head(layer, head, stack) for layer, n in enumerate(counts) for head in range(n)
         )

@@ -6,15 +6,22 @@ from typing import TYPE_CHECKING
 
 from attnwidget.capture.maps.stack_axes import chosen_stack
 from attnwidget.capture.model_reading import refuse_no_attention
-from attnwidget.capture.tapping.head import Head
+from attnwidget.capture.tapping.head import Head, HeadName, head_parts
 
 if TYPE_CHECKING:
     from attnwidget.capture.maps.attention import Attention
     from attnwidget.capture.maps.products import ScoreParts
 
 
-def head_at(attention: Attention, layer: int, head: int, stack: str | None) -> Head:
-    """Return a head of an attention; `stack` is needed only if there are several.
+def head_at(
+    attention: Attention,
+    layer: int | HeadName | None,
+    head: int | HeadName | None,
+    stack: str | None,
+) -> Head:
+    """Return a head of an attention, by layer and head, or by its name in place of one of these.
+
+    `stack` is needed only if there are several, and the name does not have it.
 
     Raises:
         TypeError: No attention.
@@ -26,8 +33,10 @@ def head_at(attention: Attention, layer: int, head: int, stack: str | None) -> H
         Head(layer=2, head=8, stack='self')
     """
     refuse_no_attention(attention)
-    axes = chosen_stack(attention.stacks, stack, attention.model_name)
-    return attention.head((layer, head, axes.name))
+    parts = head_parts(layer, head, stack)
+    given = parts[2] if len(parts) == 3 else None
+    axes = chosen_stack(attention.stacks, given, attention.model_name)
+    return attention.head((*parts[:2], axes.name))
 
 
 def refuse_hidden(row: ScoreParts, query: int, *keys: int) -> None:

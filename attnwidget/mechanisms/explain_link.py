@@ -5,20 +5,20 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
 from attnwidget.capture.cut_inputs import says_cuts
 from attnwidget.capture.result import Result
-from attnwidget.capture.tapping.head import Head
+from attnwidget.capture.tapping.head import Head, HeadName, takes_head
 from attnwidget.kernels.plain_torch import in_plain_torch
 from attnwidget.kernels.score_parts import capped
 from attnwidget.mechanisms.bias_by_offset import bias_name
 from attnwidget.mechanisms.checked_places import head_at, refuse_hidden
 from attnwidget.mechanisms.rotations import known_rotation, turn_name
-from attnwidget.text.index_among import index_among
+from attnwidget.text.place_of_token import TokenName, place_of_token
 
 if TYPE_CHECKING:
     import altair as alt
@@ -167,15 +167,41 @@ class LinkExplanation(Result):
         )
 
 
-@in_plain_torch
-@says_cuts
+@overload
+def explain_link(
+    attention: Attention,
+    head: HeadName,
+    query: TokenName,
+    key: TokenName,
+    versus: TokenName | None = None,
+    *,
+    stack: str | None = None,
+) -> LinkExplanation: ...
+
+
+@overload
 def explain_link(
     attention: Attention,
     layer: int,
     head: int,
-    query: int,
-    key: int,
-    versus: int | None = None,
+    query: TokenName,
+    key: TokenName,
+    versus: TokenName | None = None,
+    *,
+    stack: str | None = None,
+) -> LinkExplanation: ...
+
+
+@in_plain_torch
+@says_cuts
+@takes_head
+def explain_link(
+    attention: Attention,
+    layer: int | HeadName,
+    head: int | None,
+    query: TokenName,
+    key: TokenName,
+    versus: TokenName | None = None,
     *,
     stack: str | None = None,
 ) -> LinkExplanation:
@@ -187,11 +213,13 @@ def explain_link(
 
     Args:
         attention: Attention of one input.
-        layer: Layer of the head.
+        layer: Layer of the head, or the name of the head in place of layer and head: "L1 H3",
+            (1, 3) or a `Head`.
         head: Index of the head.
-        query: Place of the attending token.
-        key: Place of the attended token.
-        versus: Place of the rival key; None = the runner-up, the rival with most weight.
+        query: The attending token: its number, a word that occurs once, or ("he", 2) for the second
+            "he".
+        key: The attended token, in the same forms.
+        versus: The rival key; None = the runner-up, the rival with most weight.
         stack: Stack of layers, if there are several.
 
     Raises:
@@ -208,14 +236,14 @@ def explain_link(
     """
     named = head_at(attention, layer, head, stack)
     axes = attention.stacks[named.stack]
-    query = index_among("query", query, len(axes.query))
-    key = index_among("key", key, len(axes.key))
+    query = place_of_token("query", query, axes.query)
+    key = place_of_token("key", key, axes.key)
     weights = attention.rows(named.layer, named.head, query, stack=named.stack)
     row = attention.score_parts(named, [query])
     visible = None if row.visible is None else row.visible[0]
     if versus is None:
         versus = _runner_up(weights, key, visible, named, query)
-    versus = index_among("key", versus, len(axes.key))
+    versus = place_of_token("versus", versus, axes.key)
     if versus == key:
         raise ValueError(f"versus={versus} is the key itself: pass the place of another key")
     refuse_hidden(row, query, key, versus)

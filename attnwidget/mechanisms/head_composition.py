@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from attnwidget.capture.tapping.head import Head, named_head
+from attnwidget.capture.tapping.head import Head, HeadName, head_parts, named_head
 from attnwidget.corpus.argument_checks import one_of
 from attnwidget.corpus.results import HeadHeatMap, HeadResult, per_head
 from attnwidget.kernels.arrays import Float64Array
@@ -95,7 +95,9 @@ _PLURALS = {"query": "queries", "key": "keys", "value": "values"}
 
 
 @in_plain_torch
-def head_composition(model: AttentionModel, layer: int, head: int) -> HeadComposition:
+def head_composition(
+    model: AttentionModel, layer: int | HeadName, head: int | None = None
+) -> HeadComposition:
     """Return which earlier heads feed a head, from the weights alone.
 
     The score of an earlier head is ||W_OV M|| / (||W_OV|| ||M||) with Frobenius norms (Elhage et
@@ -108,7 +110,8 @@ def head_composition(model: AttentionModel, layer: int, head: int) -> HeadCompos
 
     Args:
         model: A decoder-only model with norms before the attention, such as GPT-2 or Llama.
-        layer: The layer of the head that is fed, from 1.
+        layer: The layer of the head that is fed, from 1, or the name of the head in place of layer
+            and head: "L1 H3", (1, 3) or a `Head`.
         head: The head, from 0.
 
     Raises:
@@ -128,7 +131,7 @@ def head_composition(model: AttentionModel, layer: int, head: int) -> HeadCompos
     """
     weights = CircuitWeights(model)
     shape = (weights.numbers.n_layers, model.n_heads)
-    chosen = named_head((layer, head), {"self": shape}, {"self": weights.numbers})
+    chosen = named_head(head_parts(layer, head), {"self": shape}, {"self": weights.numbers})
     (found,) = compositions_of(weights, chosen.layer, [chosen.head])
     return found
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
-from attnwidget.capture.tapping.head import Head, named_head
+from attnwidget.capture.tapping.head import Head, HeadName, head_parts, named_head
 from attnwidget.kernels.plain_torch import in_plain_torch
 from attnwidget.mechanisms.circuit_weights import CircuitWeights, HeadCircuits
 from attnwidget.mechanisms.single_tokens import single_tokens
@@ -26,8 +26,8 @@ LAST_LAYER = 2
 @in_plain_torch
 def head_vocabulary(
     model: AttentionModel,
-    layer: int,
-    head: int,
+    layer: int | HeadName,
+    head: int | None = None,
     *,
     tokens: Sequence[str | int],
     top: int = 10,
@@ -40,7 +40,8 @@ def head_vocabulary(
 
     Args:
         model: A causal language model with norms before the attention, such as GPT-2 or Llama.
-        layer: The layer, from 0.
+        layer: The layer, or the name of the head in place of layer and head: "L1 H3", (1, 3) or a
+            `Head`.
         head: The head, from 0.
         tokens: Words of a single token, vocabulary entries in the spelling of the vocabulary, or
             vocabulary ids.
@@ -107,8 +108,8 @@ def vocabulary_of(
 @in_plain_torch
 def attended_vocabulary(
     model: AttentionModel,
-    layer: int,
-    head: int,
+    layer: int | HeadName,
+    head: int | None = None,
     *,
     tokens: Sequence[str | int],
     top: int = 10,
@@ -124,7 +125,8 @@ def attended_vocabulary(
 
     Args:
         model: As in `head_vocabulary`.
-        layer: The layer, from 0 to 2.
+        layer: The layer, from 0 to 2, or the name of the head in place of layer and head: "L1 H3",
+            (1, 3) or a `Head`.
         head: The head, from 0.
         tokens: The tokens that attend, as in `head_vocabulary`.
         top: Number of tokens at each end in the table and the chart.
@@ -148,8 +150,8 @@ def attended_vocabulary(
     chosen = _head(weights, layer, head)
     if chosen.layer > LAST_LAYER:
         raise ValueError(
-            f"layer {layer}: tokens say what a head attends to in the layers 0 to {LAST_LAYER} "
-            "only. Vectors of later layers hold more than their token, and scores from embeddings "
+            f"{chosen}: tokens say what a head attends to in the layers 0 to {LAST_LAYER} only. "
+            "Vectors of later layers hold more than their token, and scores from embeddings "
             "can then be the contrary of what the head does"
         )
     ids, sources = single_tokens(model, tokens, vectors.n_tokens)
@@ -179,6 +181,6 @@ def read_vectors(vectors: TokenVectors, circuits: HeadCircuits, layer: int, ids:
     return stream if circuits.norm is None else circuits.norm.normalised(stream)
 
 
-def _head(weights: CircuitWeights, layer: int, head: int) -> Head:
+def _head(weights: CircuitWeights, layer: int | HeadName, head: int | None) -> Head:
     shapes = {"self": (weights.numbers.n_layers, weights.model.n_heads)}
-    return named_head((layer, head), shapes, {"self": weights.numbers})
+    return named_head(head_parts(layer, head), shapes, {"self": weights.numbers})

@@ -12,12 +12,12 @@ from attnwidget.capture.cut_inputs import says_cuts
 from attnwidget.capture.maps.attention import Attention
 from attnwidget.capture.model_reading import whole_reading_of
 from attnwidget.capture.result import Result
-from attnwidget.capture.tapping.head import Head
+from attnwidget.capture.tapping.head import Head, HeadName
 from attnwidget.kernels.arrays import Float64Array
 from attnwidget.kernels.plain_torch import in_plain_torch
 from attnwidget.mechanisms.checked_places import head_at
 from attnwidget.mechanisms.heads_at_token import heads_at_token
-from attnwidget.text.index_among import index_among
+from attnwidget.text.place_of_token import TokenName, place_of_token
 
 if TYPE_CHECKING:
     import altair as alt
@@ -141,10 +141,10 @@ class HeadWrites(Result):
 @says_cuts
 def head_writes(
     attention: Attention,
-    layer: int,
-    head: int,
+    layer: int | HeadName,
+    head: int | None = None,
     *,
-    position: int | None = None,
+    position: TokenName | None = None,
     stack: str | None = None,
 ) -> HeadWrites:
     """Split what a head writes at a token by the tokens that the head reads.
@@ -157,9 +157,11 @@ def head_writes(
 
     Args:
         attention: The attention of one input, of a model.
-        layer: The layer, from 0.
+        layer: The layer, or the name of the head in place of layer and head: "L1 H3", (1, 3) or a
+            `Head`.
         head: The head, from 0.
-        position: The token that attends, from 0; None = the last token.
+        position: The token that attends: its number from 0, a word that occurs once, or ("he", 2)
+            for the second "he". None = the last token.
         stack: The stack of the layer, needed only if there are several.
 
     Raises:
@@ -182,7 +184,7 @@ def head_writes(
     axes = attention.stacks[chosen.stack]
     reading = whole_reading_of(attention, "what a head writes")
     n_query = len(axes.query)
-    place = n_query - 1 if position is None else index_among("position", position, n_query)
+    place = n_query - 1 if position is None else place_of_token("position", position, axes.query)
     with reading.model.lock.in_turn():
         at = heads_at_token(reading, place, chosen.layer, axes.name)
     with torch.no_grad():

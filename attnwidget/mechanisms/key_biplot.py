@@ -14,7 +14,7 @@ from torch import Tensor
 from attnwidget.capture.cut_inputs import says_cuts
 from attnwidget.capture.model_reading import refuse_no_attention
 from attnwidget.capture.result import Result
-from attnwidget.capture.tapping.head import Head
+from attnwidget.capture.tapping.head import Head, HeadName
 from attnwidget.kernels.plain_torch import in_plain_torch
 from attnwidget.mechanisms.checked_places import head_at
 from attnwidget.text.counted import counted
@@ -108,14 +108,19 @@ class KeyBiplot(Result):
 @in_plain_torch
 @says_cuts
 def key_biplot(
-    attention: Attention | Sequence[Attention], layer: int, head: int, *, stack: str | None = None
+    attention: Attention | Sequence[Attention],
+    layer: int | HeadName,
+    head: int | None = None,
+    *,
+    stack: str | None = None,
 ) -> KeyBiplot:
     """Draw the queries and keys of a head in the plane that shows its scores best.
 
     Args:
         attention: Attention of one input, or of many inputs of the same model. With many inputs all
             of them share the plane, and the mean key is over all inputs.
-        layer: Layer of the head.
+        layer: Layer of the head, or the name of the head in place of layer and head: "L1 H3",
+            (1, 3) or a `Head`.
         head: Index of the head.
         stack: Stack of layers, if there are several.
 

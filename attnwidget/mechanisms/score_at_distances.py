@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, overload
 
 import numpy as np
 import torch
@@ -14,7 +14,7 @@ from torch import Tensor
 from attnwidget.capture.cut_inputs import says_cuts
 from attnwidget.capture.maps.products import ScoreParts
 from attnwidget.capture.result import Result
-from attnwidget.capture.tapping.head import Head
+from attnwidget.capture.tapping.head import Head, HeadName, takes_head
 from attnwidget.kernels.plain_torch import in_plain_torch
 from attnwidget.kernels.rotary import pair_products
 from attnwidget.kernels.score_parts import capped
@@ -23,7 +23,7 @@ from attnwidget.mechanisms.checked_places import head_at, refuse_hidden
 from attnwidget.mechanisms.input_positions import input_places, positions
 from attnwidget.mechanisms.moved_positions import keys_at_positions
 from attnwidget.mechanisms.rotations import Rotation, rotation_of
-from attnwidget.text.index_among import index_among
+from attnwidget.text.place_of_token import TokenName, place_of_token
 from attnwidget.text.whole_number import whole_numbers
 
 if TYPE_CHECKING:
@@ -113,14 +113,40 @@ class ScoresAtDistances(Result):
         return f"ScoresAtDistances({self.model_name}, {self.head}, {query!r} → {key!r}: {listed})"
 
 
-@in_plain_torch
-@says_cuts
+@overload
+def score_at_distances(
+    attention: Attention,
+    head: HeadName,
+    query: TokenName,
+    key: TokenName,
+    distances: Iterable[int],
+    *,
+    stack: str | None = None,
+) -> ScoresAtDistances: ...
+
+
+@overload
 def score_at_distances(
     attention: Attention,
     layer: int,
     head: int,
-    query: int,
-    key: int,
+    query: TokenName,
+    key: TokenName,
+    distances: Iterable[int],
+    *,
+    stack: str | None = None,
+) -> ScoresAtDistances: ...
+
+
+@in_plain_torch
+@says_cuts
+@takes_head
+def score_at_distances(
+    attention: Attention,
+    layer: int | HeadName,
+    head: int | None,
+    query: TokenName,
+    key: TokenName,
     distances: Iterable[int],
     *,
     stack: str | None = None,
@@ -134,10 +160,12 @@ def score_at_distances(
 
     Args:
         attention: Attention of one input, made by a model outside of `disabled`.
-        layer: Layer of the head.
+        layer: Layer of the head, or the name of the head in place of layer and head: "L1 H3",
+            (1, 3) or a `Head`.
         head: Index of the head.
-        query: Place of the attending token.
-        key: Place of the attended token.
+        query: The attending token: its number, a word that occurs once, or ("he", 2) for the second
+            "he".
+        key: The attended token, in the same forms.
         distances: Tokens from the query back to the key; negative = after the query.
         stack: Stack of layers, if there are several.
 
@@ -159,8 +187,8 @@ def score_at_distances(
     axes = attention.stacks[named.stack]
     if named.stack == "cross":
         raise ValueError("queries and keys of cross-attention are of two texts: no distance exists")
-    query = index_among("query", query, len(axes.query))
-    key = index_among("key", key, len(axes.key))
+    query = place_of_token("query", query, axes.query)
+    key = place_of_token("key", key, axes.key)
     asked = np.array(whole_numbers("distances", distances), dtype=np.int64)
     if not len(asked):
         raise ValueError("distances is empty: pass at least one distance in tokens")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, overload
 
 import numpy as np
 import torch
@@ -12,14 +12,14 @@ from torch import Tensor
 
 from attnwidget.capture.cut_inputs import says_cuts
 from attnwidget.capture.result import Result
-from attnwidget.capture.tapping.head import Head
+from attnwidget.capture.tapping.head import Head, HeadName, takes_head
 from attnwidget.kernels.plain_torch import in_plain_torch
 from attnwidget.kernels.score_parts import source_products
 from attnwidget.mechanisms.checked_places import head_at
 from attnwidget.mechanisms.input_positions import input_places
 from attnwidget.mechanisms.residual_stream import Shares, stream_of
 from attnwidget.mechanisms.stream_records import Writer
-from attnwidget.text.index_among import index_among
+from attnwidget.text.place_of_token import TokenName, place_of_token
 from attnwidget.text.whole_number import whole_number
 
 if TYPE_CHECKING:
@@ -134,15 +134,41 @@ class ScoreSources(Result):
         )
 
 
-@in_plain_torch
-@says_cuts
+@overload
+def score_sources(
+    attention: Attention,
+    head: HeadName,
+    query: TokenName,
+    key: TokenName,
+    versus: TokenName | None = None,
+    *,
+    stack: str | None = None,
+) -> ScoreSources: ...
+
+
+@overload
 def score_sources(
     attention: Attention,
     layer: int,
     head: int,
-    query: int,
-    key: int,
-    versus: int | None = None,
+    query: TokenName,
+    key: TokenName,
+    versus: TokenName | None = None,
+    *,
+    stack: str | None = None,
+) -> ScoreSources: ...
+
+
+@in_plain_torch
+@says_cuts
+@takes_head
+def score_sources(
+    attention: Attention,
+    layer: int | HeadName,
+    head: int | None,
+    query: TokenName,
+    key: TokenName,
+    versus: TokenName | None = None,
     *,
     stack: str | None = None,
 ) -> ScoreSources:
@@ -155,11 +181,13 @@ def score_sources(
 
     Args:
         attention: Attention of one input, made by a model outside of `disabled`.
-        layer: Layer of the head.
+        layer: Layer of the head, or the name of the head in place of layer and head: "L1 H3",
+            (1, 3) or a `Head`.
         head: Index of the head.
-        query: Place of the attending token.
-        key: Place of the attended token.
-        versus: Place of a rival key, whose score is subtracted; None = the score itself.
+        query: The attending token: its number, a word that occurs once, or ("he", 2) for the second
+            "he".
+        key: The attended token, in the same forms.
+        versus: A rival key, whose score is subtracted; None = the score itself.
         stack: Stack of layers, if there are several.
 
     Raises:
@@ -178,10 +206,10 @@ def score_sources(
     """
     named = head_at(attention, layer, head, stack)
     axes = attention.stacks[named.stack]
-    query = index_among("query", query, len(axes.query))
-    keys = [index_among("key", key, len(axes.key))]
+    query = place_of_token("query", query, axes.query)
+    keys = [place_of_token("key", key, axes.key)]
     if versus is not None:
-        keys.append(index_among("key", versus, len(axes.key)))
+        keys.append(place_of_token("versus", versus, axes.key))
     parts = attention.score_parts(named, [query], keys)
     stream = stream_of(attention)
     of_queries, of_keys = input_places(attention, named.stack)
@@ -206,8 +234,8 @@ def score_sources(
     return ScoreSources(
         head=named,
         query=query,
-        key=key,
-        versus=versus,
+        key=keys[0],
+        versus=None if versus is None else keys[1],
         tokens=tuple(tokens),
         query_writers=tuple(shares.writers[place] for place in rows),
         key_writers=tuple(shares.writers[place] for place in columns),

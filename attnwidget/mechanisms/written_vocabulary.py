@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, overload
 
 import numpy as np
 import torch
@@ -12,11 +12,11 @@ from attnwidget.capture.answers.predictions import Answers
 from attnwidget.capture.maps.attention import Attention
 from attnwidget.capture.model_reading import language_model, whole_reading_of
 from attnwidget.capture.predict import vocabulary_answers
-from attnwidget.capture.tapping.head import Head
+from attnwidget.capture.tapping.head import Head, HeadName, takes_head
 from attnwidget.kernels.arrays import Float64Array
 from attnwidget.mechanisms.checked_places import head_at
 from attnwidget.mechanisms.direct_path import linear_pass
-from attnwidget.text.index_among import index_among
+from attnwidget.text.place_of_token import TokenName, place_of_token
 
 _WHAT = "what a head writes in words"
 
@@ -63,12 +63,36 @@ class WrittenVocabulary:
         ]
 
 
+@overload
+def written_vocabulary(
+    attention: Attention,
+    head: HeadName,
+    query: TokenName,
+    key: TokenName,
+    *,
+    stack: str | None = None,
+) -> WrittenVocabulary: ...
+
+
+@overload
 def written_vocabulary(
     attention: Attention,
     layer: int,
     head: int,
-    query: int,
-    key: int,
+    query: TokenName,
+    key: TokenName,
+    *,
+    stack: str | None = None,
+) -> WrittenVocabulary: ...
+
+
+@takes_head
+def written_vocabulary(
+    attention: Attention,
+    layer: int | HeadName,
+    head: int | None,
+    query: TokenName,
+    key: TokenName,
     *,
     stack: str | None = None,
 ) -> WrittenVocabulary:
@@ -81,10 +105,12 @@ def written_vocabulary(
 
     Args:
         attention: Attention of one input, of a causal language model in float32.
-        layer: Layer of the head.
+        layer: Layer of the head, or the name of the head in place of layer and head: "L1 H3",
+            (1, 3) or a `Head`.
         head: Index of the head.
-        query: Place of the token where the head writes.
-        key: Place of the token that the head reads.
+        query: The token where the head writes: its number, a word that occurs once, or ("he", 2)
+            for the second "he".
+        key: The token that the head reads, in the same forms.
         stack: Stack of layers, if there are several.
 
     Raises:
@@ -103,8 +129,8 @@ def written_vocabulary(
     """
     chosen = head_at(attention, layer, head, stack)
     axes = attention.stacks[chosen.stack]
-    query = index_among("query", query, len(axes.query))
-    key = index_among("key", key, len(axes.key))
+    query = place_of_token("query", query, axes.query)
+    key = place_of_token("key", key, axes.key)
     reading = whole_reading_of(attention, _WHAT)
     model = language_model(reading, _WHAT)
     with model.lock.in_turn():

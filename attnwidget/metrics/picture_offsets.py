@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -11,7 +11,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from attnwidget.capture.tapping.head import Head, named_head
+from attnwidget.capture.tapping.head import HeadName, head_of_result, listed_heads
 from attnwidget.corpus.accumulator import Batch, LayerBatch
 from attnwidget.corpus.results import HeadMetrics
 from attnwidget.corpus.segment_means import SegmentMeans, SegmentMeansResult
@@ -85,13 +85,13 @@ class PictureOffsetsResult(SegmentMeansResult):
         return found
 
     def chart(
-        self, heads: Sequence[Head | tuple[int, int]] | None = None, *, width: int = 640
+        self, heads: HeadName | Iterable[HeadName] | None = None, *, width: int = 640
     ) -> alt.TopLevelMixin:
         """Draw a map of offsets for some heads. The middle of a map is the patch itself.
 
         Args:
-            heads: The heads to draw, as (layer, head); None = the eight heads with the largest
-                differences between weights.
+            heads: The head or heads to draw, each as (1, 3), "L1 H3" or a `Head`; None = the eight
+                heads with the largest differences between weights.
             width: Pixels of the whole figure.
 
         Raises:
@@ -105,8 +105,9 @@ class PictureOffsetsResult(SegmentMeansResult):
             order = np.argsort(spread)[::-1][:_SHOWN]
             chosen = sorted(divmod(int(at), n_heads) for at in order)
         else:
-            size = {"self": (n_layers, n_heads)}
-            chosen = [(named.layer, named.head) for named in (named_head(h, size) for h in heads)]
+            shape = self.weights.shape
+            named = [head_of_result(name, None, shape) for name in listed_heads(heads)]
+            chosen = [(head.layer, head.head) for head in named]
         return offset_maps(
             {f"L{layer} H{head}": self.weights[layer, head] for layer, head in chosen},
             title=f"Attention by offset in patches\n{self.model_name}, "

@@ -12,7 +12,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from attnwidget.capture.tapping.head import Head, named_head
+from attnwidget.capture.tapping.head import HeadName, head_of_result, listed_heads
 from attnwidget.corpus.accumulator import Batch, LayerBatch
 from attnwidget.corpus.argument_checks import one_of
 from attnwidget.corpus.results import LayerCurves, per_head
@@ -140,7 +140,7 @@ class RolesResult(SegmentMeansResult):
     def turn_chart(
         self,
         to: str = "system",
-        heads: Iterable[Head | tuple[int, int]] | None = None,
+        heads: HeadName | Iterable[HeadName] | None = None,
         *,
         width: int = 640,
     ) -> alt.TopLevelMixin:
@@ -152,8 +152,8 @@ class RolesResult(SegmentMeansResult):
 
         Args:
             to: The attended class, such as "system" or "user".
-            heads: The heads to draw, as (layer, head); None = the three heads with the largest
-                share.
+            heads: The head or heads to draw, each as (1, 3), "L1 H3" or a `Head`; None = the three
+                heads with the largest share.
             width: Pixels of the whole figure.
 
         Raises:
@@ -170,8 +170,8 @@ class RolesResult(SegmentMeansResult):
             order = np.argsort(np.where(np.isnan(share), -1, share), axis=None)[::-1][:_NAMED]
             chosen = [divmod(int(at), share.shape[1]) for at in order]
         else:
-            shape = share.shape[0], share.shape[1]
-            chosen = [named_head(head, {"self": shape})[:2] for head in heads]
+            named = [head_of_result(name, None, share.shape) for name in listed_heads(heads)]
+            chosen = [(head.layer, head.head) for head in named]
         rows: list[dict[str, Any]] = []
         for layer, head in chosen:
             rows += self._rows(f"L{layer} H{head}", by_turn[:, layer, head])

@@ -16,6 +16,7 @@ from torch import Tensor
 from attnwidget.capture.cut_inputs import says_cuts
 from attnwidget.capture.model_reading import refuse_no_attention
 from attnwidget.capture.result import Result
+from attnwidget.capture.tapping.head import HeadName, head_parts
 from attnwidget.kernels.plain_torch import in_plain_torch
 from attnwidget.text.counted import counted
 from attnwidget.text.index_among import index_among
@@ -119,7 +120,7 @@ class TokenRelevance(Result):
 def attention_rollout(
     attention: Attention,
     *,
-    head: Sequence[Any] | None = None,
+    head: HeadName | None = None,
     stack: str | None = None,
 ) -> TokenRelevance:
     """Compute attention rollout after every layer (Abnar and Zuidema 2020, section 3).
@@ -130,8 +131,8 @@ def attention_rollout(
 
     Args:
         attention: The attention of one input.
-        head: (layer, head) for a rollout through this head in its layer, and through the mean of
-            heads in the layers below. The result then has only this layer.
+        head: A head, "L1 H3" or (1, 3), for a rollout through this head in its layer, and through
+            the mean of heads in the layers below. The result then has only this layer.
         stack: The stack to follow if there are several; not "cross".
 
     Raises:
@@ -150,7 +151,8 @@ def attention_rollout(
         layers = tuple(range(len(products)))
         name = "Rollout"
     else:
-        through = attention.head(head if len(head) == 3 else (*head, about["stack"]))
+        parts = head_parts(head, None)
+        through = attention.head(parts if len(parts) == 3 else (*parts, about["stack"]))
         if through.stack != about["stack"]:
             raise ValueError(
                 f"the rollout follows {about['stack']!r}, and {through} is of another stack: pass "

@@ -11,6 +11,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from attnwidget.capture.tapping.head import HeadName, head_of_result
 from attnwidget.corpus.accumulator import Accumulator, Batch, LayerBatch
 from attnwidget.corpus.model_reader import ModelReader
 from attnwidget.kernels.governors import predicted_governors
@@ -76,8 +77,18 @@ class GovernorPredictions:
         weights: NDArray[np.float32] = np.stack([rows, columns], axis=2)
         return weights
 
-    def map(self, layer: int, head: int) -> NDArray[np.float32]:
-        """Return one head's attention between words, float32 [m, m], rows attend."""
+    def map(self, layer: int | HeadName, head: int | None = None) -> NDArray[np.float32]:
+        """Return one head's attention between words, float32 [m, m], rows attend.
+
+        Args:
+            layer: The layer, or the name of the head in place of layer and head: "L1 H3", (1, 3) or
+                a `Head`.
+            head: The head.
+
+        Raises:
+            ValueError: There is no such head.
+        """
+        layer, head, _ = head_of_result(layer, head, self.maps.shape)
         weights: NDArray[np.float32] = self.maps[layer, head]
         return weights
 

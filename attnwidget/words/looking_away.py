@@ -12,6 +12,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from attnwidget.capture.tapping.head import HeadName, head_of_result
 from attnwidget.corpus.accumulator import Batch, LayerBatch
 from attnwidget.corpus.argument_checks import all_of, one_of
 from attnwidget.corpus.results import HeadMetrics, heads_frame
@@ -230,8 +231,18 @@ class LookingAway(SentencesResult):
             for i, group in enumerate(self._groups)
         }
 
-    def head(self, layer: int, head: int) -> pd.DataFrame:
-        """Return one head's weights: one row per target, a column per group of words, and n."""
+    def head(self, layer: int | HeadName, head: int | None = None) -> pd.DataFrame:
+        """Return one head's weights: one row per target, a column per group of words, and n.
+
+        Args:
+            layer: The layer, or the name of the head in place of layer and head: "L1 H3", (1, 3) or
+                a `Head`.
+            head: The head.
+
+        Raises:
+            ValueError: There is no such head.
+        """
+        layer, head, _ = head_of_result(layer, head, self.weights.shape[2:])
         columns = dict(zip(self._groups, self.weights[:, :, layer, head], strict=True))
         return pd.DataFrame(columns, index=list(TARGETS))
 

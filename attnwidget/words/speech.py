@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from difflib import SequenceMatcher
 from typing import TYPE_CHECKING
@@ -14,7 +14,7 @@ from attnwidget.capture.cut_inputs import says_cuts
 from attnwidget.capture.maps.attention import Attention
 from attnwidget.capture.model_reading import refuse_no_attention
 from attnwidget.capture.result import Result
-from attnwidget.capture.tapping.head import Head
+from attnwidget.capture.tapping.head import Head, HeadName, head_parts, listed_heads
 from attnwidget.corpus.results import HeadHeatMap, HeadResult, per_head
 from attnwidget.kernels.arrays import Float64Array
 from attnwidget.kernels.plain_torch import in_plain_torch
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 @in_plain_torch
 @says_cuts
 def word_times(
-    attention: Attention, heads: Iterable[Head | Sequence[int]] | None = None
+    attention: Attention, heads: HeadName | Iterable[HeadName] | None = None
 ) -> WordTimes:
     """Find when each word of a transcript is spoken, from cross-attention.
 
@@ -41,8 +41,9 @@ def word_times(
 
     Args:
         attention: An attention of a speech model over a sound, `model.attend(audio=...)`.
-        heads: The cross-attention heads (layer, head); None takes the alignment heads of the
-            model's generation configuration, or all heads without such a list.
+        heads: A head or a list of heads of the cross-attention, each as (1, 3), "L1 H3" or a
+            `Head`; None takes the alignment heads of the model's generation configuration, or all
+            heads without such a list.
 
     Raises:
         ValueError: The attention has no cross-attention to a sound, the transcript has no words, or
@@ -191,22 +192,22 @@ def aligning_head(attention: Attention) -> Head | None:
 
 
 def _chosen(
-    attention: Attention, heads: Iterable[Head | Sequence[int]] | None
+    attention: Attention, heads: HeadName | Iterable[HeadName] | None
 ) -> tuple[list[tuple[int, int]], str]:
     """Return the heads, and how they were chosen, for a note."""
     stack = attention.stacks[CROSS]
     if heads is not None:
-        pairs = [(h.layer, h.head) if isinstance(h, Head) else tuple(h)[:2] for h in heads]
-        if not pairs:
+        named = [head_parts(name, None)[:2] for name in listed_heads(heads)]
+        if not named:
             raise ValueError("heads is empty: name at least one cross-attention head")
-        found = [attention.head((*pair, CROSS)) for pair in pairs]
+        found = [attention.head((*pair, CROSS)) for pair in named]
         return [(head.layer, head.head) for head in found], ""
     config = None
     if attention.reading is not None:
         config = getattr(attention.reading.model.hf_model, "generation_config", None)
-    named = getattr(config, "alignment_heads", None)
-    if named:
-        return [(int(layer), int(head)) for layer, head in named], "alignment heads of the model"
+    aligned = getattr(config, "alignment_heads", None)
+    if aligned:
+        return [(int(layer), int(head)) for layer, head in aligned], "alignment heads of the model"
     every = [(layer, head) for layer in range(stack.n_layers) for head in range(stack.n_heads)]
     return every, "mean of all cross-attention heads, since the model names no alignment heads"
 

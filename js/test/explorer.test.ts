@@ -296,6 +296,11 @@ test.each([
   [1034, 30, "two", 661],
   [1396, 12, "two", 802],
   [1034, 4, "two", 517],
+  // Cells that are too narrow for words are strips, and leave the room to the lines.
+  [603, 12, "two", 320],
+  [603, 8, "two", 363],
+  [560, 16, "two", 320],
+  [700, 16, "two", 404],
 ])("%s px with %s columns are laid out as %s", (room, columns, plan, left) => {
   expect(planFor(room)).toBe(plan);
   expect(leftWidth(room, columns)).toBe(left);
@@ -540,6 +545,26 @@ test("a chat without an answer ends in the line of the answer, and all its roles
   vi.spyOn(HTMLElement.prototype, "offsetTop", "get").mockReturnValue(400);
   find(".attnw-ex-roles button").click();
   expect(find('[role="toolbar"]').scrollTop).toBeGreaterThan(300);
+});
+
+test("a text scrolls only where several of its lines are out of sight", async () => {
+  const { view, find } = await shown();
+  const show = async (count: number) => {
+    const text = Array(count).fill("captain");
+    const axis = {
+      ...axes.query,
+      text,
+      raw: text,
+      special: text.map(() => ""),
+      segments: text.map(() => 0),
+    };
+    view.fromKernel({ _axes: { ...axes, query: axis, key: axis } });
+    await frame();
+    return find(".attnw-ex-sentence").classList.contains("attnw-ex-scrolling");
+  };
+  const scrolls = [];
+  for (const count of [40, 80, 200]) scrolls.push(await show(count));
+  expect(scrolls).toEqual([false, false, true]);
 });
 
 test("the power button and x switch the head off and on", async () => {

@@ -1,6 +1,6 @@
 // @vitest-environment node
 import { describe, expect, test } from "vitest";
-import { wordLines } from "../src/head_grid/answer_paint.js";
+import { linesIn, stripWeights, WRITTEN, wordLines } from "../src/head_grid/answer_paint.js";
 import {
   bytePixels,
   compose,
@@ -100,6 +100,24 @@ describe("layout", () => {
     expect(few.cell).toBeLessThanOrEqual(2.2 * few.tall);
     const square = gridLayout(546, 12, 12, false, 1, "nothing", { ...limits, widest: 1 });
     expect([square.cell, square.tall]).toEqual([23, 23]);
+  });
+
+  test("cells with words have three lines where there is room", () => {
+    for (const [width, dpr] of [
+      [412, 1],
+      [435, 0.8],
+      [452, 1.25],
+    ] as const) {
+      const layout = gridLayout(width, 6, 12, false, dpr, "nothing", {
+        highest: 252,
+        written: WRITTEN,
+      });
+      expect([linesIn(layout), canvasSize(layout)[1] <= 252]).toEqual([3, true]);
+    }
+    const low = { highest: 180, least: 8, written: WRITTEN };
+    expect(gridLayout(435, 6, 12, false, 1, "nothing", low).tall).toBe(24);
+    const strips = gridLayout(400, 6, 12, false, 1, "nothing", { highest: 252, written: WRITTEN });
+    expect([strips.cell, strips.tall]).toEqual([27, 27]);
   });
 
   test.each([1, 1.25, 1.5, 2, 3])("every corner is on a device pixel at %s", (dpr) => {
@@ -335,6 +353,15 @@ test("a file of many heads fits the column of a paper", () => {
   const state = gridState({ _stacks: [model] });
   const { sheet } = drawPicture(state, { ...request, brief: false, caption: false });
   expect(sheet.width).toBe(219);
+});
+
+test("a strip that is narrower than its words shows the largest weight of each column", () => {
+  const row = Array.from({ length: 118 }, (_, i) => (i === 7 ? 1 : 0.01));
+  const shown = [...row.keys()];
+  const strip = stripWeights(row, shown, 20);
+  expect(strip).toHaveLength(20);
+  expect(strip.map((weight) => weight > 0.5).lastIndexOf(true)).toBe(1);
+  expect(stripWeights([0.25, Number.NaN, 0.75], [0, 1, 2], 20)).toEqual([0.25, 0, 0.75]);
 });
 
 describe("a word in a cell", () => {

@@ -958,6 +958,10 @@ describe("the guess of the model", () => {
     expect(line(predictions({ _effects: effects(0.04, [-0.02, 0]) }))).toContain(
       "Without this head: he 34\u00a0%, she 16\u00a0%.",
     );
+    // The second answer changes by less than a point, which bars do not show.
+    expect(line(predictions({ _effects: effects(0.04, [-0.008, 0]) }))).toContain(
+      "Without this head: he 34\u00a0%, she 18\u00a0%.",
+    );
     const estimate = { ...effects(0.04), estimate: true };
     expect(line(predictions({ _effects: estimate }))).not.toContain("Without");
   });

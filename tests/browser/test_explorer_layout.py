@@ -52,7 +52,7 @@ STORED = """() => {
   return caption.includes("one head") && caption.includes("In L") && caption;
 }"""
 # Width of the window, and whether the file browser is open.
-WINDOWS = [(480, False), (900, False), (1200, True), (1600, False)]
+WINDOWS = [(480, False), (750, False), (900, False), (1070, True), (1200, True), (1600, False)]
 # How far the last head is from the right edge of the panel.
 GRID_EDGE = """(canvas) => {
   const { x0, cols, cell, gap } = JSON.parse(canvas.dataset.layout);
@@ -217,9 +217,10 @@ def test_the_first_question_needs_one_screen_and_twelve_controls(
     assert 6 <= len(controls) <= 12, controls
     assert height(root) <= 620
     heights = {}
-    for width in (380, 750, 1420):
+    for width in (380, 600, 750, 1420):
         set_width(root, width)
         heights[width] = height(root)
+        assert overflowing(root) == [], width
         assert root.evaluate("(root) => root.scrollWidth <= root.clientWidth"), width
     assert heights[1420] <= 640 and heights[750] <= 720 and heights[380] <= 1200
 

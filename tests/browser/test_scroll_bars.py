@@ -45,6 +45,15 @@ ZOOMS = {
     1.75: (OWN,),
     2.0: (OWN,),
 }
+# The width of a figure in each of some frames.
+WIDTHS_OF_FRAMES = """async (root) => {
+  const widths = [];
+  for (let frame = 0; frame < 12; frame++) {
+    await new Promise((done) => requestAnimationFrame(done));
+    widths.push(root.clientWidth);
+  }
+  return widths;
+}"""
 SET_FONT = "(font) => document.body.style.setProperty('--jp-ui-font-family', font)"
 
 
@@ -141,6 +150,15 @@ def test_no_box_is_a_few_pixels_too_small(name: str, seen: Watched, tmp_path: Pa
         seen.page.set_viewport_size({"width": width, "height": 900})
         assert barely_scrolling(root) == [], width
         assert root.evaluate("(root) => root.scrollWidth <= root.clientWidth"), width
+
+
+def test_no_page_changes_its_width_for_ever(seen: Watched, tmp_path: Path) -> None:
+    """A matrix is higher on a wider page: a scroll bar that takes room would come and go."""
+    root = opened(seen, saved("matrix", tmp_path))
+    for height in range(700, 1000, 20):
+        seen.page.set_viewport_size({"width": 640, "height": height})
+        seen.page.wait_for_timeout(100)
+        assert len(set(root.evaluate(WIDTHS_OF_FRAMES))) == 1, height
 
 
 @pytest.mark.slow

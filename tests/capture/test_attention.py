@@ -126,7 +126,9 @@ def test_heads_are_checked(embedded: Attention, translating: Attention) -> None:
         ((0, 12), ("head 12", "'self'")),
         ((-1, 0), ("layer -1", "'self'")),
         ((0, 0, "cross"), ("'cross'", "'self'")),
-        ((0,), ("(layer, head)", "(0,)")),
+        ((0,), ("(1, 3)", "'L1 H3'", "(0,)")),
+        ("L0", ("'L1 H3'", "'L0'")),
+        ("L6 H0", ("layer 6", "'self'")),
     ]:
         assert not embedded.has(wrong)
         with pytest.raises(ValueError, match=naming(*parts)):
@@ -135,7 +137,7 @@ def test_heads_are_checked(embedded: Attention, translating: Attention) -> None:
         translating.head(Head(0, 0))
     with pytest.raises(ValueError, match=naming("query 99", "'self'")):
         embedded.rows(0, 0, 99)
-    with pytest.raises(ValueError, match=naming("head 1", "layer=")):
+    with pytest.raises(ValueError, match=naming("head=1", "layer=")):
         embedded.weights(head=1)
 
 
@@ -225,7 +227,7 @@ def test_words_have_the_forms_of_tokens(embedded: Attention, translating: Attent
         ValueError, match=naming("which stack", "BartForConditionalGeneration", "'cross'")
     ):
         translating.words.weights(0, 0)
-    with pytest.raises(ValueError, match=naming("head 1", "layer=")):
+    with pytest.raises(ValueError, match=naming("head=1", "layer=")):
         words.weights(head=1)
     with pytest.raises(ValueError, match=naming(f"query {len(words.tokens)}", "'self'")):
         words.of_token("query", len(words.tokens))

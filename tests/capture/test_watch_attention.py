@@ -337,7 +337,8 @@ def test_calls_are_numbered_and_shared_modules_are_layers() -> None:
     check_maps(watched.attention(call=1), maps[2:])
     # Two sentences that pass one encoder look the same, so the note says what a layer is.
     assert (
-        watched.attention(call=0).note == "'layer.self_attn' ran 2 times, and each run is a layer"
+        watched.attention(call=0).note
+        == "'layer.self_attn' computed attention 2 times, and each time is a layer"
     )
 
 
@@ -559,7 +560,9 @@ def test_what_cannot_be_told_is_refused() -> None:
     heads = Heads()
     with watch_attention(heads) as watched:
         heads(given)
-    with pytest.raises(ValueError, match=naming("inputs and heads", "[2, 5, 8]")):
+    with pytest.raises(
+        ValueError, match=naming("inputs and heads", "[2, 5, 8]", "Attention.from_queries_keys")
+    ):
         watched.attention()
 
     class Pyramid(nn.Module):

@@ -72,6 +72,30 @@ class TalkingHeads(Block):
         return x + (weights @ value).transpose(1, 2).flatten(2)
 
 
+class Unnamed(nn.Module):
+    """Attention by hand without usual names, with a function of scores and values."""
+
+    def __init__(self, outputs: Callable[[Tensor, Tensor], Tensor]) -> None:
+        super().__init__()
+        self.mix = nn.Linear(8, 24)
+        self.outputs = outputs
+
+    def forward(self, x: Tensor) -> Tensor:
+        first, second, value = self.mix(x).unflatten(-1, (3, 2, 4)).permute(2, 0, 3, 1, 4)
+        return x + self.outputs(first @ second.mT, value).transpose(1, 2).flatten(2)
+
+
+def difference_of_maps(scores: Tensor, value: Tensor) -> Tensor:
+    maps = scores.softmax(-1)
+    return (maps[:, :1] - 0.5 * maps[:, 1:]) @ value
+
+
+def products_of_heads(scores: Tensor, value: Tensor) -> Tensor:
+    heads = zip(scores.flatten(0, 1), value.flatten(0, 1), strict=True)
+    products = [torch.mm(functional.softmin(-head, -1), values) for head, values in heads]
+    return torch.stack(products).unflatten(0, (-1, 2))
+
+
 class WithoutSoftmax(nn.Module):
     """Linear attention."""
 
@@ -116,6 +140,23 @@ class ChannelAttention(nn.Module):
         return x + mixed.permute(0, 3, 1, 2).flatten(2)
 
 
+class ChannelsThenClass(nn.Module):
+    """Attention between channels, then attention of the first token, as in XCiT.
+
+    The blocks run twice.
+    """
+
+    def __init__(self, *, fused: bool) -> None:
+        super().__init__()
+        self.blocks = nn.ModuleList([ChannelAttention(fused=fused) for _ in range(2)])
+        self.class_blocks = nn.ModuleList([ClassAttention(), ClassAttention()])
+
+    def forward(self, x: Tensor) -> Tensor:
+        for block in (*self.blocks, *self.blocks, *self.class_blocks):
+            x = block(x)
+        return x
+
+
 class Mixer(nn.Module):
     """A layer without attention, which has a softmax."""
 
@@ -132,6 +173,13 @@ BY_HAND: dict[str, Callable[[], nn.Module]] = {
     "dropout": lambda: Block(fused=False, drop=0.1),
     "softmax as a part": SoftmaxAsPart,
     "talking heads": TalkingHeads,
+    "difference of maps": lambda: Unnamed(difference_of_maps),
+    "products of heads": lambda: Unnamed(products_of_heads),
+    "special functions": lambda: Unnamed(
+        lambda scores, value: torch.einsum(
+            "bhqk,bhkd->bhqd", torch.special.softmax(scores, -1), value
+        )
+    ),
     "channels": lambda: ChannelAttention(fused=False),
     "without softmax": WithoutSoftmax,
 }
@@ -166,6 +214,86 @@ def test_the_error_names_the_option_that_helps() -> None:
     assert found.n_layers == 2 and not found.note
     for layer, block in enumerate(network["blocks"]):
         np.testing.assert_allclose(found.weights(layer), block.weights[0].detach(), atol=1e-6)
+
+
+class ClassAttentionByHand(ClassAttention):
+    """Attention of the first token to all tokens, with an option to compute its softmax by hand."""
+
+    def __init__(self, *, fused: bool) -> None:
+        super().__init__()
+        self.fused_attn = fused
+
+    def forward(self, x: Tensor) -> Tensor:
+        if self.fused_attn:
+            return super().forward(x)
+        weights = (self.q(x[:, :1]) @ self.kv(x)[..., :8].mT).softmax(-1)
+        return torch.cat([weights @ self.kv(x)[..., 8:], x[:, 1:]], 1)
+
+
+class ToWords(nn.Module):
+    """Attention to words, with an option to compute its softmax by hand."""
+
+    def __init__(self, *, fused: bool) -> None:
+        super().__init__()
+        self.to_q = nn.Linear(8, 8)
+        self.to_k = nn.Linear(8, 8)
+        self.fused_attn = fused
+
+    def forward(self, x: Tensor, words: Tensor) -> Tensor:
+        query = self.to_q(x)[:, None]
+        key = self.to_k(words)[:, None]
+        if self.fused_attn:
+            mixed = functional.scaled_dot_product_attention(query, key, key)
+        else:
+            mixed = (query @ key.mT).softmax(-1) @ key
+        return x + mixed[:, 0]
+
+
+@pytest.mark.parametrize("position", [0, 1])
+@pytest.mark.parametrize("n_words", [3, 5])
+def test_a_stack_of_cross_attention_with_a_layer_by_hand_is_refused(
+    n_words: int, position: int
+) -> None:
+    class Layer(nn.Module):
+        def __init__(self, *, fused: bool) -> None:
+            super().__init__()
+            self.attn1 = Block()
+            self.attn2 = ToWords(fused=fused)
+
+        def forward(self, x: Tensor, words: Tensor) -> Tensor:
+            found: Tensor = self.attn2(self.attn1(x), words)
+            return found
+
+    class Layers(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.layers = nn.ModuleList([Layer(fused=number != position) for number in range(2)])
+
+        def forward(self, x: Tensor, words: Tensor) -> Tensor:
+            for layer in self.layers:
+                x = layer(x, words)
+            return x
+
+    network = Layers()
+    given = states(1, 5, 8), states(1, n_words, 8, seed=2)
+    with watch_attention(network) as watched:
+        network(*given)
+    option = f"module.layers[{position}].attn2.fused_attn = True"
+    with pytest.raises(ValueError, match=naming(f"'layers.{position}.attn2'", "'cross'", option)):
+        watched.attention()
+
+
+@pytest.mark.parametrize("position", [0, 1])
+def test_a_stack_of_class_attention_with_a_layer_by_hand_is_refused(position: int) -> None:
+    network = nn.Sequential(
+        *(ClassAttentionByHand(fused=number != position) for number in range(2))
+    )
+    with watch_attention(network) as watched:
+        network(states(2, 5, 8))
+    with pytest.raises(
+        ValueError, match=naming(f"'{position}' (ClassAttentionByHand)", f"module[{1 - position}]")
+    ):
+        watched.attention()
 
 
 @pytest.mark.parametrize("kind", BY_HAND)
@@ -256,6 +384,61 @@ def test_an_encoder_behind_an_embedding_counts_from_0() -> None:
             network(states(1, 5, 8))
         found = watched.attention(TOKENS)
         assert found.n_layers == n_layers and found.note == ""
+
+
+class Differential(nn.Module):
+    """Two attentions in each run, of which the second is subtracted."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.qkv = nn.Linear(8, 24)
+
+    def forward(self, x: Tensor) -> Tensor:
+        query, key, value = self.qkv(x).unflatten(-1, (3, 2, 4)).permute(2, 0, 3, 1, 4)
+        first = functional.scaled_dot_product_attention(query, key, value)
+        second = functional.scaled_dot_product_attention(-query, key, value)
+        return x + (first - 0.5 * second).transpose(1, 2).flatten(2)
+
+
+@pytest.mark.parametrize(
+    ("n_layers", "note"),
+    [
+        (1, "'0' computed attention 2 times, and each time is a layer"),
+        (2, "'0' and 1 more computed attention several times, and each time is a layer"),
+    ],
+)
+def test_modules_with_two_attentions_are_named(n_layers: int, note: str) -> None:
+    network = nn.Sequential(*(Differential() for _ in range(n_layers)))
+    with watch_attention(network) as watched:
+        network(states(1, 5, 8))
+    found = watched.attention(TOKENS)
+    assert found.n_layers == 2 * n_layers and found.note == note
+
+
+def test_the_error_about_unequal_layers_names_a_part_with_equal_layers() -> None:
+    class Pyramid(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.stages = nn.ModuleList(
+                nn.Sequential(*(Block() for _ in range(count))) for count in (1, 3, 2)
+            )
+
+        def forward(self, x: Tensor) -> Tensor:
+            for stage in self.stages:
+                x = stage(x[:, ::2])
+            return x
+
+    network = Pyramid()
+    given = states(2, 40, 8)
+    with watch_attention(network) as watched:
+        network(given)
+    with pytest.raises(
+        ValueError, match=naming("watch_attention(module.stages[1])", "'stages.0.0'")
+    ):
+        watched.attention()
+    with watch_attention(network.stages[1]) as watched:
+        network(given)
+    assert watched.attention(item=1).n_layers == 3
 
 
 def test_the_note_has_the_paths_of_layers_in_a_later_stage() -> None:
@@ -479,6 +662,31 @@ def test_a_vectorized_pass_runs_and_is_refused() -> None:
         watched.attention()
 
 
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:flex_attention called without torch.compile")
+def test_a_network_with_flex_attention_runs_and_is_refused_by_name() -> None:
+    """The function compiles itself in each call."""
+    flex = pytest.importorskip("torch.nn.attention.flex_attention")
+
+    class Flexible(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.qkv = nn.Linear(16, 48)
+
+        def forward(self, x: Tensor) -> Tensor:
+            query, key, value = self.qkv(x).unflatten(-1, (3, 1, 16)).permute(2, 0, 3, 1, 4)
+            return x + flex.flex_attention(query, key, value)[:, 0]
+
+    network = nn.Sequential(Flexible(), Flexible())
+    given = states(2, 5, 16)
+    with torch.no_grad():
+        wanted = network(given)
+        with watch_attention(network) as watched:
+            torch.testing.assert_close(network(given), wanted)
+    with pytest.raises(ValueError, match=naming("'0' (Flexible)", "scaled_dot_product_attention")):
+        watched.attention()
+
+
 @pytest.mark.parametrize("kind", ["torch", "own"])
 def test_tokens_of_the_number_of_channels_are_tokens(kind: str) -> None:
     """There are as many queries as channels of a head, and they have the size of a head."""
@@ -490,12 +698,30 @@ def test_tokens_of_the_number_of_channels_are_tokens(kind: str) -> None:
     assert list(found.stacks) == ["cross"]
 
 
-def test_attention_between_channels_is_refused() -> None:
-    network = ChannelAttention(fused=True)
+@pytest.mark.parametrize("fused", [True, False])
+def test_attention_between_channels_is_refused(*, fused: bool) -> None:
+    network = ChannelAttention(fused=fused)
     with watch_attention(network) as watched:
         network(states(1, 5, 8))
-    with pytest.raises(ValueError, match=naming("4 queries", "channels")):
+    with pytest.raises(
+        ValueError, match=naming("ChannelAttention", "between channels", "Attention.from_weights")
+    ):
         watched.attention()
+
+
+@pytest.mark.parametrize("fused", [True, False])
+def test_attention_to_tokens_is_read_behind_attention_between_channels(*, fused: bool) -> None:
+    network = ChannelsThenClass(fused=fused)
+    with watch_attention(network) as watched:
+        network(states(2, 5, 8))
+    found = watched.attention(item=1)
+    assert {name: stack.n_layers for name, stack in found.stacks.items()} == {"cross": 2}
+    assert "'blocks.0' (ChannelAttention) and 1 more attend between channels" in found.note
+    network.blocks[1] = Block()
+    with watch_attention(network) as watched:
+        network(states(2, 5, 8))
+    with pytest.raises(ValueError, match=naming("'blocks.0'", "channels", "module.blocks[1]")):
+        watched.attention(item=1)
 
 
 class Attend(nn.Module):

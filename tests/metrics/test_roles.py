@@ -293,5 +293,5 @@ def test_charts_and_tables_name_roles_turns_and_heads(model: AttentionModel) -> 
             found.turn_chart(wrong)
     with pytest.raises(ValueError, match=naming("layer 9", "'self'")):
         found.turn_chart(heads=[(9, 0)])
-    with pytest.raises(ValueError, match=naming("(layer, head)", "got 3")):
+    with pytest.raises(TypeError, match=naming("heads", "'L1 H3'", "[3]")):
         found.turn_chart(heads=[3])

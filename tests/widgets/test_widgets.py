@@ -217,7 +217,7 @@ def test_ipywidgets_link_works(attention: Attention) -> None:
     [
         ("selected", [(6, 0)], "layer"),
         ("selected", [(0, 12)], "head"),
-        ("selected", "L3 H5", r"\(layer, head\)"),
+        ("selected", "L9 H5", "layer 9"),
         ("layer", 6, "0 to 5"),
         ("hidden", ["cls", "mask"], "'cls', 'sep', 'first'"),
         ("scale", "cubic", "linear"),
@@ -453,10 +453,20 @@ def test_a_link_keeps_what_another_thread_changes_while_it_begins(attention: Att
         assert first.selected == second.selected == [Head(2, 3)]
 
 
-@pytest.mark.parametrize("layer", ["last", (1, 3), 1.0])
-def test_a_layer_that_is_no_integer_is_refused(attention: Attention, layer: object) -> None:
-    with pytest.raises(traitlets.TraitError, match=naming("'selected'", "integers")):
-        HeadView(attention, layer)  # type: ignore[arg-type]
+@pytest.mark.parametrize(
+    ("head", "error", "parts"),
+    [
+        (("last",), ValueError, ("'L1 H3'", "'last'")),
+        ((1.0,), TypeError, ("layer", "integers", "1.0")),
+        ((1, 33), ValueError, ("head 33", "'self'")),
+        (("L1 H3", 3), ValueError, ("once", "'L1 H3'", "head=3")),
+    ],
+)
+def test_a_head_that_does_not_exist_is_refused_by_its_own_name(
+    attention: Attention, head: tuple[Any, ...], error: type[Exception], parts: tuple[str, ...]
+) -> None:
+    with pytest.raises(error, match=naming(*parts)):
+        HeadView(attention, *head)
 
 
 def test_a_model_in_place_of_an_attention_is_named(model: AttentionModel) -> None:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
 from attnwidget.behaviours.examples.example_link import ExampleLink, links_in
 from attnwidget.behaviours.examples.place_priorities import NEVER
+from attnwidget.capture.tapping.head import HeadName, head_of_result, takes_head
 from attnwidget.corpus.argument_checks import one_of
 from attnwidget.corpus.results import HeadMetrics, HeadResult
 from attnwidget.kernels.arrays import Float64Array
@@ -66,12 +67,22 @@ class HeadExamples(HeadResult):
     no_strength: str
     n_segments: int
 
-    def of(self, layer: int, head: int, kind: ExampleKind = "strongest") -> list[ExampleLink]:
+    @overload
+    def of(self, head: HeadName, kind: ExampleKind = "strongest") -> list[ExampleLink]: ...
+
+    @overload
+    def of(self, layer: int, head: int, kind: ExampleKind = "strongest") -> list[ExampleLink]: ...
+
+    @takes_head
+    def of(
+        self, layer: int | HeadName, head: int | None, kind: ExampleKind = "strongest"
+    ) -> list[ExampleLink]:
         """Return examples of one head, at most k.
 
         Args:
-            layer: The layer, from 0.
-            head: The head, from 0.
+            layer: The layer, or the name of the head in place of layer and head: "L1 H3", (1, 3) or
+                a `Head`.
+            head: The head.
             kind: "strongest": the links with the largest weight times ||f(x)||, the strongest
                 first. "heaviest": the links with the largest weights. "top tenth": links drawn at
                 random from the strongest tenth of a random sample of all links. "middle": links
@@ -82,18 +93,12 @@ class HeadExamples(HeadResult):
                 less weight than by even attention.
 
         Raises:
-            ValueError: An unknown kind, or a kind of a rule without a rule.
-            IndexError: There is no such head.
+            ValueError: An unknown kind, a kind of a rule without a rule, or no such head.
         """
         one_of("kind", kind, KINDS)
         if kind in OF_RULE and not self.rules:
             raise ValueError(f"{kind} links are links of a rule: head_examples(…, rule=…)")
-        n_layers, n_heads = self.arrays["heaviest rank"].shape[:2]
-        if not (0 <= layer < n_layers and 0 <= head < n_heads):
-            raise IndexError(
-                f"there is no head {head} in layer {layer}: the model has {n_layers} layers of "
-                f"{n_heads} heads"
-            )
+        layer, head, _ = head_of_result(layer, head, self.arrays["heaviest rank"].shape)
         if kind in _PARTS:
             place, weight, strength = self._drawn(layer, head, kind)
         else:

@@ -18,7 +18,7 @@ from attnwidget.behaviours.head_atlas.atlas_json import encoded_notes, encoded_p
 from attnwidget.behaviours.head_atlas.head_card import HeadCard, HeadScore
 from attnwidget.behaviours.head_atlas.head_writes_and_feeds import Feeds, Writes
 from attnwidget.behaviours.scores.behaviour_table import BehaviourTable
-from attnwidget.capture.tapping.head import Head
+from attnwidget.capture.tapping.head import Head, HeadName, head_of_result
 from attnwidget.corpus.results import HeadMetrics, HeadResult
 from attnwidget.hidden_frames import hides_frames
 from attnwidget.text.atomic_file import write_whole
@@ -73,19 +73,19 @@ class Atlas(HeadResult):
         """The name of each head, "" for a head without a name, [L, H]."""
         return self.table.names
 
-    def card(self, layer: int, head: int) -> HeadCard:
+    def card(self, layer: int | HeadName, head: int | None = None) -> HeadCard:
         """Return the evidence about one head.
 
+        Args:
+            layer: The layer, or the name of the head in place of layer and head: "L1 H3", (1, 3) or
+                a `Head`.
+            head: The head.
+
         Raises:
-            IndexError: There is no such head.
+            ValueError: There is no such head.
         """
-        n_layers, n_heads = self.names.shape
-        if not (0 <= layer < n_layers and 0 <= head < n_heads):
-            raise IndexError(
-                f"there is no head {head} in layer {layer}: the model has {n_layers} layers of "
-                f"{n_heads} heads"
-            )
-        chosen = Head(layer, head)
+        chosen = head_of_result(layer, head, self.names.shape)
+        layer, head, _ = chosen
         return HeadCard(
             head=chosen,
             name=str(self.names[layer, head]),

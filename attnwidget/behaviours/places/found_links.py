@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attnwidget.behaviours.examples.example_link import ExampleLink, links_in
+from attnwidget.capture.tapping.head import HeadName, head_of_result
 from attnwidget.corpus.results import HeadMetrics, HeadResult
 from attnwidget.kernels.arrays import Float64Array
 from attnwidget.text.counted import counted
@@ -59,14 +60,20 @@ class FoundLinks(HeadResult):
     n_segments: int
     n_skipped: int
 
-    def of(self, layer: int, head: int) -> list[ExampleLink]:
+    def of(self, layer: int | HeadName, head: int | None = None) -> list[ExampleLink]:
         """Return the drawn places with the weights of one head, the largest weight first.
 
         The strength of a link is not measured, and is NaN.
 
+        Args:
+            layer: The layer, or the name of the head in place of layer and head: "L1 H3", (1, 3) or
+                a `Head`.
+            head: The head.
+
         Raises:
-            IndexError: There is no such head.
+            ValueError: There is no such head.
         """
+        layer, head, _ = head_of_result(layer, head, self.place_weights.shape)
         weights = self.place_weights[layer, head].tolist()
         places = self.places.tolist()
         order = sorted(range(len(places)), key=lambda row: (-weights[row], places[row]))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,20 +32,20 @@ from attnwidget.capture.maps.input_reading import Reading
 from attnwidget.capture.maps.layer import Layer
 from attnwidget.capture.maps.layer_steps import layer_done
 from attnwidget.capture.maps.python_call import YOURS, Call, call
-from attnwidget.capture.maps.stack_axes import Stack, check_place
+from attnwidget.capture.maps.stack_axes import Stack, checked_place
 from attnwidget.capture.maps.stack_maps import StackMaps
 from attnwidget.capture.maps.weights_frame import weights_frame
 from attnwidget.capture.maps.word_attention import WordAttention
 from attnwidget.capture.model_lock import ModelLock
 from attnwidget.capture.tapping.edit_methods import REFERRING, EditMethod
-from attnwidget.capture.tapping.head import Head
+from attnwidget.capture.tapping.head import Head, HeadName, listed_heads, takes_head
 from attnwidget.capture.tapping.layer_numbers import LayerNumbers
 from attnwidget.inputs.token_axes import plain_axis
 from attnwidget.kernels.array_library import as_numpy, as_torch
 from attnwidget.kernels.arrays import Float32Array
 from attnwidget.kernels.plain_torch import in_plain_torch
 from attnwidget.text.counted import counted
-from attnwidget.text.index_among import index_among
+from attnwidget.text.place_of_token import TokenName, listed_tokens, place_of_token
 from attnwidget.text.places import Media, Place, Sound, picture_array
 from attnwidget.text.tokens import Tokens
 from attnwidget.text.whole_number import whole_number, whole_numbers
@@ -289,8 +289,8 @@ class Attention:
         """The quantities that have maps: "weights", and "norms" and "gradients" if known."""
         return self.head_maps.quantities
 
-    def head(self, value: Head | Sequence[Any]) -> Head:
-        """The head that (layer, head) or (layer, head, stack) names.
+    def head(self, value: HeadName) -> Head:
+        """Return the head that a name means: (2, 8), "L2 H8", with the stack (2, 8, "encoder").
 
         Raises:
             ValueError: no such head, or no stack although there are several stacks.
@@ -298,18 +298,18 @@ class Attention:
         Example:
             >>> from attnwidget import load_model
             >>> attention = load_model().attend("The cat sat.")
-            >>> attention.head((2, 8))
+            >>> attention.head("L2 H8")
             Head(layer=2, head=8, stack='self')
         """
         return self.head_maps.head(value)
 
-    def has(self, value: Head | Sequence[Any]) -> bool:
-        """Whether there is such a head.
+    def has(self, value: HeadName) -> bool:
+        """Return whether there is such a head.
 
         Example:
             >>> from attnwidget import load_model
             >>> attention = load_model().attend("The cat sat.")
-            >>> attention.has((2, 8)), attention.has((6, 0))
+            >>> attention.has((2, 8)), attention.has("L6 H0")
             (True, False)
         """
         try:
@@ -319,9 +319,19 @@ class Attention:
         return True
 
     def weights(
-        self, layer: int | None = None, head: int | None = None, *, stack: str | None = None
+        self,
+        layer: int | HeadName | None = None,
+        head: int | HeadName | None = None,
+        *,
+        stack: str | None = None,
     ) -> Float32Array:
         """Attention weights: [Q, K] of one head, [H, Q, K] of a layer, [L, H, Q, K] of a stack.
+
+        Args:
+            layer: The layer, or the name of a head in place of layer and head: "L2 H8", (2, 8) or
+                a `Head`, such as `view.head` of a figure. None = all layers.
+            head: The head; None = all heads of the layer.
+            stack: The stack, needed only if there are several.
 
         Raises:
             ValueError: no such layer, head or stack.
@@ -338,7 +348,11 @@ class Attention:
         return self.head_maps.of("weights", layer, head, stack)
 
     def norms(
-        self, layer: int | None = None, head: int | None = None, *, stack: str | None = None
+        self,
+        layer: int | HeadName | None = None,
+        head: int | HeadName | None = None,
+        *,
+        stack: str | None = None,
     ) -> Float32Array:
         """Norms ||a f(x)|| of the vectors from keys to queries, in the forms of `weights`.
 
@@ -359,7 +373,11 @@ class Attention:
         return self.head_maps.of("norms", layer, head, stack)
 
     def gradients(
-        self, layer: int | None = None, head: int | None = None, *, stack: str | None = None
+        self,
+        layer: int | HeadName | None = None,
+        head: int | HeadName | None = None,
+        *,
+        stack: str | None = None,
     ) -> Float32Array:
         """Gradient importance |dL/da|, in the forms of `weights`, 0 where masked.
 
@@ -378,7 +396,9 @@ class Attention:
 
     @in_plain_torch
     @says_cuts
-    def scores(self, layer: int, head: int, *, stack: str | None = None) -> HeadScores:
+    def scores(
+        self, layer: int | HeadName, head: int | None = None, *, stack: str | None = None
+    ) -> HeadScores:
         """Return the scores of one head before the softmax: products, soft cap, bias, mask apart.
 
         Raises:
@@ -473,7 +493,7 @@ class Attention:
 
     @in_plain_torch
     def without(
-        self, heads: Sequence[Head | Sequence[Any]], method: EditMethod | None = None
+        self, heads: HeadName | Iterable[HeadName], method: EditMethod | None = None
     ) -> Attention:
         """Read the same input again with heads off; without any head, return `intact`.
 
@@ -481,7 +501,7 @@ class Attention:
         are kept, so a repeated call costs nothing.
 
         Args:
-            heads: The heads, each as (layer, head) or (layer, head, stack).
+            heads: A head, or a list of heads, each as (0, 3), "L0 H3" or a `Head`.
             method: The replacement of the heads' outputs: "uniform", "zero" or "first", as in
                 `AttentionModel.disabled`; None = the default of the model.
 
@@ -495,10 +515,10 @@ class Attention:
         Example:
             >>> from attnwidget import load_model
             >>> attention = load_model().attend("The cat sat.")
-            >>> attention.without([(0, 3)]).model_name
+            >>> attention.without("L0 H3").model_name
             'small BERT (in the package), without L0 H3 (uniform)'
         """
-        named = [self.head(head) for head in heads]
+        named = [self.head(head) for head in listed_heads(heads)]
         if not named:
             return self.intact
         if self.intact is not self:
@@ -514,10 +534,33 @@ class Attention:
         edited.intact = self
         return edited
 
+    @overload
     def rows(
-        self, layer: int, head: int, query: int | Sequence[int], *, stack: str | None = None
+        self, head: HeadName, query: TokenName | Sequence[TokenName], *, stack: str | None = None
+    ) -> Float32Array: ...
+
+    @overload
+    def rows(
+        self,
+        layer: int,
+        head: int,
+        query: TokenName | Sequence[TokenName],
+        *,
+        stack: str | None = None,
+    ) -> Float32Array: ...
+
+    @takes_head
+    def rows(
+        self, layer: int | HeadName, head: int | None, query: Any, *, stack: str | None = None
     ) -> Float32Array:
         """The rows of one head's map for some queries: [K] for one query, [n, K] for a list of n.
+
+        Args:
+            layer: The layer, or the name of a head in place of layer and head.
+            head: The head.
+            query: A token by its number, a word that occurs once, or ("he", 2) for the second "he";
+                or a list of these.
+            stack: The stack, needed only if there are several.
 
         Raises:
             ValueError: no such layer, head, stack or query.
@@ -531,11 +574,11 @@ class Attention:
             (2, 6)
         """
         layer, head, name = self.head_maps.head_in(stack, layer, head)
-        count = len(self.stacks[name].query)
-        queries = query if isinstance(query, Iterable) else [query]
-        wanted = [index_among("query", i, count, repr(name)) for i in queries]
+        tokens = self.stacks[name].query
+        queries, is_one = listed_tokens(query)
+        wanted = [place_of_token("query", token, tokens, repr(name)) for token in queries]
         rows = self.head_maps.rows(name, layer, head, wanted)
-        return rows if isinstance(query, Iterable) else rows[0]
+        return rows[0] if is_one else rows
 
     def row_blocks(self, layer: int, *, stack: str | None = None) -> Iterator[tuple[int, Tensor]]:
         """Yield all weights of a layer, some rows at a time: (first row, weights [H, r, K]).
@@ -559,10 +602,34 @@ class Attention:
                 return
             yield block[0], as_torch(block[1])
 
+    @overload
+    def tile(
+        self,
+        head: HeadName,
+        queries: tuple[int, int],
+        keys: tuple[int, int],
+        *,
+        step: int = 1,
+        stack: str | None = None,
+    ) -> Float32Array: ...
+
+    @overload
     def tile(
         self,
         layer: int,
         head: int,
+        queries: tuple[int, int],
+        keys: tuple[int, int],
+        *,
+        step: int = 1,
+        stack: str | None = None,
+    ) -> Float32Array: ...
+
+    @takes_head
+    def tile(
+        self,
+        layer: int | HeadName,
+        head: int | None,
         queries: tuple[int, int],
         keys: tuple[int, int],
         *,
@@ -594,10 +661,34 @@ class Attention:
         values: Float32Array = as_numpy(tile)
         return values
 
+    @overload
+    def top_links(
+        self,
+        head: HeadName,
+        count: int = 20,
+        *,
+        stack: str | None = None,
+        within: tuple[int, int, int, int] | None = None,
+        diagonal: bool = True,
+    ) -> list[tuple[int, int, float]]: ...
+
+    @overload
     def top_links(
         self,
         layer: int,
         head: int,
+        count: int = 20,
+        *,
+        stack: str | None = None,
+        within: tuple[int, int, int, int] | None = None,
+        diagonal: bool = True,
+    ) -> list[tuple[int, int, float]]: ...
+
+    @takes_head
+    def top_links(
+        self,
+        layer: int | HeadName,
+        head: int | None,
         count: int = 20,
         *,
         stack: str | None = None,
@@ -629,7 +720,7 @@ class Attention:
             return tiles.top_links(layer, head, count, part, diagonal=diagonal)
 
     def visible(
-        self, layer: int, head: int, *, stack: str | None = None
+        self, layer: int | HeadName, head: int | None = None, *, stack: str | None = None
     ) -> NDArray[np.bool_] | None:
         """[Q, K] True where the query may see the key; None = every query may see every key.
 
@@ -668,9 +759,9 @@ class Attention:
 
     def mean(
         self,
+        *,
         heads: HeadsToCombine = None,
         layers: LayerChoice = None,
-        *,
         each: Each | None = None,
         stack: str | None = None,
     ) -> Attention:
@@ -686,8 +777,8 @@ class Attention:
         scores have no parts.
 
         Args:
-            heads: Numbers of heads, in each of `layers`, or heads as (layer, head) or (layer, head,
-                stack); None = all heads.
+            heads: Heads as (1, 3), "L1 H3" or a `Head`, or a list of these; or a number or a list
+                of numbers, which are heads of each of `layers`. None = all heads.
             layers: Numbers of layers; None = all layers with attention.
             each: "layer" for a head per layer, the mean over heads; "head" for a single layer of
                 heads, the means over layers; None for a single head, the mean over both. The
@@ -716,9 +807,9 @@ class Attention:
 
     def max(
         self,
+        *,
         heads: HeadsToCombine = None,
         layers: LayerChoice = None,
-        *,
         each: Each | None = None,
         stack: str | None = None,
     ) -> Attention:
@@ -799,7 +890,12 @@ class Attention:
         return made
 
     def map(
-        self, quantity: str, layer: int, head: int, *, stack: str | None = None
+        self,
+        quantity: str,
+        layer: int | HeadName,
+        head: int | None = None,
+        *,
+        stack: str | None = None,
     ) -> Float32Array:
         """One head's map of "weights", "norms" or "gradients", [Q, K].
 
@@ -812,12 +908,13 @@ class Attention:
             >>> attention.map("norms", 2, 8).shape
             (9, 9)
         """
-        return self.head_maps.of(quantity, layer, head, stack)
+        named = self.head_maps.head_in(stack, layer, head)
+        return self.head_maps.of(quantity, named.layer, named.head, named.stack)
 
     def of_token(
         self,
         side: str,
-        index: int,
+        index: TokenName,
         *,
         layer: int | None = None,
         stack: str | None = None,
@@ -844,10 +941,8 @@ class Attention:
         """
         self.head_maps.check_quantity(quantity)
         axes = self.head_maps.stack(stack)
-        check_place(axes, side, index)
-        return self.head_maps.of_tokens(
-            side, [whole_number(side, index)], quantity, layer, axes.name
-        )
+        place = checked_place(axes, side, index)
+        return self.head_maps.of_tokens(side, [place], quantity, layer, axes.name)
 
     def stack_maps(self, stack: str) -> StackMaps:
         """The layers of a stack with tokens on both axes.

@@ -9,14 +9,20 @@ from typing import Any, Literal, TypeAlias
 from attnwidget.capture.maps.given_maps import GivenMaps
 from attnwidget.capture.maps.layer import Layer
 from attnwidget.capture.maps.stack_axes import Stack, chosen_stack
-from attnwidget.capture.tapping.head import Head, named_head
+from attnwidget.capture.tapping.head import (
+    Head,
+    HeadName,
+    is_one_head,
+    named_head,
+    names_head,
+)
 from attnwidget.kernels.array_library import Array, beside, library_of
 from attnwidget.text.counted import counted
 from attnwidget.text.whole_number import whole_number
 
 Combination: TypeAlias = Literal["mean", "maximum"]
-#: Heads by number, in every chosen layer, or as (layer, head) or (layer, head, stack).
-HeadsToCombine: TypeAlias = "int | Sequence[int] | Sequence[Head | Sequence[Any]] | None"
+#: Heads by number, in every chosen layer, or a head or heads by name.
+HeadsToCombine: TypeAlias = "int | Sequence[int] | HeadName | Sequence[HeadName] | None"
 LayerChoice: TypeAlias = "int | Sequence[int] | None"
 Each: TypeAlias = Literal["layer", "head"]
 
@@ -68,19 +74,19 @@ def combine_heads(
     chosen = dict(stacks)
     if stack is not None:
         chosen = {stack: chosen_stack(stacks, stack, model_name)}
-    heads = _listed(heads, "heads")
+    listed = _chosen_heads(heads)
     wanted_layers = _listed(of_layers, "layers")
-    if heads is not None and any(isinstance(head, Sequence) for head in heads):
+    if listed is not None and names_head(listed[0]):
         if wanted_layers is not None or each is not None:
             raise ValueError(
                 "heads named as (layer, head) are combined into one head: pass neither layers nor "
                 "each with them, or pass the numbers of heads alone"
             )
-        return _of_named_heads(combination, chosen, layers, heads)
+        return _of_named_heads(combination, chosen, layers, listed)
     combined = {}
     for name, axes in chosen.items():
         numbers = _layers_of(axes, wanted_layers)
-        of_layer = _heads_of(axes, numbers[0], heads)
+        of_layer = _heads_of(axes, numbers[0], listed)
         members: list[list[_Members]]
         if each == "layer":
             members = [[[(layer, head) for head in of_layer]] for layer in numbers]
@@ -110,20 +116,26 @@ def combine_heads(
     return combined
 
 
+def _chosen_heads(value: Any) -> list[Any] | None:
+    """Return the heads as a list of numbers, or as a list of names; None for None."""
+    if is_one_head(value):
+        return [value]
+    listed = _listed(value, "heads")
+    named = [names_head(entry) for entry in listed or ()]
+    if any(named) and not all(named):
+        raise ValueError(f"heads are all numbers or all names such as 'L1 H3', got {value!r}")
+    return listed
+
+
 def _listed(value: Any, what: str) -> list[Any] | None:
     """Return a choice as a list; None for None."""
     if value is None:
         return None
     if isinstance(value, (str, Mapping)):
         raise TypeError(f"{what} are a number, a list of numbers or None for all, got {value!r}")
-    if isinstance(value, Head):
-        return [value]
     chosen = list(value) if isinstance(value, Iterable) else [value]
     if not chosen:
         raise ValueError(f"{what} is empty: name some, or pass None for all")
-    kinds = {isinstance(entry, Sequence) for entry in chosen}
-    if len(kinds) > 1:
-        raise ValueError(f"{what} are all numbers or all (layer, head), got {value!r}")
     return chosen
 
 

@@ -15,7 +15,7 @@ from attnwidget.capture.maps.layer import Layer
 from attnwidget.capture.maps.stack_axes import Stack, chosen_stack
 from attnwidget.capture.maps.tiles import Tiles
 from attnwidget.capture.model_lock import ModelLock
-from attnwidget.capture.tapping.head import Head, named_head
+from attnwidget.capture.tapping.head import Head, HeadName, head_parts, named_head, names_head
 from attnwidget.kernels.array_library import Array, as_numpy, library_of
 from attnwidget.kernels.arrays import Float32Array
 from attnwidget.kernels.plain_torch import plain_torch
@@ -221,8 +221,8 @@ class HeadMaps(MapCache):
         """
         return chosen_stack(self.stacks, name, self._model_name)
 
-    def head(self, value: Head | Sequence[Any]) -> Head:
-        """The head that (layer, head) or (layer, head, stack) names.
+    def head(self, value: HeadName) -> Head:
+        """Return the head that a name means, in any form.
 
         Raises:
             ValueError: no such head, or no stack although there are several stacks.
@@ -231,9 +231,15 @@ class HeadMaps(MapCache):
         layers = {name: stack.layers for name, stack in self.stacks.items()}
         return named_head(value, shapes, layers)
 
-    def head_in(self, stack: str | None, layer: int, head: int) -> Head:
-        """The head of this layer and number; `stack` may be None in a model with a single stack."""
-        return self.head((layer, head, self.stack(stack).name))
+    def head_in(
+        self, stack: str | None, layer: int | HeadName | None, head: int | HeadName | None
+    ) -> Head:
+        """Return the head of a layer and number, or of a name in place of one of these.
+
+        `stack` may be None in a model with a single stack, or where the name has the stack.
+        """
+        parts = head_parts(layer, head, stack)
+        return self.head((*parts[:2], self.stack(parts[2] if len(parts) == 3 else None).name))
 
     def layer(self, layer: int, stack: str | None) -> Layer:
         """The kept layer of this number; `stack` may be None in a model with a single stack."""
@@ -241,7 +247,11 @@ class HeadMaps(MapCache):
         return self.layers[name][number]
 
     def of(
-        self, quantity: str, layer: int | None, head: int | None, stack: str | None
+        self,
+        quantity: str,
+        layer: int | HeadName | None,
+        head: int | HeadName | None,
+        stack: str | None,
     ) -> Float32Array:
         """Copies of maps: [Q, K] of one head, [H, Q, K] of a layer, [L, H, Q, K] of a stack.
 
@@ -250,16 +260,15 @@ class HeadMaps(MapCache):
                 are too large.
         """
         self.check_quantity(quantity)
-        axes = self.stack(stack)
-        if layer is None:
-            if head is not None:
-                raise ValueError(f"head {head} of which layer? pass layer= too, or neither of them")
+        if layer is None and head is None:
+            axes = self.stack(stack)
             return axes.layers.spread(self.of_all_layers(quantity, axes.name))
-        layer, number, name = self.head((layer, 0 if head is None else head, axes.name))
-        if head is None:
-            return self.of_layer(name, layer, quantity).copy()
-        self.refuse_whole(name, 1)
-        return self.get(name, layer, number, quantity).copy()
+        if head is None and not names_head(layer):
+            whole, _, name = self.head_in(stack, layer, 0)
+            return self.of_layer(name, whole, quantity).copy()
+        named = self.head_in(stack, layer, head)
+        self.refuse_whole(named.stack, 1)
+        return self.get(named.stack, named.layer, named.head, quantity).copy()
 
     def of_layer(self, stack: str, layer: int, quantity: str = "weights") -> Float32Array:
         """Return the maps of a layer [H, Q, K]; do not write to the result.

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from attnwidget.capture.tapping.head import Head
 from attnwidget.capture.tapping.layer_numbers import LayerNumbers
 from attnwidget.capture.tapping.stack_names import default_stack
-from attnwidget.text.index_among import index_among
+from attnwidget.text.place_of_token import TokenName, place_of_token
 from attnwidget.text.tokens import Tokens
 
 
@@ -50,7 +51,7 @@ class Stack:
     layer_labels: tuple[str, ...] = ()
     head_labels: tuple[str, ...] = ()
 
-    @property
+    @cached_property
     def layers(self) -> LayerNumbers:
         """The numbers of the layers with attention."""
         return LayerNumbers.without(self.without_attention, self.n_layers)
@@ -76,13 +77,13 @@ def chosen_stack(stacks: Mapping[str, Stack], name: str | None, model_name: str)
     return stacks[name]
 
 
-def check_place(stack: Stack, side: str, index: int) -> None:
-    """Check that `index` is a place on one side of the stack's maps.
+def checked_place(stack: Stack, side: str, token: TokenName) -> int:
+    """Return the place of a token on one side of the stack's maps.
 
     Raises:
-        ValueError: `side` is neither "query" nor "key", or there is no such place.
+        ValueError: `side` is neither "query" nor "key", or there is no such token.
     """
     if side not in ("query", "key"):
         raise ValueError(f"side is 'query' or 'key', got {side!r}")
-    count = len(stack.query if side == "query" else stack.key)
-    index_among(side, index, count, repr(stack.name))
+    tokens = stack.query if side == "query" else stack.key
+    return place_of_token(side, token, tokens, repr(stack.name))

@@ -9,11 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attnwidget.capture.maps.head_maps import HeadMaps
-from attnwidget.capture.maps.stack_axes import Stack, check_place
+from attnwidget.capture.maps.stack_axes import Stack, checked_place
 from attnwidget.capture.maps.stack_maps import StackMaps, word_of_tokens
+from attnwidget.capture.tapping.head import HeadName, names_head
 from attnwidget.kernels.arrays import Float32Array
 from attnwidget.kernels.word_weights import word_weights
 from attnwidget.text.counted import counted
+from attnwidget.text.place_of_token import TokenName
 
 
 class WordAttention:
@@ -60,7 +62,11 @@ class WordAttention:
         return list(next(iter(self.stacks.values())).query.special)
 
     def weights(
-        self, layer: int | None = None, head: int | None = None, *, stack: str | None = None
+        self,
+        layer: int | HeadName | None = None,
+        head: int | HeadName | None = None,
+        *,
+        stack: str | None = None,
     ) -> Float32Array:
         """Weights between words: [Q, K] of one head, [H, Q, K] of a layer, [L, H, Q, K] of a stack.
 
@@ -76,7 +82,11 @@ class WordAttention:
         return self._of("weights", layer, head, stack)
 
     def norms(
-        self, layer: int | None = None, head: int | None = None, *, stack: str | None = None
+        self,
+        layer: int | HeadName | None = None,
+        head: int | HeadName | None = None,
+        *,
+        stack: str | None = None,
     ) -> Float32Array:
         """Norms ||a f(x)|| of `Attention.norms` between words, in the forms of `weights`.
 
@@ -91,7 +101,11 @@ class WordAttention:
         return self._of("norms", layer, head, stack)
 
     def gradients(
-        self, layer: int | None = None, head: int | None = None, *, stack: str | None = None
+        self,
+        layer: int | HeadName | None = None,
+        head: int | HeadName | None = None,
+        *,
+        stack: str | None = None,
     ) -> Float32Array:
         """Magnitudes |dL/da| of `Attention.gradients` between words, in the forms of `weights`.
 
@@ -107,7 +121,12 @@ class WordAttention:
         return self._of("gradients", layer, head, stack)
 
     def map(
-        self, quantity: str, layer: int, head: int, *, stack: str | None = None
+        self,
+        quantity: str,
+        layer: int | HeadName,
+        head: int | None = None,
+        *,
+        stack: str | None = None,
     ) -> Float32Array:
         """One head's map of "weights", "norms" or "gradients" between words, [Q, K].
 
@@ -120,10 +139,11 @@ class WordAttention:
             >>> attention.words.map("norms", 2, 8).shape
             (6, 6)
         """
-        return self._of(quantity, layer, head, stack)
+        named = self.head_maps.head_in(stack, layer, head)
+        return self._of(quantity, named.layer, named.head, named.stack)
 
     def visible(
-        self, layer: int, head: int, *, stack: str | None = None
+        self, layer: int | HeadName, head: int | None = None, *, stack: str | None = None
     ) -> NDArray[np.bool_] | None:
         """[Q, K] True where a word may see another word; None = every word may see every word.
 
@@ -147,7 +167,7 @@ class WordAttention:
     def of_token(
         self,
         side: str,
-        index: int,
+        index: TokenName,
         *,
         layer: int | None = None,
         stack: str | None = None,
@@ -170,10 +190,10 @@ class WordAttention:
         """
         self.head_maps.check_quantity(quantity)
         name = self.head_maps.stack(stack).name
-        check_place(self.stacks[name], side, index)
+        place = checked_place(self.stacks[name], side, index)
         tokens = self.head_maps.stacks[name]
         axis = tokens.query if side == "query" else tokens.key
-        group = axis.word_groups()[index]
+        group = axis.word_groups()[place]
         query_words, key_words = self._words[name]
         this_word = np.zeros(len(group), np.int64)
         words = (this_word, key_words) if side == "query" else (query_words, this_word)
@@ -201,8 +221,14 @@ class WordAttention:
         }
 
     def _of(
-        self, quantity: str, layer: int | None, head: int | None, stack: str | None
+        self,
+        quantity: str,
+        layer: int | HeadName | None,
+        head: int | HeadName | None,
+        stack: str | None,
     ) -> Float32Array:
+        if names_head(layer) or names_head(head):
+            layer, head, stack = self.head_maps.head_in(stack, layer, head)
         name = self.head_maps.stack(stack).name
         values = self.head_maps.of(quantity, layer, head, name)
         merged: Float32Array = word_weights(values, *self._words[name])

@@ -23,13 +23,17 @@ from attnwidget.capture.tapping.tensor_sources import (
 )
 from attnwidget.capture.tapping.torch_functions import (
     PRODUCTS,
-    SOFTMAXES,
     FusedArguments,
     visible_in,
 )
 from attnwidget.capture.tapping.unread_attention import UnreadAttention, unread_attention
 from attnwidget.model_facts.plain_forward import uncompiled, uncompiled_forward
 
+# Names of softmax functions, and of functions that may sum values by weights.
+_SOFTMAXES = {"softmax", "special_softmax", "softmin"}
+_PRODUCTS = PRODUCTS | {"mm", "baddbmm", "einsum", "tensordot"}
+# Next step where a call has weights that are not read.
+_RECORD = "Record its queries and keys for Attention.from_queries_keys"
 # Differences that rounding explains between outputs, as a share of the largest number. Matrix
 # products of float32 may be computed with fewer digits (TF32).
 _ROUNDING = {torch.float64: 1e-9, torch.float32: 1e-3, torch.float16: 2e-2, torch.bfloat16: 1e-1}
@@ -103,7 +107,8 @@ class AttentionPass:
 
     Attributes:
         calls: Recorded calls of attention functions, in their order.
-        unread: Modules that computed attention without such a function, by path.
+        unread: Modules that computed attention without such a function or between channels, by
+            path.
     """
 
     calls: list[AttentionCall] = field(default_factory=list)
@@ -126,7 +131,7 @@ class _RunningModule:
     module: nn.Module
     inputs: ModuleInputs
     sources: TensorSources
-    n_before: int = 0
+    n_before: int
     softmaxes: list[torch.Size] = field(default_factory=list)
     sums_values: bool = False
 
@@ -140,16 +145,20 @@ class _RunningModule:
         """Note a call of a torch function."""
         self.sources.note(func, args, kwargs, result)
         name = getattr(func, "__name__", "")
-        if func in SOFTMAXES and isinstance(result, Tensor):
+        if name in _SOFTMAXES and isinstance(result, Tensor):
             self.softmaxes.append(result.shape)
-        elif self.softmaxes and (name in PRODUCTS or name == "einsum"):
+        elif self.softmaxes and name in _PRODUCTS:
             operands = tensors_in(args)
             self.sums_values = self.sums_values or any(map(self._is_weights, operands))
 
     def _is_weights(self, operand: Tensor) -> bool:
-        """Return whether a factor has the form of a softmax, perhaps with other leading axes."""
+        """Return whether a factor has the form of a softmax, perhaps with other leading axes.
+
+        The number of maps may differ, because a module may combine maps of several heads.
+        """
         return any(
-            operand.shape[-2:] == shape[-2:] and operand.numel() == shape.numel()
+            operand.shape[-2:] == shape[-2:]
+            and (operand.ndim > 2 or operand.numel() == shape.numel())
             for shape in self.softmaxes
             if len(shape) > 1
         )
@@ -178,6 +187,8 @@ class AttentionCalls(TorchFunctionMode):
         self.whole = whole
         # The modules whose forward has begun, the innermost last.
         self._modules: list[_RunningModule] = []
+        # Number of calls and of unread modules so far, with those of repeated runs.
+        self._count = 0
 
     def begin(self, module: nn.Module, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
         """Note that the forward of a module begins.
@@ -203,9 +214,7 @@ class AttentionCalls(TorchFunctionMode):
             tuple(tuple(tensor.shape) for tensor in tensors if not tensor.is_nested),
             tuple(len(value) for value in (*args, *kwargs.values()) if isinstance(value, list)),
         )
-        begun = _RunningModule(module, inputs, TensorSources(tensors))
-        self._modules.append(begun)
-        begun.n_before = self._count()
+        self._modules.append(_RunningModule(module, inputs, TensorSources(tensors), self._count))
 
     def end(self, module: nn.Module, _: object, __: object, output: object) -> None:
         """Note that the forward of a module has ended, also by an exception."""
@@ -228,10 +237,11 @@ class AttentionCalls(TorchFunctionMode):
                 len(shape) == 4 and shape[2] == shape[3] and are_channels(*shape[1:3], ended.inputs)
                 for shape in ended.softmaxes
             ),
-            has_calls=self._count() > ended.n_before,
+            has_calls=self._count > ended.n_before,
         )
         if unread is not None:
             self._pass().unread[unread.path] = unread
+            self._count += 1
         if len(self._modules) > 1:
             outer = self._modules[-2]
             outer.sources.note_part(ended.sources, output)
@@ -247,7 +257,8 @@ class AttentionCalls(TorchFunctionMode):
     ) -> Any:
         kwargs = kwargs or {}
         result = func(*args, **kwargs)
-        if not self._modules or _is_backward():
+        # flex_attention compiles itself, and the compiler cannot trace the recorder.
+        if torch.compiler.is_dynamo_compiling() or not self._modules or _is_backward():
             return result
         module = self._modules[-1]
         path = module.inputs.path
@@ -262,8 +273,15 @@ class AttentionCalls(TorchFunctionMode):
         return result
 
     def _keep(self, call: AttentionCall, query: Tensor, key: Tensor) -> None:
+        module = self._modules[-1]
+        self._count += 1
+        shape = call.query.shape
+        if len(shape) == 4 and are_channels(shape[1], shape[2], module.inputs, shape[3]):
+            kind = type(module.module).__name__
+            self._pass().unread[call.path] = UnreadAttention(call.path, kind, "channels", "")
+            return
         source = key_source([module.sources for module in self._modules], query, key)
-        batch_first = getattr(self._modules[-1].module, "batch_first", None)
+        batch_first = getattr(module.module, "batch_first", None)
         is_cross = source.is_cross if call.is_cross is None else call.is_cross
         call = replace(
             call,
@@ -280,11 +298,6 @@ class AttentionCalls(TorchFunctionMode):
 
     def _pass(self) -> AttentionPass:
         return self.passes[-1] if self._runs(self.whole) else self.outside
-
-    def _count(self) -> int:
-        """Return the number of recorded calls and of unread modules."""
-        now = self._pass()
-        return len(now.calls) + len(now.unread)
 
 
 @contextmanager
@@ -344,7 +357,7 @@ def _whole_attention(
         output=given["out_proj_weight"].detach().clone(),
         added=tuple(added),
         dropout=dropout,
-        problem="its keys or values were passed ready-made (static_k, static_v)"
+        problem=f"its keys or values were passed ready-made (static_k, static_v). {_RECORD}"
         if given["static_k"] is not None or given["static_v"] is not None
         else "",
     )
@@ -392,7 +405,10 @@ def _difference(call: AttentionCall, output: Tensor, expected: Tensor) -> str:
     allowed = _ROUNDING.get(expected.dtype, 1e-3) * max(1.0, _largest(expected))
     if torch.allclose(output, expected, rtol=0, atol=allowed, equal_nan=True):
         return ""
-    return "the weights that follow from its queries and keys give other outputs than torch's"
+    return (
+        "the weights that follow from its queries and keys give other outputs than torch's. Record "
+        "its weights for Attention.from_weights"
+    )
 
 
 def _largest(numbers: Tensor) -> float:
@@ -473,7 +489,7 @@ def _fused_record(path: str, given: FusedArguments) -> AttentionCall:
     if query.ndim != 4:
         problem = (
             f"its queries have the shape {list(query.shape)}, expected [batch, heads, tokens, "
-            "size]: inputs and heads cannot be told apart"
+            f"size]: inputs and heads cannot be told apart. {_RECORD}"
         )
     # The model may change its states in place after the call.
     states = [one.detach().clone() for one in (given.query, given.key, given.value)]

@@ -106,21 +106,6 @@ def are_channels(n_heads: int, n_query: int, inner: ModuleInputs, width: int | N
     )
 
 
-def channel_problem(sizes: CallSizes, inner: ModuleInputs) -> str:
-    """Return why the queries of a call are not tokens; "" if they may be tokens.
-
-    Args:
-        sizes: Sizes of the call.
-        inner: Inputs of the module that called the function.
-    """
-    if are_channels(sizes.n_heads, sizes.n_query, inner, sizes.width):
-        return (
-            f"its {sizes.n_query} queries are channels, not tokens: each head attends from "
-            "channels to channels"
-        )
-    return ""
-
-
 def _tokens_and_channels(module: ModuleInputs) -> Iterator[tuple[int, int]]:
     for shape in module.shapes:
         if len(shape) > 2:

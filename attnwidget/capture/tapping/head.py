@@ -1,9 +1,12 @@
-"""The name of one attention head."""
+"""Names of attention heads: every form in which a caller can name a head."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import wraps
+from inspect import signature
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 
 from attnwidget.capture.tapping.stack_names import default_stack
 from attnwidget.text.index_among import index_among
@@ -12,6 +15,15 @@ from attnwidget.text.whole_number import is_whole_number
 
 if TYPE_CHECKING:
     from attnwidget.capture.tapping.layer_numbers import LayerNumbers
+
+
+#: A head in one argument: `Head(1, 3)`, (1, 3), (1, 3, "encoder"), "L1 H3" or "encoder L1 H3".
+HeadName: TypeAlias = str | Sequence[Any]
+
+R = TypeVar("R")
+
+_SPELLING = re.compile(r"(?:(?P<stack>\S.*?)[\s,]+)?L(?P<layer>\d+)[\s,]*H(?P<head>\d+)", re.I)
+_FORMS = "(1, 3) or 'L1 H3', with its stack (1, 3, 'encoder') or 'encoder L1 H3'"
 
 
 class Head(NamedTuple):
@@ -41,16 +53,171 @@ class Head(NamedTuple):
         return name if self.stack == "self" else f"{self.stack} {name}"
 
 
+def names_head(value: object) -> bool:
+    """Return whether a value may name a head in one argument, as opposed to the number of a layer.
+
+    Example:
+        >>> from attnwidget.capture.tapping.head import names_head
+        >>> [names_head(value) for value in ("L1 H3", (1, 3), 1, None)]
+        [True, True, False, False]
+    """
+    return hasattr(value, "__len__") and not isinstance(value, Mapping)
+
+
+def head_parts(
+    layer: int | HeadName | None, head: int | HeadName | None, stack: str | None = None
+) -> tuple[Any, ...]:
+    """Return the layer, head and, if it is named, the stack of a head in any form.
+
+    Args:
+        layer: The layer, or the whole name of a head.
+        head: The head, or the whole name of a head; None beside the whole name of a head.
+        stack: The stack, if it was given beside the name.
+
+    Raises:
+        ValueError: The layer or the head is missing, or is given twice; or the stack beside the
+            name is another one.
+
+    Example:
+        >>> from attnwidget.capture.tapping.head import head_parts
+        >>> head_parts(1, 3), head_parts("L1 H3", None), head_parts("L1 H3", None, "encoder")
+        ((1, 3), (1, 3), (1, 3, 'encoder'))
+    """
+    given = [value for value in (layer, head) if names_head(value)]
+    if given:
+        if layer is not None and head is not None:
+            raise ValueError(
+                f"a head is named once, got layer={layer!r} and head={head!r}: pass {_FORMS} alone"
+            )
+        parts = _parts_of(given[0])
+    elif layer is None or head is None:
+        known = f"head={head}" if layer is None else f"layer={layer}"
+        missing = "layer" if layer is None else "head"
+        raise ValueError(f"{known} is named without its {missing}: pass {missing}= or {_FORMS}")
+    else:
+        parts = (layer, head)
+    if stack is None:
+        return parts
+    # "self" is the stack of a `Head` that was made without one.
+    if len(parts) == 3 and parts[2] not in (stack, "self"):
+        raise ValueError(f"the head is in {parts[2]!r}, and stack={stack!r} was given: pass one")
+    return (*parts[:2], stack)
+
+
+def takes_head(function: Callable[..., R]) -> Callable[..., R]:
+    """Let a function with the parameters `layer` and `head` take one name of a head for both.
+
+    Further positional arguments follow the name. The function gets the name as `layer`, and None as
+    `head`.
+
+    Example:
+        >>> from attnwidget.capture.tapping.head import takes_head
+        >>> @takes_head
+        ... def listed(layer, head, query):
+        ...     return [layer, head, query]
+        >>> listed(1, 3, 7), listed("L1 H3", 7)
+        ([1, 3, 7], ['L1 H3', None, 7])
+    """
+    names = list(signature(function).parameters)
+    place = names.index("layer")
+
+    @wraps(function)
+    def call(*args: Any, **kwargs: Any) -> R:
+        if len(args) > place:
+            if names_head(args[place]) and "head" not in kwargs:
+                args = (*args[: place + 1], None, *args[place + 1 :])
+        elif names_head(kwargs.get("layer")) or names_head(kwargs.get("head")):
+            kwargs = {"layer": None, "head": None, **kwargs}
+        return function(*args, **kwargs)
+
+    return call
+
+
+def is_one_head(value: Any) -> bool:
+    """Return whether a value names one head, as opposed to several: "L1 H3", or a tuple of numbers.
+
+    Example:
+        >>> from attnwidget.capture.tapping.head import Head, is_one_head
+        >>> [is_one_head(value) for value in ("L1 H3", (1, 3), Head(1, 3), [(1, 3)], [1, 3])]
+        [True, True, True, False, False]
+    """
+    if isinstance(value, str):
+        return True
+    is_pair = isinstance(value, tuple) and all(map(is_whole_number, value[:2]))
+    return is_pair and (len(value) == 2 or (len(value) == 3 and isinstance(value[2], str)))
+
+
+def listed_heads(heads: HeadName | Iterable[HeadName]) -> list[Any]:
+    """Return the names of heads in a list: those of one head, or of several heads.
+
+    Raises:
+        TypeError: The value is no name and no list, or is a list of numbers.
+
+    Example:
+        >>> from attnwidget.capture.tapping.head import listed_heads
+        >>> listed_heads("L1 H3"), listed_heads((1, 3)), listed_heads([(1, 3), "L2 H0"])
+        (['L1 H3'], [(1, 3)], [(1, 3), 'L2 H0'])
+    """
+    if is_one_head(heads):
+        return [heads]
+    if isinstance(heads, Mapping) or not isinstance(heads, Iterable):
+        raise TypeError(f"heads are {_FORMS}, or a list of these, got {heads!r}")
+    listed = list(heads)
+    if any(map(is_whole_number, listed)):
+        raise TypeError(
+            f"heads are {_FORMS}, or a list of these, got the numbers {listed}: name the layer of "
+            "each head"
+        )
+    return listed
+
+
+def head_of_result(
+    layer: int | HeadName, head: int | HeadName | None, shape: Sequence[int]
+) -> Head:
+    """Return a head of a result that has numbers of every head, [L, H].
+
+    Args:
+        layer: The layer, or the whole name of a head.
+        head: The head; None beside the whole name of a head.
+        shape: The numbers of layers and heads.
+
+    Raises:
+        ValueError: There is no such head.
+        TypeError: The layer or the head is no integer.
+
+    Example:
+        >>> from attnwidget.capture.tapping.head import head_of_result
+        >>> head_of_result("L1 H3", None, (6, 12))
+        Head(layer=1, head=3, stack='self')
+    """
+    parts = head_parts(layer, head)
+    # Results are of one stack, whatever its name.
+    return named_head((*parts[:2], "self"), {"self": (shape[0], shape[1])})
+
+
+def _parts_of(name: Any) -> tuple[Any, ...]:
+    """Return the layer, head and, if it is named, the stack of the whole name of a head."""
+    if isinstance(name, str):
+        spelling = _SPELLING.fullmatch(name.strip())
+        if spelling is None:
+            raise ValueError(f"a head is {_FORMS}, got {name!r}")
+        parts = int(spelling["layer"]), int(spelling["head"])
+        return parts if spelling["stack"] is None else (*parts, spelling["stack"])
+    if not names_head(name) or not 2 <= len(name) <= 3:
+        raise ValueError(f"a head is {_FORMS}, got {name!r}")
+    return tuple(name)
+
+
 def named_head(
-    value: Head | Sequence[Any],
+    value: HeadName,
     shapes: Mapping[str, tuple[int, int]],
     layers: Mapping[str, LayerNumbers] | None = None,
 ) -> Head:
-    """Return the head that (layer, head) or (layer, head, stack) names.
+    """Return the head of a model that a name means.
 
     Args:
-        value: The layer and head, and the stack if there are several. Without a stack, the head
-            belongs to the only stack, or to the language model beside its towers.
+        value: The name of the head in any form, with the stack if there are several. Without a
+            stack, the head belongs to the only stack, or to the language model beside its towers.
         shapes: Layers and heads per layer of each stack.
         layers: The layers with attention, for stacks in which some layers have none.
 
@@ -60,19 +227,17 @@ def named_head(
 
     Example:
         >>> from attnwidget.capture.tapping.head import named_head
-        >>> named_head((3, 5), {"encoder": (6, 12)})
+        >>> named_head("L3 H5", {"encoder": (6, 12)})
         Head(layer=3, head=5, stack='encoder')
     """
-    is_list = hasattr(value, "__len__") and not isinstance(value, (str, Mapping))
-    if not is_list or not 2 <= len(value) <= 3:
-        raise ValueError(f"a head is (layer, head) or (layer, head, stack), got {value!r}")
+    parts = _parts_of(value)
     names = ", ".join(map(repr, shapes))
-    stack = str(value[2]) if len(value) == 3 else default_stack(shapes)
+    stack = str(parts[2]) if len(parts) == 3 else default_stack(shapes)
     if stack is None:
         raise ValueError(f"say which stack, (layer, head, stack): one of {names}")
     if stack not in shapes:
         raise ValueError(f"there is no stack {stack!r}: {among(stack, shapes)}")
-    given = (value[0], value[1])
+    given = parts[:2]
     if not all(map(is_whole_number, given)):
         raise TypeError(f"layer and head are integers, counted from 0, got {given!r}")
     n_layers, n_heads = shapes[stack]

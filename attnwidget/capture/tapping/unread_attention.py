@@ -1,4 +1,4 @@
-"""Modules that compute attention without a function of torch that can be watched."""
+"""Modules whose attention is not recorded: by hand, or between channels."""
 
 from __future__ import annotations
 
@@ -38,8 +38,9 @@ class UnreadAttention:
     Attributes:
         path: Path of the module; "" for the watched module.
         kind: Name of its class.
-        reason: "softmax" if the module computed a softmax over tokens, "channels" if it computed a
-            softmax over channels, "projections" if it has projections of queries and keys alone.
+        reason: "softmax" if the module computed a softmax over tokens, "channels" if it attends
+            between channels, by hand or not, "projections" if it has projections of queries and
+            keys alone.
         option: Name of an option that switches the module to scaled_dot_product_attention, such as
             "fused_attn"; "" without such an option.
     """
@@ -113,7 +114,8 @@ def advice_for(unread: Sequence[UnreadAttention]) -> str:
     """
     of_tokens = [each for each in unread if each.reason != "channels"]
     if not of_tokens:
-        return ""
+        record = "record their weights for Attention.from_weights, with channels as tokens"
+        return record if unread else ""
     switched = [each for each in of_tokens if each.option]
     if not switched:
         return (

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from attnwidget.capture.maps.attention import Attention
 from attnwidget.capture.maps.stack_axes import Stack
-from attnwidget.capture.tapping.head import Head
+from attnwidget.capture.tapping.head import Head, HeadName, head_parts, is_one_head
 from attnwidget.text.places import Media
 from attnwidget.text.tokens import Tokens
 from attnwidget.widgets.head_view.generation_steps import generation_steps
@@ -29,6 +29,7 @@ from attnwidget.widgets.head_view.two_maps import TwoMaps, most_changed
 from attnwidget.widgets.pages.attention_maps import UNITS, all_maps, maps_of
 from attnwidget.widgets.pages.encoding import as_json_value
 from attnwidget.widgets.pages.page_part import Holding, Page, Part
+from attnwidget.widgets.shared.attention_widget import chosen_head
 from attnwidget.widgets.shared.computed import computed, when_open
 from attnwidget.widgets.shared.painted_rows import start_of, writes_over_sound
 from attnwidget.widgets.shared.places import (
@@ -58,7 +59,8 @@ class HeadView(TokenSize, FigureOfMaps):
     sight, down to single tokens. Long inputs have no gradients, and norms only where their parts
     can be computed.
 
-    `layer` and `head` (0-based), with `stack` in an encoder-decoder, choose the head; a view linked
+    `layer` and `head` (0-based), with `stack` in an encoder-decoder, choose the head, or the name
+    of a head in place of layer and head: "L1 H3", (1, 3) or a `Head`. A view linked
     to a `HeadGrid` shows the head selected in the grid. With `arrangement="beside"` or `"overlay"`
     the view shows all selected heads, or with `of="layer"` all heads in the layer of the last
     selected head. With an attention in `versus` the view shows the head in both attentions and the
@@ -138,8 +140,8 @@ class HeadView(TokenSize, FigureOfMaps):
     def __init__(
         self,
         attention: Attention,
-        layer: int | None = None,
-        head: int | None = None,
+        layer: int | HeadName | None = None,
+        head: int | HeadName | None = None,
         stack: str | None = None,
         *,
         highlight: Sequence[str] | str = (),
@@ -150,8 +152,7 @@ class HeadView(TokenSize, FigureOfMaps):
         if isinstance(attention, Attention) and isinstance(versus, Attention) and not is_chosen:
             layer, head, stack = most_changed(attention, versus, stack) or (None, None, stack)
         if isinstance(attention, Attention) and "selected" not in traits:
-            name = stack or next(iter(attention.stacks))
-            traits["selected"] = [(layer or 0, head or 0, name)]
+            traits["selected"] = [chosen_head(attention, layer, head, stack)]
         elif "selected" in traits and (layer, head, stack) != (None, None, None):
             raise TypeError(
                 "choose the head by `layer`, `head` and `stack`, or by `selected`, not both"
@@ -160,6 +161,7 @@ class HeadView(TokenSize, FigureOfMaps):
         self._mode_is_chosen = traits.get("mode") is not None
         if not self._mode_is_chosen:
             heads: Any = traits.get("selected")
+            heads = [heads] if is_one_head(heads) else heads
             # The trait refuses other values than lists by name.
             is_list = isinstance(heads, (list, tuple, np.ndarray)) and len(heads) > 0
             traits["mode"] = _mode_for(attention, _stack_of(heads[-1]) if is_list else None)
@@ -514,8 +516,12 @@ class HeadView(TokenSize, FigureOfMaps):
 
 
 def _stack_of(head: Any) -> str | None:
-    """Return the stack that a selected head names, (layer, head) or (layer, head, stack)."""
-    return head[2] if isinstance(head, Sequence) and len(head) > 2 else None
+    """Return the stack that the name of a head has; None without one."""
+    try:
+        parts = head_parts(head, None)
+    except ValueError:  # the trait refuses the name
+        return None
+    return parts[2] if len(parts) > 2 else None
 
 
 def _has_places(attention: Attention, stack: str) -> bool:

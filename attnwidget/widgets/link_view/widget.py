@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import traitlets
 
 from attnwidget.capture.maps.attention import Attention
+from attnwidget.capture.tapping.head import HeadName
 from attnwidget.mechanisms.explain_link import LinkExplanation
 from attnwidget.mechanisms.head_writes import HeadWrites
 from attnwidget.mechanisms.score_at_distances import ScoresAtDistances
@@ -32,7 +33,7 @@ from attnwidget.widgets.link_view.link_answers import (
     writes_to_wire,
 )
 from attnwidget.widgets.link_view.shown_link import ShownLink, shown_link
-from attnwidget.widgets.shared.attention_widget import AttentionWidget
+from attnwidget.widgets.shared.attention_widget import AttentionWidget, chosen_head
 from attnwidget.widgets.shared.background import Job
 from attnwidget.widgets.shared.background_answers import BackgroundAnswers
 from attnwidget.widgets.shared.computed import computed, when_open
@@ -69,7 +70,8 @@ class LinkView(BackgroundAnswers, AttentionWidget):
 
     Args:
         attention: The attention of one input.
-        layer: The layer of the head, counted from 0; or pass `selected`.
+        layer: The layer of the head, counted from 0, or the name of the head in place of layer and
+            head: "L1 H3", (1, 3) or a `Head`; or pass `selected`.
         head: The head in its layer, counted from 0.
         stack: The stack of the layer, of a model with several stacks.
         query: The place of the attending token, counted from 0; or pass `tokens`.
@@ -113,8 +115,8 @@ class LinkView(BackgroundAnswers, AttentionWidget):
     def __init__(
         self,
         attention: Attention,
-        layer: int | None = None,
-        head: int | None = None,
+        layer: int | HeadName | None = None,
+        head: int | HeadName | None = None,
         stack: str | None = None,
         *,
         query: int | None = None,
@@ -127,8 +129,7 @@ class LinkView(BackgroundAnswers, AttentionWidget):
                     "choose the head by `layer`, `head` and `stack`, or by `selected`, not both"
                 )
             if isinstance(attention, Attention):
-                name = stack or next(iter(attention.stacks))
-                traits["selected"] = [(layer or 0, head or 0, name)]
+                traits["selected"] = [chosen_head(attention, layer, head, stack)]
         if query is not None or key is not None:
             if "tokens" in traits:
                 raise TypeError("choose tokens by `query` and `key`, or by `tokens`, not both")

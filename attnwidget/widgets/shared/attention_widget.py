@@ -12,7 +12,7 @@ from attnwidget.capture.maps.head_maps import QUANTITIES
 from attnwidget.capture.maps.layer_steps import watched_layers
 from attnwidget.capture.maps.resting_places import KINDS, RestingPlaces, resting_places
 from attnwidget.capture.tapping.edit_methods import STANDING_ALONE, EditMethod
-from attnwidget.capture.tapping.head import Head
+from attnwidget.capture.tapping.head import Head, HeadName, head_parts, names_head
 from attnwidget.capture.tapping.layer_numbers import LayerNumbers
 from attnwidget.inputs.advised_error import on_page
 from attnwidget.text.counted import counted
@@ -33,6 +33,26 @@ LARGE = 2**24
 
 class _ReplacedError(Exception):
     """The reader chose other heads, or closed the figure."""
+
+
+def chosen_head(
+    attention: Attention,
+    layer: int | HeadName | None,
+    head: int | HeadName | None,
+    stack: str | None,
+) -> tuple[Any, ...]:
+    """Return the layer, head and stack that a figure opens on; missing ones are the first.
+
+    Raises:
+        ValueError: There is no such head.
+        TypeError: The layer or the head is no integer.
+    """
+    if not (names_head(layer) or names_head(head)):
+        name = stack or next(iter(attention.stacks))
+        chosen = (layer or 0, head or 0, name)
+        return chosen if layer is None and head is None else attention.head(chosen)
+    parts = head_parts(layer, head, stack)
+    return attention.head(parts if len(parts) == 3 else (*parts, next(iter(attention.stacks))))
 
 
 class AttentionWidget(HeadWidget):
@@ -115,7 +135,9 @@ class AttentionWidget(HeadWidget):
             traits.setdefault("layer", first)
         is_hidden_by_default = "hidden" not in traits
         traits.setdefault("hidden", list(self._resting.kinds))
-        super().__init__(attention=attention, **traits)
+        # Words in `tokens` are places on axes that these traits choose.
+        first_set = {name: traits.pop(name) for name in ("versus", "unit") if name in traits}
+        super().__init__(attention=attention, **first_set, **traits)
         if is_hidden_by_default:
             self._show_locked()
 

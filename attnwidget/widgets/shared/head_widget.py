@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, ClassVar
 
 import anywidget
 import traitlets
 
-from attnwidget.capture.tapping.head import Head, named_head
+from attnwidget.capture.tapping.head import Head, HeadName, named_head
 from attnwidget.capture.tapping.layer_numbers import LayerNumbers
 from attnwidget.inputs.advised_error import on_page
 from attnwidget.text.near_names import did_you_mean
@@ -210,13 +210,13 @@ class HeadWidget(Exporting, ComputedTraits):
         shapes = self.shapes()
         return fitting(name, value, shapes, layers={stack: self._layers(stack) for stack in shapes})
 
-    def find_head(self, value: Head | Sequence[Any]) -> Head:
-        """The head that (layer, head) or (layer, head, stack) names; ValueError without one."""
+    def find_head(self, value: HeadName) -> Head:
+        """Return the head that (1, 3), "L1 H3" or a `Head` names; ValueError without one."""
         shapes = self.shapes()
         return named_head(value, shapes, {stack: self._layers(stack) for stack in shapes})
 
-    def has(self, value: Head | Sequence[Any]) -> bool:
-        """Whether the figure has such a head."""
+    def has(self, value: HeadName) -> bool:
+        """Return whether the figure has such a head."""
         try:
             self.find_head(value)
         except (ValueError, TypeError):

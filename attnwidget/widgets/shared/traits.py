@@ -3,35 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import traitlets
 
-from attnwidget.capture.tapping.head import Head
+from attnwidget.capture.tapping.head import Head, HeadName, is_one_head
 from attnwidget.text.near_names import did_you_mean
-from attnwidget.text.whole_number import is_whole_number, whole_number
+from attnwidget.text.place_of_token import place_of_token
+from attnwidget.text.whole_number import whole_number
 
 
 class HeadsTrait(traitlets.List[Head]):
-    """A list of heads: `Head`s, (layer, head) or (layer, head, stack), or one of these alone.
+    """A list of heads, or one head, each as (3, 5), (3, 5, stack), "L3 H5" or a `Head`.
 
     Values become `Head`s, checked against the owner's stacks; a head they lack raises TraitError.
     """
 
-    info_text = "a list of heads such as [(3, 5)] or [Head(3, 5)]"
+    info_text = "a list of heads such as [(3, 5)] or ['L3 H5']"
 
     if TYPE_CHECKING:  # what is assigned is wider than what is read
 
-        def __set__(self, obj: Any, value: Sequence[Any]) -> None: ...
+        def __set__(self, obj: Any, value: HeadName | Sequence[HeadName]) -> None: ...
 
     def validate(self, obj: Any, value: Any) -> list[Head]:
         """The value as a list of heads that the owner has."""
         if isinstance(value, np.ndarray):  # rows of (layer, head), as numpy.argwhere gives them
             value = value.tolist()
-        if isinstance(value, tuple) and len(value) in (2, 3) and is_whole_number(value[0]):
+        if is_one_head(value):
             value = [value]
-        if isinstance(value, str) or not isinstance(value, Sequence):
+        if not isinstance(value, Sequence):
             raise traitlets.TraitError(f"{self.name!r} takes {self.info_text}, got {value!r}")
         try:
             heads = [obj.find_head(item) for item in value]
@@ -41,19 +43,48 @@ class HeadsTrait(traitlets.List[Head]):
 
 
 class TokenMarks(traitlets.List[tuple[str, int]]):
-    """A list of ("query" | "key", index): queries attend, keys are attended to."""
+    """A list of ("query" | "key", index): queries attend, keys are attended to.
 
-    info_text = 'a list of ("query" | "key", index) pairs such as [("query", 2)]'
+    A word that occurs once stands for its index, ("he", 2) for the index of the second "he", and a
+    word alone is a query. The owner's `locked_axes` have the tokens of each side.
+    """
+
+    info_text = 'a list such as [("query", 2)], [("key", "ship")] or ["he"]'
+
+    if TYPE_CHECKING:  # what is assigned is wider than what is read
+
+        def __set__(self, obj: Any, value: str | Sequence[Any]) -> None: ...
 
     def validate(self, obj: Any, value: Any) -> list[tuple[str, int]]:
-        """The value as a list of tuples."""
-        try:
-            marks = [(side, whole_number(str(side), index)) for side, index in value]
-        except (ValueError, TypeError):
-            marks = [("", -1)]
-        if any(side not in ("query", "key") or index < 0 for side, index in marks):
-            raise traitlets.TraitError(f"{self.name!r} takes {self.info_text}, got {value!r}")
+        """Return the value as a list of tuples."""
+        listed = [value] if isinstance(value, str) else value
+        refused = f"{self.name!r} takes {self.info_text}, got {value!r}"
+        if not isinstance(listed, Sequence):
+            raise traitlets.TraitError(refused)
+        marks = []
+        for mark in listed:
+            is_pair = isinstance(mark, Sequence) and len(mark) == 2 and not isinstance(mark, str)
+            has_side = is_pair and mark[0] in ("query", "key")
+            if not (has_side or isinstance(mark, str) or (is_pair and isinstance(mark[0], str))):
+                raise traitlets.TraitError(refused)
+            side, token = (mark[0], mark[1]) if has_side else ("query", mark)
+            try:
+                index = _index_of(side, token, obj)
+            except (ValueError, TypeError) as error:
+                raise traitlets.TraitError(f"{self.name!r}: {error}") from None
+            marks.append((side, index))
         return marks
+
+
+def _index_of(side: str, token: Any, owner: Any) -> int:
+    """Return the index of a token on the first axis of its side that has it."""
+    if not hasattr(token, "__len__"):
+        return whole_number(side, token, 0)
+    *axes, last = owner.locked_axes(side)
+    for axis in axes:
+        with suppress(ValueError):
+            return place_of_token(side, token, axis)
+    return place_of_token(side, token, last)
 
 
 class WindowTrait(traitlets.TraitType[Any, Any]):

@@ -1,3 +1,4 @@
+import { gridWidth, WITH_WORD } from "../shared/cells.js";
 import { clamp } from "../shared/clamp.js";
 import type { StackInfo } from "../shared/types.js";
 import { type ExplorerState, PANELS, type Panel } from "./explorer_types.js";
@@ -12,6 +13,10 @@ const FEW_COLUMNS = 6;
 /** All heads have so much at least, and at most. */
 const LEAST_LEFT = 320;
 const MOST_LEFT = { usual: 820, many: 900 };
+/** The head beside them, with the gap, has so much at least: its columns of words need it. */
+const LEAST_RIGHT = 240;
+/** Width of cells that are too narrow for words anyway. */
+const STRIP = 20;
 /** From so many rows on, words in cells would not have two lines in the usual height. */
 const MANY_ROWS = 10;
 /** The height for which cells are made, in pixels. */
@@ -34,7 +39,11 @@ export function leftWidth(width: number, columns: number): number {
       : columns <= FEW_COLUMNS
         ? SHARES.few
         : SHARES[isNarrow ? "narrow" : "usual"];
-  return clamp(Math.floor(width * share), LEAST_LEFT, mostLeft(columns));
+  const usual = clamp(Math.floor(width * share), LEAST_LEFT, mostLeft(columns));
+  // A strip says no more if it is wider, and the lines of the head need the room.
+  const hasWords = usual >= gridWidth(columns, WITH_WORD);
+  const wanted = hasWords ? usual : Math.min(usual, gridWidth(columns, STRIP));
+  return clamp(wanted, LEAST_LEFT, width - LEAST_RIGHT);
 }
 
 const mostLeft = (columns: number): number =>

@@ -1,4 +1,4 @@
-import { corner, type GridLayout } from "../shared/cells.js";
+import { corner, type GridLayout, WITH_WORD } from "../shared/cells.js";
 import { ramp, transfer } from "../shared/colour.js";
 import { inkOf } from "../shared/ink.js";
 import { labelFont, spelledOf } from "../shared/labels.js";
@@ -15,8 +15,6 @@ export interface WordQuestion {
   key: number | undefined;
 }
 
-/** From this width on a cell has words; narrower cells have a strip with a column for each word. */
-const WITH_WORD = 28;
 /** Height of a line of a word or a number, and room round the lines, in pixels. */
 const LINE = 11;
 const EDGE = 1;
@@ -25,11 +23,14 @@ const MOST_LINES = 3;
 /** From this size on a number of a pair is printed large, and from the next one on at all. */
 const LARGE = 34;
 const PRINTED = 16;
+/** Cells with words have this height where there is room: two lines of a word and its number. */
+export const WRITTEN = { from: WITH_WORD, tall: MOST_LINES * LINE + EDGE };
 const WORD_SIZES = [11, 10];
 const NUMBER_SIZE = 10;
 const PAIR_SIZE = { large: 12, small: 10 };
-/** Left of a cell for the colour of its family. */
-const GUTTER = 4;
+/** Width of the mark of a family at the left of a cell, and where strips begin beside it. */
+const MARK = 3;
+const GUTTER = MARK + 1;
 const DOT = 2;
 
 const whole = (weight: number) => String(Math.round(100 * weight));
@@ -78,14 +79,24 @@ export function wordLines(
   return { lines, size: small };
 }
 
-/** The visible weights of a word in a head: each other word has a column. */
-function stripOf(row: Float32Array, shown: number[], table: Uint32Array): Raster {
+/**
+ * The visible weights of a word in a head, in at most `most` columns: each other word has a column,
+ * and neighboring words of a long text share one, which shows their largest weight.
+ */
+export function stripWeights(row: ArrayLike<number>, shown: number[], most: number): number[] {
+  const across = Math.min(shown.length, Math.max(1, Math.floor(most)));
+  const weights = Array.from({ length: across }, () => 0);
+  for (const [i, other] of shown.entries()) {
+    const column = Math.floor((i * across) / shown.length);
+    weights[column] = Math.max(weights[column] ?? 0, row[other] || 0);
+  }
+  return weights;
+}
+
+function stripOf(weights: number[], table: Uint32Array): Raster {
   const at = transfer("absolute");
-  const words = Uint32Array.from(shown, (other) => {
-    const weight = row[other] ?? 0;
-    return table[Math.round(255 * at(Number.isNaN(weight) ? 0 : weight))] ?? 0;
-  });
-  return { across: shown.length, down: 1, words };
+  const words = Uint32Array.from(weights, (weight) => table[Math.round(255 * at(weight))] ?? 0);
+  return { across: weights.length, down: 1, words };
 }
 
 /** The answers of all heads, on the ink of their weights. */
@@ -138,6 +149,7 @@ function paintWord(pen: Pen, scene: Scene, rows: Rows): void {
   const count = others.text.length;
   const most = linesIn(layout);
   const isStrip = most === 0;
+  // The columns of all strips stand in the same places; words take the room that their cell has.
   const gutter = scene.families.size ? GUTTER : 0;
   const measure = (text: string, size: number) => {
     pen.font = labelFont(font, false, size);
@@ -150,16 +162,18 @@ function paintWord(pen: Pen, scene: Scene, rows: Rows): void {
     const letters = square(pen, scene, isStrip ? 0 : answer.weight, { head, x, y });
     if (isStrip) {
       const row = values.subarray(head * count, (head + 1) * count);
-      paintRaster(pen, stripOf(row, shown, scaleOf(scene, head)), x, y, cell, tall);
+      const strip = stripOf(stripWeights(row, shown, cell - gutter), scaleOf(scene, head));
+      paintRaster(pen, strip, x + gutter, y, cell - gutter, tall);
       continue;
     }
     if (!answer.standsOut) continue;
     const isItself = isOneText && answer.other === rows.of;
-    const middle = x + gutter / 2 + cell / 2;
+    const left = (scene.families.get(head) ?? "other") === "other" ? 0 : MARK;
+    const middle = x + left / 2 + cell / 2;
     pen.fillStyle = letters;
     pen.textAlign = "center";
     const text = isItself ? "self" : spelledOf(others, answer.other);
-    const { lines, size } = wordLines(measure, text, cell - gutter - 2, most);
+    const { lines, size } = wordLines(measure, text, cell - left - 2, most);
     // The whole word is worth more than the number: the ink shows the weight too.
     const hasNumber = lines.length < most;
     const shownLines = lines.length + Number(hasNumber);

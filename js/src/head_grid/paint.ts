@@ -21,7 +21,7 @@ import { aligned } from "../shared/numbers.js";
 import { type Pen, paintRaster, type Raster } from "../shared/pen.js";
 import { paintStrike } from "../shared/strike.js";
 import type { Theme } from "../shared/theme.js";
-import { paintAnswers } from "./answer_paint.js";
+import { linesIn, paintAnswers } from "./answer_paint.js";
 import { paperStrength } from "./changed_paper.js";
 import { hairline } from "./grid_pixels.js";
 import { barRange, headIn, type Metric, type Order, passes } from "./head_order.js";
@@ -31,6 +31,10 @@ import { hasLabels, type Scene } from "./scene.js";
 const LABEL_LINE = 9;
 /** Numbers beside cells smaller than this would touch. */
 const CROWDED = 14;
+/** Largest notch of a selected cell with a map, and with a word whose letters reach the edges. */
+const NOTCH = { map: 11, word: 6 };
+/** Words leave the corners of wider cells free. */
+const WIDE = 48;
 /** Stands for no row and no column, and is beside none. */
 const NO_PLACE = -9;
 
@@ -62,8 +66,10 @@ export function paintGrid(pen: Pen, scene: Scene, maps: Raster | undefined, hand
   paintEdits(pen, scene);
   if (scene.families.size) paintFamilies(pen, scene);
   else paintHeadLabels(pen, scene);
+  const hasWords = scene.asked && linesIn(layout) > 0 && cell < WIDE;
+  const notch = hasWords ? NOTCH.word : NOTCH.map;
   for (const [i, at] of selected.entries())
-    paintFrame(pen, layout, at, theme, i === selected.length - 1);
+    paintFrame(pen, layout, at, theme, { solid: i === selected.length - 1, notch });
   if (pointer.hovered) outline(pen, layout, pointer.hovered, theme.text, 1);
   if (pointer.focused) {
     outline(pen, layout, pointer.focused, theme.background, 2, -3);
@@ -104,7 +110,13 @@ function paintEmpty(pen: Pen, layout: GridLayout, at: Cell, theme: Theme) {
  * The accent round a selected head, and a notch where causal maps are masked: solid on the head
  * that is shown.
  */
-function paintFrame(pen: Pen, layout: GridLayout, at: Cell, theme: Theme, solid: boolean) {
+function paintFrame(
+  pen: Pen,
+  layout: GridLayout,
+  at: Cell,
+  theme: Theme,
+  { solid, notch }: { solid: boolean; notch: number },
+) {
   // A line of background keeps the accent apart from cells of a like colour.
   outline(pen, layout, at, theme.background, 1, -0.5);
   outline(pen, layout, at, theme.accent, layout.gap);
@@ -120,7 +132,9 @@ function paintFrame(pen: Pen, layout: GridLayout, at: Cell, theme: Theme, solid:
     pen.fill();
   };
   // At most a third of a small cell, whose map would be hidden.
-  const side = Math.min(11, Math.ceil(layout.tall / 3));
+  const side = Math.min(notch, Math.ceil(layout.tall / 3));
+  // A small notch that is not solid could not be told from one that is.
+  if (!solid && side <= NOTCH.word) return;
   triangle(theme.background, right - side - 2, right, y - 1);
   triangle(theme.accent, right - side, right, y - 1);
   if (!solid) triangle(theme.background, right - side / 2, right - 2, y + 1);

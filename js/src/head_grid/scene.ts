@@ -13,7 +13,7 @@ import { AXIS_LABEL_SIZE, labelFont } from "../shared/labels.js";
 import type { Look as Page } from "../shared/mount.js";
 import type { Raster } from "../shared/pen.js";
 import type { Head, StackInfo } from "../shared/types.js";
-import type { WordQuestion } from "./answer_paint.js";
+import { type WordQuestion, WRITTEN } from "./answer_paint.js";
 import { papersOf } from "./changed_paper.js";
 import { compose, gridEnd, type Look, type SmallMaps } from "./grid_pixels.js";
 import {
@@ -109,7 +109,7 @@ export function sceneOf(
   const below = upright.sort !== "none" ? "name" : metric ? "bar" : bare;
   const shared = stack && stack.n_key_heads < stack.n_heads && upright.sort === "none";
   // Pictures keep their shape.
-  const shape = maps?.row && state._media?.pictures.length ? { widest: 1 } : {};
+  const shape = maps?.row && state._media?.pictures.length ? { widest: 1 } : { written: WRITTEN };
   const layoutOf = ({ rows, cols }: Order, isBanded: boolean, more: Partial<CellLimits> = {}) =>
     gridLayout(room, rows, cols, isBanded, density, below, { ...limits, ...shape, ...more });
   const turned = flipped(upright);

@@ -30,6 +30,9 @@ const MARGIN = 4;
 /** Cells may shrink to this share of the smallest size if the whole grid then fits. */
 const NEARLY = 0.9;
 
+/** From this width on a cell has words; narrower cells have a strip with a column for each word. */
+export const WITH_WORD = 28;
+
 /** The sizes between which cells are made, in pixels. */
 export interface CellLimits {
   /** Height of the whole canvas. */
@@ -39,8 +42,16 @@ export interface CellLimits {
   largest: number;
   /** Largest width of a cell as a multiple of its height: words need more room than maps. */
   widest: number;
+  /** Height that cells from a width on have where the canvas has room: lines of text need it. */
+  written: { from: number; tall: number };
 }
-const LIMITS: CellLimits = { highest: 780, least: 22, largest: 64, widest: 2.2 };
+const LIMITS: CellLimits = {
+  highest: 780,
+  least: 22,
+  largest: 64,
+  widest: 2.2,
+  written: { from: Number.POSITIVE_INFINITY, tall: 0 },
+};
 /** A bar alone, and with a line of text. */
 const BAR = 5;
 const BAR_AND_TEXT = 20;
@@ -49,6 +60,10 @@ const LABEL = 14;
 /** From this size on a cell has its number printed; a name needs less. */
 const PRINTED = 40;
 const NAMED = 29;
+
+/** Width of a grid whose cells have this width. */
+export const gridWidth = (cols: number, cell: number): number =>
+  LABELS + cols * (cell + GAP) + MARGIN;
 
 /**
  * Cells as large as `width` and the height in sight allow, and wider than high where the height is
@@ -64,7 +79,7 @@ export function gridLayout(
   below: "nothing" | "bar" | "name" | "label" = "nothing",
   limits: Partial<CellLimits> = {},
 ): GridLayout {
-  const { highest, least, largest, widest } = { ...LIMITS, ...limits };
+  const { highest, least, largest, widest, written } = { ...LIMITS, ...limits };
   const snap = (x: number) => Math.round(x * dpr) / dpr;
   const x0 = snap(LABELS);
   const y0 = snap(NUMBERS + (banded ? BANDS : 0));
@@ -72,15 +87,18 @@ export function gridLayout(
   const smallest = below === "name" ? NAMED : least;
   const across = (width - x0 - MARGIN) / Math.max(cols, 1) - gap;
   const crisp = (x: number) => Math.floor(x * dpr) / dpr;
+  const downOver = (band: number) => (highest - y0 - MARGIN) / Math.max(rows, 1) - gap - band;
   const heightOver = (band: number) => {
-    const down = (highest - y0 - MARGIN) / Math.max(rows, 1) - gap - band;
-    const size = Math.min(largest, across, down);
+    const size = Math.min(largest, across, downOver(band));
     // A little smaller cells are better than a scroll bar for a few pixels.
     return crisp(size >= NEARLY * smallest ? size : Math.max(smallest, size));
   };
   const over = (band: number): GridLayout => {
-    const tall = heightOver(band);
-    const cell = Math.max(tall, crisp(Math.min(largest, across, widest * tall)));
+    const side = heightOver(band);
+    const cell = Math.max(side, crisp(Math.min(largest, across, widest * side)));
+    const lines = Math.ceil(written.tall * dpr) / dpr;
+    const isWritten = cell >= written.from && downOver(band) >= lines;
+    const tall = isWritten ? Math.max(side, lines) : side;
     return { x0, y0, cell, tall, gap, band, dpr, rows, cols };
   };
   if (below === "label") {

@@ -89,10 +89,15 @@ const saidShare = (text: string, share: number) => `${quoted(isolated(text))} ${
 const shareOf = (value: number) =>
   value > 0 && value < 0.0005 ? "under 0.1\u00a0%" : percentText(value);
 
-/** The answers with one probability each; an answer that is only here named has both. */
+/**
+ * The answers with one probability each, which is the earlier one where it changes by less than a
+ * point: bars say the same. An answer that is only here named has both.
+ */
 function changedAnswers({ answers }: Guess, named: readonly Answer[]): string {
   const others = answers.filter((answer) => !named.includes(answer) && isChanged(answer));
-  const now = named.map(({ text, after = 0 }) => saidShare(text, after));
+  const now = named.map(({ text, before, after = before }) =>
+    saidShare(text, isChanged({ before, after }) ? after : before),
+  );
   const moved = others.map(
     ({ text, before, after = 0 }) => `${saidShare(text, before)} → ${percentText(after)}`,
   );

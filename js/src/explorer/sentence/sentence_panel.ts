@@ -6,6 +6,7 @@ import type { Look } from "../../shared/mount.js";
 import type { Pointed } from "../../shared/pointed.js";
 import { placed } from "../../shared/svg.js";
 import type { Side } from "../../shared/types.js";
+import { planFor } from "../arrangement.js";
 import { arcsOf, marksOf } from "./arcs.js";
 import { type Box, type SentenceSize, sentenceSize } from "./layout.js";
 import { type Reading, rowsOf } from "./reading.js";
@@ -15,8 +16,8 @@ import { unbroken, type Word } from "./words.js";
 const PENCIL = svg`<path d="M2 14l1-4 8-8 3 3-8 8z" fill="none" stroke="currentColor"
   stroke-width="1.4" stroke-linejoin="round"></path>`;
 
-/** Of longer texts the list of words scrolls. */
-const LINES_IN_SIGHT = 4;
+/** The list of words of longer texts scrolls, by the plan of the page. */
+const MOST_LINES = { one: 9, two: 6 };
 /** Over a message that is scrolled to. */
 const ABOVE = 8;
 
@@ -58,9 +59,9 @@ export function sentencePanel(actions: WordActions & { edit(): void }, drawNow: 
   }
 
   /** A button for each message of a long chat, which scrolls to the message. */
-  function rolesView({ words: { query } }: Reading) {
+  function rolesView({ words: { query } }: Reading, scrolls: boolean) {
     const begun = query.filter(({ role }) => role);
-    if (begun.length < 2 || !size || size.lines <= LINES_IN_SIGHT) return nothing;
+    if (begun.length < 2 || !scrolls) return nothing;
     const go = (index: number) => {
       const word = boxOf("query", index);
       if (word && box.value) box.value.scrollTop = word.y - ABOVE;
@@ -121,8 +122,11 @@ export function sentencePanel(actions: WordActions & { edit(): void }, drawNow: 
       size = sentenceSize(all, look.width, look.font, look.ruler, rows.length < 2);
       const { font, head, leading } = size;
       const style = `font-size: ${font}px; padding-top: ${head}px; line-height: ${leading}`;
-      return html`<div class=${`attnw-ex-sentence ${size.hasArcs ? "attnw-ex-arced" : ""}`}>
-        ${rolesView(reading)}
+      // A scroll bar for less than two lines would hide as much as it saves.
+      const scrolls = size.lines > MOST_LINES[planFor(look.width)];
+      const kind = size.hasArcs ? "attnw-ex-arced" : scrolls ? "attnw-ex-scrolling" : "";
+      return html`<div class=${`attnw-ex-sentence ${kind}`}>
+        ${rolesView(reading, scrolls)}
         <div class="attnw-ex-toolbar" role="toolbar" style=${style}
           aria-label="the text: arrow keys move between words, Enter locks one"
           @keydown=${(event: KeyboardEvent) => press(event, reading)}
