@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import secrets
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -14,6 +13,7 @@ import traitlets
 from attnwidget.capture.tapping.head import Head, HeadName, named_head
 from attnwidget.capture.tapping.layer_numbers import LayerNumbers
 from attnwidget.inputs.advised_error import on_page
+from attnwidget.text.near_names import did_you_mean
 from attnwidget.widgets.pages.encoding import state_of
 from attnwidget.widgets.pages.page_document import STATIC
 from attnwidget.widgets.pages.page_part import NEEDS_A_NOTEBOOK, Page, Part
@@ -230,10 +230,8 @@ class HeadWidget(Exporting, ComputedTraits):
         own_traits = [name for name in known if name not in foreign and self.traits()[name].help]
         for name in traits:
             if name not in known:
-                close = difflib.get_close_matches(name, own_traits, n=1)
-                hint = (
-                    f"did you mean {close[0]!r}?" if close else f"options: {', '.join(own_traits)}"
-                )
+                # A figure has dozens of options, which are listed only without a near name.
+                hint = did_you_mean(name, own_traits) or f"options: {', '.join(own_traits)}"
                 raise TypeError(f"{type(self).__name__} has no option {name!r}; {hint}")
 
     def code(self) -> str:
