@@ -172,8 +172,8 @@ def make_folder(path: str | Path, content: str) -> Path:
 def looks_like_path(name: str | Path) -> bool:
     r"""Return whether a name can only be the path of a file or folder, and no name on the Hub.
 
-    Names on the Hub are "model" or "owner/model". A path begins with ".", "/", "~" or a drive, has
-    a backslash or more than one slash, or begins with a folder that exists.
+    Names on the Hub are "model" or "owner/model", also where there is a folder "owner". A path
+    begins with ".", "/", "~" or a drive, or has a backslash or more than one slash.
 
     Example:
         >>> from attnwidget.text.given_paths import looks_like_path
@@ -186,8 +186,8 @@ def looks_like_path(name: str | Path) -> bool:
         return True
     if name.startswith((".", "/", "~")) or "\\" in name or _DRIVE.match(name):
         return True
-    first, slash, rest = name.partition("/")
-    return bool(slash) and ("/" in rest or not rest or os.path.isdir(first))
+    _, slash, rest = name.partition("/")
+    return bool(slash) and ("/" in rest or not rest)
 
 
 def _state_of(path: str | Path, expected: str, is_kind: Callable[[int], bool]) -> os.stat_result:

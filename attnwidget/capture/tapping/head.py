@@ -133,6 +133,17 @@ def takes_head(function: Callable[..., R]) -> Callable[..., R]:
     return call
 
 
+def spells_head(text: str) -> bool:
+    """Return whether a text is the name of a head, whether or not there is such a head.
+
+    Example:
+        >>> from attnwidget.capture.tapping.head import spells_head
+        >>> [spells_head(text) for text in ("L1 H3", "encoder L1 H3", "layers")]
+        [True, True, False]
+    """
+    return _SPELLING.fullmatch(text.strip()) is not None
+
+
 def is_one_head(value: Any) -> bool:
     """Return whether a value names one head, as opposed to several: "L1 H3", or a tuple of numbers.
 
