@@ -134,6 +134,12 @@ def test_texts_are_read_as_their_segments(model: AttentionModel, name: str) -> N
     np.testing.assert_equal(found, expected)
 
 
+@pytest.mark.parametrize("name", ["measure", "compare", "measure_checkpoints"])
+def test_rows_are_read_as_their_texts(model: AttentionModel, name: str) -> None:
+    rows = [{"text": text} for text in TEXTS]
+    np.testing.assert_equal(STUDIES[name](model, rows), STUDIES[name](model, TEXTS))
+
+
 @pytest.mark.parametrize("name", STUDIES)
 def test_one_text_is_refused_with_the_next_step(model: AttentionModel, name: str) -> None:
     with pytest.raises(TypeError, match=naming("[text]")):
