@@ -99,7 +99,7 @@ def test_an_atlas_is_a_table_and_a_figure(of_circuit: Atlas) -> None:
     assert of_circuit.provenance["n_texts"] == 16 and "torch" in of_circuit.provenance["versions"]
     with pytest.raises(ValueError, match=naming("'retrieval'", "behaviour")):
         of_circuit.find("retrieval")
-    with pytest.raises(IndexError, match=naming("head 4", "layer 0")):
+    with pytest.raises(ValueError, match=naming("head 4", "0 to 3")):
         of_circuit.card(0, 4)
 
 

@@ -268,7 +268,7 @@ def test_wrong_requests_are_refused(model: AttentionModel, found: HeadExamples) 
         head_examples(model, [1])  # type: ignore[list-item]
     with pytest.raises(ValueError, match=naming("kind", "'best'")):
         found.of(0, 0, "best")  # type: ignore[arg-type]
-    with pytest.raises(IndexError, match=naming("head 12", "layer 0")):
+    with pytest.raises(ValueError, match=naming("head 12", "0 to 11")):
         found.of(0, 12)
     without = head_examples(model, make_segments(["It slept."], model), 1, progress=False)
     for kind in ("right", "wrong", "missed"):

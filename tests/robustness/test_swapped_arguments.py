@@ -94,7 +94,7 @@ def test_a_model_in_place_of_sentences_or_heads_is_named(model: AttentionModel) 
         probe_relations(TEXTS, model)  # type: ignore[arg-type]
     heads: Any = model
     with (
-        pytest.raises(TypeError, match=naming("(layer, head)", "AttentionModel")),
+        pytest.raises(TypeError, match=naming("heads", "'L1 H3'", "AttentionModel")),
         model.disabled(heads),
     ):
         pass

@@ -135,12 +135,12 @@ def test_the_word_stays_from_head_to_head_and_another_text_begins_anew(
 
 
 def test_an_example_of_another_name_is_refused(model: AttentionModel) -> None:
-    with pytest.raises(traitlets.TraitError, match=naming("'example'", "'pronouns'", "got 'poem'")):
+    with pytest.raises(traitlets.TraitError, match=naming("'example'", "'pronouns'", "'poem'")):
         explore(model, example="poem")
     explorer = explore(model, example="passive", selected=[(0, 1)], hidden=["sep"], treebank=False)
     assert explorer.text.startswith("The letter") and explorer.head == Head(0, 1)
     assert explorer.hidden == ["sep"]
-    with pytest.raises(traitlets.TraitError, match=naming("'example'", "got 'poem'")):
+    with pytest.raises(traitlets.TraitError, match=naming("'example'", "'poem'")):
         explorer.example = "poem"
     with pytest.raises(ValueError, match=naming("example 'passive'", "text of its own")):
         explore(model, "The cat.", example="passive")
