@@ -164,6 +164,8 @@ class ComputedTraits(ThreadMessages):
 
     _error = traitlets.Unicode().tag(sync=True)
     _holding: _Holding | None = None
+    #: Whether the figure has left the page, until it is displayed again.
+    is_suspended = False
 
     def setup_instance(self, *args: object, **kwargs: object) -> None:
         """Prepare the instance. Traits can change before `__init__`."""
@@ -173,7 +175,6 @@ class ComputedTraits(ThreadMessages):
         self._batch = _Batch()
         self._computing = ThreadLock()
         self._answers_when_read = False
-        self.is_suspended = False
         cls: Any = type(self)
         self._plan = _plan_of(cls)
         self._stale = set(self._plan.order)

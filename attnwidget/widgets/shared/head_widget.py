@@ -6,7 +6,7 @@ import difflib
 import secrets
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import anywidget
 import traitlets
@@ -54,6 +54,10 @@ class HeadWidget(Exporting, ComputedTraits):
     - `edits`: The model reads the input again after a change.
     - `of_metric`: The option is about the shown metric.
     - `set_last`: The value refers to another option, which is set before.
+
+    Only attributes that the class has can be assigned, so that a misspelt option is an error. A
+    subclass may assign further attributes. It declares an attribute in its body (`label: int`) if
+    the name resembles an option (`labels`).
     """
 
     #: The heading of a page of this figure alone.
@@ -94,6 +98,8 @@ class HeadWidget(Exporting, ComputedTraits):
     _changes_elsewhere = 0
     # The script and the style sheet of the figure.
     _files: ClassVar[tuple[str, str]]
+    # The links that the figure belongs to.
+    _ties: list[Any]
 
     @traitlets.default("_figure")
     def _name_figure(self) -> str:
@@ -117,8 +123,20 @@ class HeadWidget(Exporting, ComputedTraits):
             cls._files = (script.read_text("utf-8"), style_sheet.read_text("utf-8"))
         super().__init_subclass__(**kwargs)
 
+    if not TYPE_CHECKING:  # with this method, type checkers would accept any attribute
+
+        def __setattr__(self, name: str, value: Any) -> None:
+            # This is called for each assignment, also of private names, so the usual case is fast.
+            if not name.startswith("_") and not hasattr(type(self), name):
+                self._refuse_unknown_attribute(name)
+            super().__setattr__(name, value)
+
+    def setup_instance(self, *args: object, **kwargs: object) -> None:
+        """Prepare the instance. A figure whose arguments are refused is closed too."""
+        super().setup_instance(*args, **kwargs)
+        self._ties = []
+
     def __init__(self, **traits: Any) -> None:
-        self.ties: list[Any] = []
         self._refuse_unknown(traits)
         super().__init__(**traits)
         self.on_msg(answer_page)
@@ -225,16 +243,33 @@ class HeadWidget(Exporting, ComputedTraits):
 
     def _refuse_unknown(self, traits: dict[str, Any]) -> None:
         known = [name for name in self.trait_names() if not name.startswith("_")]
-        # Traits of every Jupyter widget, such as layout, are accepted but not listed as options.
-        foreign = anywidget.AnyWidget.class_trait_names()
-        own_traits = [name for name in known if name not in foreign and self.traits()[name].help]
         for name in traits:
             if name not in known:
-                close = difflib.get_close_matches(name, own_traits, n=1)
-                hint = (
-                    f"did you mean {close[0]!r}?" if close else f"options: {', '.join(own_traits)}"
-                )
+                _, hint = self._similar_option(name)
                 raise TypeError(f"{type(self).__name__} has no option {name!r}; {hint}")
+
+    def _refuse_unknown_attribute(self, name: str) -> None:
+        declared = (getattr(cls, "__annotations__", {}) for cls in type(self).__mro__)
+        if any(name in names for names in declared):
+            return
+        # A subclass that a user defines may have further attributes.
+        is_of_package = type(self).__module__.startswith("attnwidget.")
+        similar, hint = self._similar_option(name, cutoff=0.6 if is_of_package else 0.8)
+        if similar or is_of_package:
+            raise AttributeError(f"{type(self).__name__} has no attribute {name!r}; {hint}")
+
+    def _similar_option(self, name: str, cutoff: float = 0.6) -> tuple[str | None, str]:
+        """Return the option that a misspelt name may mean, or None, and the hint of an error."""
+        # Traits of every Jupyter widget, such as layout, are accepted but not listed as options.
+        foreign = anywidget.AnyWidget.class_trait_names()
+        own_traits = [
+            trait_name
+            for trait_name, trait in self.traits().items()
+            if not trait_name.startswith("_") and trait_name not in foreign and trait.help
+        ]
+        if close := difflib.get_close_matches(name, own_traits, n=1, cutoff=cutoff):
+            return close[0], f"did you mean {close[0]!r}?"
+        return None, f"options: {', '.join(own_traits)}"
 
     def code(self) -> str:
         """Return Python code that makes this figure again.

@@ -55,7 +55,7 @@ class FigureLink:
             for name in sorted(joined, key=last.__contains__):
                 self._begin(name)
         for widget in self.widgets:
-            widget.ties.append(self)
+            widget._ties.append(self)
         _name_circles(self.widgets)
 
     def __repr__(self) -> str:
@@ -125,7 +125,7 @@ class FigureLink:
                     if widget in having and widget is not source:
                         setattr(widget, name, widget.fitting(name, value))
                     elif widget is not source:
-                        for other in widget.ties:
+                        for other in widget._ties:
                             other._give(widget, name, value)
                 # Look again after writing: if two threads write at once, both end with one value.
                 if source in having:
@@ -142,8 +142,8 @@ class FigureLink:
                 # A link that could not be made does not observe all traits.
                 with suppress(ValueError):
                     widget.unobserve(self._follow, names=name)
-            if self in widget.ties:
-                widget.ties.remove(self)
+            if self in widget._ties:
+                widget._ties.remove(self)
         _name_circles(self.widgets)
 
     def __enter__(self) -> FigureLink:
@@ -162,7 +162,7 @@ def circle_of(widget: HeadWidget, name: str | None = None) -> list[HeadWidget]:
     """
     members = [widget]
     for member in members:
-        ties = [tie for tie in member.ties if name is None or tie.joins(name)]
+        ties = [tie for tie in member._ties if name is None or tie.joins(name)]
         members += dict.fromkeys(w for tie in ties for w in tie.widgets if w not in members)
     return members
 
