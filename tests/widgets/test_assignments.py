@@ -1,13 +1,16 @@
-"""What can be assigned on a figure, and what is refused."""
+"""What can be assigned on a figure, and what an open or a closed figure refuses."""
 
 from __future__ import annotations
 
+import gc
+import weakref
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 import traitlets
 
-from attnwidget import Attention, AttentionModel, Explorer, HeadGrid, HeadView
+from attnwidget import Attention, AttentionModel, Explorer, HeadGrid, HeadView, link
 from refusals import naming
 
 pytestmark = pytest.mark.usefixtures("recording")
@@ -71,3 +74,69 @@ def test_known_attributes_can_be_assigned(attention: Attention) -> None:
     view.remark = "yours"
     view.close()
     assert view.comm is None
+
+
+def test_a_closed_figure_names_the_way_to_make_it_again(
+    attention: Attention, tmp_path: Path
+) -> None:
+    view = HeadView(attention, layer=2, head=1)
+    code = view.code()
+    shown = repr(view)
+    view.close()
+    says = naming("HeadView", "closed", "code()")
+    calls = (
+        view.figure,
+        view.static,
+        view.open,
+        lambda: view.caption,
+        lambda: view.save(tmp_path / "view.svg"),
+        lambda: view.observe(print),
+        lambda: link(view, HeadGrid(attention)),
+    )
+    for call in calls:
+        with pytest.raises(RuntimeError, match=says):
+            call()
+    values = {"layer": 1, "selected": [(0, 0)], "labels": {}, "attention": attention}
+    for name, value in values.items():
+        with pytest.raises(RuntimeError, match=says):
+            setattr(view, name, value)
+    with pytest.raises(RuntimeError, match=says):
+        view.labels[(0, 1)] = "pronoun"
+    # Its options, its code and its words stay.
+    assert (view.layer, repr(view), view.code()) == (2, shown, code)
+    view.close()
+
+
+def test_a_closed_figure_is_freed(attention: Attention) -> None:
+    view, grid = HeadView(attention), HeadGrid(attention)
+    link(view, grid)
+    view.close()
+    reference = weakref.ref(view)
+    del view
+    gc.collect()
+    assert reference() is None and grid.comm is not None
+
+
+def test_a_closed_explorer_has_closed_figures(explorer: Explorer) -> None:
+    code = explorer.code()
+    explorer.close()
+    for call in (explorer.wait, explorer.read_sentence, explorer.name_heads):
+        with pytest.raises(RuntimeError, match=naming("Explorer", "closed", "code()")):
+            call()
+    with pytest.raises(RuntimeError, match=naming("Explorer", "closed")):
+        explorer.text = "The dog sat."
+    with pytest.raises(RuntimeError, match=naming("HeadGrid", "closed")):
+        explorer.grid.sort = "value"
+    assert explorer.code() == code and "The cat sat." in code
+
+
+def test_the_figures_linked_with_a_closed_figure_stay_linked(attention: Attention) -> None:
+    grid, view, other = HeadGrid(attention), HeadView(attention), HeadView(attention)
+    figure_link = link(grid, view, other)
+    view.close()
+    grid.selected = [(2, 4)]
+    assert other.head == (2, 4, "self") and view.head != other.head
+    assert grid._circle == other._circle != ""
+    figure_link.unlink()
+    grid.selected = [(1, 1)]
+    assert other.head == (2, 4, "self")

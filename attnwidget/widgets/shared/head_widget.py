@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import difflib
 import secrets
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, ClassVar
+from types import FunctionType
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
 import anywidget
 import traitlets
@@ -32,6 +33,27 @@ from attnwidget.widgets.wire.linked_traits import fitting
 
 #: Layers and heads a layer of each stack, by its name.
 StackShapes = Mapping[str, tuple[int, int]]
+
+#: Methods that a closed figure keeps: `code`, and what links, other figures and `repr` call.
+_KEPT_WHEN_CLOSED = {
+    "code",
+    "find_head",
+    "fitting",
+    "has",
+    "has_relation",
+    "locked_axes",
+    "locked_in_unit",
+    "options_behind",
+    "parts",
+    "relations",
+    "resume",
+    "shapes",
+    "suspend",
+    "takes",
+    "together",
+}
+#: Methods of Jupyter widgets that a closed figure refuses.
+_REFUSED_OF_WIDGETS = {"add_traits", "observe", "open"}
 
 
 class HeadWidget(Exporting, ComputedTraits):
@@ -100,6 +122,7 @@ class HeadWidget(Exporting, ComputedTraits):
     _files: ClassVar[tuple[str, str]]
     # The links that the figure belongs to.
     _ties: list[Any]
+    _is_closed = False
 
     @traitlets.default("_figure")
     def _name_figure(self) -> str:
@@ -127,8 +150,11 @@ class HeadWidget(Exporting, ComputedTraits):
 
         def __setattr__(self, name: str, value: Any) -> None:
             # This is called for each assignment, also of private names, so the usual case is fast.
-            if not name.startswith("_") and not hasattr(type(self), name):
-                self._refuse_unknown_attribute(name)
+            if not name.startswith("_"):
+                if self._is_closed and self.has_trait(name):
+                    raise _closed_error(type(self))
+                if not hasattr(type(self), name):
+                    self._refuse_unknown_attribute(name)
             super().__setattr__(name, value)
 
     def setup_instance(self, *args: object, **kwargs: object) -> None:
@@ -456,7 +482,15 @@ class HeadWidget(Exporting, ComputedTraits):
         super()._handle_custom_msg(content, buffers)
 
     def close(self) -> None:
-        """Free the widget, its layout and the page's side of both."""
+        """Free the widget, its layout and the page's side of both.
+
+        The other figures of its links stay linked. A closed figure keeps its options, and `code()`
+        makes it again; its other methods and assignments raise RuntimeError.
+        """
+        if self._is_closed:
+            return
+        for tie in tuple(self._ties):
+            tie.leave(self)
         if self.layout is not None:
             self.layout.close()
         self.unobserve_all()
@@ -464,3 +498,29 @@ class HeadWidget(Exporting, ComputedTraits):
             self.is_suspended = False
             self._repr_mimebundle_ = None  # type: ignore[method-assign, assignment]
         super().close()
+        self._is_closed = True
+        # Attributes that hide the methods, so that calls of an open figure check nothing.
+        self.__dict__.update(_refusals(type(self)))
+
+
+def _closed_error(cls: type[HeadWidget]) -> RuntimeError:
+    return RuntimeError(
+        f"this {cls.__name__} was closed: its code() returns the code that makes it again"
+    )
+
+
+def _refusals(cls: type[HeadWidget]) -> dict[str, Callable[..., NoReturn]]:
+    """Return what replaces the methods of a closed figure, by name."""
+
+    def refuse(*args: object, **kwargs: object) -> NoReturn:
+        raise _closed_error(cls)
+
+    of_package = {
+        name
+        for base in cls.__mro__
+        if base.__module__.startswith("attnwidget.")
+        for name, value in vars(base).items()
+        if isinstance(value, FunctionType) and not name.startswith("_")
+    }
+    of_figures = of_package - _KEPT_WHEN_CLOSED - set(dir(anywidget.AnyWidget))
+    return dict.fromkeys(of_figures | _REFUSED_OF_WIDGETS, refuse)

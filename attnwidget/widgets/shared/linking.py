@@ -138,13 +138,23 @@ class FigureLink:
     def unlink(self) -> None:
         """End the link."""
         for widget in self.widgets:
-            for name in self._joined(widget):
-                # A link that could not be made does not observe all traits.
-                with suppress(ValueError):
-                    widget.unobserve(self._follow, names=name)
-            if self in widget._ties:
-                widget._ties.remove(self)
+            self._release(widget)
         _name_circles(self.widgets)
+
+    def leave(self, widget: HeadWidget) -> None:
+        """Take a widget out of the link, because it is closed; the other widgets stay linked."""
+        self.widgets = tuple(other for other in self.widgets if other is not widget)
+        self._release(widget)
+        _name_circles((widget, *self.widgets))
+
+    def _release(self, widget: HeadWidget) -> None:
+        """Stop following a widget."""
+        for name in self._joined(widget):
+            # A link that could not be made does not observe all traits.
+            with suppress(ValueError):
+                widget.unobserve(self._follow, names=name)
+        if self in widget._ties:
+            widget._ties.remove(self)
 
     def __enter__(self) -> FigureLink:
         return self
