@@ -6,11 +6,21 @@ import gc
 import weakref
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import traitlets
 
-from attnwidget import Attention, AttentionModel, Explorer, HeadGrid, HeadView, link
+from attnwidget import (
+    Attention,
+    AttentionModel,
+    Explorer,
+    HeadGrid,
+    HeadView,
+    LinkView,
+    PredictionView,
+    link,
+)
 from refusals import naming
 
 pytestmark = pytest.mark.usefixtures("recording")
@@ -74,6 +84,41 @@ def test_known_attributes_can_be_assigned(attention: Attention) -> None:
     view.remark = "yours"
     view.close()
     assert view.comm is None
+
+
+def test_an_error_names_the_argument_that_was_passed(
+    attention: Attention, model: AttentionModel
+) -> None:
+    with pytest.raises(traitlets.TraitError, match=naming("query 99")) as raised:
+        LinkView(attention, 1, 3, query=99)
+    assert "'tokens'" not in str(raised.value)
+    with pytest.raises(traitlets.TraitError, match=naming("'highlight'")):
+        HeadView(attention, highlight=3)
+    for figure in (HeadGrid, PredictionView):
+        with pytest.raises(TypeError, match=naming("'head'", "'selected'")):
+            figure(attention, layer=1, head=3)
+    view = LinkView(attention)
+    with pytest.raises(AttributeError, match=naming("LinkView.head", "selected")):
+        view.head = (1, 3)
+    with pytest.raises(AttributeError, match=naming("'query'", "'tokens'")):
+        view.query = 2
+
+
+@pytest.mark.parametrize(
+    ("option", "error", "parts"),
+    [
+        ({"layer": 33}, traitlets.TraitError, ("'layer'", "33")),
+        ({"unit": "letters"}, traitlets.TraitError, ("Explorer", "'unit'")),
+        ({"versus_text": 3}, TypeError, ("versus_text", "int")),
+        ({"probe": 3}, TypeError, ("probe=", "train_structural_probe")),
+        ({"head": 3}, TypeError, ("'head'", "'selected'")),
+    ],
+)
+def test_an_explorer_names_the_argument_that_was_passed(
+    option: dict[str, Any], error: type[Exception], parts: tuple[str, ...]
+) -> None:
+    with pytest.raises(error, match=naming(*parts)):
+        Explorer(text="The cat sat.", treebank=False, atlas=False, **option)
 
 
 def test_a_closed_figure_names_the_way_to_make_it_again(

@@ -115,6 +115,14 @@ class Explorer(BackgroundAnswers, ExplorerFigure):
         **traits: Any,
     ) -> None:
         self._refuse_unknown(traits)
+        self._refuse_no_choices(traits)
+        if versus_text is not None and not isinstance(versus_text, str):
+            raise TypeError(f"versus_text is a string, got {type(versus_text).__name__}")
+        if probe is not None and not isinstance(probe, (DependencyProbe, StructuralProbe)):
+            raise TypeError(
+                f"probe= takes a DependencyProbe or a StructuralProbe, got {type(probe).__name__}: "
+                "make one with train_dependency_probe or train_structural_probe"
+            )
         model = model_of(model, text)
         loaded = model if isinstance(model, AttentionModel) else load_model(model)
         others = {"pair": pair, "target": target, "versus": versus, "versus_text": versus_text}
@@ -185,6 +193,15 @@ class Explorer(BackgroundAnswers, ExplorerFigure):
             if chooses:
                 self.selected = selected
                 self._own.heads = None
+
+    def _refuse_no_choices(self, traits: dict[str, Any]) -> None:
+        """Raise TraitError for a value that an option does not have.
+
+        The grid gets shared options first, and the error would name the grid.
+        """
+        for name, trait in self.traits().items():
+            if isinstance(trait, traitlets.Enum) and traits.get(name) is not None:
+                trait.validate(self, traits[name])
 
     def _example_or_text(
         self, name: str | None, text: Any, pair: str | None
@@ -409,6 +426,11 @@ class Explorer(BackgroundAnswers, ExplorerFigure):
             ('The cat sat on the mat.', 9)
             >>> explorer.close()
         """
+        if not isinstance(attention, Attention):
+            raise TypeError(
+                f"show takes an Attention, got {type(attention).__name__}: make one with "
+                "explorer.model.attend(text), or assign explorer.text"
+            )
         with self._lock, self._answering():
             shown = {"text": text, "pair": pair, "target": target, "versus_text": None}
             self._show(attention, without_empty(shown))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -157,7 +157,9 @@ class HeadView(TokenSize, FigureOfMaps):
             raise TypeError(
                 "choose the head by `layer`, `head` and `stack`, or by `selected`, not both"
             )
-        words = [highlight] if isinstance(highlight, str) else list(highlight)
+        words: Any = [highlight] if isinstance(highlight, str) else highlight
+        if isinstance(words, Iterable):
+            words = list(words)
         self._mode_is_chosen = traits.get("mode") is not None
         if not self._mode_is_chosen:
             heads: Any = traits.get("selected")

@@ -6,7 +6,7 @@ import difflib
 import secrets
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from types import FunctionType
+from types import FunctionType, MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
 import anywidget
@@ -88,6 +88,8 @@ class HeadWidget(Exporting, ComputedTraits):
     page_label: ClassVar[str] = ""
     #: A remark for the reader of a page; "" for none.
     page_remark: ClassVar[str] = ""
+    #: The options that stand for names which are no attributes to assign, for hints of errors.
+    _other_names: ClassVar[Mapping[str, str]] = MappingProxyType({"head": "selected"})
 
     selected = HeadsTrait(
         help="The selected heads, 0-based; a view of a single head shows the last."
@@ -293,6 +295,8 @@ class HeadWidget(Exporting, ComputedTraits):
             for trait_name, trait in self.traits().items()
             if not trait_name.startswith("_") and trait_name not in foreign and trait.help
         ]
+        if name in self._other_names:
+            return self._other_names[name], f"did you mean {self._other_names[name]!r}?"
         if close := difflib.get_close_matches(name, own_traits, n=1, cutoff=cutoff):
             return close[0], f"did you mean {close[0]!r}?"
         return None, f"options: {', '.join(own_traits)}"
@@ -364,6 +368,13 @@ class HeadWidget(Exporting, ComputedTraits):
     def head(self) -> Head | None:
         """The head that a view of one head shows: the last selected head, or None."""
         return self.selected[-1] if self.selected else None
+
+    @head.setter
+    def head(self, head: object) -> None:
+        raise AttributeError(
+            f"{type(self).__name__}.head is the last selected head: assign `selected`, for example "
+            "selected = [(1, 3)]"
+        )
 
     @property
     def n_layers(self) -> int:
