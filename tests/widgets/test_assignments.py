@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import copy
 import gc
+import operator
+import pickle
 import weakref
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -84,6 +87,51 @@ def test_known_attributes_can_be_assigned(attention: Attention) -> None:
     view.remark = "yours"
     view.close()
     assert view.comm is None
+
+
+@pytest.mark.parametrize("option", ["selected", "tokens", "hidden", "disabled", "highlight"])
+def test_a_list_of_an_option_refuses_changes_in_place(attention: Attention, option: str) -> None:
+    view = HeadView(
+        attention,
+        selected=[(1, 3), (0, 2)],
+        tokens=[("query", 2), ("key", 3)],
+        hidden=["cls", "sep"],
+        disabled=[(3, 1), (3, 2)],
+        highlight=["captain", "men"],
+    )
+    values = getattr(view, option)
+    before = list(values)
+    assert len(before) == 2 and values == before
+    changes: list[Callable[[], object]] = [
+        lambda: values.append(before[0]),
+        lambda: values.extend(before),
+        lambda: values.insert(0, before[0]),
+        lambda: values.remove(before[0]),
+        lambda: operator.setitem(values, 0, before[1]),
+        lambda: operator.delitem(values, 0),
+        values.pop,
+        values.clear,
+        values.sort,
+        values.reverse,
+    ]
+    for change in changes:
+        with pytest.raises(TypeError, match=naming(f"figure.{option} = [*figure.{option}, item]")):
+            change()
+    assert getattr(view, option) == before
+    # Copies are lists like any other.
+    for copied in (copy.copy(values), copy.deepcopy(values), pickle.loads(pickle.dumps(values))):
+        assert type(copied) is list and copied == before
+
+
+def test_a_list_of_an_option_grows_by_assignment(attention: Attention) -> None:
+    view = HeadView(attention, 1, 3)
+    view.selected += [(0, 2)]
+    assert view.selected == [(1, 3, "self"), (0, 2, "self")]
+    sent = view.comm.sent[-1][1]["state"]["selected"]
+    assert type(sent) is list and sent == view.selected
+    assert type(HeadView(attention).get_state()["selected"]) is list
+    view.selected = [*view.selected, (2, 2)]
+    assert len(view.selected) == 3
 
 
 def test_an_error_names_the_argument_that_was_passed(

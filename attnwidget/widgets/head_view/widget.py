@@ -31,6 +31,7 @@ from attnwidget.widgets.pages.encoding import as_json_value
 from attnwidget.widgets.pages.page_part import Holding, Page, Part
 from attnwidget.widgets.shared.attention_widget import chosen_head
 from attnwidget.widgets.shared.computed import computed, when_open
+from attnwidget.widgets.shared.option_list import ListOption
 from attnwidget.widgets.shared.painted_rows import start_of, writes_over_sound
 from attnwidget.widgets.shared.places import (
     contents_note,
@@ -127,7 +128,7 @@ class HeadView(TokenSize, FigureOfMaps):
         help='The shown maps of a comparison: "all" = both and the difference side by side, or the '
         '"difference" (first minus second), the "first", or the "second" alone.',
     ).tag(sync=True, option=True)
-    highlight = traitlets.List(
+    highlight: ListOption[str] = ListOption(
         traitlets.Unicode(), help="Words whose attention is drawn in a second colour."
     ).tag(option=True)
 

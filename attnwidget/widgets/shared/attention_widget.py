@@ -56,10 +56,7 @@ def chosen_head(
 
 
 class AttentionWidget(HeadWidget):
-    """A figure of an `Attention`.
-
-    Assign a new list to change a list trait: changes inside one are not seen.
-    """
+    """A figure of an `Attention`."""
 
     attention = traitlets.Instance(Attention, help="The shown attention.")
     tokens = TokenMarks(

@@ -59,8 +59,8 @@ _REFUSED_OF_WIDGETS = {"add_traits", "observe", "open"}
 class HeadWidget(Exporting, ComputedTraits):
     """A figure of the heads of a model, whatever it shows of them.
 
-    Assign a new list to change a list trait: changes inside one are not seen. Only `labels` sees
-    its changes.
+    Assign a new list to change a list option, or use `+=`: the lists refuse other changes. `labels`
+    can be changed in place.
 
     The metadata of a trait state what the trait is. No list of names stands beside them:
 

@@ -12,9 +12,10 @@ import traitlets
 from attnwidget.capture.tapping.head import Head, HeadName, is_one_head
 from attnwidget.text.place_of_token import place_of_token
 from attnwidget.text.whole_number import whole_number
+from attnwidget.widgets.shared.option_list import ListOption
 
 
-class HeadsTrait(traitlets.List[Head]):
+class HeadsTrait(ListOption[Head]):
     """A list of heads, or one head, each as (3, 5), (3, 5, stack), "L3 H5" or a `Head`.
 
     Values become `Head`s, checked against the owner's stacks; a head they lack raises TraitError.
@@ -41,7 +42,7 @@ class HeadsTrait(traitlets.List[Head]):
         return list(dict.fromkeys(heads))
 
 
-class TokenMarks(traitlets.List[tuple[str, int]]):
+class TokenMarks(ListOption[tuple[str, int]]):
     """A list of ("query" | "key", index): queries attend, keys are attended to.
 
     A word that occurs once stands for its index, ("he", 2) for the index of the second "he", and a
@@ -105,7 +106,7 @@ class WindowTrait(traitlets.TraitType[Any, Any]):
         return q0, q1, k0, k1
 
 
-class Subset(traitlets.List[str]):
+class Subset(ListOption[str]):
     """Some of a fixed set of names, in that set's order and without repeats."""
 
     def __init__(self, choices: Sequence[str], **kwargs: Any) -> None:
