@@ -431,7 +431,7 @@ class HeadGrid(MetricChoice, Versus):
         """Colour the tested names of heads by what the heads do: pairs [head, family]."""
         self._families = families
 
-    def note_metrics(self, note: str) -> None:
+    def _note_metrics(self, note: str) -> None:
         """Add a note about the metrics to the caption, such as "of this text alone"."""
         self._metrics_note = note
 

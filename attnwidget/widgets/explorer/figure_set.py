@@ -33,7 +33,7 @@ class FigureSet:
         """Add a new figure, and link it."""
         setattr(self._explorer, name, figure)
         self.link(name)
-        if self._explorer.is_suspended:
+        if self._explorer._is_suspended:
             figure.suspend()
 
     def link(self, name: str) -> None:
@@ -63,7 +63,7 @@ class FigureSet:
         """
         for name, figure in self._explorer.children.items():
             if name in DETAILS and name not in (self._explorer.tab, "predictions"):
-                figure.answer_when_read()
+                figure._answer_when_read()
 
     def answer(self, name: str) -> None:
         """Let a figure answer changes that it has not answered yet, and all later changes."""
@@ -71,7 +71,7 @@ class FigureSet:
         if figure is not None:
             # The figure shows the reason if it has no answer.
             with self._explorer._lock, self._explorer.together(), suppress(Exception):
-                figure.answer_changes()
+                figure._answer_changes()
 
     def give(self, name: str, value: Any) -> None:
         """Set a trait of the explorer and of its figures.

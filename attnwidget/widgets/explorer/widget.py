@@ -275,7 +275,7 @@ class Explorer(BackgroundAnswers, ExplorerFigure):
         waits = [self._background.wait, self._names.wait]
         if self._background.wait(timeout) and self.predictions is not None:
             # Effects found become a metric of the grid.
-            waits = [self.predictions.wait_for_what_began, *waits]
+            waits = [self.predictions._wait_for_what_began, *waits]
         if self.why is not None:
             waits.append(self.why.wait)
         return all(
@@ -435,7 +435,7 @@ class Explorer(BackgroundAnswers, ExplorerFigure):
             shown = {"text": text, "pair": pair, "target": target, "versus_text": None}
             self._show(attention, without_empty(shown))
 
-    def show_input(self, attention: Attention, text: str, pair: str | None) -> None:
+    def _show_input(self, attention: Attention, text: str, pair: str | None) -> None:
         self.show(attention, text, pair)
 
     def _show(self, attention: Attention, shown: dict[str, Any]) -> None:
@@ -481,7 +481,7 @@ class Explorer(BackgroundAnswers, ExplorerFigure):
                     setattr(self, name, value)
 
         # The last one is answered first: the grid and the view do not wait for predictions.
-        changed_together([self, *reversed(self.attention_panels())], change)
+        changed_together([self, *reversed(self._attention_panels())], change)
 
     def _closed_tabs_job(self) -> Job:
         """Let the figures in closed tabs answer, after the figures in sight."""
@@ -569,7 +569,7 @@ class Explorer(BackgroundAnswers, ExplorerFigure):
     def relations(self) -> tuple[str, ...]:
         return self._relations_found.names
 
-    def attention_panels(self) -> list[AttentionWidget]:
+    def _attention_panels(self) -> list[AttentionWidget]:
         return self._figures.of_attention()
 
     def prepare(self, attention: Attention, edit: Edit) -> None:
@@ -633,15 +633,15 @@ class Explorer(BackgroundAnswers, ExplorerFigure):
         )
         return code_of_explorer(self, arguments)
 
-    def drawn_state(self) -> dict[str, Any]:
+    def _drawn_state(self) -> dict[str, Any]:
         drawn = {
-            name: {"figure": child.kind, "state": child.drawn_state()}
+            name: {"figure": child.kind, "state": child._drawn_state()}
             for name, child in self.children.items()
             if name in self.panels and name in ("grid", "view", self.tab)
         }
         answers = self._measures.predictions_of_input
-        told = answers.drawn_state() if answers is not None else None
-        return super().drawn_state() | {"_drawn": drawn, "_answers": told}
+        told = answers._drawn_state() if answers is not None else None
+        return super()._drawn_state() | {"_drawn": drawn, "_answers": told}
 
     def page_content(self) -> Page:
         """Return what the pages of its panels hold."""

@@ -215,18 +215,18 @@ class HeadView(TokenSize, FigureOfMaps):
         two = self._two() if name == "tokens" else None
         return super().takes(name) and (two is None or two.is_same(self.unit))
 
-    def locked_axes(self, side: str) -> list[Tokens]:
+    def _locked_axes(self, side: str) -> list[Tokens]:
         two = self._two()
         if two is None or two.is_same(self.unit):
-            return super().locked_axes(side)
+            return super()._locked_axes(side)
         common = two.first.stacks.keys() & two.second.stacks.keys()
         axes = [two.axes(name, self.unit) for name in common]
         return [(query if side == "query" else key).tokens for query, key in axes]
 
-    def locked_in_unit(self) -> list[tuple[str, int]]:
+    def _locked_in_unit(self) -> list[tuple[str, int]]:
         two = self._two()
         # The places of words and of tokens on common axes do not follow from one text.
-        return [] if two is not None and not two.is_same("tokens") else super().locked_in_unit()
+        return [] if two is not None and not two.is_same("tokens") else super()._locked_in_unit()
 
     @when_open("versus")
     def _on_other_axes(self, change: dict[str, Any]) -> None:

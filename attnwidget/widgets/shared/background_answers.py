@@ -90,7 +90,7 @@ class BackgroundAnswers(HeadWidget):
 
     def resume(self) -> None:
         """Return to the page, and go on computing."""
-        if not self.is_suspended:
+        if not self._is_suspended:
             return
         super().resume()
         if self._background.started:

@@ -40,10 +40,6 @@ _KEPT_WHEN_CLOSED = {
     "find_head",
     "fitting",
     "has",
-    "has_relation",
-    "locked_axes",
-    "locked_in_unit",
-    "options_behind",
     "parts",
     "relations",
     "resume",
@@ -220,20 +216,20 @@ class HeadWidget(Exporting, ComputedTraits):
             super().close()
             # A closed widget has no representation, by an attribute that hides the method.
             del self._repr_mimebundle_
-            self.is_suspended = True
+            self._is_suspended = True
             self._forget_computed()
 
     def resume(self) -> None:
         """Return to the page after `suspend`, with the figures inside."""
         # Most calls are about an open figure, and need no lock.
-        if self.is_suspended:
+        if self._is_suspended:
             with self._lock:
                 self._resume()
 
     def _resume(self) -> None:
         # Another thread may have been first.
-        if self.is_suspended:
-            self.is_suspended = False
+        if self._is_suspended:
+            self._is_suspended = False
             for part in self.parts():
                 part.resume()
             self.layout.open()
@@ -349,14 +345,14 @@ class HeadWidget(Exporting, ComputedTraits):
             shapes=self.shapes(),
             shared=self.shared_traits(),
             remark=self.page_remark,
-            fixed=self.fixed_on_page(),
+            fixed=self._fixed_on_page(),
         )
 
-    def fixed_on_page(self) -> dict[str, str]:
+    def _fixed_on_page(self) -> dict[str, str]:
         """Return the options that a page cannot change, because it computes nothing."""
         tagged = self.traits(page_chooses=lambda names: names is not None)
         chosen = {option for trait in tagged.values() for option in trait.metadata["page_chooses"]}
-        behind = {option for name in tagged for option in self.options_behind(name)}
+        behind = {option for name in tagged for option in self._options_behind(name)}
         return dict.fromkeys(sorted(behind - chosen), NEEDS_A_NOTEBOOK)
 
     def _leave_missing_heads(self) -> None:
@@ -433,7 +429,7 @@ class HeadWidget(Exporting, ComputedTraits):
             add_changed(self)
         super().notify_change(change)
 
-    def ask_for_message(self) -> None:
+    def _ask_for_message(self) -> None:
         """Ask the page to report a change that another figure has made in this figure."""
         self._changes_elsewhere += 1
         self.send({"changes": self._changes_elsewhere})
@@ -505,8 +501,8 @@ class HeadWidget(Exporting, ComputedTraits):
         if self.layout is not None:
             self.layout.close()
         self.unobserve_all()
-        if self.is_suspended:
-            self.is_suspended = False
+        if self._is_suspended:
+            self._is_suspended = False
             self._repr_mimebundle_ = None  # type: ignore[method-assign, assignment]
         super().close()
         self._is_closed = True

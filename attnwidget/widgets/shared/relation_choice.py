@@ -33,7 +33,7 @@ class RelationChoice(HeadWidget):
         """The relations that can be shown, "all" first; each widget has its own."""
         raise NotImplementedError
 
-    def has_relation(self, name: str) -> bool:
+    def _has_relation(self, name: str) -> bool:
         """Whether the figure has such a relation."""
         return name in self.relations()
 
@@ -42,14 +42,14 @@ class RelationChoice(HeadWidget):
         return replace(super().page_part(), relations=self.relations())
 
     def fitting(self, name: str, value: Any) -> Any:
-        if name == "relation" and not self.has_relation(value):
+        if name == "relation" and not self._has_relation(value):
             return ALL
         return super().fitting(name, value)
 
     @traitlets.validate("relation")
     def _check_relation(self, proposal: dict[str, Any]) -> str:
         name = str(proposal["value"])
-        if not self.has_relation(name):
+        if not self._has_relation(name):
             shown = ", ".join(self.relations())
             why = "; no head predicts the root" if name == ROOT else ""
             raise traitlets.TraitError(f"'relation' is one of {shown}; got {name!r}{why}")

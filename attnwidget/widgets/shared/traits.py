@@ -46,7 +46,7 @@ class TokenMarks(ListOption[tuple[str, int]]):
     """A list of ("query" | "key", index): queries attend, keys are attended to.
 
     A word that occurs once stands for its index, ("he", 2) for the index of the second "he", and a
-    word alone is a query. The owner's `locked_axes` have the tokens of each side.
+    word alone is a query. The owner's `_locked_axes` have the tokens of each side.
     """
 
     info_text = 'a list such as [("query", 2)], [("key", "ship")] or ["he"]'
@@ -80,7 +80,7 @@ def _index_of(side: str, token: Any, owner: Any) -> int:
     """Return the index of a token on the first axis of its side that has it."""
     if not hasattr(token, "__len__"):
         return whole_number(side, token, 0)
-    *axes, last = owner.locked_axes(side)
+    *axes, last = owner._locked_axes(side)
     for axis in axes:
         with suppress(ValueError):
             return place_of_token(side, token, axis)
