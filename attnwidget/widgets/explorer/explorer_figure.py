@@ -136,7 +136,7 @@ class ExplorerFigure(DirectionChoice, TokenSize, AttentionWidget):
         figures = ((name, getattr(self, name)) for name in PANELS)
         return {name: figure for name, figure in figures if figure is not None}
 
-    def parts(self) -> Iterable[HeadWidget]:
+    def _parts(self) -> Iterable[HeadWidget]:
         """Return the figures of the panels."""
         return self.children.values()
 

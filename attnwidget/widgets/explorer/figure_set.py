@@ -34,7 +34,7 @@ class FigureSet:
         setattr(self._explorer, name, figure)
         self.link(name)
         if self._explorer._is_suspended:
-            figure.suspend()
+            figure._suspend()
 
     def link(self, name: str) -> None:
         """Link a figure with the explorer."""
@@ -80,8 +80,8 @@ class FigureSet:
         """
         setattr(self._explorer, name, value)
         for figure in self.of_attention():
-            if figure.takes(name):
-                setattr(figure, name, figure.fitting(name, getattr(self._explorer, name)))
+            if figure._takes(name):
+                setattr(figure, name, figure._fitting(name, getattr(self._explorer, name)))
 
     def close(self) -> None:
         """End all links, and free all figures."""

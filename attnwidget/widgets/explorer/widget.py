@@ -572,9 +572,9 @@ class Explorer(BackgroundAnswers, ExplorerFigure):
     def _attention_panels(self) -> list[AttentionWidget]:
         return self._figures.of_attention()
 
-    def prepare(self, attention: Attention, edit: Edit) -> None:
+    def _prepare(self, attention: Attention, edit: Edit) -> None:
         for figure in self._figures.of_attention():
-            figure.prepare(attention, edit)
+            figure._prepare(attention, edit)
 
     @traitlets.observe("progress")
     def _renew_pictures(self, change: dict[str, Any]) -> None:

@@ -48,8 +48,8 @@ class FigureOfMaps(Versus):
         self._remembered: LatestValues[object, PartedMap] = LatestValues(_REMEMBERED)
         super().__init__(attention, **traits)
 
-    def fitting(self, name: str, value: Any) -> Any:
-        fits = super().fitting(name, value)
+    def _fitting(self, name: str, value: Any) -> Any:
+        fits = super()._fitting(name, value)
         return self.quantity if name == "quantity" and self._lacks(fits) else fits
 
     @traitlets.validate("quantity")

@@ -210,10 +210,10 @@ class HeadView(TokenSize, FigureOfMaps):
         minus: NDArray[np.float32] = first - second
         return minus
 
-    def takes(self, name: str) -> bool:
+    def _takes(self, name: str) -> bool:
         # On common axes tokens have other places than in either text.
         two = self._two() if name == "tokens" else None
-        return super().takes(name) and (two is None or two.is_same(self.unit))
+        return super()._takes(name) and (two is None or two.is_same(self.unit))
 
     def _locked_axes(self, side: str) -> list[Tokens]:
         two = self._two()

@@ -148,9 +148,9 @@ class AttentionWidget(HeadWidget):
         intact = self.attention.intact if self.disabled else self.attention
         return {"attention": intact.made_by or intact}
 
-    def takes(self, name: str) -> bool:
+    def _takes(self, name: str) -> bool:
         can_switch = self.attention.intact.reading is not None
-        return super().takes(name) and (can_switch or not self.trait_metadata(name, "edits"))
+        return super()._takes(name) and (can_switch or not self.trait_metadata(name, "edits"))
 
     def _locked_axes(self, side: str) -> list[Tokens]:
         """Return the axes on which locked tokens of a side count: an axis for each stack."""
@@ -169,9 +169,9 @@ class AttentionWidget(HeadWidget):
         self._locked_unit = self.unit
         return marks
 
-    def fitting(self, name: str, value: Any) -> Any:
+    def _fitting(self, name: str, value: Any) -> Any:
         if name != "tokens":
-            return super().fitting(name, value)
+            return super()._fitting(name, value)
         counts = {side: max(map(len, self._locked_axes(side))) for side, _ in value}
         return [(side, index) for side, index in value if index < counts[side]]
 
@@ -280,7 +280,7 @@ class AttentionWidget(HeadWidget):
         try:
             with watched_layers(step):
                 edited = self._edited(attention.intact, *edit)
-                self.prepare(edited, edit)
+                self._prepare(edited, edit)
         except _ReplacedError:
             return
 
@@ -303,7 +303,7 @@ class AttentionWidget(HeadWidget):
             self._edit = edit
             self.attention = edited
 
-    def prepare(self, attention: Attention, edit: Edit) -> None:
+    def _prepare(self, attention: Attention, edit: Edit) -> None:
         """Compute what takes long in drawing an attention, before the figure shows it."""
 
     def _edit_failed(self, job: str, error: Exception) -> None:

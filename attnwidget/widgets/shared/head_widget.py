@@ -37,15 +37,9 @@ StackShapes = Mapping[str, tuple[int, int]]
 #: Methods that a closed figure keeps: `code`, and what links, other figures and `repr` call.
 _KEPT_WHEN_CLOSED = {
     "code",
-    "find_head",
-    "fitting",
     "has",
-    "parts",
     "relations",
-    "resume",
     "shapes",
-    "suspend",
-    "takes",
     "together",
 }
 #: Methods of Jupyter widgets that a closed figure refuses.
@@ -194,16 +188,16 @@ class HeadWidget(Exporting, ComputedTraits):
     @property
     def model_id(self) -> str:
         """The name of the figure on pages. A suspended figure returns to the page for it."""
-        self.resume()
+        self._resume()
         name: str = super().model_id
         return name
 
-    def parts(self) -> Iterable[HeadWidget]:
+    def _parts(self) -> Iterable[HeadWidget]:
         """Return the figures inside this figure."""
         return ()
 
-    def suspend(self) -> None:
-        """Leave the page, and release what was computed for it, until `resume`.
+    def _suspend(self) -> None:
+        """Leave the page, and release what was computed for it, until `_resume`.
 
         The figure keeps its options and links, and answers changes in Python. The figures inside
         are suspended separately, because a page may show them elsewhere.
@@ -219,19 +213,19 @@ class HeadWidget(Exporting, ComputedTraits):
             self._is_suspended = True
             self._forget_computed()
 
-    def resume(self) -> None:
-        """Return to the page after `suspend`, with the figures inside."""
+    def _resume(self) -> None:
+        """Return to the page after `_suspend`, with the figures inside."""
         # Most calls are about an open figure, and need no lock.
         if self._is_suspended:
             with self._lock:
-                self._resume()
+                self._reopen()
 
-    def _resume(self) -> None:
+    def _reopen(self) -> None:
         # Another thread may have been first.
         if self._is_suspended:
             self._is_suspended = False
-            for part in self.parts():
-                part.resume()
+            for part in self._parts():
+                part._resume()
             self.layout.open()
             self.open()
 
@@ -243,16 +237,16 @@ class HeadWidget(Exporting, ComputedTraits):
         """The layers of a stack that have attention: all, unless a widget knows better."""
         return LayerNumbers.without((), self.shapes()[stack][0])
 
-    def takes(self, name: str) -> bool:
+    def _takes(self, name: str) -> bool:
         """Whether the figure takes the value of a trait from a linked figure."""
         return bool(self.has_trait(name))
 
-    def fitting(self, name: str, value: Any) -> Any:
+    def _fitting(self, name: str, value: Any) -> Any:
         """Return the part of a linked figure's value that this figure accepts."""
         shapes = self.shapes()
         return fitting(name, value, shapes, layers={stack: self._layers(stack) for stack in shapes})
 
-    def find_head(self, value: HeadName) -> Head:
+    def _find_head(self, value: HeadName) -> Head:
         """Return the head that (1, 3), "L1 H3" or a `Head` names; ValueError without one."""
         shapes = self.shapes()
         return named_head(value, shapes, {stack: self._layers(stack) for stack in shapes})
@@ -260,7 +254,7 @@ class HeadWidget(Exporting, ComputedTraits):
     def has(self, value: HeadName) -> bool:
         """Return whether the figure has such a head."""
         try:
-            self.find_head(value)
+            self._find_head(value)
         except (ValueError, TypeError):
             return False
         return True
@@ -437,7 +431,7 @@ class HeadWidget(Exporting, ComputedTraits):
     def get_state(self, key: Any = None, drop_defaults: bool = False) -> dict[str, Any]:
         """Return the synchronised traits as a page takes them."""
         if key is None:
-            self.resume()
+            self._resume()
         state: dict[str, Any] = null_in_browser.to_page(super().get_state(key, drop_defaults))
         return state
 

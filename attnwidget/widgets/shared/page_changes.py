@@ -24,7 +24,7 @@ class Figure(Protocol):
 
     comm: Any
 
-    def parts(self) -> Iterable[Figure]:
+    def _parts(self) -> Iterable[Figure]:
         """Return the figures inside the figure."""
 
     def _ask_for_message(self) -> None:
@@ -95,5 +95,5 @@ def _figures_with_readers() -> list[Any]:
 def _with_parts(figure: Figure) -> Iterator[Figure]:
     """Yield a figure and all figures inside it."""
     yield figure
-    for part in figure.parts():
+    for part in figure._parts():
         yield from _with_parts(part)

@@ -41,10 +41,10 @@ class RelationChoice(HeadWidget):
         """Return the figure on a page, with the relations that can be chosen there."""
         return replace(super().page_part(), relations=self.relations())
 
-    def fitting(self, name: str, value: Any) -> Any:
+    def _fitting(self, name: str, value: Any) -> Any:
         if name == "relation" and not self._has_relation(value):
             return ALL
-        return super().fitting(name, value)
+        return super()._fitting(name, value)
 
     @traitlets.validate("relation")
     def _check_relation(self, proposal: dict[str, Any]) -> str:

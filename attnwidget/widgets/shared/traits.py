@@ -36,7 +36,7 @@ class HeadsTrait(ListOption[Head]):
         if not isinstance(value, Sequence):
             raise traitlets.TraitError(f"{self.name!r} takes {self.info_text}, got {value!r}")
         try:
-            heads = [obj.find_head(item) for item in value]
+            heads = [obj._find_head(item) for item in value]
         except (ValueError, TypeError) as error:
             raise traitlets.TraitError(f"{self.name!r}: {error}") from None
         return list(dict.fromkeys(heads))
