@@ -9,6 +9,7 @@ from pkgutil import iter_modules
 
 from attnwidget import behaviours as folder
 from attnwidget.behaviours.behaviour import Behaviour, HeadWords
+from attnwidget.text.near_names import among
 
 #: Files in the order of a table of behaviours. Further files follow by name.
 _FIRST = (
@@ -83,7 +84,7 @@ def chosen_behaviours(
     for item in chosen:
         if isinstance(item, str):
             if item not in known:
-                raise ValueError(f"there is no behaviour {item!r}: choose among {', '.join(known)}")
+                raise ValueError(f"there is no behaviour {item!r}: {among(item, known)}")
             item = known[item]
         if not isinstance(item, Behaviour):
             raise TypeError(

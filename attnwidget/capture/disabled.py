@@ -35,6 +35,7 @@ from attnwidget.inputs.model_tensors import is_of_text, without_cache
 from attnwidget.model_facts.weight_placement import device_of
 from attnwidget.text.counted import counted
 from attnwidget.text.index_among import index_among
+from attnwidget.text.near_names import among
 from attnwidget.text.whole_number import whole_number, whole_numbers
 
 HeadChoice = HeadName | Iterable[HeadName]
@@ -61,8 +62,9 @@ def disabled(
     if method is None:
         method = default_method(hf_model) if reference is None else "mean"
     if method not in METHODS:
-        listed = ", ".join(map(repr, METHODS))
-        raise ValueError(f"method is one of {listed}, got {method!r}; single weights: edges=")
+        raise ValueError(
+            f"there is no method {method!r}: {among(method, METHODS)}; single weights: edges="
+        )
     if kv_group:
         chosen = _whole_groups(chosen, _key_heads(hf_model, inputs, intact))
     if (method in REFERRING) != (reference is not None):
@@ -135,7 +137,7 @@ def chosen_heads(
     }
     listed = [] if heads is None else listed_heads(heads)
     if stack is not None and stack not in shapes:
-        raise ValueError(f"there is no stack {stack!r}, one of {', '.join(map(repr, shapes))}")
+        raise ValueError(f"there is no stack {stack!r}: {among(stack, shapes)}")
     whole = [] if layers is None else whole_numbers("layers", layers)
     for layer in whole:
         first_head = (layer, 0) if stack is None else (layer, 0, stack)

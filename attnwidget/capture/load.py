@@ -32,11 +32,18 @@ from attnwidget.loading.found_tokenizer import (
     tokenizer_beside,
 )
 from attnwidget.loading.loading import loading_lock, random_parts, refuse_meta
-from attnwidget.loading.model_folder import ModelFolderError, is_adapter, model_folder
+from attnwidget.loading.model_folder import (
+    ModelFolderError,
+    is_adapter,
+    model_folder,
+    refuse_missing_model,
+)
 from attnwidget.loading.wrapped_models import unwrapped
 from attnwidget.model_facts.packed_weights import PACKED, unpack_weights, updated_weights
 from attnwidget.model_facts.plain_defaults import plain_defaults
 from attnwidget.text.counted import counted
+from attnwidget.text.given_paths import refuse_missing_folder
+from attnwidget.text.near_names import near_names
 from attnwidget.text.undo import undone
 
 # The models that come with the package: name for `load_model`, folder in `attnwidget/demo`, and
@@ -103,12 +110,13 @@ def load_model(
 
     Raises:
         OSError: The folder does not exist or has no safetensors weights, or the name is not in the
-            cache and the hub does not answer.
+            cache and the hub does not answer. A name that begins with ".", "/", "~" or a folder
+            that exists, or has several slashes, is the path of a folder.
         ImportError: The folder has an adapter of peft, and peft is not installed.
         ValueError: A folder has no tokenizer; the tokenizer is empty or does not belong to the
             model; the model has no weights, since it is on the device "meta"; `max_tokens` exceeds
-            the position vectors of the model; `dtype` is no floating-point type; or a
-            model of the package lacks the revision.
+            the position vectors of the model; `dtype` is no floating-point type; the package has no
+            model of this name; or a model of the package lacks the revision.
         RuntimeError: A model was loaded without numbers, because another thread loaded a model by
             from_pretrained at the same time. Calls of `load_model` in several threads wait for each
             other.
@@ -198,6 +206,8 @@ def find_model(
     trust_remote_code: bool,
 ) -> FoundModel:
     """Return the model and its tokenizer; arguments and errors as of `load_model`."""
+    if isinstance(tokenizer, (str, Path)):
+        refuse_missing_folder(tokenizer, "a folder with a tokenizer or processor")
     if model is not None and not isinstance(model, (str, Path)):
         opened = unwrapped(model, find_sites)
         model = opened.hf_model
@@ -231,6 +241,7 @@ def find_model(
             name = f"{name}, {revision}"
             found = FoundModel(hf_model, tokenizer, name, None, processor=processor)
     else:
+        refuse_missing_model(model, EMBEDDED)
         with plain_defaults():
             found = load_named(
                 model,
@@ -416,9 +427,10 @@ def load_named(
         raise
     except (OSError, ConnectionError) as error:
         raise OSError(
-            f"cannot load {str(name)!r}: it is neither a complete model folder nor in the local "
-            "cache, or the Hugging Face hub does not answer or does not have it with safetensors "
-            "weights. load_model() without a name loads the embedded model; the package comes with "
+            f"cannot load {str(name)!r}: {_suggestion(name)}it is neither a complete model folder "
+            "nor in the local cache, or the Hugging Face hub does not answer or does not have it "
+            f"with safetensors weights; as a folder it would be {os.path.abspath(name)!r}. "
+            "load_model() without a name loads the embedded model; the package comes with "
             f"{', '.join(map(repr, EMBEDDED))}, which need no network. The reason given: {error}"
         ) from error
     missing = tuple(sorted(missing))
@@ -433,6 +445,19 @@ def load_named(
         remark,
         processor,
     )
+
+
+def _suggestion(name: str | Path) -> str:
+    """Return "did you mean ...? " if a model has a similar name; otherwise "".
+
+    Models are those of the package, and the model folders in the current directory.
+    """
+    by_last_part = {
+        config.parent.name: str(config.parent) for config in Path().glob("*/config.json")
+    }
+    by_last_part |= {model.rpartition("/")[2]: model for model in EMBEDDED}
+    close = near_names(str(name).rpartition("/")[2], by_last_part)
+    return f"did you mean {by_last_part[close[0]]!r}? Otherwise " if close else ""
 
 
 def _load_beside(

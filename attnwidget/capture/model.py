@@ -711,7 +711,7 @@ class AttentionModel:
         name.
 
         Args:
-            heads: (layer, head), (layer, head, stack), or a list of these.
+            heads: A head or a list of heads, each as (1, 3), "L1 H3" or a `Head`.
             method: Replacement of a head's output. "uniform": the mean of the values that each
                 query may see, all weights 1/L (Kovaleva et al. 2019, section 4.3). "zero": zeros
                 (Michel et al. 2019). "first": the value of the first token that the query may see.

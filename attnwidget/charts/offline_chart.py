@@ -14,6 +14,7 @@ from typing import IO, Any, TypeVar, cast
 from PIL import Image
 
 from attnwidget.drawing.conversion import CHART_FORMATS, ChartFormat, chart_scripts, draw_chart
+from attnwidget.text.given_paths import refuse_no_parent
 from attnwidget.text.xml_text import xml_texts
 
 try:
@@ -112,7 +113,10 @@ class _Offline:
 
         Raises:
             ValueError: `scale` is not above 0, or `scale_factor` is given as well.
+            FileNotFoundError: The folder of the file does not exist.
         """
+        if isinstance(fp, (str, Path)):
+            refuse_no_parent(fp, "the figure")
         kind = format or str(fp).rpartition(".")[-1]
         if scale is not None:
             _check_scale(scale, kwargs)

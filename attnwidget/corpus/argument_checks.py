@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from attnwidget.text.loaded import Loaded, left_out_of
+from attnwidget.text.near_names import did_you_mean
 
 if TYPE_CHECKING:
     from attnwidget.capture.model import AttentionModel
@@ -75,4 +76,5 @@ def one_of(name: str, value: object, allowed: Sequence[object]) -> None:
     if value not in allowed:
         said = [repr(choice) for choice in allowed]
         listed = " or ".join(said) if len(said) == 2 else f"one of {', '.join(said)}"
-        raise ValueError(f"{name} is {listed}, got {value!r}")
+        close = did_you_mean(value, allowed)
+        raise ValueError(f"{name} is {listed}, got {value!r}{close and f': {close}'}")

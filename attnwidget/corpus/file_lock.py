@@ -62,12 +62,7 @@ def one_writer(path: str | Path | None) -> Iterator[None]:
     # Two names of the same file, one of them a symbolic link, share a lock.
     path = linked_file(Path(path))
     # Check the place now, before a long computation whose result could not be stored.
-    if not path.parent.is_dir():
-        raise FileNotFoundError(
-            f"there is no folder {str(path.parent)!r} to keep the resume file {path.name!r} in: "
-            "make it first"
-        )
-    refuse_no_replacing(path)
+    refuse_no_replacing(path, "the resume file")
     beside = Path(f"{path}.lock")
     lock = FileLock(beside)
     there_is_one = True

@@ -8,8 +8,11 @@ from typing import Any
 
 from attnwidget.corpus.file_lock import one_writer
 from attnwidget.corpus.resume_file import Progress, ResumeFile
+from attnwidget.hidden_frames import hides_frames
+from attnwidget.text.given_paths import refuse_no_file
 
 
+@hides_frames
 def merge_resume_files(parts: Iterable[str | Path], whole: str | Path) -> Path:
     """Merge the resume files of several runs of `measure`, such as the runs of an array job.
 
@@ -52,9 +55,8 @@ def merge_resume_files(parts: Iterable[str | Path], whole: str | Path) -> Path:
     files = [ResumeFile(path, {}) for path in parts]
     if not files:
         raise ValueError("there are no resume files to merge: name those of the parts, in order")
-    missing = [str(file.path) for file in files if not file.path.exists()]
-    if missing:
-        raise FileNotFoundError(f"there is no resume file {', '.join(missing)}: measure that part")
+    for file in files:
+        refuse_no_file(file.path, "the resume file of a part (.npz; measure that part first)")
     about, merged = files[0].stored()
     _refuse_unsummed(files[0].path, about, merged)
     for file in files[1:]:

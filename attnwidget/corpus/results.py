@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from attnwidget.capture.result import Result
 from attnwidget.text.counted import counted
+from attnwidget.text.near_names import among
 
 if TYPE_CHECKING:
     import altair as alt
@@ -259,7 +260,7 @@ class Measurements(Mapping[str, Any]):
         try:
             return self._results[name]
         except KeyError:
-            raise KeyError(f"{name!r} was not measured, only {', '.join(self)}") from None
+            raise KeyError(f"{name!r} was not measured: {among(name, self)}") from None
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._results)

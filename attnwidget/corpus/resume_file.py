@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -188,6 +189,11 @@ class ResumeFile:
         """
         if not self.path.exists():
             return Progress()
+        if not self.path.stat().st_size:
+            raise ResumeFileError(
+                f"{os.path.abspath(self.path)!r} is empty, expected a resume file of measure "
+                "(.npz): name another file, or remove this one to start over"
+            )
         about, progress = self.stored()
         differing = [
             key
@@ -210,6 +216,7 @@ class ResumeFile:
 
         Raises:
             ResumeFileError: it is no resume file.
+            OSError: it cannot be read.
         """
         try:
             arrays = stored_arrays(self.path, sealed=True)
@@ -217,7 +224,7 @@ class ResumeFile:
             # Files of version 0.1.0 do not name the states that cannot be added.
             progress = {"unsummed": []} | json.loads(str(arrays.pop("progress")))
             done = {name: read(progress[name]) for name, read in _DONE.items()}
-        except (OSError, ValueError, KeyError, TypeError, RecursionError, OverflowError) as error:
+        except (ValueError, KeyError, TypeError, RecursionError, OverflowError) as error:
             raise ResumeFileError(
                 f"{self.path} is not a resume file of measure: name another file, or remove it"
             ) from error

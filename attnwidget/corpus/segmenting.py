@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from attnwidget.corpus.argument_checks import refuse_no_model
+from attnwidget.hidden_frames import hides_frames
 from attnwidget.inputs.chat_text import Chat, Messages, as_chat, has_roles, is_chat
 from attnwidget.inputs.text_encoder import refuse_half_characters
 from attnwidget.inputs.text_ids import TextIds
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 Documents = Iterable[Iterable[str]]
 
 
+@hides_frames
 def read_segments(
     source: str | Path | Iterable[str] | Documents,
     model: AttentionModel,
@@ -95,6 +97,7 @@ def read_segments(
     return segments
 
 
+@hides_frames
 def make_segments(
     texts: Iterable[str | tuple[str, str] | Messages],
     model: AttentionModel,

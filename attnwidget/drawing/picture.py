@@ -15,7 +15,8 @@ import numpy as np
 from attnwidget.drawing.caption import Caption
 from attnwidget.drawing.engine import Drawing, ThemeName, draw
 from attnwidget.drawing.svg import creator, svg, title_of
-from attnwidget.text.atomic_file import linked_file, refuse_no_replacing, write_whole
+from attnwidget.text.atomic_file import refuse_no_replacing, write_whole
+from attnwidget.text.near_names import among
 from attnwidget.text.xml_text import xml_text
 
 if TYPE_CHECKING:
@@ -207,7 +208,7 @@ def captioned(picture: Picture) -> Picture:
 def check_theme(theme: str) -> None:
     """Refuse a theme that there is not, with a ValueError."""
     if theme not in THEMES:
-        raise ValueError(f"theme is one of {', '.join(map(repr, THEMES))}, got {theme!r}")
+        raise ValueError(f"there is no theme {theme!r}: {among(theme, THEMES)}")
 
 
 def check_drawn(part: str, value: object) -> None:
@@ -230,11 +231,6 @@ def check_file(
         )
     _check_number("width", width, "pixels of the whole figure")
     _check_number("scale", scale, "pixels of a PNG for each of the figure")
-    folder = linked_file(path).parent
-    if not folder.is_dir():
-        raise FileNotFoundError(
-            f"there is no folder {str(folder)!r} to save {path.name!r} in: make it first"
-        )
     refuse_no_replacing(path)
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from attnwidget.capture.disabled import chosen_heads, intact_edits
-from attnwidget.capture.tapping.head import Head
+from attnwidget.capture.tapping.head import Head, spells_head
 from attnwidget.capture.tapping.stack_names import default_stack
 from attnwidget.kernels.arrays import Float64Array
 
@@ -92,7 +92,9 @@ def units_of(
     intact = intact_edits(model.hf_model)
     stack = studied_stack(model, stack)
     counts = intact.heads_of[stack]
-    if isinstance(heads, str) and heads in ("all", "layers"):
+    if isinstance(heads, str) and not spells_head(heads):
+        if heads not in ("all", "layers"):
+            raise ValueError(f"heads is 'all', 'layers' or heads such as 'L1 H3', got {heads!r}")
         all_heads = (
             Head(layer, head, stack) for layer, n in enumerate(counts) for head in range(n)
         )

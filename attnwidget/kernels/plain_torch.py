@@ -9,6 +9,8 @@ from contextlib import ExitStack, contextmanager
 from functools import wraps
 from typing import Any, ParamSpec, TypeVar
 
+from attnwidget.hidden_frames import hide_frames
+
 Parameters = ParamSpec("Parameters")
 Returned = TypeVar("Returned")
 
@@ -61,7 +63,8 @@ def plain_torch() -> Iterator[None]:
 def in_plain_torch(function: Callable[Parameters, Returned]) -> Callable[Parameters, Returned]:
     """Run a function in a block of `plain_torch`.
 
-    Every public function that reads a model or an attention has this decorator.
+    Every public function that reads a model or an attention has this decorator. IPython hides the
+    frames of the package in its errors (`hide_frames`).
 
     Example:
         >>> import torch
@@ -76,7 +79,11 @@ def in_plain_torch(function: Callable[Parameters, Returned]) -> Callable[Paramet
 
     @wraps(function)
     def called(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Returned:
-        with plain_torch():
-            return function(*args, **kwargs)
+        try:
+            with plain_torch():
+                return function(*args, **kwargs)
+        except Exception as error:
+            hide_frames(error)
+            raise
 
     return called

@@ -14,6 +14,7 @@ from attnwidget.loading.model_folder import (
 )
 from attnwidget.loading.wrapped_models import unwrapped
 from attnwidget.text.counted import counted
+from attnwidget.text.given_paths import refuse_missing_folder
 
 _WEIGHTS = "adapter_model.safetensors"
 # The class of the base model for a task of peft.
@@ -97,6 +98,7 @@ def load_adapter(
     shapes = _shapes(name, revision)
     base_revision = settings.get("revision")
     try:
+        refuse_missing_folder(base, "the folder of the base model")
         files = str(model_folder(Path(base))) if Path(base).is_dir() else base
         config = _base_config(files, base_revision, settings, shapes)
         model, missing = load_base(files, base_revision, config, _class_name(settings))

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
+
+from attnwidget.text.given_paths import refuse_missing_folder
+from attnwidget.text.near_names import among
 
 ADAPTER_CONFIG = "adapter_config.json"
 _CHECKPOINT = re.compile(r"checkpoint[-_]?(\d+)|step[-_]?(\d+)|epoch[-_]?(\d+)")
@@ -23,6 +27,24 @@ _OTHER_WEIGHTS = {
 
 class ModelFolderError(OSError):
     """A folder has no model that can be loaded; the message gives the reason and a way out."""
+
+
+def refuse_missing_model(name: str | Path, embedded: Iterable[str]) -> None:
+    """Raise an error for the path of a missing folder, and for an unknown model of the package.
+
+    Names that may be on the hub pass.
+
+    Args:
+        name: Folder or name on the hub.
+        embedded: Names of the models that come with the package.
+
+    Raises:
+        OSError: The folder does not exist, is a file or cannot be read.
+        ValueError: The package has no model of this name.
+    """
+    if str(name).startswith("attnwidget/") and not os.path.lexists(name):
+        raise ValueError(f"the package has no model {str(name)!r}: {among(name, embedded)}")
+    refuse_missing_folder(name, "a model folder (config.json and safetensors weights)")
 
 
 def is_checkpoint(folder: Path) -> bool:

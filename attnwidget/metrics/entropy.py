@@ -16,6 +16,7 @@ from attnwidget.corpus.results import LayerCurves, per_head
 from attnwidget.corpus.segment_means import SegmentMeans, SegmentMeansResult
 from attnwidget.corpus.token_classes import STANDARD_CLASSES
 from attnwidget.kernels.entropy import confidence, entropy
+from attnwidget.text.near_names import among
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -171,7 +172,9 @@ class Confidence(SegmentMeans[ConfidenceResult]):
         self.excluded = [excluded] if isinstance(excluded, str) else list(excluded)
         unknown = [name for name in self.excluded if name not in STANDARD_CLASSES]
         if unknown:
-            raise ValueError(f"there is no token class {unknown}: {', '.join(STANDARD_CLASSES)}")
+            raise ValueError(
+                f"there is no token class {unknown[0]!r}: {among(unknown[0], STANDARD_CLASSES)}"
+            )
 
     @property
     def options(self) -> dict[str, Any]:

@@ -14,7 +14,7 @@ import numpy as np
 
 from attnwidget.capture.cut_inputs import says_cuts
 from attnwidget.capture.default_method import is_causal_model
-from attnwidget.capture.load import load_model
+from attnwidget.capture.load import EMBEDDED, load_model
 from attnwidget.capture.model import AttentionModel
 from attnwidget.corpus.accumulator import Accumulator
 from attnwidget.corpus.argument_checks import all_of, each_of, each_once
@@ -32,6 +32,7 @@ from attnwidget.metrics.repeated_tokens import (
     repeated_and_other,
 )
 from attnwidget.model_facts.pickled_model import weights_digest
+from attnwidget.text.given_paths import refuse_missing_folder
 from attnwidget.text.segments import Segment
 from attnwidget.text.whole_number import whole_number
 
@@ -224,6 +225,9 @@ def _labelled(entry: Any) -> tuple[str, Any]:
     if isinstance(source, AttentionModel):
         return label or source.name, source
     if isinstance(source, (str, Path)):
+        # Before the checkpoints in front of it are measured.
+        if source not in EMBEDDED:
+            refuse_missing_folder(source, "a checkpoint (config.json and safetensors weights)")
         folder = Path(source).is_dir()
         name = Path(os.path.abspath(source)).name if folder else str(source)
         return label or name, source

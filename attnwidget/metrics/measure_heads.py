@@ -26,6 +26,7 @@ from attnwidget.corpus.resume_from import resume_from, resume_path
 from attnwidget.corpus.study_inputs import reader_of, study_inputs
 from attnwidget.corpus.study_reader import StudyReader
 from attnwidget.kernels.plain_torch import in_plain_torch
+from attnwidget.text.near_names import among
 from attnwidget.text.segments import Segment
 from attnwidget.text.whole_number import whole_number
 
@@ -234,7 +235,7 @@ def accumulators_of(metrics: Sequence[str | Accumulator[Any]]) -> list[Accumulat
         elif metric in (known := metrics_by_name()):
             made.append(known[metric]())
         else:
-            raise ValueError(f"there is no metric {metric!r}: choose among {', '.join(known)}")
+            raise ValueError(f"there is no metric {metric!r}: {among(metric, known)}")
     names = [accumulator.name for accumulator in made]
     if not made or len(set(names)) < len(names):
         raise ValueError(f"metrics are one or more, each asked for once, got {names}")

@@ -26,6 +26,7 @@ from attnwidget.metrics.class_mass import (
     visible_shares,
 )
 from attnwidget.text.index_among import index_among
+from attnwidget.text.near_names import among
 from attnwidget.text.places import Box, Span
 from attnwidget.text.tokens import Tokens
 
@@ -124,9 +125,9 @@ class ModalitiesResult(SegmentMeansResult):
         """
         known = [name for name, count in zip(_TOKENS, self.with_tokens, strict=False) if count]
         if query not in known:
-            raise ValueError(f"no input has queries of {query!r}: choose among {', '.join(known)}")
+            raise ValueError(f"no input has queries of {query!r}: {among(query, known)}")
         if key not in self.names:
-            raise ValueError(f"there is no {key!r}: choose among {', '.join(self.names)}")
+            raise ValueError(f"there is no {key!r}: {among(key, self.names)}")
         found: NDArray[np.float64] = self.by_query[self.names.index(query), self.names.index(key)]
         return found
 

@@ -24,6 +24,7 @@ from attnwidget.metrics.class_mass import (
     visible_shares,
 )
 from attnwidget.text.counted import counted
+from attnwidget.text.near_names import among
 from attnwidget.text.tokens import TEMPLATE, Tokens
 from attnwidget.text.whole_number import whole_number
 
@@ -198,7 +199,7 @@ class RolesResult(SegmentMeansResult):
     def _title(self, name: str) -> str:
         having = [title.removeprefix("to ") for title in self.heads()]
         if name not in having:
-            raise ValueError(f"no chat has tokens of {name!r}: choose among {', '.join(having)}")
+            raise ValueError(f"no chat has tokens of {name!r}: {among(name, having)}")
         return f"to {name}"
 
 

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from attnwidget.corpus.file_lock import one_writer
 from attnwidget.kernels.arrays import FloatArray
 from attnwidget.text.atomic_file import named_errors, remove_unfinished, replacing
+from attnwidget.text.given_paths import refuse_no_folder, refuse_no_parent
 
 FeatureKind = Literal["maps", "hidden"]
 Precision = Literal["float16", "float32"]
@@ -169,10 +170,8 @@ class FeatureFile:
 
 
 def _make(folder: Path) -> None:
-    try:
+    refuse_no_parent(folder, "the folder of features")
+    if folder.exists():
+        refuse_no_folder(folder, "a folder of features")
+    with named_errors(folder):
         folder.mkdir(exist_ok=True)
-    except FileNotFoundError as error:
-        raise FileNotFoundError(
-            f"there is no folder {str(folder.absolute().parent)!r} to keep {folder.name!r} in: "
-            "make it first"
-        ) from error

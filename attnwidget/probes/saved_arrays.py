@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from attnwidget.corpus.argument_checks import refuse_no_model
 from attnwidget.probes.features import model_digest
+from attnwidget.text.given_paths import refuse_no_file
 from attnwidget.text.stored_arrays import stored_arrays, write_arrays
 
 if TYPE_CHECKING:
@@ -55,6 +56,7 @@ def read_probe(path: str | Path) -> tuple[str, dict[str, Any], dict[str, NDArray
         ValueError: the file holds no probe.
         OSError: it cannot be read.
     """
+    refuse_no_file(path, "a probe that its save() wrote (.npz)")
     try:
         arrays = stored_arrays(path, sealed=True)
         about = dict(json.loads(str(arrays.pop("about"))))

@@ -10,6 +10,8 @@ from contextlib import contextmanager, suppress
 from glob import escape
 from pathlib import Path
 
+from attnwidget.text.given_paths import refuse_no_parent
+
 
 def write_whole(path: Path, data: bytes) -> None:
     """Write a file completely, or leave the old file if the writing is interrupted.
@@ -40,7 +42,7 @@ def replacing(path: Path) -> Iterator[Path]:
 
     Raises:
         OSError: an error of the block, with the name `path`; the old file stays. Also for a folder,
-            a pipe or a device.
+            a pipe or a device, and if the folder of the file does not exist.
 
     Example:
         >>> import tempfile
@@ -76,23 +78,29 @@ def linked_file(path: Path) -> Path:
     return Path(os.path.realpath(path))
 
 
-def refuse_no_replacing(path: Path) -> os.stat_result | None:
+def refuse_no_replacing(path: Path, content: str = "") -> os.stat_result | None:
     """Raise OSError if a file cannot replace `path`; otherwise return the state of the old file.
 
     A pipe or a device would be lost if a file replaced it, and its reader would get nothing.
+
+    Args:
+        path: The file that will be written.
+        content: The kind of file, for the message, such as "the resume file".
 
     Returns:
         The state of the old file, or None if there is no file.
 
     Raises:
+        FileNotFoundError: the folder of the file does not exist.
         OSError: the path is a folder, a pipe or a device, or symbolic links form a circle.
     """
+    refuse_no_parent(linked_file(path) if path.is_symlink() else path, content)
     try:
         old = path.stat()
     except FileNotFoundError:
         return None
     if stat.S_ISDIR(old.st_mode):
-        raise IsADirectoryError(f"{str(path)!r} is a folder: name a file in it")
+        raise IsADirectoryError(f"{os.path.abspath(path)!r} is a folder: name a file in it")
     if not stat.S_ISREG(old.st_mode):
         raise OSError(
             f"{str(path)!r} is a pipe or a device, which a file would replace: save to a new file, "

@@ -9,6 +9,7 @@ from functools import partial
 from itertools import chain
 from pathlib import Path
 
+from attnwidget.hidden_frames import hides_frames
 from attnwidget.text.decoded_lines import decoded_lines
 from attnwidget.text.loaded import Loaded, loaded
 from attnwidget.text.mention_brackets import Brackets
@@ -28,8 +29,10 @@ _CLUSTER_FIELDS = ("GRP", "eid")
 _BEGIN = "#begin document"
 
 Lines = Iterable[tuple[int, str]]
+_EXPECTED = "documents of CorefUD (.conllu) or CoNLL-2012 (.conll), plain or .gz"
 
 
+@hides_frames
 def load_coreference(path: str | Path, *, skip_invalid: bool = False) -> Loaded[Document]:
     """Load documents with mentions from CorefUD (.conllu) or CoNLL-2012 (.conll), plain or .gz.
 
@@ -64,7 +67,7 @@ def load_coreference(path: str | Path, *, skip_invalid: bool = False) -> Loaded[
         >>> documents = load_coreference("en_gum.conllu.gz")  # doctest: +SKIP
     """
     path = Path(path)
-    lines = enumerate(decoded_lines(path), 1)
+    lines = enumerate(decoded_lines(path, _EXPECTED), 1)
     before: list[tuple[int, str]] = []
     is_conll_2012 = False
     for number, line in lines:

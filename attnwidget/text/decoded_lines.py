@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import gzip
-import stat
 import zlib
 from collections.abc import Iterator
 from functools import partial
 from io import BufferedIOBase, BufferedReader
 from pathlib import Path
 from typing import cast
+
+from attnwidget.text.given_paths import refuse_no_file
 
 # Limit of the bytes of a line: longer lines, often packed zeros, are not text.
 _LONGEST = 2**26
@@ -28,16 +29,20 @@ _OTHER_PACKED = {
 }
 
 
-def decoded_lines(path: Path) -> Iterator[str]:
+def decoded_lines(path: Path, expected: str) -> Iterator[str]:
     """Yield the lines of a UTF-8 file, plain or .gz, without line ends and byte order mark.
 
+    Args:
+        path: The file.
+        expected: Content and format of the file, for errors about the path.
+
     Raises:
-        ValueError: a line is not UTF-8 or has more than 64 MB, lines end with CR alone, or the .gz
-            file is cut short, is not a .gz file, or unpacks to far more than a text; or the file is
-            packed in another way.
-        OSError: the file cannot be read, or is a folder, a pipe or a device.
+        ValueError: the file is empty, a line is not UTF-8 or has more than 64 MB, lines end with CR
+            alone, or the .gz file is cut short, is not a .gz file, or unpacks to far more than a
+            text; or the file is packed in another way.
+        OSError: as `refuse_no_file`.
     """
-    refuse_no_file(path)
+    refuse_no_file(path, expected)
     number = 0
     unpacked = 0
     try:
@@ -89,22 +94,3 @@ def _refuse_bomb(path: Path, file: gzip.GzipFile, unpacked: int) -> None:
             f"file, more than {_UNPACKED_FOR_EACH} bytes from each, which no text does: if you "
             "trust the file, unpack it (gunzip) and load the unpacked file"
         )
-
-
-def refuse_no_file(path: Path) -> None:
-    """Raise OSError if a path is a folder, a pipe or a device.
-
-    Opening a named pipe would wait until another process writes to it, possibly for ever.
-
-    Raises:
-        ValueError: no file can have this name.
-        OSError: the file does not exist, or is not a regular file.
-    """
-    try:
-        mode = path.stat().st_mode
-    except ValueError as error:
-        raise ValueError(f"{str(path)!r} is the name of no file: {error}") from error
-    if stat.S_ISDIR(mode):
-        raise IsADirectoryError(f"{str(path)!r} is a folder: name a file in it")
-    if not stat.S_ISREG(mode):
-        raise OSError(f"{str(path)!r} is a pipe or a device: write what it gives to a file first")

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from attnwidget.text.mentions import Document
 from attnwidget.text.minimal_pairs import MinimalPair, load_pairs
+from attnwidget.text.near_names import among
 from attnwidget.text.treebank import Sentence
 from attnwidget.text.treebank_files import load_treebank
 
@@ -131,8 +132,7 @@ def demo_pairs(paradigm: str | None = None) -> list[MinimalPair]:
     pairs = load_pairs(Path(str(files("attnwidget").joinpath("demo/pairs.jsonl"))))
     known = list(dict.fromkeys(pair.phenomenon for pair in pairs))
     if paradigm is not None and paradigm not in known:
-        listed = ", ".join(map(repr, known))
-        raise ValueError(f"there are no pairs of {paradigm!r}: a paradigm is one of {listed}")
+        raise ValueError(f"there are no pairs of {paradigm!r}: {among(paradigm, known)}")
     return [pair for pair in pairs if paradigm in (None, pair.phenomenon)]
 
 

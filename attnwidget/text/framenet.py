@@ -8,14 +8,17 @@ from pathlib import Path
 from typing import Any
 from xml.parsers.expat import ParserCreate
 
-from attnwidget.text.decoded_lines import refuse_no_file
+from attnwidget.hidden_frames import hides_frames
+from attnwidget.text.given_paths import refuse_no_file, refuse_no_folder
 from attnwidget.text.word_links import Link, LinkedSentence
 
 _FILES = r"frame/.*\.xml|lu/.*\.xml|.*\.xml"
 _LISTS = ("frameIndex.xml", "luIndex.xml", "frRelation.xml")
+_EXPECTED = "the folder of FrameNet 1.7 (with frameIndex.xml)"
 _LAYOUT = ("frame", "lu", *_LISTS)
 
 
+@hides_frames
 def load_framenet(
     source: str | Path | Any,
     *,
@@ -47,6 +50,7 @@ def load_framenet(
         ImportError: nltk is not installed.
         ValueError: `source` is not FrameNet's folder, a file cannot be read, or no sentence
             qualifies.
+        OSError: the folder does not exist, is a file or cannot be read.
 
     Example:
         >>> from attnwidget import load_framenet
@@ -80,6 +84,7 @@ def _reader(source: str | Path | Any) -> Iterator[Any]:
     import nltk.data
     from nltk.corpus.reader.framenet import FramenetCorpusReader
 
+    refuse_no_folder(source, _EXPECTED)
     folder = Path(source).resolve()
     if missing := [name for name in _LAYOUT if not (folder / name).exists()]:
         raise ValueError(
@@ -87,7 +92,7 @@ def _reader(source: str | Path | Any) -> Iterator[Any]:
             "frameIndex.xml in it"
         )
     for path in (*folder.glob("*.xml"), *folder.glob("frame/*.xml"), *folder.glob("lu/*.xml")):
-        refuse_no_file(path)
+        refuse_no_file(path, "an XML file of FrameNet", may_be_empty=True)
     for name in _LISTS:
         # nltk does not notice that a file was cut between two entries: it returns the entries
         # before the cut.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from attnwidget.text.near_names import among
 from attnwidget.text.treebank import Sentence
 
 # For each feature, (Penn tags, universal tags for treebanks without Penn tags).
@@ -66,7 +67,7 @@ def _member(sentence: Sentence, feature: str) -> Callable[[int], bool]:
         negations = frozenset(_NEGATIONS.split())
         return lambda word: words[word].lower() in negations
     if feature not in FEATURES:
-        raise ValueError(f"there is no feature {feature!r}: choose among {', '.join(FEATURES)}")
+        raise ValueError(f"there is no feature {feature!r}: {among(feature, FEATURES)}")
     xpos = sentence.xpos
     tags = sentence.tags
     if not any(xpos) and not any(tags):

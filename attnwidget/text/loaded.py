@@ -87,6 +87,7 @@ def loaded(
             f"{source}: {count} left out beside {len(items):,} that are valid; the first: "
             f"{left_out[0]}. The attribute `left_out` of the list has every reason",
             UserWarning,
-            stacklevel=3,
+            # The caller of the public function, which has a decorator.
+            stacklevel=4,
         )
     return Loaded(items, left_out)

@@ -7,7 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from attnwidget.hidden_frames import hides_frames
 from attnwidget.text.segments import read_lines
+
+_EXPECTED = "minimal pairs, JSON lines with sentence_good and sentence_bad (.jsonl), plain or .gz"
 
 
 @dataclass(frozen=True)
@@ -60,6 +63,7 @@ def common_ends(first: Sequence[object], second: Sequence[object]) -> tuple[int,
     return start, end
 
 
+@hides_frames
 def load_pairs(path: str | Path) -> list[MinimalPair]:
     """Load the pairs of a BLiMP file (Warstadt et al. 2020): JSON lines, plain or .gz.
 
@@ -67,7 +71,7 @@ def load_pairs(path: str | Path) -> list[MinimalPair]:
         path: Path of the file. Each line has sentence_good and sentence_bad, and may have a UID.
 
     Raises:
-        OSError: no such file.
+        OSError: the file does not exist or cannot be read.
         ValueError: a line is not such a JSON object, or the file is empty.
 
     Example:
@@ -82,7 +86,7 @@ def load_pairs(path: str | Path) -> list[MinimalPair]:
         [MinimalPair(good='Cats purr.', bad='Cats purrs.', phenomenon='sv')]
     """
     pairs = []
-    for number, line in enumerate(read_lines(path), 1):
+    for number, line in enumerate(read_lines(path, _EXPECTED), 1):
         if not line.strip():
             continue
         try:

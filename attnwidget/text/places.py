@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attnwidget.text.counted import counted
+from attnwidget.text.given_paths import refuse_no_file
 
 # The number of the field of EXIF that says how a picture is stored turned.
 _ORIENTATION = 274
@@ -191,7 +192,7 @@ def picture_array(picture: Any) -> NDArray[np.uint8]:
         TypeError: Another kind of object.
         ValueError: An array of another shape, numbers that are no colours, a picture of PIL that is
             stored turned, or a file that is no picture.
-        FileNotFoundError: There is no such file.
+        OSError: The file does not exist or cannot be read, or the path is a folder.
 
     Example:
         >>> import numpy as np
@@ -232,11 +233,10 @@ def _opened(path: Any) -> Any:
 
     if "://" in str(path):
         raise ValueError(f"{str(path)!r} is an address, and nothing is fetched: pass a file")
+    refuse_no_file(path, "a picture (PNG, JPEG or another format of PIL)")
     try:
         with Image.open(path) as opened:
             return opened.copy() if not opened.getexif() else ImageOps.exif_transpose(opened)
-    except FileNotFoundError:
-        raise
     except OSError as error:  # also of PIL, for files that are damaged or no pictures
         raise ValueError(
             f"{str(path)!r} cannot be read as a picture: {error}. Pass the path of an image file "

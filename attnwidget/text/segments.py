@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 Tokenised = Sequence[str]
+_PROSE = "a UTF-8 text file with one paragraph per line, plain or .gz"
 
 
 @dataclass(frozen=True)
@@ -56,17 +57,22 @@ class Segment:
         return Segment(self.first[:n_tokens], roles=roles, turns=turns)
 
 
-def read_lines(path: str | Path) -> Iterator[str]:
+def read_lines(path: str | Path, expected: str = _PROSE) -> Iterator[str]:
     """Yield the lines of a UTF-8 text file, plain or .gz, without line ends.
 
+    Args:
+        path: The file.
+        expected: Content and format of the file, for errors about the path.
+
     Raises:
-        ValueError: a line is not UTF-8, or the .gz file is cut short or is not a .gz file.
+        ValueError: the file is empty, a line is not UTF-8, or the .gz file is cut short or is not a
+            .gz file.
         OSError: the file cannot be read.
     """
     # Import here: users of `Segment` do not need the modules that read files.
     from attnwidget.text.decoded_lines import decoded_lines
 
-    for line in decoded_lines(Path(path)):
+    for line in decoded_lines(Path(path), expected):
         # A carriage return alone ends a line as well, as in files of old systems.
         yield from line.split("\r")
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from attnwidget.text.given_paths import refuse_no_file
 from attnwidget.text.places import Sound
 
 # Smaller rates are a count of kilohertz, or another number.
@@ -35,7 +36,7 @@ def sound_of(sound: Any) -> Sound:
         TypeError: Another kind of object, or samples that are no numbers.
         ValueError: The samples have another shape, are empty, not finite or far outside -1 to 1,
             the rate is below 1,000, or the file is no WAV file.
-        FileNotFoundError: There is no such file.
+        OSError: The file does not exist or cannot be read, or the path is a folder.
 
     Example:
         >>> import numpy as np
@@ -75,6 +76,7 @@ def sound_of(sound: Any) -> Sound:
 def _opened(path: str | Path) -> tuple[NDArray[Any], int]:
     from scipy.io import wavfile
 
+    refuse_no_file(path, "a sound (.wav)")
     try:
         rate, samples = wavfile.read(path)
     except (ValueError, EOFError) as error:

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attnwidget.text.atomic_file import replacing
-from attnwidget.text.decoded_lines import refuse_no_file
+from attnwidget.text.given_paths import refuse_no_file
 
 # Compression makes arrays of numbers five times smaller, and arrays of padded words a hundred
 # times.
@@ -45,12 +45,16 @@ def write_arrays(path: Path, arrays: Mapping[str, NDArray[Any]]) -> None:
 
 
 def stored_arrays(path: str | Path, *, sealed: bool = False) -> dict[str, NDArray[Any]]:
-    """Return all arrays of an .npz file by name; with `sealed`, check the seal of `write_arrays`.
+    """Return all arrays of an .npz file by name.
+
+    Args:
+        path: The file.
+        sealed: Whether to check the seal of `write_arrays`.
 
     Raises:
-        ValueError: the file is not a complete .npz file, contains pickled objects, states a wrong
-            size, or its arrays fail the check.
-        OSError: the file cannot be read, or is a folder, a pipe or a device.
+        ValueError: the file is empty or not a complete .npz file, contains pickled objects, states
+            a wrong size, or its arrays fail the check.
+        OSError: as `refuse_no_file`.
 
     Example:
         >>> import tempfile
@@ -63,7 +67,7 @@ def stored_arrays(path: str | Path, *, sealed: bool = False) -> dict[str, NDArra
         {'lengths': array([0, 1, 2])}
     """
     path = Path(path)
-    refuse_no_file(path)
+    refuse_no_file(path, "arrays (.npz)")
     # Open the file here: only opening it may raise OSError, its content raises ValueError.
     with path.open("rb") as file:
         try:

@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from attnwidget.hidden_frames import hides_frames
 from attnwidget.text.atomic_file import write_whole
 from attnwidget.text.paper_table import as_latex, as_markdown
 
@@ -20,6 +21,7 @@ _TEXTS = {".tex": ("to_latex", as_latex), ".md": ("to_markdown", as_markdown)}
 _FORMULA = re.compile("'*[=+\\-@\t\r\n\uff1d\uff0b\uff0d\uff20]")
 
 
+@hides_frames
 def save_table(table: Any, path: str | Path, *, digits: int = 3) -> Path:
     r"""Save a table as .csv, .tsv, .tex or .md, and return the path of the file.
 

@@ -12,13 +12,16 @@ from hashlib import sha1
 from pathlib import Path
 from typing import Any, Literal
 
+from attnwidget.hidden_frames import hides_frames
 from attnwidget.text.atomic_file import write_whole
+from attnwidget.text.given_paths import make_folder, refuse_no_folder
 
 _LISTING = "https://api.github.com/repos/UniversalDependencies/{name}/contents?ref={release}"
 _SITE = "https://universaldependencies.org"
 _SECONDS = 30
 
 
+@hides_frames
 def fetch_treebank(
     name: str,
     *,
@@ -43,7 +46,7 @@ def fetch_treebank(
         ValueError: no treebank, release or split has this name.
         ConnectionError: there is no network, or the server does not answer; the message explains
             how to continue without a network.
-        OSError: the folder cannot be written.
+        OSError: the folder cannot be written, or its path is that of a file.
 
     Example:
         >>> from attnwidget import fetch_treebank, load_treebank
@@ -56,6 +59,8 @@ def fetch_treebank(
         raise ValueError(f"release is a tag such as 'r2.16', got {release!r}")
     if split not in ("train", "dev", "test"):
         raise ValueError(f"split is 'train', 'dev' or 'test', got {split!r}")
+    if folder is not None and os.path.lexists(folder):
+        refuse_no_folder(folder, "a folder for treebanks")
     kept = (Path(folder) if folder is not None else _cache()) / name / release
     if cached := sorted(kept.glob(f"*-ud-{split}.conllu")):
         return cached[0]
@@ -67,7 +72,7 @@ def fetch_treebank(
         raise ValueError(
             f"{name} {release} has no {split!r} file, but {', '.join(parts) or 'none'}"
         )
-    kept.mkdir(parents=True, exist_ok=True)
+    make_folder(kept, "the treebank")
     for file in [*(f for f in ("LICENSE.txt", "README.md") if f in files), wanted[0]]:
         _keep(files[file], kept / file, name, release)
     return kept / wanted[0]

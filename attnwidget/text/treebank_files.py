@@ -12,12 +12,14 @@ from typing import Any
 from conllu.exceptions import ParseException
 from conllu.parser import parse_comment_line, parse_dict_value, parse_id_value
 
+from attnwidget.hidden_frames import hides_frames
 from attnwidget.text.decoded_lines import decoded_lines
 from attnwidget.text.loaded import Loaded, loaded
 from attnwidget.text.running_text import close_range
 from attnwidget.text.treebank import Sentence, tree_fault
 from attnwidget.text.whole_number import whole_number
 
+_EXPECTED = "a treebank (.conllu, or lines of `word governor-relation`), plain or .gz"
 _COLUMNS = ("id", "form", "lemma", "upos", "xpos", "feats", "head", "deprel", "deps", "misc")
 # Word numbers are shorter than this: Python refuses to read numbers of thousands of digits.
 _DIGITS = 9
@@ -26,6 +28,7 @@ _UNLABELLED = "unlabelled"
 _PAIR = re.compile(r"(\S+) (\d+)-(\S+)")
 
 
+@hides_frames
 def load_treebank(
     path: str | Path, *, limit: int | None = None, skip_invalid: bool = False
 ) -> Loaded[Sentence]:
@@ -165,7 +168,7 @@ class _Rows:
 def _blocks(path: Path) -> Iterator[_Block]:
     """Yield blocks of decoded lines, which are separated by empty lines."""
     block = _Block(path, 1)
-    for number, line in enumerate(decoded_lines(path), 1):
+    for number, line in enumerate(decoded_lines(path, _EXPECTED), 1):
         if line.strip():
             if not block.lines:
                 block.first = number

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from attnwidget.hidden_frames import hides_frames
 from attnwidget.text.decoded_lines import decoded_lines
 from attnwidget.text.placeholders import refuse_no_text
 from attnwidget.text.running_text import RunningText
@@ -15,6 +16,7 @@ from attnwidget.text.running_text import RunningText
 if TYPE_CHECKING:
     import pandas as pd
 
+_EXPECTED = "a table of links (.csv or .tsv) with a header, plain or .gz"
 _COLUMNS = ("sentence", "source", "target", "label")
 
 
@@ -84,6 +86,7 @@ class LinkedSentence:
         return RunningText(self.words, self.space_after, self.name or "sentence")
 
 
+@hides_frames
 def load_links(table: str | Path | pd.DataFrame) -> list[LinkedSentence]:
     """Load links from a table with one row per link: sentence, source, target, label.
 
@@ -142,7 +145,7 @@ def _rows(table: str | Path | pd.DataFrame) -> Iterator[tuple[str, list[str]]]:
     path = Path(table)
     tabs = path.name.removesuffix(".gz").endswith(".tsv")
     # csv recognises quoted line breaks only if the lines have their ends.
-    lines = (f"{line}\n" for line in decoded_lines(path))
+    lines = (f"{line}\n" for line in decoded_lines(path, _EXPECTED))
     reader = csv.reader(lines, delimiter="\t" if tabs else ",", strict=True)
     try:
         header = next(reader, None)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import re
 from array import array
 from collections.abc import Sequence
@@ -12,16 +13,24 @@ from typing import BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from attnwidget.text.decoded_lines import decoded_lines, refuse_no_file
+from attnwidget.hidden_frames import hides_frames
+from attnwidget.text.decoded_lines import decoded_lines
+from attnwidget.text.given_paths import looks_like_path, refuse_no_file
+from attnwidget.text.near_names import did_you_mean
 from attnwidget.text.stored_arrays import stored_arrays
 from attnwidget.text.whole_number import whole_number
 from attnwidget.text.word_vectors import WordVectors
 
+_EXPECTED = (
+    "word vectors (GloVe or word2vec text, plain or .gz, word2vec .bin, or .npz), or a pipeline of "
+    "spaCy"
+)
 # A file with a longer word or header is not a file of word vectors.
 _LONGEST = 4096
 _COUNT = re.compile("[0-9]{1,18}")
 
 
+@hides_frames
 def load_vectors(path: str | Path, *, limit: int | None = None) -> WordVectors:
     r"""Load the word vectors of a file, or of a spaCy pipeline.
 
@@ -58,6 +67,8 @@ def load_vectors(path: str | Path, *, limit: int | None = None) -> WordVectors:
     if limit is not None:
         limit = whole_number("limit", limit, 1, "word")
     source = Path(path)
+    if not os.path.lexists(source) and looks_like_path(path):
+        refuse_no_file(source, _EXPECTED)
     if source.is_dir() or not (source.suffix or source.exists()):
         return _from_spacy(path, limit)
     if source.suffix == ".npz":
@@ -70,7 +81,7 @@ def _from_text(path: Path, limit: int | None) -> WordVectors:
     numbers = array("f")
     promised = None
     dimension = 0
-    for line, text in enumerate(decoded_lines(path), 1):
+    for line, text in enumerate(decoded_lines(path, _EXPECTED), 1):
         parts = text.rstrip().split(" ")
         if line == 1 and len(parts) == 2 and all(map(_COUNT.fullmatch, parts)):
             promised = int(parts[0])
@@ -103,7 +114,7 @@ def _from_text(path: Path, limit: int | None) -> WordVectors:
 
 
 def _from_binary(path: Path, limit: int | None) -> WordVectors:
-    refuse_no_file(path)
+    refuse_no_file(path, _EXPECTED)
     room = path.stat().st_size
     with path.open("rb") as file:
         header = file.readline(_LONGEST).split()
@@ -142,6 +153,7 @@ def _word(file: BinaryIO) -> str | None:
 
 def _from_npz(path: Path, limit: int | None) -> WordVectors:
     how = "write it with numpy.savez(path, words=numpy.array(words), vectors=vectors)"
+    refuse_no_file(path, _EXPECTED)
     try:
         stored = stored_arrays(path)
     except ValueError as error:
@@ -170,15 +182,18 @@ def _from_spacy(pipeline: str | Path, limit: int | None) -> WordVectors:
         import spacy
     except ImportError as error:
         raise ImportError(
-            f"{str(pipeline)!r} is no file; to read it as a spaCy pipeline install "
-            "attnwidget[spacy]"
+            f"there is no file {os.path.abspath(pipeline)!r}; to read {str(pipeline)!r} as a spaCy "
+            "pipeline, install attnwidget[spacy]"
         ) from error
     try:
         vocab = spacy.load(pipeline).vocab
     except OSError as error:
+        close = did_you_mean(str(pipeline), spacy.util.get_installed_models())
+        suggestion = f"{close} Otherwise " if close else ""
         raise FileNotFoundError(
-            f"{str(pipeline)!r} is neither a file of word vectors nor a spaCy pipeline that is "
-            "installed: name a file, or run python -m spacy download en_core_web_md"
+            f"{str(pipeline)!r} is neither a file of word vectors ({os.path.abspath(pipeline)!r}) "
+            f"nor a spaCy pipeline that is installed: {suggestion}name a file, or run "
+            "python -m spacy download en_core_web_md"
         ) from error
     known = [(vocab.strings[key], row) for key, row in vocab.vectors.key2row.items() if row >= 0]
     if not known:

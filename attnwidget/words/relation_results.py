@@ -16,6 +16,7 @@ from attnwidget.kernels.arrays import Float64Array, Int64Array
 from attnwidget.kernels.plain_torch import in_plain_torch
 from attnwidget.kernels.significance import better_than, holm, wilson_interval
 from attnwidget.text.counted import counted
+from attnwidget.text.near_names import among
 from attnwidget.text.treebank import Sentence
 from attnwidget.text.whole_number import whole_number
 from attnwidget.words.governors import GovernorPredictions, WordUnit, predict_governors
@@ -367,7 +368,7 @@ class RelationAccuracies(HeadResult):
             return self.relations.index(relation)
         except ValueError:
             raise ValueError(
-                f"there is no relation {relation!r}, only {', '.join(self.relations)}"
+                f"there is no relation {relation!r}: {among(relation, self.relations)}"
             ) from None
 
 

@@ -232,3 +232,67 @@ def test_a_type_of_weights_has_a_name(dtype: torch.dtype | str) -> None:
 def test_other_types_of_weights_are_refused(dtype: Any) -> None:
     with pytest.raises(ValueError, match=naming("dtype", '"auto"')):
         load_model(dtype=dtype)
+
+
+@pytest.fixture
+def silent_hub(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No test that takes this asks the hub or its cache."""
+
+    def asked(*given: Any, **options: Any) -> None:
+        raise AssertionError("the hub was asked")
+
+    monkeypatch.setattr(transformers.AutoConfig, "from_pretrained", asked)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["./bert", "../bert", "/nowhere/bert", "~/nowhere/bert", "a/b/bert", "runs\\bert"],
+)
+@pytest.mark.usefixtures("silent_hub")
+def test_a_missing_folder_is_no_name_on_the_hub(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    (tmp_path / "here" / "runs").mkdir(parents=True)
+    monkeypatch.chdir(tmp_path / "here")
+    full = os.path.abspath(name)
+    with pytest.raises(FileNotFoundError, match=naming(repr(full), "config.json")) as error:
+        load_model(name)
+    assert "hub" not in str(error.value).lower()
+    with pytest.raises(FileNotFoundError, match=naming(repr(full), "tokenizer")):
+        load_model(zoo.build("bert"), name)
+
+
+@pytest.mark.usefixtures("silent_hub")
+def test_a_file_is_no_model_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("model.safetensors").touch()
+    with pytest.raises(NotADirectoryError, match=naming("model.safetensors", f"'{tmp_path}'")):
+        load_model("model.safetensors")
+
+
+@pytest.mark.usefixtures("silent_hub")
+def test_a_misspelled_model_of_the_package_gets_a_suggestion() -> None:
+    for name, near in (("inducton", "induction"), ("shape", "shapes"), ("Genre", "genre")):
+        suggestion = f"did you mean 'attnwidget/{near}'?"
+        with pytest.raises(ValueError, match=naming(f"'attnwidget/{name}'", suggestion)):
+            load_model(f"attnwidget/{name}")
+    with pytest.raises(
+        ValueError, match=naming("'attnwidget/x'", "'embedded'", "'attnwidget/genre'")
+    ):
+        load_model("attnwidget/x")
+
+
+def test_a_name_on_the_hub_near_a_known_model_gets_a_suggestion(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "my-bert").mkdir()
+    (tmp_path / "my-bert" / "config.json").touch()
+    with pytest.raises(OSError, match=naming("'my-brt'", "did you mean 'my-bert'?")):
+        load_model("my-brt")
+    full = f"'{os.path.abspath('inducton')}'"
+    with pytest.raises(OSError, match=naming("did you mean 'attnwidget/induction'?", full)):
+        load_model("inducton")
+    with pytest.raises(OSError, match=naming("'no-such-model'")) as error:
+        load_model("no-such-model")
+    assert "did you mean" not in str(error.value)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import pickle
 import warnings
 from pathlib import Path
@@ -453,6 +454,29 @@ def test_pickled_weights_are_not_loaded(tmp_path: Path) -> None:
     torch.save(model.state_dict(), tmp_path / "pytorch_model.bin")
     with pytest.raises(OSError, match="safetensors"):
         load_model(tmp_path)
+
+
+def test_the_code_of_a_model_runs_only_on_request(tmp_path: Path) -> None:
+    model = zoo.build("bert")
+    model.save_pretrained(tmp_path)
+    word_tokenizer(zoo.VOCABULARY).save_pretrained(tmp_path)
+    marker = tmp_path / "ran"
+    (tmp_path / "own.py").write_text(
+        f"open({str(marker)!r}, 'w').close()\n"
+        "from transformers import BertConfig, BertForMaskedLM\n"
+        "class OwnConfig(BertConfig):\n    model_type = 'own'\n"
+        "class Own(BertForMaskedLM):\n    config_class = OwnConfig\n"
+    )
+    config = json.loads((tmp_path / "config.json").read_text())
+    config["auto_map"] = {"AutoConfig": "own.OwnConfig", "AutoModelForMaskedLM": "own.Own"}
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    # A known type is read by the code of transformers.
+    assert load_model(tmp_path).n_layers == model.config.num_hidden_layers
+    assert not marker.exists()
+    (tmp_path / "config.json").write_text(json.dumps({**config, "model_type": "own"}))
+    with pytest.raises(ValueError, match=naming("trust_remote_code=True")):
+        load_model(tmp_path)
+    assert not marker.exists()
 
 
 @pytest.mark.slow

@@ -170,7 +170,7 @@ def test_models_in_memory_are_refused_with_resident_1(folders: list[Path], tmp_p
         run(folders[0], lambda: build("bert"), resident=1)
     with pytest.raises(TypeError, match=naming("int", "load_model")):
         run(folders[0], 3)
-    with pytest.raises(OSError, match=naming("nowhere", "load_model")):
+    with pytest.raises(OSError, match=naming("nowhere", "model folder", "os.listdir")):
         run(folders[0], tmp_path / "nowhere", resident=1)
     with pytest.raises(
         ValueError, match=naming("8 of 10", "('w11', 'w3', 'w4')", "BertForMaskedLM")

@@ -401,7 +401,8 @@ def test_a_label_that_continues_a_word_is_told_which_entry_begins_one() -> None:
     play = tokenizer.convert_tokens_to_ids("Ġplay")
     model = small_gpt2(tokenizer)
     with torch.no_grad():
-        logits = model.hf_model(torch.tensor([tokenizer("the cat")["input_ids"]])).logits[0, -1]
+        # With the types of the tokens, which the tokenizers of transformers 4 write.
+        logits = model.hf_model(**tokenizer("the cat", return_tensors="pt")).logits[0, -1]
     expected = -float(torch.log_softmax(logits, -1)[play])
     options: dict[str, Any] = {"score": "loss", "heads": [(0, 0)], "progress": False}
     for label in ("Ġplay", " play", play):

@@ -78,7 +78,8 @@ def test_a_vector_is_the_weights_between_two_words(tmp_path: Any) -> None:
             maps[:, :, a][..., b].sum(-1).mean(-1).ravel()
             for a, b in ((dependent, governor), (governor, dependent))
         ]
-        np.testing.assert_allclose(block.vectors["attention"][row], np.concatenate(slow), atol=1e-6)
+        # Rounding of a batch and of one sentence, which differs between processors.
+        np.testing.assert_allclose(block.vectors["attention"][row], np.concatenate(slow), atol=3e-6)
         assert block.vectors["offset"][row].argmax() - FARTHEST == (
             pairs.governors[row] - pairs.dependents[row]
         )

@@ -284,7 +284,7 @@ ARRAYS = {
     "a .npy": (npy(np.eye(2)), (".npz file", "arrays")),
     "a pickle": (pickle.dumps(Alive()), (".npz file", "arrays")),
     "cut short": (npz(GOOD)[:300], (".npz file", "arrays")),
-    "nothing": (b"", (".npz file", "arrays")),
+    "nothing": (b"", ("is empty", ".npz")),
 }
 
 

@@ -166,7 +166,7 @@ LINE_7 = "3\t's\t's\tPART\tPOS\t_\t2\tcase\t_\t_"
 @pytest.mark.parametrize(
     ("text", "parts"),
     [
-        ("", ("made.conllu", "no documents", "CorefUD")),
+        ("", ("made.conllu", "is empty", "CorefUD")),
         ("# newdoc id = a\n", ("made.conllu", "no documents", "CorefUD")),
         (changed("Entity=e2)\n5", "_\n5"), ("made.conllu:5", "(e2", "close", "load_coreference")),
         (

@@ -178,8 +178,9 @@ def test_reading_says_what_is_wrong(tmp_path: Path) -> None:
         read_segments([], model, variant="code")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match=naming("load_model", "tokenizer")):
         read_segments([], load_model(build("bert")))
-    with pytest.raises(OSError, match=naming("nothing.txt", "Errno 2")):
-        read_segments(tmp_path / "nothing.txt", model)
+    path = tmp_path / "nothing.txt"
+    with pytest.raises(FileNotFoundError, match=naming(str(path), "text file", "os.listdir")):
+        read_segments(path, model)
 
 
 def test_texts_become_segments_as_they_are() -> None:

@@ -90,7 +90,7 @@ def test_lines_of_word_and_governor(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "parts"),
     [
-        ("", ("file.conllu", "no sentence", "empty")),
+        ("", ("file.conllu", "is empty", "treebank")),
         ("\n \n", ("file.conllu", "no sentence")),
         ("# only = a comment\n", ("file.conllu", "no sentence")),
         ("1\ta\tb\n", ("file.conllu:1", "10 columns", "CoNLL-U", "found 3")),

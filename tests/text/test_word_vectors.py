@@ -75,7 +75,7 @@ def test_of_equal_words_the_first_counts() -> None:
 @pytest.mark.parametrize(
     ("text", "parts"),
     [
-        ("", ("w.txt", "no words")),
+        ("", ("w.txt", "is empty")),
         ("a 1 2\nb 1\n", ("w.txt:2", "2 numbers", "got 2")),
         ("a 1 2\nb 1 2 3\n", ("w.txt:2", "2 numbers", "got 4")),
         ("a 1 2\n\nb 1 2\n", ("w.txt:2", "2 numbers", "got 1")),

@@ -72,8 +72,9 @@ def test_a_label_typed_on_the_page_is_kept_and_not_sent_back(attention: Attentio
     [
         ((6, 0), "x", ("'labels'", "(6, 0)", "layer 6")),
         ((1, 3, "cross"), "x", ("'labels'", "'cross'", "'self'")),
-        ("L1 H3", "x", ("'labels'", "'L1 H3'", "(layer, head)")),
-        (3, "x", ("'labels'", "(layer, head)", "got 3")),
+        ("L1", "x", ("'labels'", "'L1'", "'L1 H3'")),
+        ("L1 H33", "x", ("'labels'", "'L1 H33'", "head 33")),
+        (3, "x", ("'labels'", "(1, 3)", "got 3")),
         ((1, 3), "", ("label of L1 H3", "1 to 80", "del figure.labels[(1, 3)]")),
         ((1, 3), 5, ("label of L1 H3", "1 to 80", "got 5")),
         ((1, 3), "x" * 81, ("label of L1 H3", "1 to 80")),

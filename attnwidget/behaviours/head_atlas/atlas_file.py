@@ -7,9 +7,11 @@ from pathlib import Path
 
 from attnwidget.behaviours.head_atlas.atlas_json import decoded_notes, decoded_parts
 from attnwidget.behaviours.head_atlas.atlas_result import Atlas
-from attnwidget.text.decoded_lines import refuse_no_file
+from attnwidget.hidden_frames import hides_frames
+from attnwidget.text.given_paths import refuse_no_file
 
 
+@hides_frames
 def load_atlas(path: str | Path) -> Atlas:
     """Read an atlas that `Atlas.save` wrote. No model is needed.
 
@@ -30,7 +32,7 @@ def load_atlas(path: str | Path) -> Atlas:
         Atlas(small BERT (in the package), 72 heads, ... named, 1 behaviour)
     """
     path = Path(path)
-    refuse_no_file(path)
+    refuse_no_file(path, "an atlas that Atlas.save wrote (.json)")
     data = path.read_bytes()
     try:
         stored = json.loads(data.decode("utf-8", "surrogatepass"))

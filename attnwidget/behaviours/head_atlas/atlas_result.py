@@ -20,8 +20,10 @@ from attnwidget.behaviours.head_atlas.head_writes_and_feeds import Feeds, Writes
 from attnwidget.behaviours.scores.behaviour_table import BehaviourTable
 from attnwidget.capture.tapping.head import Head, HeadName, head_of_result
 from attnwidget.corpus.results import HeadMetrics, HeadResult
+from attnwidget.hidden_frames import hides_frames
 from attnwidget.text.atomic_file import write_whole
 from attnwidget.text.counted import counted
+from attnwidget.text.near_names import among
 
 if TYPE_CHECKING:
     import altair as alt
@@ -137,8 +139,8 @@ class Atlas(HeadResult):
         numbers = [d for d, name in enumerate(self.table.behaviours) if behaviour in name]
         if not numbers:
             raise ValueError(
-                f"no behaviour has {behaviour!r} in its name; there are "
-                f"{', '.join(self.table.behaviours)}"
+                f"no behaviour has {behaviour!r} in its name: "
+                f"{among(behaviour, self.table.behaviours)}"
             )
         named = self.table.named
         strengths: dict[Head, float] = {}
@@ -198,6 +200,7 @@ class Atlas(HeadResult):
         """
         return self.table.chart(behaviour, width=width)
 
+    @hides_frames
     def save(self, path: str | Path) -> None:
         """Write the atlas to a JSON file, which `load_atlas` reads, or to a page.
 

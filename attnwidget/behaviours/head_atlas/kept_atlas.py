@@ -11,6 +11,7 @@ from attnwidget.behaviours.head_atlas.atlas_file import load_atlas
 from attnwidget.behaviours.head_atlas.atlas_result import Atlas
 from attnwidget.behaviours.head_atlas.demo_atlas import own_atlas
 from attnwidget.model_facts.pickled_model import weights_digest
+from attnwidget.text.given_paths import make_folder
 
 if TYPE_CHECKING:
     from attnwidget.capture.model import AttentionModel
@@ -22,8 +23,7 @@ def keep_atlas(atlas: Atlas) -> Path:
     Raises:
         OSError: The file cannot be written.
     """
-    folder = _folder()
-    folder.mkdir(parents=True, exist_ok=True)
+    folder = make_folder(_folder(), "atlases")
     path = folder / f"{atlas.provenance['weights']}.json"
     atlas.save(path)
     return path

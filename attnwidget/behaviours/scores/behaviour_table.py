@@ -16,6 +16,7 @@ from attnwidget.corpus.results import HeadMetrics, HeadResult
 from attnwidget.kernels.arrays import Float64Array
 from attnwidget.kernels.significance import holm
 from attnwidget.text.counted import counted
+from attnwidget.text.near_names import among
 
 if TYPE_CHECKING:
     import altair as alt
@@ -109,7 +110,7 @@ class BehaviourTable(HeadResult):
         for score in self.scores:
             if score.name == name:
                 return score
-        reason = self.left_out.get(name, f"only {', '.join(self.behaviours)} have scores")
+        reason = self.left_out.get(name, among(name, self.behaviours))
         raise KeyError(f"{name!r} has no score: {reason}")
 
     @property

@@ -45,6 +45,7 @@ from attnwidget.kernels.arrays import Float64Array
 from attnwidget.kernels.plain_torch import in_plain_torch
 from attnwidget.metrics.measure_heads import measure
 from attnwidget.text.demonstrations import demo_documents, demo_prose, demo_treebank
+from attnwidget.text.given_paths import make_folder
 from attnwidget.text.mentions import Document
 from attnwidget.text.segments import Segment
 from attnwidget.text.treebank import Sentence
@@ -171,7 +172,7 @@ def evidence_of(
     sentences = demo_treebank() if treebank is None else treebank
     passages = _readable(model, demo_documents()) if documents is None else documents
     if run.folder is not None:
-        run.folder.mkdir(parents=True, exist_ok=True)
+        make_folder(run.folder, "resume files")
     if random_models is None:
         random_models = max(2, math.ceil(RANDOM_HEADS / (model.n_layers * model.n_heads)))
     return Evidence(

@@ -23,6 +23,7 @@ from attnwidget.kernels.word_weights import word_weights
 from attnwidget.model_facts.free_memory import refuse_no_room
 from attnwidget.model_facts.latest_values import LatestValues
 from attnwidget.text.counted import counted
+from attnwidget.text.near_names import among
 
 _REMEMBERED_BYTES = 64 * 1024 * 1024
 
@@ -310,8 +311,7 @@ class HeadMaps(MapCache):
     def check_quantity(self, quantity: str) -> None:
         """Raise ValueError for a quantity that does not exist, or that the attention lacks."""
         if quantity not in QUANTITIES:
-            listed = ", ".join(map(repr, QUANTITIES))
-            raise ValueError(f"a quantity is one of {listed}, got {quantity!r}")
+            raise ValueError(f"there is no quantity {quantity!r}: {among(quantity, QUANTITIES)}")
         if reason := self.missing.get(quantity):
             raise ValueError(f"this attention has no {quantity}: {reason}")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from attnwidget.capture.tapping.head import Head
 from attnwidget.capture.tapping.layer_numbers import LayerNumbers
@@ -50,7 +51,7 @@ class Stack:
     layer_labels: tuple[str, ...] = ()
     head_labels: tuple[str, ...] = ()
 
-    @property
+    @cached_property
     def layers(self) -> LayerNumbers:
         """The numbers of the layers with attention."""
         return LayerNumbers.without(self.without_attention, self.n_layers)

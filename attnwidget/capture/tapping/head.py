@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 
 from attnwidget.capture.tapping.stack_names import default_stack
 from attnwidget.text.index_among import index_among
+from attnwidget.text.near_names import among
 from attnwidget.text.whole_number import is_whole_number
 
 if TYPE_CHECKING:
@@ -92,7 +93,7 @@ def head_parts(
     elif layer is None or head is None:
         known = f"head={head}" if layer is None else f"layer={layer}"
         missing = "layer" if layer is None else "head"
-        raise ValueError(f"{known} is named without its {missing}: pass {missing}= too, or {_FORMS}")
+        raise ValueError(f"{known} is named without its {missing}: pass {missing}= or {_FORMS}")
     else:
         parts = (layer, head)
     if stack is None:
@@ -130,6 +131,17 @@ def takes_head(function: Callable[..., R]) -> Callable[..., R]:
         return function(*args, **kwargs)
 
     return call
+
+
+def spells_head(text: str) -> bool:
+    """Return whether a text is the name of a head, whether or not there is such a head.
+
+    Example:
+        >>> from attnwidget.capture.tapping.head import spells_head
+        >>> [spells_head(text) for text in ("L1 H3", "encoder L1 H3", "layers")]
+        [True, True, False]
+    """
+    return _SPELLING.fullmatch(text.strip()) is not None
 
 
 def is_one_head(value: Any) -> bool:
@@ -235,7 +247,7 @@ def named_head(
     if stack is None:
         raise ValueError(f"say which stack, (layer, head, stack): one of {names}")
     if stack not in shapes:
-        raise ValueError(f"there is no stack {stack!r}, one of {names} is expected")
+        raise ValueError(f"there is no stack {stack!r}: {among(stack, shapes)}")
     given = parts[:2]
     if not all(map(is_whole_number, given)):
         raise TypeError(f"layer and head are integers, counted from 0, got {given!r}")

@@ -19,6 +19,7 @@ from attnwidget.corpus.progress_bar import said_when_slow
 from attnwidget.inputs.text_encoder import TooLongError
 from attnwidget.probes.dependency.dependency_results import DependencyProbe
 from attnwidget.probes.structural.structural_result import StructuralProbe
+from attnwidget.text.near_names import among
 from attnwidget.widgets.explorer.examples import (
     examples_for,
     reads_pairs,
@@ -325,8 +326,8 @@ class Explorer(BackgroundAnswers, ExplorerFigure):
     def _named_example(self, name: object) -> str:
         """Return `name` if it is the name of an example; else raise TraitError."""
         if not isinstance(name, str) or name not in self._demos:
-            there = ", ".join(map(repr, self._demos)) or "none without a tokenizer"
-            raise traitlets.TraitError(f"'example' is one of {there}; got {name!r}")
+            known = among(name, self._demos) if self._demos else "the model has no tokenizer"
+            raise traitlets.TraitError(f"there is no 'example' {name!r}: {known}")
         return str(name)
 
     @traitlets.validate("example")

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Literal, Protocol, runtime_checkable
 
 from attnwidget.drawing.picture import PAGE_FORMATS, check_file, check_theme
+from attnwidget.hidden_frames import hides_frames
 from attnwidget.text.atomic_file import write_whole
 from attnwidget.widgets.pages.page_data import page_data
 from attnwidget.widgets.pages.page_document import document
@@ -22,6 +23,7 @@ class HasPage(Protocol):
         """Return what a page without a kernel holds of the figure."""
 
 
+@hides_frames
 def write_page(
     widget: object,
     path: str | Path,

@@ -22,7 +22,6 @@ once. A test finds public traits without a declaration, and lists of names besid
 
 from __future__ import annotations
 
-import difflib
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -37,6 +36,7 @@ from traitlets import ObserveHandler
 
 from attnwidget.inputs.advised_error import on_page
 from attnwidget.kernels.plain_torch import plain_torch
+from attnwidget.text.near_names import did_you_mean
 from attnwidget.text.thread_flag import ThreadFlag, function_with_block, is_running
 from attnwidget.text.thread_lock import ThreadLock
 from attnwidget.widgets.shared.thread_messages import ThreadMessages
@@ -370,8 +370,8 @@ def _plan_of(cls: type[Any]) -> _Plan:
     for name, trait in traits.items():
         for source in trait.depends_on:
             if source not in known:
-                close = difflib.get_close_matches(source, known, n=1)
-                hint = f": did you mean {close[0]!r}?" if close else ""
+                close = did_you_mean(source, known)
+                hint = f": {close}" if close else ""
                 raise TypeError(
                     f"{cls.__name__}.{name} is computed from {source!r}, which is no trait of "
                     f"{cls.__name__}{hint}"

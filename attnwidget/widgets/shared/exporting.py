@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from attnwidget.corpus.notebook_outputs import output_of
 from attnwidget.drawing.engine import ThemeName
+from attnwidget.hidden_frames import hides_frames
 from attnwidget.widgets.shared.displayed_figures import displayed_figures
 from attnwidget.widgets.shared.session_options import options
 
@@ -96,6 +97,7 @@ class Exporting:
         """What the widget shows now, in words."""
         return self.figure().caption
 
+    @hides_frames
     def save(
         self,
         path: str | Path,

@@ -17,7 +17,7 @@ LONGEST_NOTE = 2000
 class HeadLabels(MutableMapping[Any, str]):
     """The labels of a figure by `Head`; each change reaches the page and all linked figures.
 
-    Keys are heads in any form that names one: `Head`, (layer, head) or (layer, head, stack).
+    Keys are heads in any form that names one: (1, 3), "L1 H3" or a `Head`.
 
     Example:
         >>> from attnwidget import HeadGrid, load_model

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import secrets
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -15,6 +14,7 @@ import traitlets
 from attnwidget.capture.tapping.head import Head, HeadName, named_head
 from attnwidget.capture.tapping.layer_numbers import LayerNumbers
 from attnwidget.inputs.advised_error import on_page
+from attnwidget.text.near_names import near_names
 from attnwidget.widgets.pages.encoding import state_of
 from attnwidget.widgets.pages.page_document import STATIC
 from attnwidget.widgets.pages.page_part import NEEDS_A_NOTEBOOK, Page, Part
@@ -287,8 +287,9 @@ class HeadWidget(Exporting, ComputedTraits):
         ]
         if name in self._other_names:
             return self._other_names[name], f"did you mean {self._other_names[name]!r}?"
-        if close := difflib.get_close_matches(name, own_traits, n=1, cutoff=cutoff):
+        if close := near_names(name, own_traits, cutoff=cutoff):
             return close[0], f"did you mean {close[0]!r}?"
+        # A figure has dozens of options, which are listed only without a near name.
         return None, f"options: {', '.join(own_traits)}"
 
     def code(self) -> str:

@@ -11,6 +11,7 @@ import traitlets
 from numpy.typing import NDArray
 
 from attnwidget.capture.tapping.head import Head
+from attnwidget.text.near_names import among
 from attnwidget.text.whole_number import whole_number
 from attnwidget.widgets.shared.computed import computed, when_open
 from attnwidget.widgets.shared.head_widget import StackShapes
@@ -81,8 +82,7 @@ class MetricChoice(StackChoice):
                 f"'metric' is {title!r}, but there are no metrics: pass them too, for example "
                 "metrics=measure_attention(attention, ['entropy'])"
             )
-        known = ", ".join(map(repr, titles))
-        raise traitlets.TraitError(f"'metric' is one of {known}, got {title!r}")
+        raise traitlets.TraitError(f"there is no 'metric' {title!r}: {among(title, titles)}")
 
     @traitlets.validate("step")
     def _check_step(self, proposal: dict[str, Any]) -> str | None:

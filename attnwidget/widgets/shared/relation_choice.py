@@ -9,6 +9,7 @@ import numpy as np
 import traitlets
 
 from attnwidget.capture.tapping.head import Head
+from attnwidget.text.near_names import among
 from attnwidget.widgets.pages.page_part import Part
 from attnwidget.widgets.shared.head_widget import HeadWidget, StackShapes
 from attnwidget.words.relation_results import DIRECTIONS, RelationAccuracies
@@ -50,9 +51,10 @@ class RelationChoice(HeadWidget):
     def _check_relation(self, proposal: dict[str, Any]) -> str:
         name = str(proposal["value"])
         if not self._has_relation(name):
-            shown = ", ".join(self.relations())
             why = "; no head predicts the root" if name == ROOT else ""
-            raise traitlets.TraitError(f"'relation' is one of {shown}; got {name!r}{why}")
+            raise traitlets.TraitError(
+                f"there is no 'relation' {name!r}: {among(name, self.relations())}{why}"
+            )
         return name
 
 

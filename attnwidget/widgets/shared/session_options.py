@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import difflib
 import sys
+
+from attnwidget.text.near_names import among
 
 #: What each option is set to. Python in a browser (Pyodide) has nothing that draws pictures.
 _DEFAULTS = {"static_fallback": sys.platform != "emscripten"}
@@ -55,9 +56,7 @@ class Options:
 
 
 def _unknown(name: str) -> str:
-    close = difflib.get_close_matches(name, _DEFAULTS, n=1)
-    hint = f"did you mean {close[0]!r}?" if close else f"options: {', '.join(_DEFAULTS)}"
-    return f"attnwidget has no option {name!r}; {hint}"
+    return f"attnwidget has no option {name!r}: {among(name, _DEFAULTS)}"
 
 
 options = Options()

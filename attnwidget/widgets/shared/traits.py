@@ -10,6 +10,7 @@ import numpy as np
 import traitlets
 
 from attnwidget.capture.tapping.head import Head, HeadName, is_one_head
+from attnwidget.text.near_names import did_you_mean
 from attnwidget.text.place_of_token import place_of_token
 from attnwidget.text.whole_number import whole_number
 from attnwidget.widgets.shared.option_list import ListOption
@@ -121,7 +122,9 @@ class Subset(ListOption[str]):
                 f"{self.name!r} takes a list of {', '.join(map(repr, self.choices))}, got {value!r}"
             )
         if unknown := [name for name in names if name not in self.choices]:
+            close = did_you_mean(unknown[0], self.choices)
             raise traitlets.TraitError(
                 f"{self.name!r} takes some of {', '.join(map(repr, self.choices))}, got {unknown}"
+                f"{close and f': {close}'}"
             )
         return [name for name in self.choices if name in names]

@@ -1,0 +1,68 @@
+"""Tracebacks in IPython and Jupyter without the frames of this package."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+import traceback
+from collections.abc import Callable
+from functools import wraps
+from typing import ParamSpec, TypeVar
+
+Parameters = ParamSpec("Parameters")
+Returned = TypeVar("Returned")
+
+_PACKAGE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "")
+_LOADERS = re.compile(r"[\\/](transformers|huggingface_hub)[\\/]")
+
+
+def hide_frames(error: BaseException) -> None:
+    """Let IPython hide the frames of this package in the traceback of an error.
+
+    IPython hides frames with a local variable `__tracebackhide__` and prints their number, except
+    the last frame. `%xmode --show` shows them. Nothing changes outside of IPython, so a debugger or
+    pytest shows every frame.
+
+    In the errors that led to an error, the frames of transformers and huggingface_hub are hidden
+    too: errors of `load_model` repeat the reason that these libraries give.
+
+    Args:
+        error: The error.
+    """
+    ipython = sys.modules.get("IPython")
+    if ipython is None or ipython.get_ipython() is None:
+        return
+    met: set[int] = set()
+    link: BaseException | None = error
+    while link is not None and id(link) not in met:
+        met.add(id(link))
+        for frame, _ in traceback.walk_tb(link.__traceback__):
+            file = frame.f_code.co_filename
+            if file.startswith(_PACKAGE) or (link is not error and _LOADERS.search(file)):
+                # The frame keeps additional entries, which are no variables of its code.
+                frame.f_locals["__tracebackhide__"] = True
+        link = link.__cause__ or (None if link.__suppress_context__ else link.__context__)
+
+
+def hides_frames(function: Callable[Parameters, Returned]) -> Callable[Parameters, Returned]:
+    """Apply `hide_frames` to the errors of a public function.
+
+    Example:
+        >>> from attnwidget.hidden_frames import hides_frames
+        >>> @hides_frames
+        ... def double(number):
+        ...     return 2 * number
+        >>> double(2)
+        4
+    """
+
+    @wraps(function)
+    def called(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Returned:
+        try:
+            return function(*args, **kwargs)
+        except Exception as error:
+            hide_frames(error)
+            raise
+
+    return called
