@@ -51,13 +51,13 @@ class PassedModel(Reader[Attention], Protocol):
         remark: Facts about the files of the model for readers of figures.
         random_parts: Modules whose weights were initialised at random.
         inputs: Maker of the input tensors of texts.
-        output_check: Compares the first output of a tapped pass with the output of a plain pass.
+        _output_check: Compares the first output of a tapped pass with the output of a plain pass.
     """
 
     remark: str
     random_parts: tuple[str, ...]
     inputs: ModelInputs
-    output_check: OutputCheck
+    _output_check: OutputCheck
 
     @property
     def name(self) -> str:
@@ -255,7 +255,7 @@ class ForwardPasses:
             may_be_long: Whether the layers may be read without whole maps. If a layer then reads
                 too many tokens, the result is None.
         """
-        hf_model, check = model.hf_model, model.output_check
+        hf_model, check = model.hf_model, model._output_check
         whole_to = max(LONG_FROM, text_length(inputs)) if may_be_long else None
         check.start(hf_model)
         try:
@@ -269,7 +269,7 @@ class ForwardPasses:
 
     def _row_by_row(self, model: PassedModel, inputs: dict[str, Tensor]) -> Collected:
         """Return the layers of a long input, of which no map was ever whole."""
-        hf_model, check = model.hf_model, model.output_check
+        hf_model, check = model.hf_model, model._output_check
         check.check_beginning(hf_model, inputs, self._options)
         check.start(hf_model)
         projections = self._current_projections(model)

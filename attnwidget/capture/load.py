@@ -163,7 +163,7 @@ def load_model(
             "max_tokens": max_tokens,
         }
         loaded.made_by = call("load_model", arguments, options | named)
-        loaded.load_again = partial(
+        loaded._load_again = partial(
             load_model,
             _anywhere(model),
             _anywhere(arguments["tokenizer"]),

@@ -98,15 +98,11 @@ class AttentionModel:
         remark: Facts about the files of the model for readers of figures, for example a tokenizer
             from a different folder; "" for nothing.
         made_by: The call of `load_model` that made the model, as Python code.
-        load_again: A function that loads the model in a worker process, or None for a model passed
-            as an object.
         lock: Lock that is held during forward passes, and while an `Attention` of this model
             computes maps.
         length_limit: The number of tokens that an input may have.
         inputs: Maker of the input tensors of texts, with the encoder of texts.
-        output_check: Compares the first output of a tapped pass with the output of a plain pass.
         passes: The forward passes that give attentions.
-        heads_seen: The heads that the layers had in the last study; None before the first study.
 
     Example:
         >>> from attnwidget import load_model
@@ -143,13 +139,16 @@ class AttentionModel:
         self.remark = remark
         beside = {"tokenizer": tokenizer} if processor is None else {"processor": processor}
         self.made_by = call("load_model", {"model": hf_model, **beside})
-        self.load_again: Callable[[], AttentionModel] | None = None
+        # A function that loads the model in a worker process; None for a model passed as an object.
+        self._load_again: Callable[[], AttentionModel] | None = None
         self.lock = ModelLock()
         self.length_limit = LengthLimit(hf_model, tokenizer, max_tokens, text_parts(hf_model))
-        self.output_check = OutputCheck()
+        # Compares the first output of a tapped pass with the output of a plain pass.
+        self._output_check = OutputCheck()
         self.inputs = ModelInputs(hf_model, tokenizer, self.length_limit, processor)
         self._vocabulary: Vocabulary | None = None
-        self.heads_seen: HeadsSeen | None = None
+        # The heads that the layers had in the last study; None before the first study.
+        self._heads_seen: HeadsSeen | None = None
         self._default_method: EditMethod | None = None
         self.passes = ForwardPasses(hf_model)
         self._training = {module: module.training for module in hf_model.modules()}
@@ -180,7 +179,7 @@ class AttentionModel:
         return ", ".join(filter(None, [self.own_name, str(self.edits)]))
 
     @property
-    def hybrid_layers(self) -> dict[str, LayerNumbers]:
+    def _hybrid_layers(self) -> dict[str, LayerNumbers]:
         """The layers with attention, for each stack with some layers without attention; else {}.
 
         Hybrid models such as Jamba, Qwen3-Next and LFM2 have attention in some layers only. The
@@ -478,7 +477,7 @@ class AttentionModel:
         return self._predictions(inputs, tokens, target, at, top)
 
     @in_plain_torch
-    def predict_again(
+    def _predict_again(
         self, reading: Reading[Attention], *, at: Iterable[int] | None, top: int
     ) -> Predictions:
         """Return the predictions for an input under the edits that are in force now."""
@@ -795,7 +794,7 @@ class AttentionModel:
             self.remark,
             self.inputs.processor,
         )
-        return received_model, (SentModel.of(self, self.load_again or whole),)
+        return received_model, (SentModel.of(self, self._load_again or whole),)
 
     def __repr__(self) -> str:
         kind = type(self.hf_model).__name__
@@ -820,7 +819,7 @@ class AttentionModel:
         return self.made_by.then(call(name, first, options))
 
     @in_plain_torch
-    def read_again(self, reading: Reading[Attention]) -> Attention:
+    def _read_again(self, reading: Reading[Attention]) -> Attention:
         """Return the attention of an input that was read before, under the edits in force.
 
         Layers below the edits are not run again, if the model gives the same output without them.

@@ -91,9 +91,9 @@ class ModelReader(StudyReader):
                 numbers of heads.
         """
         modules = [(id(site.module), count_heads(site.module)) for site in self._sites]
-        seen = self.model.heads_seen
+        seen = self.model._heads_seen
         if seen is None or seen.modules != modules:
-            seen = self.model.heads_seen = HeadsSeen(modules, self._heads_of_layers(segment))
+            seen = self.model._heads_seen = HeadsSeen(modules, self._heads_of_layers(segment))
         n_heads = seen.n_heads
         has_encoder = getattr(self.model.hf_model.config, "is_encoder_decoder", False)
         return Subject(
@@ -164,10 +164,10 @@ class ModelReader(StudyReader):
                 on_layer(LayerBatch(batch, self._place(seen), seen.weights.float(), seen))
 
         with self.model.lock.in_turn():
-            self.model.output_check.start(self._backbone)
+            self.model._output_check.start(self._backbone)
             output = self._read(batch, hand_on, asked)
             options = {**self._options, **asked}
-            self.model.output_check.check(self._backbone, batch.inputs, options, output)
+            self.model._output_check.check(self._backbone, batch.inputs, options, output)
             self._padding_checked |= padded
         return output
 
@@ -200,7 +200,7 @@ class ModelReader(StudyReader):
 
         with self.model.lock.in_turn():
             self._check_model()
-            self.model.output_check.check_beginning(self._backbone, batch.inputs, self._options)
+            self.model._output_check.check_beginning(self._backbone, batch.inputs, self._options)
             reading = tap(self._backbone, lambda _: None, on_long=hand_on)
             with torch.no_grad(), reading:
                 output = self._backbone(**batch.inputs, **self._options)

@@ -57,7 +57,8 @@ def _by_torch(weights: Tensor, lengths: Tensor, smoothing: float, first: int) ->
     place = torch.arange(n, dtype=torch.long, device=weights.device)
     seen = place < lengths[:, None]  # [B, n]
     uniform = smoothing / lengths.clamp(min=1).to(weights.dtype)
-    missing = _smoothed_zeros(uniform, (lengths - n).clamp(min=0))[:, None, None]
+    # The sum of p log2 p over the missing weights, which smoothing makes `uniform`.
+    missing = torch.special.xlogy(uniform, uniform) / math.log(2) * (lengths - n).clamp(min=0)
     queries = seen[:, None, first : first + n_rows]
     entropies = weights.new_empty(weights.shape[:-1])
     together = max(1, cells_at_once(weights.device, 1) // max(1, n_heads * n_rows * n))
@@ -66,7 +67,7 @@ def _by_torch(weights: Tensor, lengths: Tensor, smoothing: float, first: int) ->
         p = weights[some] * (1 - smoothing)
         p += torch.where(seen[some], uniform[some, None], 0)[:, None, None]
         logs = p.clamp_min(torch.finfo(p.dtype).tiny).log2()
-        entropies[some] = torch.linalg.vecdot(p, logs) + missing[some]
+        entropies[some] = torch.linalg.vecdot(p, logs) + missing[some, None, None]
     return torch.where(queries, entropies * -math.log(2), 0)
 
 
@@ -82,7 +83,7 @@ def _by_numpy(weights: Tensor, smoothing: float, length: int) -> Tensor:
     share = maps.dtype.type(1 - smoothing)
     uniform = maps.dtype.type(smoothing / length)
     if n_key < length:
-        totals += float(_smoothed_zeros(torch.tensor(float(uniform)), length - n_key))
+        totals += (length - n_key) * float(uniform) * math.log2(uniform) if smoothing else 0.0
     for block in cache_blocks(weights.shape):
         p, logs = room[(slice(None), *from_zero(block))]
         np.multiply(maps[block], share, out=p)
@@ -95,11 +96,6 @@ def _by_numpy(weights: Tensor, smoothing: float, length: int) -> Tensor:
             keys = (..., slice(first, first + _KEYS_AT_ONCE))
             totals[block] += np.vecdot(p[keys], logs[keys])
     return torch.from_numpy(totals).to(weights.dtype)
-
-
-def _smoothed_zeros(uniform: Tensor, count: Tensor | int) -> Tensor:
-    """Return the sum of p log2 p over `count` weights of 0 that smoothing makes `uniform`."""
-    return torch.special.xlogy(uniform, uniform) / math.log(2) * count
 
 
 def confidence(weights: Tensor, excluded: Tensor | None = None) -> Tensor:

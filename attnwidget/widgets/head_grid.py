@@ -137,7 +137,7 @@ class HeadGrid(MetricChoice, Versus):
     # What the metrics were measured on, for the caption; an explorer sets it.
     _metrics_note = traitlets.Unicode().tag(sync=True)
 
-    # What `prepare` has compared: both attentions with a stack, and the changes of their heads.
+    # What `_prepare` has compared: both attentions with a stack, and the changes of their heads.
     _prepared: tuple[object, NDArray[np.float32]] = None, np.zeros((0, 0), np.float32)
 
     # By stack, of the two that they are between: hiding tokens changes nothing in them.
@@ -412,7 +412,7 @@ class HeadGrid(MetricChoice, Versus):
             self._drawn.add(key, drawn)
         return drawn
 
-    def prepare(self, attention: Attention, edit: Edit) -> None:
+    def _prepare(self, attention: Attention, edit: Edit) -> None:
         if self.of_two == "second" or self._paints:
             return
         with self._preparing:
@@ -431,7 +431,7 @@ class HeadGrid(MetricChoice, Versus):
         """Colour the tested names of heads by what the heads do: pairs [head, family]."""
         self._families = families
 
-    def note_metrics(self, note: str) -> None:
+    def _note_metrics(self, note: str) -> None:
         """Add a note about the metrics to the caption, such as "of this text alone"."""
         self._metrics_note = note
 

@@ -97,7 +97,7 @@ class RelationTable(DirectionChoice):
     def _keep_choices(self, change: object) -> None:
         self._leave_missing_heads()
         self.layer = min(self.layer, self.n_layers - 1)
-        if not self.has_relation(self.relation):
+        if not self._has_relation(self.relation):
             self.relation = "all"
 
     def choose(self, relation: str) -> None:

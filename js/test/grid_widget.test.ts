@@ -714,6 +714,48 @@ test("the page says what its picture says, word for word", async () => {
   );
 });
 
+test("each column of the table has one number of decimals", () => {
+  const values = [0.49, 0.477, 0.443, 0.44, 0.0004];
+  const spread = wire(
+    Float32Array.from({ length: 48 }, (_, i) => values[i % 24] ?? 0),
+    "<f4",
+    [2, 4, 6],
+  );
+  const maps = {
+    ...thumbnails("self", 4, 6),
+    disabled: [[3, 5, "self"]] as GridState["disabled"],
+    method: "uniform",
+    changes: wire(
+      Float32Array.from({ length: 24 }, (_, i) => [0.0051, 0.00376, 0.0004][i] ?? 0),
+      "<f4",
+      [4, 6],
+    ),
+    maxima: wire(
+      Float32Array.from({ length: 24 }, (_, i) => 0.9 / (i + 1)),
+      "<f4",
+      [4, 6],
+    ),
+  };
+  const columnsOf = (change: Partial<GridState>, names: string[]) => {
+    const shown = state({ metric: "entropy", _metrics: { ...METRICS, values: spread }, ...change });
+    const request = { width: 480, theme: THEMES.light, density: 1, blank: true, dense: false };
+    const { table } = drawPicture(shown, { ...request, brief: false, caption: false });
+    return names.map((name) =>
+      table.rows.slice(1, 5).map((row) => row[table.columns.indexOf(name)]),
+    );
+  };
+  const change = { disabled: maps.disabled, _thumbnails: maps } as Partial<GridState>;
+  expect(columnsOf(change, ["entropy", "changed", "largest weight"])).toEqual([
+    ["0.490", "0.477", "0.443", "0.440"],
+    ["0.00510", "0.00376", "0.00040", ""],
+    ["0.900", "0.450", "0.300", "0.225"],
+  ]);
+  const multiples = { _thumbnails: { ...thumbnails("self", 4, 6), times_keys: true } };
+  expect(columnsOf({ ...multiples, times_keys: true }, ["largest weight × keys"])).toEqual([
+    ["0.831×", "0.831×", "0.831×", "0.831×"],
+  ]);
+});
+
 test("where the reader's system chooses the colours, maps and bars are in its colours alone", async () => {
   vi.stubGlobal("matchMedia", (query: string) => ({
     matches: query.includes("forced-colors"),

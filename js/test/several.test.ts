@@ -316,7 +316,7 @@ describe("what is said of several heads", () => {
     expect(columns).toEqual(["from", "to", "L1 H2", "L2 H5"]);
     expect(rows.slice(0, 2)).toEqual([
       ["cat", "sat", "0.831", "0.025"],
-      ["[CLS]", "[CLS]", "0.7", "0.05"],
+      ["[CLS]", "[CLS]", "0.700", "0.050"],
     ]);
   });
 });

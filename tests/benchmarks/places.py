@@ -61,7 +61,7 @@ def milliseconds(run: Callable[[], object]) -> float:
 
 def payload(widget: Any) -> int:
     """Bytes of the message that opens a figure."""
-    state, _, buffers = _remove_buffers(widget.drawn_state())
+    state, _, buffers = _remove_buffers(widget._drawn_state())
     return len(json.dumps(state, default=str)) + sum(memoryview(one).nbytes for one in buffers)
 
 
@@ -84,7 +84,7 @@ def bytes_of_pages(attention: aw.Attention) -> None:
                 parts = {
                     part: sum(memoryview(one).nbytes for one in _remove_buffers({"_": value})[2])
                     for part in ("_thumbnails", "_media", "_places")
-                    if (value := widget.drawn_state()[part])
+                    if (value := widget._drawn_state()[part])
                 }
                 said += [f"{part} {size / 1e3:,.0f} kB" for part, size in parts.items()]
             for suffix in ("png", "svg", "html"):

@@ -70,7 +70,7 @@ def large() -> tuple[aw.AttentionModel, aw.Attention]:
 
 def payload(widget: Any) -> int:
     """Bytes of the message that opens a figure."""
-    state, _, buffers = _remove_buffers(widget.drawn_state())
+    state, _, buffers = _remove_buffers(widget._drawn_state())
     return len(json.dumps(state, default=str)) + sum(memoryview(one).nbytes for one in buffers)
 
 

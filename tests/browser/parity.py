@@ -290,7 +290,7 @@ def show(page: Page, widget: HeadWidget) -> None:
     kind = widget.kind
     code = (STATIC / f"{kind}.js").read_text("utf-8")
     css = (STATIC / f"{kind}.css").read_text("utf-8")
-    drawn = widget.drawn_state()
+    drawn = widget._drawn_state()
     if kind == "head_grid":
         # The line under the stepped layer is the page's alone: below the last one there is none.
         drawn |= {"layer": 1000}

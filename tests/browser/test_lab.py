@@ -139,11 +139,11 @@ def test_a_figure_whose_cell_runs_again_leaves_and_returns(in_lab: OpenNotebook)
         notebook.run_cell(1)
     grid_of(notebook, 1)
     notebook.wait_for_value(living, before)
-    assert notebook.value("first.is_suspended, grid.is_suspended") == (True, False)
+    assert notebook.value("first._is_suspended, grid._is_suspended") == (True, False)
     notebook.run_in_kernel("first.selected = [(2, 3)]")
     notebook.run_cell(2)
     returned = grid_of(notebook, 2)
-    assert notebook.value("first.is_suspended") is False
+    assert notebook.value("first._is_suspended") is False
     returned.click(3, 5)
     notebook.wait_for_value("tuple(first.selected[-1])", (3, 5, "self"))
     assert notebook.value("grid.selected") == []

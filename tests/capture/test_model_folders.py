@@ -228,8 +228,8 @@ def sentence_transformers_folder(folder: Path, *parts: str) -> Path:
 def test_an_old_folder_of_sentence_transformers_is_opened(tmp_path: Path, part: str) -> None:
     folder = sentence_transformers_folder(tmp_path / "sbert", part)
     loaded = same_maps(folder, bert("BertModel"))
-    assert loaded.name == "sbert" and loaded.load_again is not None
-    assert loaded.load_again().n_layers == 2
+    assert loaded.name == "sbert" and loaded._load_again is not None
+    assert loaded._load_again().n_layers == 2
 
 
 def test_two_towers_of_sentence_transformers_are_refused_with_their_paths(tmp_path: Path) -> None:

@@ -119,8 +119,8 @@ def test_public_names_have_examples() -> None:
 @pytest.mark.parametrize("kind", [attnwidget.AttentionModel, attnwidget.Attention, WordAttention])
 def test_methods_of_models_and_attentions_have_examples(kind: type) -> None:
     methods = {name: getattr(kind, name) for name in vars(kind) if not name.startswith("_")}
-    # The figures call these two methods, users do not.
-    internal = {"read_again", "predict_again", "question"}
+    # The figures call this method, users do not.
+    internal = {"question"}
     without = [
         name
         for name, method in methods.items()

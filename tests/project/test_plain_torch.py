@@ -49,7 +49,7 @@ def test_the_functions_that_read_a_model_are_found() -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["attend", "attend_batch", "generate", "predict", "replay", "question", "read_again"]
+    "name", ["attend", "attend_batch", "generate", "predict", "replay", "question", "_read_again"]
 )
 def test_methods_that_read_the_model_run_in_plain_torch(name: str) -> None:
     assert is_plain(getattr(AttentionModel, name))

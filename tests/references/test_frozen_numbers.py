@@ -51,8 +51,6 @@ def test_every_method_with_numbers_of_a_model_and_an_attention_is_called() -> No
         "check_open",
         "close",
         "question",
-        "predict_again",
-        "read_again",
         "stack_maps",
         "has",
         "head",

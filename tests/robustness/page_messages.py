@@ -153,7 +153,7 @@ def _plain(value: Any) -> Any:
 
 def shown(widget: HeadWidget) -> str:
     """The options and all that was computed of them."""
-    return repr(sorted(widget.drawn_state().items(), key=lambda item: item[0]))
+    return repr(sorted(widget._drawn_state().items(), key=lambda item: item[0]))
 
 
 class _Heard(logging.Handler):

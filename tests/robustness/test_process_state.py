@@ -365,5 +365,5 @@ def test_a_model_from_a_relative_folder_outlives_a_change_of_folder(
     check_same(loaded.attend(MASKED).weights(), attention.weights())
     usual = model.attend(MASKED).without([(1, 2)])
     check_same(attention.without([(1, 2)]).weights(5), usual.weights(5))
-    assert loaded.load_again is not None
-    check_same(loaded.load_again().attend(MASKED).weights(), attention.weights())
+    assert loaded._load_again is not None
+    check_same(loaded._load_again().attend(MASKED).weights(), attention.weights())

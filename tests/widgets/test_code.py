@@ -59,7 +59,7 @@ def plain(widget: HeadWidget) -> dict[str, Any]:
             return [said(inner) for inner in value]
         return bytes(value) if isinstance(value, memoryview) else value
 
-    state = widget.drawn_state()
+    state = widget._drawn_state()
     names = [name for name in state if "IPY_MODEL" not in str(state[name]) and name != "_figure"]
     return {name: said(state[name]) for name in names}
 

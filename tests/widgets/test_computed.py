@@ -299,14 +299,14 @@ def test_a_guard_flag_is_found() -> None:
 def test_a_figure_out_of_sight_computes_when_it_is_read_and_follows_again_in_sight() -> None:
     sums = Sums()
     sums.calls.clear()
-    sums.answer_when_read()
+    sums._answer_when_read()
     sums.first = 2
     sums.first = 3
     assert sums.calls == []
     assert sums._sum == 13 and sums.calls.count("sum") == 1
     sums.second = 20
     assert sums.calls.count("sum") == 1
-    sums.answer_changes()
+    sums._answer_changes()
     assert sums.calls.count("sum") == 2 and updates(sums)[-1][0]["_sum"] == 23
     sums.first = 4
     assert sums.calls.count("sum") == 3

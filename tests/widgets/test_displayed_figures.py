@@ -116,7 +116,7 @@ def test_a_suspended_figure_releases_what_was_computed_for_the_page(notebook: No
     old = notebook.names["old"]
     sizes = [len(repr(old._trait_values.get(name))) for name in old._plan.order]
     notebook.run("cell", "grid = HeadGrid(attention)\ngrid")
-    assert old.is_suspended and old.comm is None
+    assert old._is_suspended and old.comm is None
     assert sum(sizes) > 1000 and not set(old._plan.order) & set(old._trait_values)
 
 
@@ -128,13 +128,13 @@ def test_a_suspended_figure_answers_in_python(notebook: Notebook) -> None:
     view = notebook.names["view"]
     notebook.run("other", "view")
     notebook.run("cell", "HeadGrid(attention)")
-    assert old.is_suspended and not view.is_suspended
+    assert old._is_suspended and not view._is_suspended
     old.selected = [(2, 1)]
     assert view.selected == old.selected and old.layer == 2
     view.selected = [(1, 3)]
     assert old.selected == view.selected
     assert on_page(old, "stacks") == on_page(HeadGrid(old.attention), "stacks")
-    assert old.is_suspended
+    assert old._is_suspended
 
 
 @pytest.mark.parametrize("again", ["old", "display(old)", "ipywidgets.HBox([old])"])
@@ -145,7 +145,7 @@ def test_a_suspended_figure_returns_when_it_is_displayed(notebook: Notebook, aga
     notebook.run("cell", "HeadGrid(attention)")
     old.layer = 1
     notebook.run("another", again)
-    assert not old.is_suspended and open_widgets[old.model_id] is old
+    assert not old._is_suspended and open_widgets[old.model_id] is old
     (opened,) = (data for kind, data, _ in old.comm.sent if kind == "comm_open")
     assert opened["state"]["selected"] == [(1, 1, "self")] and opened["state"]["scale"] == "sqrt"
     assert opened["state"].keys() == shown.keys()
@@ -159,12 +159,12 @@ def test_a_suspended_figure_can_be_saved_and_closed(notebook: Notebook) -> None:
     old = notebook.names["old"]
     caption = old.caption
     notebook.run("cell", "HeadGrid(attention)")
-    assert old.is_suspended and old.caption == caption
+    assert old._is_suspended and old.caption == caption
     notebook.run("cell", "old")
     notebook.run("cell", "HeadGrid(attention)")
-    assert old.is_suspended
+    assert old._is_suspended
     old.close()
-    assert not old.is_suspended and old.comm is None
+    assert not old._is_suspended and old.comm is None
     assert notebook.run("another", "display(old)") == [{"text/plain": repr(old)}]
 
 
@@ -199,15 +199,15 @@ def test_a_figure_that_a_page_still_shows_stays(notebook: Notebook, why: str) ->
         notebook.run("further", further[why])
     figure = notebook.names["fig"]
     notebook.run(cell, second)
-    assert not figure.is_suspended and figure.comm is not None
+    assert not figure._is_suspended and figure.comm is not None
     if why == "displayed by another cell":
         notebook.run("further", "None")
-        assert figure.is_suspended
+        assert figure._is_suspended
     if why == "in a box":
         notebook.names["box"].children[0].close()
         notebook.run("cell", "fig")
         notebook.run("cell", "None")
-        assert figure.is_suspended
+        assert figure._is_suspended
 
 
 def test_a_figure_that_an_update_replaces_leaves_with_its_cell(notebook: Notebook) -> None:
@@ -216,9 +216,9 @@ def test_a_figure_that_an_update_replaces_leaves_with_its_cell(notebook: Noteboo
     notebook.run("other", "new = HeadGrid(attention)\nhandle.update(new)")
     notebook.run("other", "newer = HeadGrid(attention)\nhandle.update(newer)")
     names = notebook.names
-    assert [names[name].is_suspended for name in ("old", "new", "newer")] == [False] * 3
+    assert [names[name]._is_suspended for name in ("old", "new", "newer")] == [False] * 3
     notebook.run("cell", "None")
-    assert [names[name].is_suspended for name in ("old", "new", "newer")] == [True] * 3
+    assert [names[name]._is_suspended for name in ("old", "new", "newer")] == [True] * 3
 
 
 def test_the_figures_of_a_suspended_explorer_are_suspended(
@@ -231,17 +231,17 @@ def test_the_figures_of_a_suspended_explorer_are_suspended(
     old = notebook.names["explorer"]
     notebook.run("grid", "explorer.grid")
     notebook.run("cell", code)
-    assert old.is_suspended and old.view.is_suspended and not old.grid.is_suspended
+    assert old._is_suspended and old.view._is_suspended and not old.grid._is_suspended
     # A suspended explorer is used as any other, and its new figures do not open.
     old.text = "The cat sat on the mat."
     assert len(old.view.attention.tokens) == 9 and old.wait(60)
-    assert old.why.is_suspended and old.head_map.is_suspended
+    assert old.why._is_suspended and old.head_map._is_suspended
     notebook.run("grid", "None")
-    assert old.grid.is_suspended
+    assert old.grid._is_suspended
     opened = len(open_widgets) - before
     notebook.run("again", "old = Out[2]\nold")
     assert notebook.names["old"] is old
-    assert not any(figure.is_suspended for figure in (old, *old.children.values()))
+    assert not any(figure._is_suspended for figure in (old, *old.children.values()))
     assert len(open_widgets) - before == opened + 2 * (1 + len(old.children))
     assert on_page(old, "shown")["text"] == "The cat sat on the mat."
     notebook.run("again", "None")

@@ -297,7 +297,7 @@ def test_metrics_sort_filter_and_print(attention: Attention) -> None:
     table = picture.table
     assert len(table) == min(20, len(grid.passing))
     assert table["head"][0].startswith(f"L{order[0] // 12} H{order[0] % 12} ")
-    assert table["strongest"][0] == f"{strongest.max():.3g}"
+    assert table["strongest"][0] == f"{strongest.max():.3f}"
     grid.sort = "rows"
     picture = grid.figure()
     names = [text for text in texts(picture) if re.fullmatch(r"H\d+", text)]

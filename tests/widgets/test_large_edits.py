@@ -92,10 +92,10 @@ def test_switching_back_on_ends_the_reading(attention: Attention, gate: Gate) ->
     from_page(grid, {"disabled": []})
     assert on_page(grid, "working") == ""
     layers: list[int] = []
-    read = AttentionModel.read_again
+    read = AttentionModel._read_again
     with patch.object(
         AttentionModel,
-        "read_again",
+        "_read_again",
         autospec=True,
         side_effect=lambda *args: (layers.append(0), read(*args))[1],
     ):

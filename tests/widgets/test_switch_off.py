@@ -210,7 +210,7 @@ def test_switching_heads_off_needs_one_pass_and_one_computation_per_figure(
         compute(figure)
 
     computing = patch.object(ComputedTraits, "_compute_stale", counted)
-    with spied(AttentionModel, "read_again") as reads, computing:
+    with spied(AttentionModel, "_read_again") as reads, computing:
         for start, heads in ((grid, [(1, 3)]), (explorer, [(1, 3), (0, 2)]), (view, [])):
             # What is measured in the background changes figures too.
             assert explorer.wait(60)

@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.utils.hooks import RemovableHandle
 
 from attnwidget.capture.answers.losses import LossTask
 from attnwidget.capture.maps.layer_from_pass import SharedTensors, whole_layer
@@ -20,6 +21,7 @@ from attnwidget.capture.tapping.gradients import (
 )
 from attnwidget.capture.tapping.tap import LayerAttention, tap
 from attnwidget.kernels.array_library import as_torch
+from attnwidget.text.undo import undone
 
 # Smaller tensors are stored as usual, because storing them is faster.
 _FEWEST_CELLS = 1024 * 1024
@@ -162,6 +164,7 @@ def gradient_numbers(
     found: dict[LayerPlace, Tensor] = {}
     layers: list[LayerAttention] = []
     maps = GraphMaps()
+    hooks: list[RemovableHandle] = []
 
     def follow(seen: LayerAttention) -> None:
         if stack not in (None, seen.stack):
@@ -184,9 +187,14 @@ def gradient_numbers(
         # A model that folds heads and batch into one dimension returns a view.
         for tensor in (seen.weights, seen.weights._base):
             if tensor is not None and tensor.requires_grad:
-                tensor.register_hook(take)
+                hooks.append(tensor.register_hook(take))
 
-    with torch.enable_grad():
+    def forget() -> None:
+        # A hook refers to tensors of the graph that refers to the hook, which would keep both.
+        for hook in hooks:
+            hook.remove()
+
+    with torch.enable_grad(), undone(forget):
         check_differentiable(hf_model)
         with differentiable(hf_model, task.inputs) as (inputs, sources):
             with maps, tap(hf_model, follow):

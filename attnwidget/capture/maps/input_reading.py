@@ -58,7 +58,7 @@ class Reader(Protocol[A]):
     ) -> AbstractContextManager[object]:
         """Switch heads off in the block, as `AttentionModel.disabled`."""
 
-    def predict_again(
+    def _predict_again(
         self, reading: Reading[A], *, at: Iterable[int] | None, top: int
     ) -> Predictions:
         """Return the predictions for an input under the edits that are in force now."""
@@ -68,7 +68,7 @@ class Reader(Protocol[A]):
     ) -> ReadExample:
         """Return the question at one of the positions that `predict` answers."""
 
-    def read_again(self, reading: Reading[A]) -> A:
+    def _read_again(self, reading: Reading[A]) -> A:
         """Return the attention of an input under the edits that are in force now."""
 
 
@@ -134,7 +134,7 @@ class Reading(Generic[A]):
             attention = self._edited.get(key)
             if attention is None:
                 with self.model.disabled(heads, method=method):
-                    attention = self._edited.add(key, self.model.read_again(self))
+                    attention = self._edited.add(key, self.model._read_again(self))
         return attention
 
     def answer(self, at: tuple[int, ...] | None, top: int) -> Predictions:
@@ -172,6 +172,6 @@ class Reading(Generic[A]):
         """
         self.refuse_changed()
         if not heads:
-            return self.model.predict_again(self, at=at, top=top)
+            return self.model._predict_again(self, at=at, top=top)
         with self.model.lock.in_turn(), self.model.disabled(heads, method=method):
-            return self.model.predict_again(self, at=at, top=top)
+            return self.model._predict_again(self, at=at, top=top)

@@ -210,7 +210,7 @@ class CoreferenceView(OutcomeJumps):
     def _show_no_mention(self, change: object) -> None:
         self.mention = None
 
-    def jump_for_page(self, outcome: Outcome, step: int) -> dict[str, Any]:
+    def _jump_for_page(self, outcome: Outcome, step: int) -> dict[str, Any]:
         return {"found": self.jump(outcome, step) is not None}
 
     @computed()

@@ -76,7 +76,7 @@ class Answerer(ABC):
     @cached_property
     def hybrid_layers(self) -> Mapping[str, LayerNumbers]:
         """The layers of hybrid models, kept because finding them looks at every module."""
-        return self.model.hybrid_layers
+        return self.model._hybrid_layers
 
     @cached_property
     def shape(self) -> tuple[int, int]:

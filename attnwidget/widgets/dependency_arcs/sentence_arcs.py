@@ -132,10 +132,10 @@ class SentenceArcs(RelationChoice, OutcomeJumps):
     def _show_first_sentence(self, change: object) -> None:
         self._answerer.forget()
         self.sentence = 0
-        if not self.has_relation(self.relation):
+        if not self._has_relation(self.relation):
             self.relation = ALL
 
-    def jump_for_page(self, outcome: Outcome, step: int) -> dict[str, Any]:
+    def _jump_for_page(self, outcome: Outcome, step: int) -> dict[str, Any]:
         sentence, looked_at = self._jump_within(outcome, step, _PATIENCE)
         return {"found": sentence is not None, "left": len(self.sentences) - 1 - looked_at}
 
@@ -177,7 +177,7 @@ class SentenceArcs(RelationChoice, OutcomeJumps):
             own=answers.own,
             holdings=answers.holdings,
             remark=answers.remark,
-            fixed=self.fixed_on_page(),
+            fixed=self._fixed_on_page(),
         )
 
     def _answered(self) -> dict[str, Any]:

@@ -61,7 +61,7 @@ def code_of_explorer(explorer: ExplorerFigure, made: Arguments) -> str:
         names = names_in(made.atlas)
         short = explorer.labels.short()
         own = {
-            key: text for key, text in short.items() if names.get(explorer.find_head(key)) != text
+            key: text for key, text in short.items() if names.get(explorer._find_head(key)) != text
         }
         options["labels"] = own
         if not own:

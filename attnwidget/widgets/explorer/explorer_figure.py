@@ -136,11 +136,11 @@ class ExplorerFigure(DirectionChoice, TokenSize, AttentionWidget):
         figures = ((name, getattr(self, name)) for name in PANELS)
         return {name: figure for name, figure in figures if figure is not None}
 
-    def parts(self) -> Iterable[HeadWidget]:
+    def _parts(self) -> Iterable[HeadWidget]:
         """Return the figures of the panels."""
         return self.children.values()
 
-    def show_beside_panels(
+    def _show_beside_panels(
         self,
         *,
         notes: Mapping[str, str] | None = None,
@@ -161,7 +161,7 @@ class ExplorerFigure(DirectionChoice, TokenSize, AttentionWidget):
         if offers is not None:
             self._offers = dict(offers)
 
-    def key_of_input(self) -> tuple[object, ...] | None:
+    def _key_of_input(self) -> tuple[object, ...] | None:
         """Return what identifies the attention shown; None if its text is not known."""
         # While an assigned attention is read, `_shown` has the text before.
         is_of_text = self.attention.intact is self._of_text.intact

@@ -33,8 +33,8 @@ class FigureSet:
         """Add a new figure, and link it."""
         setattr(self._explorer, name, figure)
         self.link(name)
-        if self._explorer.is_suspended:
-            figure.suspend()
+        if self._explorer._is_suspended:
+            figure._suspend()
 
     def link(self, name: str) -> None:
         """Link a figure with the explorer."""
@@ -63,7 +63,7 @@ class FigureSet:
         """
         for name, figure in self._explorer.children.items():
             if name in DETAILS and name not in (self._explorer.tab, "predictions"):
-                figure.answer_when_read()
+                figure._answer_when_read()
 
     def answer(self, name: str) -> None:
         """Let a figure answer changes that it has not answered yet, and all later changes."""
@@ -71,7 +71,7 @@ class FigureSet:
         if figure is not None:
             # The figure shows the reason if it has no answer.
             with self._explorer._lock, self._explorer.together(), suppress(Exception):
-                figure.answer_changes()
+                figure._answer_changes()
 
     def give(self, name: str, value: Any) -> None:
         """Set a trait of the explorer and of its figures.
@@ -80,8 +80,8 @@ class FigureSet:
         """
         setattr(self._explorer, name, value)
         for figure in self.of_attention():
-            if figure.takes(name):
-                setattr(figure, name, figure.fitting(name, getattr(self._explorer, name)))
+            if figure._takes(name):
+                setattr(figure, name, figure._fitting(name, getattr(self._explorer, name)))
 
     def close(self) -> None:
         """End all links, and free all figures."""

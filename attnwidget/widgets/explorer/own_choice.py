@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import traitlets
+
 from attnwidget.capture.maps.attention import Attention
 from attnwidget.capture.model import AttentionModel
 from attnwidget.capture.tapping.head import Head
@@ -85,7 +87,8 @@ class OwnChoice:
             opening = opening_of_example(attention, demo)
         elif not chooses and not compares:
             opening = self._opening_of_text(attention)
-        head = _first_head(attention, traits.get("layer"), None if chooses else opening)
+        layer = None if "selected" in traits else traits.get("layer")
+        head = _first_head(attention, layer, None if chooses else opening)
         chosen = {"selected": [head], **traits}
         self.heads = None if chooses else [head]
         if compares:
@@ -211,9 +214,16 @@ class OwnChoice:
 
 
 def _first_head(attention: Attention, layer: int | None, opening: Opening | None) -> Head:
-    """Return the head to open on: of an opening, else the first head of a layer."""
+    """Return the head to open on: of an opening, else the first head of a layer.
+
+    Raises:
+        traitlets.TraitError: There is no such layer.
+    """
     if opening is not None:
         return opening.head
     stack = next(iter(attention.stacks))
     first = attention.stacks[stack].layers.numbers[0]
-    return Head(first if layer is None else layer, 0, stack)
+    try:
+        return attention.head((first if layer is None else layer, 0, stack))
+    except (ValueError, TypeError) as error:
+        raise traitlets.TraitError(f"'layer': {error}") from None

@@ -46,25 +46,25 @@ class PanelStatus:
         """Show why a panel has no figure of the present input."""
         with self._explorer._lock, self._explorer.together():
             self._problems[panel] = reason
-            self._explorer.show_beside_panels(problems=self._problems)
+            self._explorer._show_beside_panels(problems=self._problems)
 
     def forget_problems(self, panels: Iterable[str]) -> None:
         """Remove the reasons of panels, which show another input."""
         with self._explorer._lock, self._explorer.together():
             self._problems = _without(self._problems, panels)
-            self._explorer.show_beside_panels(problems=self._problems)
+            self._explorer._show_beside_panels(problems=self._problems)
 
     def note(self, notes: Mapping[str, str]) -> None:
         """Show a line beside the name of a panel; "" for none."""
         with self._explorer._lock, self._explorer.together():
             self._notes.update(notes)
-            self._explorer.show_beside_panels(notes=self._notes)
+            self._explorer._show_beside_panels(notes=self._notes)
 
     def offer(self, offers: Mapping[str, str]) -> None:
         """Show a button in a panel without a figure: what it does, in a few words."""
         with self._explorer._lock, self._explorer.together():
             self._offers.update(offers)
-            self._explorer.show_beside_panels(offers=self._offers)
+            self._explorer._show_beside_panels(offers=self._offers)
 
     def offers(self, panel: str) -> bool:
         """Whether a panel has a button."""
@@ -74,7 +74,7 @@ class PanelStatus:
         """Remove the buttons of panels."""
         with self._explorer._lock, self._explorer.together():
             self._offers = _without(self._offers, panels)
-            self._explorer.show_beside_panels(offers=self._offers)
+            self._explorer._show_beside_panels(offers=self._offers)
 
 
 def _without(entries: Mapping[str, Value], panels: Iterable[str]) -> dict[str, Value]:

@@ -110,7 +110,7 @@ class RelationPanels:
             return
         with arcs.hold_sync():
             for name in filter(arcs.has_trait, ("direction", "relation", "selected")):
-                setattr(arcs, name, arcs.fitting(name, getattr(explorer, name)))
+                setattr(arcs, name, arcs._fitting(name, getattr(explorer, name)))
             relation = explorer.relation
             if arcs.seek_right(_PATIENCE) or words_of_relation(
                 arcs.sentences[arcs.sentence], relation

@@ -90,7 +90,7 @@ class TextMeasures:
             elif figure is explorer.predictions and self._can_wait(figure):
                 # A job of the background links it again; until then the grid has no effects.
                 self._figures.unlink("predictions")
-                figure.forget_question()
+                figure._forget_question()
                 self._effects_changed(None)
             elif figure.attention is not explorer.attention:
                 self._hand_on(figure)
@@ -106,7 +106,7 @@ class TextMeasures:
     def look_at_effects(self) -> None:
         """Let the predictions measure effects exactly where these are in sight."""
         if self._explorer.predictions is not None:
-            self._explorer.predictions.look_at_effects(self._are_effects_in_sight)
+            self._explorer.predictions._look_at_effects(self._are_effects_in_sight)
 
     @property
     def predictions_of_input(self) -> PredictionView | None:
@@ -128,7 +128,7 @@ class TextMeasures:
 
     def _hand_on(self, figure: Any) -> None:
         if figure is self._explorer.predictions:
-            figure.look_at_effects(self._are_effects_in_sight)
+            figure._look_at_effects(self._are_effects_in_sight)
         self._figures.hand_on(figure)
 
     def _effects_changed(self, change: object) -> None:
@@ -199,7 +199,7 @@ class TextMeasures:
             self._status.problem("head_map", problem)
         if names or not self.are_given:
             self._status.measuring(dict.fromkeys(names, 0.0))
-            key = explorer.key_of_input()
+            key = explorer._key_of_input()
             job = self._job(attention, names, key)
             self._background.add("text", job, delay=delay if key else 0)
 
@@ -257,7 +257,7 @@ class TextMeasures:
                 return
             if explorer.predictions is None:
                 view = PredictionView(attention)
-                view.look_at_effects(self._are_effects_in_sight)
+                view._look_at_effects(self._are_effects_in_sight)
                 self._figures.adopt("predictions", view)
                 view.observe(self._effects_changed, ["_effects", "_offer"])
                 self._show_grid_metrics()
@@ -272,7 +272,7 @@ class TextMeasures:
         with explorer._lock, explorer.together():
             if not self._is_shown(attention):
                 return
-            explorer.grid.note_metrics(_ALONE.format(_read(attention)))
+            explorer.grid._note_metrics(_ALONE.format(_read(attention)))
             self.metrics = metrics
             self._show_grid_metrics()
 

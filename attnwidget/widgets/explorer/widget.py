@@ -118,6 +118,14 @@ class Explorer(BackgroundAnswers, ExplorerFigure):
         **traits: Any,
     ) -> None:
         self._refuse_unknown(traits)
+        self._refuse_no_choices(traits)
+        if versus_text is not None and not isinstance(versus_text, str):
+            raise TypeError(f"versus_text is a string, got {type(versus_text).__name__}")
+        if probe is not None and not isinstance(probe, (DependencyProbe, StructuralProbe)):
+            raise TypeError(
+                f"probe= takes a DependencyProbe or a StructuralProbe, got {type(probe).__name__}: "
+                "make one with train_dependency_probe or train_structural_probe"
+            )
         loaded, text = model_and_text(model, text)
         others = {"pair": pair, "target": target, "versus": versus, "versus_text": versus_text}
         others["max_new_tokens"] = traits.get("max_new_tokens")
@@ -199,6 +207,15 @@ class Explorer(BackgroundAnswers, ExplorerFigure):
             raise ValueError(f"{NO_READER}: explore(model, text) opens an explorer with a model")
         return self._model
 
+    def _refuse_no_choices(self, traits: dict[str, Any]) -> None:
+        """Raise TraitError for a value that an option does not have.
+
+        The grid gets shared options first, and the error would name the grid.
+        """
+        for name, trait in self.traits().items():
+            if isinstance(trait, traitlets.Enum) and traits.get(name) is not None:
+                trait.validate(self, traits[name])
+
     def _example_or_text(
         self, name: str | None, text: Any, pair: str | None
     ) -> tuple[str | None, Any, str | None]:
@@ -271,7 +288,7 @@ class Explorer(BackgroundAnswers, ExplorerFigure):
         waits = [self._background.wait, self._names.wait]
         if self._background.wait(timeout) and self.predictions is not None:
             # Effects found become a metric of the grid.
-            waits = [self.predictions.wait_for_what_began, *waits]
+            waits = [self.predictions._wait_for_what_began, *waits]
         if self.why is not None:
             waits.append(self.why.wait)
         return all(
@@ -422,11 +439,16 @@ class Explorer(BackgroundAnswers, ExplorerFigure):
             ('The cat sat on the mat.', 9)
             >>> explorer.close()
         """
+        if not isinstance(attention, Attention):
+            raise TypeError(
+                f"show takes an Attention, got {type(attention).__name__}: make one with "
+                "explorer.model.attend(text), or assign explorer.text"
+            )
         with self._lock, self._answering():
             shown = {"text": text, "pair": pair, "target": target, "versus_text": None}
             self._show(attention, without_empty(shown))
 
-    def show_input(self, attention: Attention, text: str, pair: str | None) -> None:
+    def _show_input(self, attention: Attention, text: str, pair: str | None) -> None:
         self.show(attention, text, pair)
 
     def _show(self, attention: Attention, shown: dict[str, Any]) -> None:
@@ -474,7 +496,7 @@ class Explorer(BackgroundAnswers, ExplorerFigure):
                     setattr(self, name, value)
 
         # The last one is answered first: the grid and the view do not wait for predictions.
-        changed_together([self, *reversed(self.attention_panels())], change)
+        changed_together([self, *reversed(self._attention_panels())], change)
 
     def _closed_tabs_job(self) -> Job:
         """Let the figures in closed tabs answer, after the figures in sight."""
@@ -567,12 +589,12 @@ class Explorer(BackgroundAnswers, ExplorerFigure):
     def relations(self) -> tuple[str, ...]:
         return self._relations_found.names
 
-    def attention_panels(self) -> list[AttentionWidget]:
+    def _attention_panels(self) -> list[AttentionWidget]:
         return self._figures.of_attention()
 
-    def prepare(self, attention: Attention, edit: Edit) -> None:
+    def _prepare(self, attention: Attention, edit: Edit) -> None:
         for figure in self._figures.of_attention():
-            figure.prepare(attention, edit)
+            figure._prepare(attention, edit)
 
     @traitlets.observe("progress")
     def _renew_pictures(self, change: dict[str, Any]) -> None:
@@ -631,15 +653,15 @@ class Explorer(BackgroundAnswers, ExplorerFigure):
         )
         return code_of_explorer(self, arguments)
 
-    def drawn_state(self) -> dict[str, Any]:
+    def _drawn_state(self) -> dict[str, Any]:
         drawn = {
-            name: {"figure": child.kind, "state": child.drawn_state()}
+            name: {"figure": child.kind, "state": child._drawn_state()}
             for name, child in self.children.items()
             if name in self.panels and name in ("grid", "view", self.tab)
         }
         answers = self._measures.predictions_of_input
-        told = answers.drawn_state() if answers is not None else None
-        return super().drawn_state() | {"_drawn": drawn, "_answers": told}
+        told = answers._drawn_state() if answers is not None else None
+        return super()._drawn_state() | {"_drawn": drawn, "_answers": told}
 
     def page_content(self) -> Page:
         """Return what the pages of its panels hold."""

@@ -48,8 +48,8 @@ class FigureOfMaps(Versus):
         self._remembered: LatestValues[object, PartedMap] = LatestValues(_REMEMBERED)
         super().__init__(attention, **traits)
 
-    def fitting(self, name: str, value: Any) -> Any:
-        fits = super().fitting(name, value)
+    def _fitting(self, name: str, value: Any) -> Any:
+        fits = super()._fitting(name, value)
         return self.quantity if name == "quantity" and self._lacks(fits) else fits
 
     @traitlets.validate("quantity")
@@ -180,7 +180,9 @@ class FigureOfMaps(Versus):
             state=state_of(self, whole=True),
             shapes=shapes or every,
             # The layer follows the selection; the way of drawing needs no other part.
-            fixed=dict.fromkeys(self.options_behind("_by_parts") - {"mode"} | {"layer"}, _ONE_PART),
+            fixed=dict.fromkeys(
+                self._options_behind("_by_parts") - {"mode"} | {"layer"}, _ONE_PART
+            ),
         )
         if maps is None or 0 in maps.size or (tile is None and self._row is None):
             return Page({self.kind: part})

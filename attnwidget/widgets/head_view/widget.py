@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -31,6 +31,7 @@ from attnwidget.widgets.pages.encoding import as_json_value
 from attnwidget.widgets.pages.page_part import Holding, Page, Part
 from attnwidget.widgets.shared.attention_widget import chosen_head
 from attnwidget.widgets.shared.computed import computed, when_open
+from attnwidget.widgets.shared.option_list import ListOption
 from attnwidget.widgets.shared.painted_rows import start_of, writes_over_sound
 from attnwidget.widgets.shared.places import (
     contents_note,
@@ -127,7 +128,7 @@ class HeadView(TokenSize, FigureOfMaps):
         help='The shown maps of a comparison: "all" = both and the difference side by side, or the '
         '"difference" (first minus second), the "first", or the "second" alone.',
     ).tag(sync=True, option=True)
-    highlight = traitlets.List(
+    highlight: ListOption[str] = ListOption(
         traitlets.Unicode(), help="Words whose attention is drawn in a second colour."
     ).tag(option=True)
 
@@ -157,7 +158,9 @@ class HeadView(TokenSize, FigureOfMaps):
             raise TypeError(
                 "choose the head by `layer`, `head` and `stack`, or by `selected`, not both"
             )
-        words = [highlight] if isinstance(highlight, str) else list(highlight)
+        words: Any = [highlight] if isinstance(highlight, str) else highlight
+        if isinstance(words, Iterable):
+            words = list(words)
         self._mode_is_chosen = traits.get("mode") is not None
         if not self._mode_is_chosen:
             heads: Any = traits.get("selected")
@@ -207,23 +210,23 @@ class HeadView(TokenSize, FigureOfMaps):
         minus: NDArray[np.float32] = first - second
         return minus
 
-    def takes(self, name: str) -> bool:
+    def _takes(self, name: str) -> bool:
         # On common axes tokens have other places than in either text.
         two = self._two() if name == "tokens" else None
-        return super().takes(name) and (two is None or two.is_same(self.unit))
+        return super()._takes(name) and (two is None or two.is_same(self.unit))
 
-    def locked_axes(self, side: str) -> list[Tokens]:
+    def _locked_axes(self, side: str) -> list[Tokens]:
         two = self._two()
         if two is None or two.is_same(self.unit):
-            return super().locked_axes(side)
+            return super()._locked_axes(side)
         common = two.first.stacks.keys() & two.second.stacks.keys()
         axes = [two.axes(name, self.unit) for name in common]
         return [(query if side == "query" else key).tokens for query, key in axes]
 
-    def locked_in_unit(self) -> list[tuple[str, int]]:
+    def _locked_in_unit(self) -> list[tuple[str, int]]:
         two = self._two()
         # The places of words and of tokens on common axes do not follow from one text.
-        return [] if two is not None and not two.is_same("tokens") else super().locked_in_unit()
+        return [] if two is not None and not two.is_same("tokens") else super()._locked_in_unit()
 
     @when_open("versus")
     def _on_other_axes(self, change: dict[str, Any]) -> None:

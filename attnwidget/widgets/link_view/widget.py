@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import traitlets
 
@@ -93,6 +93,11 @@ class LinkView(BackgroundAnswers, AttentionWidget):
     page_title = "Why a head attends, and what it carries"
     page_remark = "of the link that was shown when the page was saved"
     jobs = ("link",)
+    _other_names: ClassVar[Mapping[str, str]] = {
+        **AttentionWidget._other_names,
+        "query": "tokens",
+        "key": "tokens",
+    }
 
     versus = traitlets.Int(
         None,
@@ -135,7 +140,13 @@ class LinkView(BackgroundAnswers, AttentionWidget):
                 raise TypeError("choose tokens by `query` and `key`, or by `tokens`, not both")
             ends = [("query", query), ("key", key)]
             traits["tokens"] = [(side, place) for side, place in ends if place is not None]
-        super().__init__(attention, **traits)
+        try:
+            super().__init__(attention, **traits)
+        except traitlets.TraitError as error:
+            # The message names the token as a query or a key. The user may not know `tokens`.
+            if query is None and key is None:
+                raise
+            raise traitlets.TraitError(str(error).removeprefix("'tokens': ")) from None
         if self._link_shown is not None:
             self.wait()
 

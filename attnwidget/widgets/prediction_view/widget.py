@@ -345,9 +345,9 @@ class PredictionView(BackgroundAnswers, StackChoice):
 
     @when_open("attention")
     def _ask_about_another(self, change: object) -> None:
-        self.forget_question()
+        self._forget_question()
 
-    def forget_question(self) -> None:
+    def _forget_question(self) -> None:
         """Return to the default question: a choice for a text does not apply to the next text."""
         with self._lock, self.together():
             self.position = None
@@ -493,7 +493,7 @@ class PredictionView(BackgroundAnswers, StackChoice):
         self._found = None
         self._begin_effects(delay=_PAUSE)
 
-    def look_at_effects(self, is_in_sight: bool) -> None:
+    def _look_at_effects(self, is_in_sight: bool) -> None:
         """State whether readers see the effects: effects that take long wait until they do."""
         self._in_sight = is_in_sight
 
@@ -524,7 +524,7 @@ class PredictionView(BackgroundAnswers, StackChoice):
             self.measure_effects()
         return super().wait(timeout)
 
-    def wait_for_what_began(self, timeout: float | None = None) -> bool:
+    def _wait_for_what_began(self, timeout: float | None = None) -> bool:
         """Wait as `wait`, but begin no effects that take long."""
         return super().wait(timeout)
 

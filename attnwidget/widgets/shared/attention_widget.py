@@ -56,10 +56,7 @@ def chosen_head(
 
 
 class AttentionWidget(HeadWidget):
-    """A figure of an `Attention`.
-
-    Assign a new list to change a list trait: changes inside one are not seen.
-    """
+    """A figure of an `Attention`."""
 
     attention = traitlets.Instance(Attention, help="The shown attention.")
     tokens = TokenMarks(
@@ -151,11 +148,11 @@ class AttentionWidget(HeadWidget):
         intact = self.attention.intact if self.disabled else self.attention
         return {"attention": intact.made_by or intact}
 
-    def takes(self, name: str) -> bool:
+    def _takes(self, name: str) -> bool:
         can_switch = self.attention.intact.reading is not None
-        return super().takes(name) and (can_switch or not self.trait_metadata(name, "edits"))
+        return super()._takes(name) and (can_switch or not self.trait_metadata(name, "edits"))
 
-    def locked_axes(self, side: str) -> list[Tokens]:
+    def _locked_axes(self, side: str) -> list[Tokens]:
         """Return the axes on which locked tokens of a side count: an axis for each stack."""
         of_side = 0 if side == "query" else 1
         return [axes_in(stack, self.unit)[of_side] for stack in self.attention.stacks.values()]
@@ -164,7 +161,7 @@ class AttentionWidget(HeadWidget):
     def _check_tokens(self, proposal: dict[str, Any]) -> list[tuple[str, int]]:
         marks: list[tuple[str, int]] = proposal["value"]
         for side, index in marks:
-            count = max(map(len, self.locked_axes(side)))
+            count = max(map(len, self._locked_axes(side)))
             if index >= count:
                 raise traitlets.TraitError(
                     f"'tokens': {side} {index} is not among 0 to {count - 1} of the {self.unit}"
@@ -172,18 +169,18 @@ class AttentionWidget(HeadWidget):
         self._locked_unit = self.unit
         return marks
 
-    def fitting(self, name: str, value: Any) -> Any:
+    def _fitting(self, name: str, value: Any) -> Any:
         if name != "tokens":
-            return super().fitting(name, value)
-        counts = {side: max(map(len, self.locked_axes(side))) for side, _ in value}
+            return super()._fitting(name, value)
+        counts = {side: max(map(len, self._locked_axes(side))) for side, _ in value}
         return [(side, index) for side, index in value if index < counts[side]]
 
     @when_open("unit")
     def _lock_in_another_unit(self, change: object) -> None:
         if self._locked_unit != self.unit:
-            self.tokens = self.locked_in_unit()
+            self.tokens = self._locked_in_unit()
 
-    def locked_in_unit(self) -> list[tuple[str, int]]:
+    def _locked_in_unit(self) -> list[tuple[str, int]]:
         """Return the words of locked tokens, or the tokens of locked words, after a new unit."""
         stack = self.attention.stacks[self._stepped_stack()]
         marks: list[tuple[str, int]] = []
@@ -202,7 +199,7 @@ class AttentionWidget(HeadWidget):
     def _show_locked(self) -> None:
         """Show the kinds of locked tokens, because nothing is drawn for a hidden token."""
         for side, index in self.tokens:
-            kinds = {axis.special[index] for axis in self.locked_axes(side) if index < len(axis)}
+            kinds = {axis.special[index] for axis in self._locked_axes(side) if index < len(axis)}
             if kinds <= {*self.hidden}:
                 self.hidden = [kind for kind in self.hidden if kind not in kinds]
 
@@ -283,7 +280,7 @@ class AttentionWidget(HeadWidget):
         try:
             with watched_layers(step):
                 edited = self._edited(attention.intact, *edit)
-                self.prepare(edited, edit)
+                self._prepare(edited, edit)
         except _ReplacedError:
             return
 
@@ -306,7 +303,7 @@ class AttentionWidget(HeadWidget):
             self._edit = edit
             self.attention = edited
 
-    def prepare(self, attention: Attention, edit: Edit) -> None:
+    def _prepare(self, attention: Attention, edit: Edit) -> None:
         """Compute what takes long in drawing an attention, before the figure shows it."""
 
     def _edit_failed(self, job: str, error: Exception) -> None:
@@ -346,11 +343,11 @@ class AttentionWidget(HeadWidget):
         is_default = set(self.hidden) == set(self._resting.kinds)
         return options if is_default else {**options, "hidden": self.hidden}
 
-    def attention_panels(self) -> list[AttentionWidget]:
+    def _attention_panels(self) -> list[AttentionWidget]:
         """Return the figures that get their attention from this figure."""
         return []
 
-    def show_input(self, attention: Attention, text: str, pair: str | None) -> None:
+    def _show_input(self, attention: Attention, text: str, pair: str | None) -> None:
         """Show the attention of another input, with its texts; "" if the text is not known."""
         self.attention = attention
 

@@ -83,16 +83,16 @@ class BackgroundAnswers(HeadWidget):
         with self._lock:
             self._problem = on_page(error)
 
-    def suspend(self) -> None:
-        """Leave the page; what is not computed yet waits for `wait` or `resume`."""
+    def _suspend(self) -> None:
+        """Leave the page; what is not computed yet waits for `wait` or `_resume`."""
         self._background.pause()
-        super().suspend()
+        super()._suspend()
 
-    def resume(self) -> None:
+    def _resume(self) -> None:
         """Return to the page, and go on computing."""
-        if not self.is_suspended:
+        if not self._is_suspended:
             return
-        super().resume()
+        super()._resume()
         if self._background.started:
             self._background.start()
 

@@ -164,6 +164,8 @@ class ComputedTraits(ThreadMessages):
 
     _error = traitlets.Unicode().tag(sync=True)
     _holding: _Holding | None = None
+    #: Whether the figure has left the page, until it is displayed again.
+    _is_suspended = False
 
     def setup_instance(self, *args: object, **kwargs: object) -> None:
         """Prepare the instance. Traits can change before `__init__`."""
@@ -173,7 +175,6 @@ class ComputedTraits(ThreadMessages):
         self._batch = _Batch()
         self._computing = ThreadLock()
         self._answers_when_read = False
-        self.is_suspended = False
         cls: Any = type(self)
         self._plan = _plan_of(cls)
         self._stale = set(self._plan.order)
@@ -182,7 +183,7 @@ class ComputedTraits(ThreadMessages):
     @property
     def _is_open(self) -> bool:
         """Whether changes are answered: the widget has a connection to a page, or had one."""
-        return self.comm is not None or self.is_suspended
+        return self.comm is not None or self._is_suspended
 
     def get_state(self, key: Any = None, drop_defaults: bool = False) -> dict[str, Any]:
         """Return the synchronised traits. The opening message has all computed traits.
@@ -249,17 +250,17 @@ class ComputedTraits(ThreadMessages):
             finally:
                 if batch.matters:
                     batch.matters = False
-                    if not self._answers_when_read and not self.is_suspended:
+                    if not self._answers_when_read and not self._is_suspended:
                         self._update()
 
-    def answer_when_read(self) -> None:
-        """Compute stale traits only when one of them is read, until `answer_changes` is called.
+    def _answer_when_read(self) -> None:
+        """Compute stale traits only when one of them is read, until `_answer_changes` is called.
 
         This is for figures out of sight, while figures in sight are answered.
         """
         self._answers_when_read = True
 
-    def answer_changes(self) -> None:
+    def _answer_changes(self) -> None:
         """Compute stale traits now, and after each block of changes from now on."""
 
         def answer() -> None:
@@ -269,7 +270,7 @@ class ComputedTraits(ThreadMessages):
 
         self._lock.hold(answer)
 
-    def options_behind(self, name: str) -> set[str]:
+    def _options_behind(self, name: str) -> set[str]:
         """Return the options that a trait depends on, directly or through computed traits.
 
         Args:
@@ -277,7 +278,7 @@ class ComputedTraits(ThreadMessages):
         """
         trait = self.traits()[name]
         if isinstance(trait, Computed):
-            return set().union(*(self.options_behind(source) for source in trait.depends_on))
+            return set().union(*(self._options_behind(source) for source in trait.depends_on))
         is_option = trait.metadata.get("sync") and trait.metadata.get("option")
         return {name} if is_option else set()
 

@@ -30,10 +30,10 @@ from attnwidget.corpus.notebook_outputs import Output
 class Figure(Protocol):
     """The part of a `HeadWidget` that this module calls."""
 
-    def suspend(self) -> None:
+    def _suspend(self) -> None:
         """Leave the page, and release what was computed for it."""
 
-    def parts(self) -> Iterable[Figure]:
+    def _parts(self) -> Iterable[Figure]:
         """Return the figures inside the figure."""
 
 
@@ -102,8 +102,8 @@ class DisplayedFigures:
         for figure in figures:
             is_held = any(holder.comm is not None for holder in holders.get(figure, ()))
             if figure not in self._runs and not is_held:
-                figure.suspend()
-                self._suspend(figure.parts(), holders)
+                figure._suspend()
+                self._suspend(figure._parts(), holders)
 
 
 #: The figures of this process.

@@ -85,9 +85,9 @@ class Exporting:
                 "live figure"
             )
         with self._lock:
-            return Picture(self.kind, self.drawn_state(), width, theme, drawn_title=title)
+            return Picture(self.kind, self._drawn_state(), width, theme, drawn_title=title)
 
-    def drawn_state(self) -> dict[str, Any]:
+    def _drawn_state(self) -> dict[str, Any]:
         """What the page has of the widget, as it is now."""
         state: dict[str, Any] = self.get_state()  # type: ignore[attr-defined]
         return {name: value for name, value in state.items() if name not in ("_esm", "_css")}

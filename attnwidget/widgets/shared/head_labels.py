@@ -79,7 +79,7 @@ class HeadLabels(MutableMapping[Any, str]):
 
     def _known(self, key: Any) -> Head:
         try:
-            head: Head = self._owner.find_head(key)
+            head: Head = self._owner._find_head(key)
         except (ValueError, TypeError) as error:
             raise KeyError(str(error)) from None
         return head
@@ -127,7 +127,7 @@ class Labels(traitlets.TraitType[HeadLabels, Any]):
         texts: dict[Head, str] = {}
         for key, text in value:
             try:
-                head = obj.find_head(key)
+                head = obj._find_head(key)
             except (ValueError, TypeError) as error:
                 raise traitlets.TraitError(
                     f"{self.name!r}: {key!r} is no head of this figure: {error}"

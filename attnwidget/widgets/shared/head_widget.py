@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, ClassVar
+from types import FunctionType, MappingProxyType
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
 import anywidget
 import traitlets
@@ -13,7 +14,7 @@ import traitlets
 from attnwidget.capture.tapping.head import Head, HeadName, named_head
 from attnwidget.capture.tapping.layer_numbers import LayerNumbers
 from attnwidget.inputs.advised_error import on_page
-from attnwidget.text.near_names import did_you_mean
+from attnwidget.text.near_names import near_names
 from attnwidget.widgets.pages.encoding import state_of
 from attnwidget.widgets.pages.page_document import STATIC
 from attnwidget.widgets.pages.page_part import NEEDS_A_NOTEBOOK, Page, Part
@@ -33,12 +34,23 @@ from attnwidget.widgets.wire.linked_traits import fitting
 #: Layers and heads a layer of each stack, by its name.
 StackShapes = Mapping[str, tuple[int, int]]
 
+#: Methods that a closed figure keeps: `code`, and what links, other figures and `repr` call.
+_KEPT_WHEN_CLOSED = {
+    "code",
+    "has",
+    "relations",
+    "shapes",
+    "together",
+}
+#: Methods of Jupyter widgets that a closed figure refuses.
+_REFUSED_OF_WIDGETS = {"add_traits", "observe", "open"}
+
 
 class HeadWidget(Exporting, ComputedTraits):
     """A figure of the heads of a model, whatever it shows of them.
 
-    Assign a new list to change a list trait: changes inside one are not seen. Only `labels` sees
-    its changes.
+    Assign a new list to change a list option, or use `+=`: the lists refuse other changes. `labels`
+    can be changed in place.
 
     The metadata of a trait state what the trait is. No list of names stands beside them:
 
@@ -54,6 +66,10 @@ class HeadWidget(Exporting, ComputedTraits):
     - `edits`: The model reads the input again after a change.
     - `of_metric`: The option is about the shown metric.
     - `set_last`: The value refers to another option, which is set before.
+
+    Only attributes that the class has can be assigned, so that a misspelt option is an error. A
+    subclass may assign further attributes. It declares an attribute in its body (`label: int`) if
+    the name resembles an option (`labels`).
     """
 
     #: The heading of a page of this figure alone.
@@ -62,6 +78,8 @@ class HeadWidget(Exporting, ComputedTraits):
     page_label: ClassVar[str] = ""
     #: A remark for the reader of a page; "" for none.
     page_remark: ClassVar[str] = ""
+    #: The options that stand for names which are no attributes to assign, for hints of errors.
+    _other_names: ClassVar[Mapping[str, str]] = MappingProxyType({"head": "selected"})
 
     selected = HeadsTrait(
         help="The selected heads, 0-based; a view of a single head shows the last."
@@ -94,6 +112,9 @@ class HeadWidget(Exporting, ComputedTraits):
     _changes_elsewhere = 0
     # The script and the style sheet of the figure.
     _files: ClassVar[tuple[str, str]]
+    # The links that the figure belongs to.
+    _ties: list[Any]
+    _is_closed = False
 
     @traitlets.default("_figure")
     def _name_figure(self) -> str:
@@ -117,8 +138,23 @@ class HeadWidget(Exporting, ComputedTraits):
             cls._files = (script.read_text("utf-8"), style_sheet.read_text("utf-8"))
         super().__init_subclass__(**kwargs)
 
+    if not TYPE_CHECKING:  # with this method, type checkers would accept any attribute
+
+        def __setattr__(self, name: str, value: Any) -> None:
+            # This is called for each assignment, also of private names, so the usual case is fast.
+            if not name.startswith("_"):
+                if self._is_closed and self.has_trait(name):
+                    raise _closed_error(type(self))
+                if not hasattr(type(self), name):
+                    self._refuse_unknown_attribute(name)
+            super().__setattr__(name, value)
+
+    def setup_instance(self, *args: object, **kwargs: object) -> None:
+        """Prepare the instance. A figure whose arguments are refused is closed too."""
+        super().setup_instance(*args, **kwargs)
+        self._ties = []
+
     def __init__(self, **traits: Any) -> None:
-        self.ties: list[Any] = []
         self._refuse_unknown(traits)
         super().__init__(**traits)
         self.on_msg(answer_page)
@@ -152,16 +188,16 @@ class HeadWidget(Exporting, ComputedTraits):
     @property
     def model_id(self) -> str:
         """The name of the figure on pages. A suspended figure returns to the page for it."""
-        self.resume()
+        self._resume()
         name: str = super().model_id
         return name
 
-    def parts(self) -> Iterable[HeadWidget]:
+    def _parts(self) -> Iterable[HeadWidget]:
         """Return the figures inside this figure."""
         return ()
 
-    def suspend(self) -> None:
-        """Leave the page, and release what was computed for it, until `resume`.
+    def _suspend(self) -> None:
+        """Leave the page, and release what was computed for it, until `_resume`.
 
         The figure keeps its options and links, and answers changes in Python. The figures inside
         are suspended separately, because a page may show them elsewhere.
@@ -174,22 +210,22 @@ class HeadWidget(Exporting, ComputedTraits):
             super().close()
             # A closed widget has no representation, by an attribute that hides the method.
             del self._repr_mimebundle_
-            self.is_suspended = True
+            self._is_suspended = True
             self._forget_computed()
 
-    def resume(self) -> None:
-        """Return to the page after `suspend`, with the figures inside."""
-        # Most calls are about an open figure, and need no lock.
-        if self.is_suspended:
-            with self._lock:
-                self._resume()
-
     def _resume(self) -> None:
+        """Return to the page after `_suspend`, with the figures inside."""
+        # Most calls are about an open figure, and need no lock.
+        if self._is_suspended:
+            with self._lock:
+                self._reopen()
+
+    def _reopen(self) -> None:
         # Another thread may have been first.
-        if self.is_suspended:
-            self.is_suspended = False
-            for part in self.parts():
-                part.resume()
+        if self._is_suspended:
+            self._is_suspended = False
+            for part in self._parts():
+                part._resume()
             self.layout.open()
             self.open()
 
@@ -201,16 +237,16 @@ class HeadWidget(Exporting, ComputedTraits):
         """The layers of a stack that have attention: all, unless a widget knows better."""
         return LayerNumbers.without((), self.shapes()[stack][0])
 
-    def takes(self, name: str) -> bool:
+    def _takes(self, name: str) -> bool:
         """Whether the figure takes the value of a trait from a linked figure."""
         return bool(self.has_trait(name))
 
-    def fitting(self, name: str, value: Any) -> Any:
+    def _fitting(self, name: str, value: Any) -> Any:
         """Return the part of a linked figure's value that this figure accepts."""
         shapes = self.shapes()
         return fitting(name, value, shapes, layers={stack: self._layers(stack) for stack in shapes})
 
-    def find_head(self, value: HeadName) -> Head:
+    def _find_head(self, value: HeadName) -> Head:
         """Return the head that (1, 3), "L1 H3" or a `Head` names; ValueError without one."""
         shapes = self.shapes()
         return named_head(value, shapes, {stack: self._layers(stack) for stack in shapes})
@@ -218,21 +254,43 @@ class HeadWidget(Exporting, ComputedTraits):
     def has(self, value: HeadName) -> bool:
         """Return whether the figure has such a head."""
         try:
-            self.find_head(value)
+            self._find_head(value)
         except (ValueError, TypeError):
             return False
         return True
 
     def _refuse_unknown(self, traits: dict[str, Any]) -> None:
         known = [name for name in self.trait_names() if not name.startswith("_")]
-        # Traits of every Jupyter widget, such as layout, are accepted but not listed as options.
-        foreign = anywidget.AnyWidget.class_trait_names()
-        own_traits = [name for name in known if name not in foreign and self.traits()[name].help]
         for name in traits:
             if name not in known:
-                # A figure has dozens of options, which are listed only without a near name.
-                hint = did_you_mean(name, own_traits) or f"options: {', '.join(own_traits)}"
+                _, hint = self._similar_option(name)
                 raise TypeError(f"{type(self).__name__} has no option {name!r}; {hint}")
+
+    def _refuse_unknown_attribute(self, name: str) -> None:
+        declared = (getattr(cls, "__annotations__", {}) for cls in type(self).__mro__)
+        if any(name in names for names in declared):
+            return
+        # A subclass that a user defines may have further attributes.
+        is_of_package = type(self).__module__.startswith("attnwidget.")
+        similar, hint = self._similar_option(name, cutoff=0.6 if is_of_package else 0.8)
+        if similar or is_of_package:
+            raise AttributeError(f"{type(self).__name__} has no attribute {name!r}; {hint}")
+
+    def _similar_option(self, name: str, cutoff: float = 0.6) -> tuple[str | None, str]:
+        """Return the option that a misspelt name may mean, or None, and the hint of an error."""
+        # Traits of every Jupyter widget, such as layout, are accepted but not listed as options.
+        foreign = anywidget.AnyWidget.class_trait_names()
+        own_traits = [
+            trait_name
+            for trait_name, trait in self.traits().items()
+            if not trait_name.startswith("_") and trait_name not in foreign and trait.help
+        ]
+        if name in self._other_names:
+            return self._other_names[name], f"did you mean {self._other_names[name]!r}?"
+        if close := near_names(name, own_traits, cutoff=cutoff):
+            return close[0], f"did you mean {close[0]!r}?"
+        # A figure has dozens of options, which are listed only without a near name.
+        return None, f"options: {', '.join(own_traits)}"
 
     def code(self) -> str:
         """Return Python code that makes this figure again.
@@ -282,14 +340,14 @@ class HeadWidget(Exporting, ComputedTraits):
             shapes=self.shapes(),
             shared=self.shared_traits(),
             remark=self.page_remark,
-            fixed=self.fixed_on_page(),
+            fixed=self._fixed_on_page(),
         )
 
-    def fixed_on_page(self) -> dict[str, str]:
+    def _fixed_on_page(self) -> dict[str, str]:
         """Return the options that a page cannot change, because it computes nothing."""
         tagged = self.traits(page_chooses=lambda names: names is not None)
         chosen = {option for trait in tagged.values() for option in trait.metadata["page_chooses"]}
-        behind = {option for name in tagged for option in self.options_behind(name)}
+        behind = {option for name in tagged for option in self._options_behind(name)}
         return dict.fromkeys(sorted(behind - chosen), NEEDS_A_NOTEBOOK)
 
     def _leave_missing_heads(self) -> None:
@@ -301,6 +359,13 @@ class HeadWidget(Exporting, ComputedTraits):
     def head(self) -> Head | None:
         """The head that a view of one head shows: the last selected head, or None."""
         return self.selected[-1] if self.selected else None
+
+    @head.setter
+    def head(self, head: object) -> None:
+        raise AttributeError(
+            f"{type(self).__name__}.head is the last selected head: assign `selected`, for example "
+            "selected = [(1, 3)]"
+        )
 
     @property
     def n_layers(self) -> int:
@@ -359,7 +424,7 @@ class HeadWidget(Exporting, ComputedTraits):
             add_changed(self)
         super().notify_change(change)
 
-    def ask_for_message(self) -> None:
+    def _ask_for_message(self) -> None:
         """Ask the page to report a change that another figure has made in this figure."""
         self._changes_elsewhere += 1
         self.send({"changes": self._changes_elsewhere})
@@ -367,7 +432,7 @@ class HeadWidget(Exporting, ComputedTraits):
     def get_state(self, key: Any = None, drop_defaults: bool = False) -> dict[str, Any]:
         """Return the synchronised traits as a page takes them."""
         if key is None:
-            self.resume()
+            self._resume()
         state: dict[str, Any] = null_in_browser.to_page(super().get_state(key, drop_defaults))
         return state
 
@@ -419,11 +484,45 @@ class HeadWidget(Exporting, ComputedTraits):
         super()._handle_custom_msg(content, buffers)
 
     def close(self) -> None:
-        """Free the widget, its layout and the page's side of both."""
+        """Free the widget, its layout and the page's side of both.
+
+        The other figures of its links stay linked. A closed figure keeps its options, and `code()`
+        makes it again; its other methods and assignments raise RuntimeError.
+        """
+        if self._is_closed:
+            return
+        for tie in tuple(self._ties):
+            tie.leave(self)
         if self.layout is not None:
             self.layout.close()
         self.unobserve_all()
-        if self.is_suspended:
-            self.is_suspended = False
+        if self._is_suspended:
+            self._is_suspended = False
             self._repr_mimebundle_ = None  # type: ignore[method-assign, assignment]
         super().close()
+        self._is_closed = True
+        # Attributes that hide the methods, so that calls of an open figure check nothing.
+        self.__dict__.update(_refusals(type(self)))
+
+
+def _closed_error(cls: type[HeadWidget]) -> RuntimeError:
+    return RuntimeError(
+        f"this {cls.__name__} was closed: its code() returns the code that makes it again"
+    )
+
+
+def _refusals(cls: type[HeadWidget]) -> dict[str, Callable[..., NoReturn]]:
+    """Return what replaces the methods of a closed figure, by name."""
+
+    def refuse(*args: object, **kwargs: object) -> NoReturn:
+        raise _closed_error(cls)
+
+    of_package = {
+        name
+        for base in cls.__mro__
+        if base.__module__.startswith("attnwidget.")
+        for name, value in vars(base).items()
+        if isinstance(value, FunctionType) and not name.startswith("_")
+    }
+    of_figures = of_package - _KEPT_WHEN_CLOSED - set(dir(anywidget.AnyWidget))
+    return dict.fromkeys(of_figures | _REFUSED_OF_WIDGETS, refuse)

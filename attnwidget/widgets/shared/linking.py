@@ -55,7 +55,7 @@ class FigureLink:
             for name in sorted(joined, key=last.__contains__):
                 self._begin(name)
         for widget in self.widgets:
-            widget.ties.append(self)
+            widget._ties.append(self)
         _name_circles(self.widgets)
 
     def __repr__(self) -> str:
@@ -77,7 +77,7 @@ class FigureLink:
         If the first widget lacks the trait, a widget that it is linked to has the value.
         """
         for widget in self.widgets:
-            of = next((linked for linked in circle_of(widget, name) if linked.takes(name)), None)
+            of = next((linked for linked in circle_of(widget, name) if linked._takes(name)), None)
             # If this widget has no selection, try the next widget.
             if of is not None and (of.selected or name not in ("selected", "layer")):
                 self._give(widget, name, getattr(of, name))
@@ -94,13 +94,13 @@ class FigureLink:
         # The layer of a new selection is announced before the selection. Given alone, it would move
         # every figure to another head of this layer first.
         is_of_selection = name == "layer" and owner.head and owner.head.layer == owner.layer
-        if is_of_selection and owner.takes("selected"):
+        if is_of_selection and owner._takes("selected"):
             self._give(owner, "selected", owner.selected)
         # Places of tokens are of the unit, which may be announced after them.
-        if name == "tokens" and owner.takes("unit"):
+        if name == "tokens" and owner._takes("unit"):
             self._give(owner, "unit", owner.unit)
         # A widget that does not accept a trait from linked widgets does not pass the trait on.
-        if owner.takes(name):
+        if owner._takes(name):
             self._give(owner, name, getattr(owner, name))
 
     def _give(self, source: HeadWidget, name: str, value: Any) -> None:
@@ -119,18 +119,18 @@ class FigureLink:
         outer = _given.name
         _given.name = name
         try:
-            having = [widget for widget in self.widgets if widget.takes(name)]
+            having = [widget for widget in self.widgets if widget._takes(name)]
             for _ in range(_ROUNDS):
                 for widget in self.widgets:
                     if widget in having and widget is not source:
-                        setattr(widget, name, widget.fitting(name, value))
+                        setattr(widget, name, widget._fitting(name, value))
                     elif widget is not source:
-                        for other in widget.ties:
+                        for other in widget._ties:
                             other._give(widget, name, value)
                 # Look again after writing: if two threads write at once, both end with one value.
                 if source in having:
                     value = getattr(source, name)
-                if all(getattr(w, name) == w.fitting(name, value) for w in having):
+                if all(getattr(w, name) == w._fitting(name, value) for w in having):
                     return
         finally:
             _given.name = outer
@@ -138,13 +138,23 @@ class FigureLink:
     def unlink(self) -> None:
         """End the link."""
         for widget in self.widgets:
-            for name in self._joined(widget):
-                # A link that could not be made does not observe all traits.
-                with suppress(ValueError):
-                    widget.unobserve(self._follow, names=name)
-            if self in widget.ties:
-                widget.ties.remove(self)
+            self._release(widget)
         _name_circles(self.widgets)
+
+    def leave(self, widget: HeadWidget) -> None:
+        """Take a widget out of the link, because it is closed; the other widgets stay linked."""
+        self.widgets = tuple(other for other in self.widgets if other is not widget)
+        self._release(widget)
+        _name_circles((widget, *self.widgets))
+
+    def _release(self, widget: HeadWidget) -> None:
+        """Stop following a widget."""
+        for name in self._joined(widget):
+            # A link that could not be made does not observe all traits.
+            with suppress(ValueError):
+                widget.unobserve(self._follow, names=name)
+        if self in widget._ties:
+            widget._ties.remove(self)
 
     def __enter__(self) -> FigureLink:
         return self
@@ -162,7 +172,7 @@ def circle_of(widget: HeadWidget, name: str | None = None) -> list[HeadWidget]:
     """
     members = [widget]
     for member in members:
-        ties = [tie for tie in member.ties if name is None or tie.joins(name)]
+        ties = [tie for tie in member._ties if name is None or tie.joins(name)]
         members += dict.fromkeys(w for tie in ties for w in tie.widgets if w not in members)
     return members
 

@@ -149,7 +149,7 @@ class MetricChoice(StackChoice):
         head_of = self.head if head is None else head
         if head_of is None:
             raise ValueError("no head is selected: pass one, similar((layer, head))")
-        wanted = self.find_head(head_of)
+        wanted = self._find_head(head_of)
         metrics = self._measured.get(wanted.stack)
         if not metrics:
             raise ValueError(

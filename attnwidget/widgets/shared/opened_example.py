@@ -31,7 +31,7 @@ def figures_of_texts(figures: Sequence[object]) -> list[AttentionWidget]:
         and STACK in figure.attention.stacks
         and getattr(figure, "versus", None) is None
     ]
-    panels = [panel for figure in able for panel in figure.attention_panels()]
+    panels = [panel for figure in able for panel in figure._attention_panels()]
     return [figure for figure in able if not any(figure is panel for panel in panels)]
 
 
@@ -58,7 +58,7 @@ def open_example(figures: Sequence[AttentionWidget], example: ExampleLink) -> No
     for figure, (attention, text, pair) in zip(figures, chosen, strict=True):
         with figure._lock, figure.together():
             if figure.attention.intact.stacks[STACK].query != attention.stacks[STACK].query:
-                figure.show_input(attention, text, pair)
+                figure._show_input(attention, text, pair)
             _lock(figure, example)
 
 

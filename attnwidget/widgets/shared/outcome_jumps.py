@@ -47,7 +47,7 @@ class OutcomeJumps(HeadWidget):
     _jump = Jump().tag(sync=True, from_page=True)
     _jumped = traitlets.Dict().tag(sync=True)
 
-    def jump_for_page(self, outcome: Outcome, step: int) -> dict[str, Any]:
+    def _jump_for_page(self, outcome: Outcome, step: int) -> dict[str, Any]:
         """Show the next place, and return whether it was found, and more that the page needs."""
         raise NotImplementedError
 
@@ -57,7 +57,7 @@ class OutcomeJumps(HeadWidget):
         if not request:
             return
         with self._lock, self._answering():
-            result = self.jump_for_page(request["outcome"], request["step"])
+            result = self._jump_for_page(request["outcome"], request["step"])
             self._jumped = {"n": request["n"], **result}
 
 

@@ -24,10 +24,10 @@ class Figure(Protocol):
 
     comm: Any
 
-    def parts(self) -> Iterable[Figure]:
+    def _parts(self) -> Iterable[Figure]:
         """Return the figures inside the figure."""
 
-    def ask_for_message(self) -> None:
+    def _ask_for_message(self) -> None:
         """Ask the page of the figure for a message."""
 
 
@@ -77,7 +77,7 @@ def page_changes(source: Figure) -> Iterator[None]:
         _page_changes.figures = set()
         for figure in _figures_with_readers():
             if figure is not source and not changed.isdisjoint(_with_parts(figure)):
-                figure.ask_for_message()
+                figure._ask_for_message()
 
 
 def _figures_with_readers() -> list[Any]:
@@ -88,12 +88,12 @@ def _figures_with_readers() -> list[Any]:
         widget
         for widget in list(open_widgets._instances.values())
         # marimo sets this attribute for widgets in `mo.ui.anywidget`.
-        if hasattr(widget, "ask_for_message") and getattr(widget.comm, "ui_element_id", None)
+        if hasattr(widget, "_ask_for_message") and getattr(widget.comm, "ui_element_id", None)
     ]
 
 
 def _with_parts(figure: Figure) -> Iterator[Figure]:
     """Yield a figure and all figures inside it."""
     yield figure
-    for part in figure.parts():
+    for part in figure._parts():
         yield from _with_parts(part)

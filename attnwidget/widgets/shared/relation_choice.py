@@ -34,7 +34,7 @@ class RelationChoice(HeadWidget):
         """The relations that can be shown, "all" first; each widget has its own."""
         raise NotImplementedError
 
-    def has_relation(self, name: str) -> bool:
+    def _has_relation(self, name: str) -> bool:
         """Whether the figure has such a relation."""
         return name in self.relations()
 
@@ -42,15 +42,15 @@ class RelationChoice(HeadWidget):
         """Return the figure on a page, with the relations that can be chosen there."""
         return replace(super().page_part(), relations=self.relations())
 
-    def fitting(self, name: str, value: Any) -> Any:
-        if name == "relation" and not self.has_relation(value):
+    def _fitting(self, name: str, value: Any) -> Any:
+        if name == "relation" and not self._has_relation(value):
             return ALL
-        return super().fitting(name, value)
+        return super()._fitting(name, value)
 
     @traitlets.validate("relation")
     def _check_relation(self, proposal: dict[str, Any]) -> str:
         name = str(proposal["value"])
-        if not self.has_relation(name):
+        if not self._has_relation(name):
             why = "; no head predicts the root" if name == ROOT else ""
             raise traitlets.TraitError(
                 f"there is no 'relation' {name!r}: {among(name, self.relations())}{why}"

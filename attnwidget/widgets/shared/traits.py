@@ -13,9 +13,10 @@ from attnwidget.capture.tapping.head import Head, HeadName, is_one_head
 from attnwidget.text.near_names import did_you_mean
 from attnwidget.text.place_of_token import place_of_token
 from attnwidget.text.whole_number import whole_number
+from attnwidget.widgets.shared.option_list import ListOption
 
 
-class HeadsTrait(traitlets.List[Head]):
+class HeadsTrait(ListOption[Head]):
     """A list of heads, or one head, each as (3, 5), (3, 5, stack), "L3 H5" or a `Head`.
 
     Values become `Head`s, checked against the owner's stacks; a head they lack raises TraitError.
@@ -36,17 +37,17 @@ class HeadsTrait(traitlets.List[Head]):
         if not isinstance(value, Sequence):
             raise traitlets.TraitError(f"{self.name!r} takes {self.info_text}, got {value!r}")
         try:
-            heads = [obj.find_head(item) for item in value]
+            heads = [obj._find_head(item) for item in value]
         except (ValueError, TypeError) as error:
             raise traitlets.TraitError(f"{self.name!r}: {error}") from None
         return list(dict.fromkeys(heads))
 
 
-class TokenMarks(traitlets.List[tuple[str, int]]):
+class TokenMarks(ListOption[tuple[str, int]]):
     """A list of ("query" | "key", index): queries attend, keys are attended to.
 
     A word that occurs once stands for its index, ("he", 2) for the index of the second "he", and a
-    word alone is a query. The owner's `locked_axes` have the tokens of each side.
+    word alone is a query. The owner's `_locked_axes` have the tokens of each side.
     """
 
     info_text = 'a list such as [("query", 2)], [("key", "ship")] or ["he"]'
@@ -80,7 +81,7 @@ def _index_of(side: str, token: Any, owner: Any) -> int:
     """Return the index of a token on the first axis of its side that has it."""
     if not hasattr(token, "__len__"):
         return whole_number(side, token, 0)
-    *axes, last = owner.locked_axes(side)
+    *axes, last = owner._locked_axes(side)
     for axis in axes:
         with suppress(ValueError):
             return place_of_token(side, token, axis)
@@ -106,7 +107,7 @@ class WindowTrait(traitlets.TraitType[Any, Any]):
         return q0, q1, k0, k1
 
 
-class Subset(traitlets.List[str]):
+class Subset(ListOption[str]):
     """Some of a fixed set of names, in that set's order and without repeats."""
 
     def __init__(self, choices: Sequence[str], **kwargs: Any) -> None:

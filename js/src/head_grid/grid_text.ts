@@ -14,10 +14,11 @@ import { FAMILIES } from "../shared/families.js";
 import { shortName } from "../shared/head_names.js";
 import { inLine } from "../shared/in_line.js";
 import { labelOf, specialName, tokenInQuotes } from "../shared/labels.js";
-import { counted, figures } from "../shared/numbers.js";
+import { alignedList, counted, figures } from "../shared/numbers.js";
 import { shareText } from "../shared/percent_text.js";
 import {
   barPrinter,
+  columnPrinter,
   differencePrinter,
   printer,
   quantityName,
@@ -56,22 +57,29 @@ export function strongest(maps: SmallMaps, axes: Axes, [row, col]: Cell) {
 }
 
 /** Prints the values of thumbnails: differences with a sign, weights times keys as a multiple. */
-function printOf({ quantity, signed, times_keys }: SmallMaps, isTable = false) {
+function printOf({ quantity, signed, times_keys }: SmallMaps) {
   const digits = tablePrinter(quantity);
   if (times_keys) return (x: number) => `${digits(x)}×`;
-  if (isTable) return signed ? signedValue(digits) : digits;
   return (signed ? differencePrinter : printer)(quantity);
+}
+
+/** Prints the values of thumbnails in one column of a table. */
+function columnPrinterOf({ quantity, signed, times_keys }: SmallMaps, values: number[]) {
+  const print = columnPrinter(times_keys ? "multiples" : quantity, values);
+  if (times_keys) return (x: number) => `${print(x)}×`;
+  return signed ? signedValue(print) : print;
 }
 
 /** The change of a head after heads were switched off. */
 export function editText(
   { off, changes, maps }: Pick<Scene, "off" | "changes" | "maps">,
   [row, col]: Cell,
+  print = figures,
 ): string {
   const head = row * (maps?.cols ?? 0) + col;
   if (off.has(head)) return "off";
   const change = changes?.[head] ?? 0;
-  return change > 0 ? `changed ${figures(change)}` : "";
+  return change > 0 ? `changed ${print(change)}` : "";
 }
 
 /** A head in words, for assistive technology. */
@@ -363,15 +371,19 @@ export function tableOf(scene: Scene): Table {
     : [...maxima.keys()].sort((a, b) => Math.abs(maxima[b] ?? 0) - Math.abs(maxima[a] ?? 0));
   const picked = [...new Set([...chosen, ...off, ...others.filter((head) => head >= 0)])];
   const listed = picked.slice(0, MOST_ROWS);
-  const print = printOf(maps, true);
+  const inColumn = (values: ArrayLike<number>) => listed.map((i) => values[i] ?? 0);
+  const printChange = alignedList(inColumn(changes ?? []));
+  const printMetric = alignedList(inColumn(metric?.values ?? []));
+  const print = columnPrinterOf(maps, inColumn(maxima));
   return {
     columns,
     rows: listed.map((i) => {
       const head: Head = [Math.floor(i / cols), i % cols, maps.stack];
       const most = strongest(maps, state._axes, [head[0], head[1]]);
       const row = [headNames([head], state), chosen.includes(i) ? "yes" : ""];
-      if (changes) row.push(editText(scene, [head[0], head[1]]).replace("changed ", ""));
-      if (metric) row.push(figures(metric.values[i] ?? 0));
+      if (changes)
+        row.push(editText(scene, [head[0], head[1]], printChange).replace("changed ", ""));
+      if (metric) row.push(printMetric(metric.values[i] ?? 0));
       row.push(print(maxima[i] ?? 0), most ? `${most.query} → ${most.key}` : "");
       return row;
     }),

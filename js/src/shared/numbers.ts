@@ -26,6 +26,14 @@ export function aligned(largest: number, significant = 3): (x: number) => string
       .replace("-", "");
 }
 
+/** The largest size of the numbers of one list; 0 without one. */
+export const largestSize = (values: number[]): number =>
+  Math.max(0, ...values.filter((x) => !Number.isNaN(x)).map(Math.abs));
+
+/** Format the numbers of one list, with one number of decimals; a lone number has three digits. */
+export const alignedList = (values: number[]): ((x: number) => string) =>
+  values.length > 1 ? aligned(largestSize(values)) : figures;
+
 /** Format weights for one list: three decimals, or more if all weights are small. */
 export function alignedWeights(largest: number): (x: number) => string {
   if (largest < 0.001) return digits;

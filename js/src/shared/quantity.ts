@@ -1,4 +1,4 @@
-import { aligned, alignedWeights, digits, figures } from "./numbers.js";
+import { aligned, alignedWeights, digits, figures, largestSize } from "./numbers.js";
 import { percentText, pointsText, shareText } from "./percent_text.js";
 import type { Scale } from "./types.js";
 
@@ -59,6 +59,12 @@ const masked =
 /** Prints values of a quantity in tables: weights with three significant digits. */
 export const tablePrinter = (quantity: string): Print =>
   masked((value, largest) => printValue(quantity, largest)(value));
+
+/** Prints the values of one column of a table, with one number of decimals. */
+export function columnPrinter(quantity: string, values: number[]): (x: number) => string {
+  const largest = values.length > 1 ? largestSize(values) : undefined;
+  return (value) => tablePrinter(quantity)(value, largest);
+}
 
 /** Prints values of a quantity for readers: weights as shares in per cent. */
 export const printer = (quantity: string): Print =>

@@ -1,7 +1,7 @@
 import { headNames, type Table } from "../../shared/caption.js";
 import { type HeadNaming, shortName } from "../../shared/head_names.js";
 import { inLine } from "../../shared/in_line.js";
-import { differencePrinter, signedValue, tablePrinter } from "../../shared/quantity.js";
+import { columnPrinter, differencePrinter, signedValue } from "../../shared/quantity.js";
 import { type Axes, type Head, headName, type Scale, type StackInfo } from "../../shared/types.js";
 import { listName, tokenName } from "../aside/token_name.js";
 import { leads, type Scene } from "../scene.js";
@@ -137,19 +137,20 @@ export function pointedAt({ several, map, axes, print, state }: Scene, target: T
 /** The strongest pairs of any head that is drawn, with the weight in each. */
 export function severalTable(scene: Scene): Table {
   const { several, map, axes, state } = scene;
-  const print = tablePrinter(state.quantity);
   const members = map.members ?? [];
   const ranked = several?.names ? members.at(-1) : map.most;
   const source = sourceOf(ranked ?? map);
-  const rows = source
-    .strongest(leads(scene), MOST_ROWS)
-    .map(({ query, key }) => [
-      listName(axes.query, map.rows[query] ?? 0),
-      listName(axes.key, map.cols[key] ?? 0),
-      ...members.map((member) =>
-        (member.signed ? signedValue(print) : print)(weightAt(member, query, key)),
-      ),
-    ]);
+  const pairs = source.strongest(leads(scene), MOST_ROWS);
+  const ofMembers = members.map((member) => {
+    const values = pairs.map(({ query, key }) => weightAt(member, query, key));
+    const print = columnPrinter(state.quantity, values);
+    return values.map(member.signed ? signedValue(print) : print);
+  });
+  const rows = pairs.map(({ query, key }, row) => [
+    listName(axes.query, map.rows[query] ?? 0),
+    listName(axes.key, map.cols[key] ?? 0),
+    ...ofMembers.map((texts) => texts[row] ?? ""),
+  ]);
   const columns = members.map((_, i) => (several ? nameAmong(several, i, state._stacks) : ""));
   return { columns: ["from", "to", ...columns], rows };
 }
