@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
 from typing import Any
 
 import numpy as np
@@ -141,6 +143,17 @@ def test_the_graph_stores_no_maps_that_it_can_compute(
         output = model(**zoo.inputs("gpt2"))
     assert output[0].requires_grad
     assert alive == expected
+
+
+def test_a_graph_that_no_backward_pass_frees_is_not_kept() -> None:
+    maps = GraphMaps()
+    kept = weakref.ref(maps)
+    with torch.enable_grad(), maps:
+        weights = torch.zeros(2, 3, requires_grad=True).softmax(-1)
+    assert weights.requires_grad
+    del weights, maps
+    gc.collect()
+    assert kept() is None
 
 
 @pytest.mark.parametrize("implementation", ["eager", "sdpa"])

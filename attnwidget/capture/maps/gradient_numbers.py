@@ -8,7 +8,6 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.utils.hooks import RemovableHandle
 
 from attnwidget.capture.answers.losses import LossTask
 from attnwidget.capture.maps.layer_from_pass import SharedTensors, whole_layer
@@ -21,7 +20,6 @@ from attnwidget.capture.tapping.gradients import (
 )
 from attnwidget.capture.tapping.tap import LayerAttention, tap
 from attnwidget.kernels.array_library import as_torch
-from attnwidget.text.undo import undone
 
 # Smaller tensors are stored as usual, because storing them is faster.
 _FEWEST_CELLS = 1024 * 1024
@@ -78,6 +76,8 @@ class GraphMaps(torch.autograd.graph.saved_tensors_hooks):
         return again
 
     def _pack(self, tensor: Tensor) -> Any:
+        # The tensor itself may be the output of the operation that stores it: a circle.
+        tensor = tensor.detach()
         if tensor.numel() < _FEWEST_CELLS or not tensor.is_contiguous():
             return tensor
         self._recent.append(_Stored(tensor))
@@ -92,8 +92,7 @@ class _Stored:
     """A tensor that the graph stores, or the way to compute it."""
 
     def __init__(self, tensor: Tensor) -> None:
-        # The tensor itself may be the output of the operation that stores it: a circle.
-        self._tensor: Tensor | None = tensor.detach()
+        self._tensor: Tensor | None = tensor
         self._shape = tensor.shape
         self._again: Callable[[], Tensor] | None = None
 
@@ -164,7 +163,6 @@ def gradient_numbers(
     found: dict[LayerPlace, Tensor] = {}
     layers: list[LayerAttention] = []
     maps = GraphMaps()
-    hooks: list[RemovableHandle] = []
 
     def follow(seen: LayerAttention) -> None:
         if stack not in (None, seen.stack):
@@ -187,14 +185,9 @@ def gradient_numbers(
         # A model that folds heads and batch into one dimension returns a view.
         for tensor in (seen.weights, seen.weights._base):
             if tensor is not None and tensor.requires_grad:
-                hooks.append(tensor.register_hook(take))
+                tensor.register_hook(take)
 
-    def forget() -> None:
-        # A hook refers to tensors of the graph that refers to the hook, which would keep both.
-        for hook in hooks:
-            hook.remove()
-
-    with torch.enable_grad(), undone(forget):
+    with torch.enable_grad():
         check_differentiable(hf_model)
         with differentiable(hf_model, task.inputs) as (inputs, sources):
             with maps, tap(hf_model, follow):
