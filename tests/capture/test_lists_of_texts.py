@@ -42,7 +42,7 @@ def test_other_entries_are_refused_by_their_number(model: AttentionModel, text: 
 def test_a_table_is_no_list_of_texts(model: AttentionModel) -> None:
     # A table is a list of the names of its columns, which would be read as texts.
     table: Any = pd.DataFrame({"text": ["The cat sat."]})
-    with pytest.raises(TypeError, match=naming("make_segments", "table['text']")):
+    with pytest.raises(TypeError, match=naming("list of inputs", "table['text']")):
         make_segments(table, model)
     with pytest.raises(TypeError, match=naming("attend_batch", "list(table['text'])")):
         model.attend_batch(table)
@@ -56,7 +56,7 @@ def test_rows_are_no_messages_of_one_chat(model: AttentionModel) -> None:
     with pytest.raises(TypeError, match=naming("dict", "attend_batch")):
         model.attend_batch(rows)
     message: Any = [{"role": "user", "content": "Hi"}]
-    with pytest.raises(TypeError, match=naming("make_segments", "[text]")):
+    with pytest.raises(TypeError, match=naming("messages of a chat", "[chat]")):
         make_segments(message, model)
 
 

@@ -135,7 +135,7 @@ def test_what_is_not_known_says_why(model: Any, attention: Attention) -> None:
         ValueError, match=naming("quantity", "'values'", "'weights', 'norms', 'gradients'")
     ):
         attention.map("values", 0, 0)
-    with pytest.raises(ValueError, match=naming("head 1", "layer=")):
+    with pytest.raises(ValueError, match=naming("head=1", "layer=")):
         attention.norms(head=1)
     with pytest.raises(ValueError, match=naming("masked loss", "pixel_values")):
         load_model(zoo.build("vit")).attend(zoo.inputs("vit", batch=1), loss="masked")

@@ -105,9 +105,9 @@ def test_entropies_of_documents_of_one_length_are_computed_together(
     calls: list[tuple[int, ...]] = []
     by_numpy = entropies._by_numpy
 
-    def counting(maps: torch.Tensor, smoothing: float) -> torch.Tensor:
+    def counting(maps: torch.Tensor, smoothing: float, length: int) -> torch.Tensor:
         calls.append(tuple(maps.shape))
-        return by_numpy(maps, smoothing)
+        return by_numpy(maps, smoothing, length)
 
     monkeypatch.setattr(entropies, "_by_numpy", counting)
     together = entropies.entropy(weights, lengths)

@@ -170,9 +170,9 @@ def test_heads_of_an_array_are_rows(model: AttentionModel) -> None:
 def test_heads_in_a_dict_by_layer_are_refused(model: AttentionModel) -> None:
     # `prune_heads` of transformers takes this form. Its keys alone would name another head.
     by_layer: Any = {0: [1, 2], 3: [4]}
-    with pytest.raises(TypeError, match=naming("(layer, head)", "{0: [1, 2], 3: [4]}")):
+    with pytest.raises(TypeError, match=naming("(1, 3)", "{0: [1, 2], 3: [4]}")):
         model.disabled(by_layer).__enter__()
-    with pytest.raises(TypeError, match=naming("(layer, head)", "{0: [1, 2], 3: [4]}")):
+    with pytest.raises(TypeError, match=naming("(1, 3)", "{0: [1, 2], 3: [4]}")):
         ablate(model, [(TEXT, "her")], score="loss", heads=by_layer)
 
 

@@ -198,7 +198,7 @@ def test_texts_become_segments_as_they_are() -> None:
         make_segments(["a", ""], model)
     with pytest.raises(ValueError, match=naming("text 0", "3 parts")):
         make_segments([("a", "b", "c")], model)  # type: ignore[list-item]
-    with pytest.raises(TypeError, match=naming("list of texts", "make_segments")):
+    with pytest.raises(TypeError, match=naming("[text]", "read_segments")):
         make_segments("The cat.", model)
 
 

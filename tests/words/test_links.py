@@ -168,7 +168,7 @@ def test_links_of_a_table(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "parts"),
     [
-        ("", ("links.csv", "file", "empty", "columns")),
+        ("", ("links.csv", "empty", ".csv", "header")),
         ("sentence,source,target,label\n", ("links.csv", "header")),
         (
             "sentence,source,label\n",

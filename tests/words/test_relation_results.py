@@ -187,7 +187,7 @@ def test_figures() -> None:
     assert gains == sorted(gains, reverse=True), "significant gains first, then by size"
     assert all(row["label"] == f"{row['relation']} ({row['n']:.0f})" for row in rows)
     assert found.chart("det").to_dict()["description"].startswith("Accuracy on det")
-    with pytest.raises(ValueError, match=naming("'dobj'", "all, det")):
+    with pytest.raises(ValueError, match=naming("'dobj'", "'all', 'det'")):
         found.chart("dobj")
 
 

@@ -61,7 +61,9 @@ def names_head(value: object) -> bool:
         >>> [names_head(value) for value in ("L1 H3", (1, 3), 1, None)]
         [True, True, False, False]
     """
-    return hasattr(value, "__len__") and not isinstance(value, Mapping)
+    # An array without axes is a number, although it has the method.
+    is_list = hasattr(value, "__len__") and getattr(value, "ndim", 1) > 0
+    return is_list and not isinstance(value, Mapping)
 
 
 def head_parts(
