@@ -187,6 +187,7 @@ class RelationAccuracies(HeadResult):
         """
         import pandas as pd
 
+        min_count = whole_number("min_count", min_count)
         shown = [
             r
             for r, name in enumerate(self.relations)

@@ -15,10 +15,6 @@ LINKS = re.findall(r"\]\((?!https?:)([^)#\s]+)", README)
 BLOCKS = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
 
 
-def test_it_is_short() -> None:
-    assert len(README.splitlines()) <= 120
-
-
 def test_its_moving_picture_is_small_and_moves() -> None:
     path = ROOT / "docs" / "images" / "explorer.webp"
     assert path.stat().st_size <= 1_500_000
@@ -33,7 +29,10 @@ def test_its_links_resolve(target: str) -> None:
 
 
 @pytest.mark.parametrize("code", BLOCKS)
-def test_its_code_runs_on_the_embedded_model(code: str) -> None:
+def test_its_code_runs_on_the_embedded_model(
+    code: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
     names: dict[str, object] = {}
     exec(code.replace('"bert-base-uncased"', "None"), names)
     for name in ("explorer", "grid", "view"):

@@ -28,8 +28,17 @@ def attention() -> Attention:
     return load_model().attend(TEXT)
 
 
+def test_several_chosen_heads_open_beside_each_other(attention: Attention) -> None:
+    assert HeadView(attention, selected=THREE).arrangement == "beside"
+    assert HeadView(attention, selected=["L1 H2", "L2 H4"]).arrangement == "beside"
+    for one in ([(1, 2)], (1, 2), "L1 H2", []):
+        assert HeadView(attention, selected=one).arrangement == "one"
+    assert HeadView(attention, selected=THREE, arrangement="overlay").arrangement == "overlay"
+    assert HeadView(attention, selected=[(0, head) for head in range(7)]).arrangement == "one"
+
+
 def test_a_single_head_sends_no_further_data(attention: Attention) -> None:
-    view = HeadView(attention, selected=THREE)
+    view = HeadView(attention, selected=THREE, arrangement="one")
     assert on_page(view, "maps") is None
     view.selected = [*THREE, (3, 3)]
     assert "_maps" not in updates(view)[-1][0]

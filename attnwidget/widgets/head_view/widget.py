@@ -20,6 +20,7 @@ from attnwidget.widgets.head_view.highlighted import highlighted
 from attnwidget.widgets.head_view.map_traits import FigureOfMaps
 from attnwidget.widgets.head_view.several import (
     ARRANGEMENTS,
+    MOST_HEADS,
     drawn_heads,
     maps_to_wire,
     tile_to_wire,
@@ -61,13 +62,14 @@ class HeadView(TokenSize, FigureOfMaps):
     can be computed.
 
     `layer` and `head` (0-based), with `stack` in an encoder-decoder, choose the head, or the name
-    of a head in place of layer and head: "L1 H3", (1, 3) or a `Head`. A view linked
-    to a `HeadGrid` shows the head selected in the grid. With `arrangement="beside"` or `"overlay"`
-    the view shows all selected heads, or with `of="layer"` all heads in the layer of the last
-    selected head. With an attention in `versus` the view shows the head in both attentions and the
-    difference, on axes that hold the common tokens (a longest common subsequence) once; a token of
-    one attention is hatched in the map of the other. Unless a head is chosen, such a view opens on
-    the head that changed most (`Attention.changes`), or on the first head of a long input.
+    of a head in place of layer and head: "L1 H3", (1, 3) or a `Head`. A view linked to a `HeadGrid`
+    shows the head selected in the grid. With `arrangement="beside"` or `"overlay"` the view shows
+    all selected heads, or with `of="layer"` all heads in the layer of the last selected head; up to
+    six heads in `selected` open beside each other. With an attention in `versus` the view shows the
+    head in both attentions and the difference, on axes that hold the common tokens (a longest
+    common subsequence) once; a token of one attention is hatched in the map of the other. Unless a
+    head is chosen, such a view opens on the head that changed most (`Attention.changes`), or on the
+    first head of a long input.
 
     `highlight` names words whose attention, to and from, is drawn in a second colour. Further
     options are the traits below, as keywords. An unknown one raises TypeError, a value out of range
@@ -158,6 +160,8 @@ class HeadView(TokenSize, FigureOfMaps):
             raise TypeError(
                 "choose the head by `layer`, `head` and `stack`, or by `selected`, not both"
             )
+        if _is_for_several(attention, traits):
+            traits["arrangement"] = "beside"
         words: Any = [highlight] if isinstance(highlight, str) else highlight
         if isinstance(words, Iterable):
             words = list(words)
@@ -516,6 +520,17 @@ class HeadView(TokenSize, FigureOfMaps):
                 + ", ".join(map(repr, missing))
             )
         return list(proposal["value"])
+
+
+def _is_for_several(attention: object, traits: dict[str, Any]) -> bool:
+    """Return whether several heads were chosen that fit side by side, and no arrangement."""
+    heads: Any = traits.get("selected")
+    is_list = isinstance(heads, (list, tuple, np.ndarray)) and not is_one_head(heads)
+    if not is_list or not 2 <= len(heads) <= MOST_HEADS["beside"] or "arrangement" in traits:
+        return False
+    is_long = isinstance(attention, Attention) and attention.is_long
+    of_one_stack = len({_stack_of(head) for head in heads}) == 1
+    return of_one_stack and not is_long and traits.get("versus") is None
 
 
 def _stack_of(head: Any) -> str | None:
