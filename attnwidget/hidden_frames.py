@@ -1,4 +1,4 @@
-"""Tracebacks in IPython and Jupyter without the frames of this package."""
+"""Tracebacks and warnings that show the user's code, without the frames of this package."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import os
 import re
 import sys
 import traceback
+import warnings
 from collections.abc import Callable
 from functools import wraps
 from typing import ParamSpec, TypeVar
@@ -15,6 +16,32 @@ Returned = TypeVar("Returned")
 
 _PACKAGE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "")
 _LOADERS = re.compile(r"[\\/](transformers|huggingface_hub)[\\/]")
+
+
+def warn_caller(message: str, category: type[Warning] = UserWarning) -> None:
+    """Warn at the line of the user's code that called this package.
+
+    Decorators and calls between functions of the package would shift a fixed `stacklevel`.
+
+    Args:
+        message: The warning.
+        category: Its class.
+
+    Example:
+        >>> import warnings
+        >>> from attnwidget.hidden_frames import warn_caller
+        >>> with warnings.catch_warnings(record=True) as warned:
+        ...     warnings.simplefilter("always")
+        ...     warn_caller("a heavy head")
+        >>> str(warned[0].message), "attnwidget" in warned[0].filename
+        ('a heavy head', False)
+    """
+    level = 1
+    frame = sys._getframe()
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+        frame = frame.f_back
+        level += 1
+    warnings.warn(message, category, stacklevel=level)
 
 
 def hide_frames(error: BaseException) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -18,6 +17,7 @@ import torch
 from attnwidget.capture.maps.python_call import call
 from attnwidget.capture.model import AttentionModel
 from attnwidget.capture.tapping.attention_sites import find_sites
+from attnwidget.hidden_frames import warn_caller
 from attnwidget.inputs.processor import (
     Processor,
     load_processor,
@@ -553,11 +553,9 @@ def _warn_of_random_weights(name: str | Path, model: Any, missing: Sequence[str]
     else:
         lack = f"{counted(len(missing), 'weight')}, {missing[0]} among them,"
         means = f"the output of {', '.join(random_parts(missing)[:3])} means nothing"
-    warnings.warn(
+    warn_caller(
         f"the files of {str(name)!r} lack {lack} which were newly initialised at random: {means}. "
         "Load it in the class that saved it, load_model(hf_model, tokenizer)",
-        UserWarning,
-        stacklevel=6,
     )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
@@ -16,6 +15,7 @@ from attnwidget.capture.answers.predictions import Answers, Predictions, Task
 from attnwidget.capture.model_inputs import ModelInputs
 from attnwidget.capture.model_lock import uninterrupted
 from attnwidget.capture.tapping.tap import tap
+from attnwidget.hidden_frames import warn_caller
 from attnwidget.inputs.example import Example, ReadExample
 from attnwidget.inputs.generate import decoder_ids
 from attnwidget.inputs.mask_token import mask_id_of, mask_places
@@ -398,8 +398,7 @@ def found_entry(tokenizer: Any, token: str, *, warns: bool = True) -> int | None
         return begins if token.startswith(" ") else None
     if warns and begins not in (None, number) and token[:1].isalnum():
         entry = tokenizer.convert_ids_to_tokens(begins)
-        warnings.warn(
+        warn_caller(
             f"{token!r} continues the word before it: the entry that begins a word is {entry!r}",
-            stacklevel=2,
         )
     return int(number)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import re
-import warnings
 from collections.abc import Mapping
 from html import unescape
 from typing import Any, cast
@@ -22,6 +21,7 @@ from pypdf.generic import (
 )
 
 from attnwidget.drawing.conversion import svg_to_pdf
+from attnwidget.hidden_frames import warn_caller
 
 _TEXT = re.compile(r"<text[^>]*>(.*?)</text>", re.DOTALL)
 _MISSING = re.compile(r"<0000> <([0-9A-F]+)>")
@@ -79,10 +79,9 @@ def _warn_of_missing_signs(svg: str, page: pypdf.PageObject) -> None:
     lost = {sign for sign in text - set(page.extract_text()) if not sign.isspace()}
     # Signs that no terminal should get are named by their numbers.
     named = [s if s.isprintable() else ascii(s)[1:-1] for s in sorted(boxes | lost)[:20]]
-    warnings.warn(
+    warn_caller(
         f"no font of this machine has {' '.join(named)}: the file shows boxes "
         "in their place. Install a font that has them, such as Noto Sans CJK, and save again.",
-        stacklevel=6,
     )
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import warnings
 from pathlib import Path
 from typing import Any
 
+from attnwidget.hidden_frames import warn_caller
 from attnwidget.inputs.text_encoder import vocabulary_size
 from attnwidget.loading.model_folder import is_checkpoint
 
@@ -99,8 +99,8 @@ def check_given_tokenizer(tokenizer: Any, model: Any) -> None:
             "model was trained with, or none to read vocabulary ids"
         )
     if misfit := _misfit(tokenizer, model):
-        warnings.warn(
-            f"the tokenizer may belong to another model: {misfit}", UserWarning, stacklevel=5
+        warn_caller(
+            f"the tokenizer may belong to another model: {misfit}",
         )
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import replace
@@ -23,6 +22,7 @@ from attnwidget.corpus.progress_bar import progress_bar
 from attnwidget.corpus.resume_file import Progress, ResumeFile, digest_of, keeping
 from attnwidget.corpus.resume_from import resume_from, resume_path
 from attnwidget.corpus.study_inputs import SharedInputs
+from attnwidget.hidden_frames import warn_caller
 from attnwidget.kernels.plain_torch import in_plain_torch
 from attnwidget.metrics.checkpoint_numbers import CheckpointNumbers
 from attnwidget.metrics.measure_heads import accumulators_of, measure
@@ -207,10 +207,9 @@ def _with_random_tokens(
 def _warn_of_equal(label: str, weights: str, measured: Sequence[CheckpointNumbers]) -> None:
     """Warn if an earlier checkpoint has the same weights."""
     if same := [other.label for other in measured if other.weights == weights]:
-        warnings.warn(
+        warn_caller(
             f"the checkpoints {same[0]!r} and {label!r} have equal weights: one of them is "
             "probably not what its label says",
-            stacklevel=5,
         )
 
 

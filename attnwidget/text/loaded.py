@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
+from attnwidget.hidden_frames import warn_caller
 from attnwidget.text.counted import counted
 
 T = TypeVar("T")
@@ -83,11 +83,8 @@ def loaded(
         )
     if left_out:
         count = counted(len(left_out), f"invalid {kind}")
-        warnings.warn(
+        warn_caller(
             f"{source}: {count} left out beside {len(items):,} that are valid; the first: "
             f"{left_out[0]}. The attribute `left_out` of the list has every reason",
-            UserWarning,
-            # The caller of the public function, which has a decorator.
-            stacklevel=4,
         )
     return Loaded(items, left_out)

@@ -6,7 +6,7 @@ import difflib
 from collections.abc import Iterable
 
 
-def near_names(name: str, known: Iterable[str], most: int = 1, cutoff: float = 0.6) -> list[str]:
+def near_names(name: str, known: Iterable[str], most: int = 1) -> list[str]:
     """Return the known names that are spelled like `name`, the nearest first; [] without any.
 
     Upper and lower case count as equal.
@@ -15,7 +15,6 @@ def near_names(name: str, known: Iterable[str], most: int = 1, cutoff: float = 0
         name: The name that does not exist.
         known: The names that exist.
         most: Largest number of names to return.
-        cutoff: Smallest similarity of a name to return, 0 to 1.
 
     Example:
         >>> from attnwidget.text.near_names import near_names
@@ -25,7 +24,7 @@ def near_names(name: str, known: Iterable[str], most: int = 1, cutoff: float = 0
     by_folded: dict[str, str] = {}
     for other in known:
         by_folded.setdefault(other.casefold(), other)
-    close = difflib.get_close_matches(name.casefold(), by_folded, n=most, cutoff=cutoff)
+    close = difflib.get_close_matches(name.casefold(), by_folded, n=most)
     return [by_folded[folded] for folded in close]
 
 

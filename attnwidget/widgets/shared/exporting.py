@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import secrets
 import sys
-import warnings
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from attnwidget.corpus.notebook_outputs import output_of
 from attnwidget.drawing.engine import ThemeName
-from attnwidget.hidden_frames import hides_frames
+from attnwidget.hidden_frames import hides_frames, warn_caller
 from attnwidget.widgets.shared.displayed_figures import displayed_figures
 from attnwidget.widgets.shared.session_options import options
 
@@ -264,9 +263,8 @@ def _warn_once(kind: str, reason: str) -> None:
     """Warn that a figure has no picture, which is no reason not to show the live figure."""
     if (kind, reason) not in _warned:
         _warned.add((kind, reason))
-        warnings.warn(
+        warn_caller(
             f"{kind} is shown without a picture for saved notebooks, which could not be drawn "
             f"({reason}). Set attnwidget.options.static_fallback = False to do without it.",
             RuntimeWarning,
-            stacklevel=3,
         )

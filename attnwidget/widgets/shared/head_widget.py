@@ -6,7 +6,7 @@ import secrets
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from types import FunctionType, MappingProxyType
-from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
+from typing import Any, ClassVar, NoReturn
 
 import anywidget
 import traitlets
@@ -66,10 +66,6 @@ class HeadWidget(Exporting, ComputedTraits):
     - `edits`: The model reads the input again after a change.
     - `of_metric`: The option is about the shown metric.
     - `set_last`: The value refers to another option, which is set before.
-
-    Only attributes that the class has can be assigned, so that a misspelt option is an error. A
-    subclass may assign further attributes. It declares an attribute in its body (`label: int`) if
-    the name resembles an option (`labels`).
     """
 
     #: The heading of a page of this figure alone.
@@ -137,17 +133,6 @@ class HeadWidget(Exporting, ComputedTraits):
             script, style_sheet = (STATIC / f"{cls.kind}.{ending}" for ending in ("js", "css"))
             cls._files = (script.read_text("utf-8"), style_sheet.read_text("utf-8"))
         super().__init_subclass__(**kwargs)
-
-    if not TYPE_CHECKING:  # with this method, type checkers would accept any attribute
-
-        def __setattr__(self, name: str, value: Any) -> None:
-            # This is called for each assignment, also of private names, so the usual case is fast.
-            if not name.startswith("_"):
-                if self._is_closed and self.has_trait(name):
-                    raise _closed_error(type(self))
-                if not hasattr(type(self), name):
-                    self._refuse_unknown_attribute(name)
-            super().__setattr__(name, value)
 
     def setup_instance(self, *args: object, **kwargs: object) -> None:
         """Prepare the instance. A figure whose arguments are refused is closed too."""
@@ -263,21 +248,10 @@ class HeadWidget(Exporting, ComputedTraits):
         known = [name for name in self.trait_names() if not name.startswith("_")]
         for name in traits:
             if name not in known:
-                _, hint = self._similar_option(name)
-                raise TypeError(f"{type(self).__name__} has no option {name!r}; {hint}")
+                raise TypeError(f"{type(self).__name__} has no option {name!r}; {self._hint(name)}")
 
-    def _refuse_unknown_attribute(self, name: str) -> None:
-        declared = (getattr(cls, "__annotations__", {}) for cls in type(self).__mro__)
-        if any(name in names for names in declared):
-            return
-        # A subclass that a user defines may have further attributes.
-        is_of_package = type(self).__module__.startswith("attnwidget.")
-        similar, hint = self._similar_option(name, cutoff=0.6 if is_of_package else 0.8)
-        if similar or is_of_package:
-            raise AttributeError(f"{type(self).__name__} has no attribute {name!r}; {hint}")
-
-    def _similar_option(self, name: str, cutoff: float = 0.6) -> tuple[str | None, str]:
-        """Return the option that a misspelt name may mean, or None, and the hint of an error."""
+    def _hint(self, name: str) -> str:
+        """Return the hint of an error about a misspelled option."""
         # Traits of every Jupyter widget, such as layout, are accepted but not listed as options.
         foreign = anywidget.AnyWidget.class_trait_names()
         own_traits = [
@@ -286,11 +260,11 @@ class HeadWidget(Exporting, ComputedTraits):
             if not trait_name.startswith("_") and trait_name not in foreign and trait.help
         ]
         if name in self._other_names:
-            return self._other_names[name], f"did you mean {self._other_names[name]!r}?"
-        if close := near_names(name, own_traits, cutoff=cutoff):
-            return close[0], f"did you mean {close[0]!r}?"
+            return f"did you mean {self._other_names[name]!r}?"
+        if close := near_names(name, own_traits):
+            return f"did you mean {close[0]!r}?"
         # A figure has dozens of options, which are listed only without a near name.
-        return None, f"options: {', '.join(own_traits)}"
+        return f"options: {', '.join(own_traits)}"
 
     def code(self) -> str:
         """Return Python code that makes this figure again.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,6 +10,7 @@ import traitlets
 from numpy.typing import NDArray
 
 from attnwidget.capture.tapping.head import Head
+from attnwidget.hidden_frames import warn_caller
 from attnwidget.text.near_names import among
 from attnwidget.text.whole_number import whole_number
 from attnwidget.widgets.shared.computed import computed, when_open
@@ -214,9 +214,8 @@ class MetricChoice(StackChoice):
         if not dropped:
             return
         said = "; ".join(_unfitting(stack, titles, shapes) for stack, titles in dropped.items())
-        warnings.warn(
+        warn_caller(
             f"{type(self).__name__} leaves out {said}. Assign `metrics` of the new model",
-            stacklevel=2,
         )
         named = ", ".join(title for titles in dropped.values() for title in titles)
         self._left_out = f"left out, of another model: {named}"
