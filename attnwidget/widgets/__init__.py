@@ -64,7 +64,8 @@ Jupyter runs callbacks of widgets while a cell runs. A lock therefore guards eac
 caches, and a lock guards each figure. To change a figure from another thread, enter both blocks:
 `with figure._lock, figure.together():`. Ctrl-C may come between any two lines. Locks are therefore
 written in C, and no context manager of this package holds one (`text/thread_lock.py`). A flag
-counts only while the function that raised the flag runs (`text/thread_flag.py`).
+counts only while the function that raised the flag runs (`text/thread_flag.py`). A figure overrides
+no `__setattr__`, because every assignment of traitlets would then have lines for Ctrl-C.
 
 Slow jobs compute in a thread of the widget (`widgets/shared/background.py`), and yield the
 functions that open or change widgets. Jupyter runs these functions in the thread. Shiny and Panel
