@@ -33,7 +33,7 @@ def warn_caller(message: str, category: type[Warning] = UserWarning) -> None:
         >>> with warnings.catch_warnings(record=True) as warned:
         ...     warnings.simplefilter("always")
         ...     warn_caller("a heavy head")
-        >>> str(warned[0].message), "attnwidget" in warned[0].filename
+        >>> str(warned[0].message), warned[0].filename.endswith("hidden_frames.py")
         ('a heavy head', False)
     """
     level = 1
