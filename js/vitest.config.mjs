@@ -6,6 +6,7 @@ export default defineConfig({
   test: {
     environment: "happy-dom",
     include: ["test/**/*.test.ts"],
+    setupFiles: ["test/timers_end_with_their_file.ts"],
     maxWorkers: 2,
     // The files of a process share the modules that they test, which are else read for each file.
     isolate: false,
