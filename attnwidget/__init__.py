@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from attnwidget.behaviours.head_atlas.atlas_figure import set_figure as _set_figure_of_atlas
+from attnwidget.behaviors.head_atlas.atlas_figure import set_figure as _set_figure_of_atlas
 from attnwidget.public_names import attach_names as _attach_names
 
 __version__ = "0.1.0"

@@ -1,6 +1,6 @@
 """The public names of `attnwidget`: what type checkers see, and what is loaded on first use."""
 
-from . import behaviours as behaviours
+from . import behaviors as behaviors
 from . import charts as charts
 from . import demo as demo
 from . import interventions as interventions
@@ -9,8 +9,8 @@ from . import metrics as metrics
 from . import probes as probes
 from . import results as results
 from . import words as words
-from .behaviours.head_atlas.atlas_file import load_atlas as load_atlas
-from .behaviours.head_atlas.build_atlas import atlas as atlas
+from .behaviors.head_atlas.atlas_file import load_atlas as load_atlas
+from .behaviors.head_atlas.build_atlas import atlas as atlas
 from .capture.load import load_model as load_model
 from .capture.maps.attention import Attention as Attention
 from .capture.maps.stack_axes import Stack as Stack
@@ -30,11 +30,11 @@ from .metrics.measure_heads import measure as measure
 from .metrics.measure_heads import measure_attention as measure_attention
 from .probes.probe_file import load_probe as load_probe
 from .text.coreference import load_coreference as load_coreference
-from .text.framenet import load_framenet as load_framenet
+from .text.framenet import load_framenet_links as load_framenet_links
 from .text.mentions import Document as Document
 from .text.mentions import Mention as Mention
 from .text.minimal_pairs import MinimalPair as MinimalPair
-from .text.minimal_pairs import load_pairs as load_pairs
+from .text.minimal_pairs import load_minimal_pairs as load_minimal_pairs
 from .text.segments import Segment as Segment
 from .text.table_file import save_table as save_table
 from .text.treebank import Sentence as Sentence
@@ -51,12 +51,12 @@ from .widgets.dependency_arcs.widget import DependencyArcs as DependencyArcs
 from .widgets.explorer.explore import explore as explore
 from .widgets.explorer.widget import Explorer as Explorer
 from .widgets.head_grid import HeadGrid as HeadGrid
-from .widgets.head_map import HeadMap as HeadMap
+from .widgets.head_scatter import HeadScatter as HeadScatter
 from .widgets.head_view.widget import HeadView as HeadView
 from .widgets.link_view.widget import LinkView as LinkView
 from .widgets.prediction_view.widget import PredictionView as PredictionView
 from .widgets.relation_table import RelationTable as RelationTable
-from .widgets.shared.linking import link as link
+from .widgets.shared.linking import link_figures as link_figures
 from .widgets.shared.session_options import options as options
 
 __version__: str

@@ -21,7 +21,7 @@ _FORMER = {
     "CompareView": "HeadView(attention, versus=other)",
     "LinkedText": "explore(model, text), whose sentence locks words in all figures",
     "MetricStrip": "HeadGrid(attention, metrics=result), which prints value and rank of a head",
-    "TokenLens": "HeadGrid(attention, tokens=[('query', 7)]), or attention.of_token('query', 7)",
+    "TokenLens": "HeadGrid(attention, tokens=[('query', 7)]), or attention.token_values('query', 7)",
 }
 
 

@@ -1,7 +1,7 @@
 """Types of results, and the inputs that users construct for studies.
 
 Every study, probe and prediction returns a `Result`: `to_frame()` is its table and `chart()` its
-figure. Results with numbers per head are `HeadResult`s, whose `heads()` colours a `HeadGrid`.
+figure. Results with numbers per head are `HeadResult`s, whose `heads()` colors a `HeadGrid`.
 
 Example:
     >>> from attnwidget import load_model
@@ -12,15 +12,15 @@ Example:
 
 from typing import TYPE_CHECKING
 
-from attnwidget.behaviours.behaviour_score import BehaviourScore
-from attnwidget.behaviours.effects.head_effect import HeadEffect
-from attnwidget.behaviours.examples.example_link import ExampleLink
-from attnwidget.behaviours.examples.example_results import HeadExamples
-from attnwidget.behaviours.head_atlas.atlas_result import Atlas
-from attnwidget.behaviours.head_atlas.head_card import HeadCard
-from attnwidget.behaviours.places.found_links import FoundLinks
-from attnwidget.behaviours.scores.alignment_scores import AlignmentScores
-from attnwidget.behaviours.scores.behaviour_table import BehaviourTable
+from attnwidget.behaviors.behavior_score import BehaviorScore
+from attnwidget.behaviors.effects.head_effect import HeadEffect
+from attnwidget.behaviors.examples.example_link import ExampleLink
+from attnwidget.behaviors.examples.example_results import HeadExamples
+from attnwidget.behaviors.head_atlas.atlas_result import Atlas
+from attnwidget.behaviors.head_atlas.head_card import HeadCard
+from attnwidget.behaviors.places.found_links import FoundLinks
+from attnwidget.behaviors.scores.behavior_table import BehaviorTable
+from attnwidget.behaviors.scores.monotonicity_scores import MonotonicityScores
 from attnwidget.capture.answers.predictions import PredictionChange, Predictions
 from attnwidget.capture.maps.head_scores import HeadScores
 from attnwidget.capture.result import Result
@@ -35,7 +35,7 @@ from attnwidget.corpus.segment_means import SegmentMeansResult
 from attnwidget.interventions.ablation_results import Ablation
 from attnwidget.interventions.gradient_effects import GradientEffects
 from attnwidget.interventions.head_importance import HeadImportance
-from attnwidget.interventions.minimal_pairs import PairScores
+from attnwidget.interventions.minimal_pairs import MinimalPairScores
 from attnwidget.interventions.patch_path import PathPatch
 from attnwidget.interventions.patch_results import HeadPatches
 from attnwidget.mechanisms.copying import CopyingScores
@@ -55,13 +55,13 @@ from attnwidget.metrics.attention_to_classes import ClassesResult
 from attnwidget.metrics.entropy import ConfidenceResult, EntropyResult
 from attnwidget.metrics.gradients import GradientsResult
 from attnwidget.metrics.head_distances import HeadDistances
+from attnwidget.metrics.image_offsets import ImageOffsetsResult
 from attnwidget.metrics.induction import InductionResult
 from attnwidget.metrics.mass_in_places import MassInPlacesResult
 from attnwidget.metrics.measured_checkpoints import MeasuredCheckpoints
 from attnwidget.metrics.modalities import ModalitiesResult, ModalityShares
 from attnwidget.metrics.norms import NormsResult
 from attnwidget.metrics.patterns import PatternsResult
-from attnwidget.metrics.picture_offsets import PictureOffsetsResult
 from attnwidget.metrics.position import PositionResult
 from attnwidget.metrics.position_content import PositionContentResult
 from attnwidget.metrics.retrieval import RetrievalResult
@@ -79,7 +79,7 @@ from attnwidget.text.word_vectors import WordVectors
 from attnwidget.words.coreference_results import CoreferenceAccuracies
 from attnwidget.words.governors import GovernorPredictions
 from attnwidget.words.linguistic_features import FeatureWeights
-from attnwidget.words.looking_away import LookingAway
+from attnwidget.words.no_op import NoOpWeights
 from attnwidget.words.relation_results import RelationAccuracies
 from attnwidget.words.speech import SpokenWordWeights, WordTimes
 from attnwidget.words.word_links import LinkWeights
@@ -90,12 +90,11 @@ if not TYPE_CHECKING:
 
 __all__ = [
     "Ablation",
-    "AlignmentScores",
     "Atlas",
     "AttendedVocabulary",
     "AttentionDistanceResult",
-    "BehaviourScore",
-    "BehaviourTable",
+    "BehaviorScore",
+    "BehaviorTable",
     "Box",
     "ClassesResult",
     "CodeLength",
@@ -125,6 +124,7 @@ __all__ = [
     "HeadVocabulary",
     "HeadVotes",
     "HeadWrites",
+    "ImageOffsetsResult",
     "InductionResult",
     "KeyBiplot",
     "LayerCurves",
@@ -133,19 +133,19 @@ __all__ = [
     "LinkWeights",
     "LinkedSentence",
     "LogitLens",
-    "LookingAway",
     "MassInPlacesResult",
     "MeasuredCheckpoints",
     "Measurements",
+    "MinimalPairScores",
     "ModalitiesResult",
     "ModalityShares",
     "ModelComparison",
+    "MonotonicityScores",
+    "NoOpWeights",
     "NormsResult",
     "PairProbe",
-    "PairScores",
     "PathPatch",
     "PatternsResult",
-    "PictureOffsetsResult",
     "PositionContentResult",
     "PositionResult",
     "PredictedTree",

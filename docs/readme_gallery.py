@@ -29,7 +29,7 @@ MASKED = "The woman washed [MASK] hands."
 LONG = " ".join(demo.text for demo in list(demo_texts().values()) * 3)
 HEAD = (1, 3)
 OFF = [(5, 3), (5, 8)]
-COLOURS = 256
+COLORS = 256
 
 
 def main() -> None:
@@ -58,13 +58,13 @@ def main() -> None:
 
 
 def save(name: str, figures: list[object]) -> None:
-    """Write a picture with several figures side by side, in few colours."""
+    """Write a picture with several figures side by side, in few colors."""
     path = IMAGES / f"{name}.png"
     several = len(figures) > 1
     join_figures(figures, columns=2 if several else 1, labels=several).save(path)
     with Image.open(path) as picture:
         quantized = picture.convert("RGB").quantize(
-            COLOURS, method=Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE
+            COLORS, method=Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE
         )
         quantized.save(path, optimize=True)
 

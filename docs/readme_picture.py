@@ -25,8 +25,8 @@ from browser.servers import jupyter  # noqa: E402
 PICTURE = ROOT / "docs" / "images" / "explorer.png"
 CELL = "from attnwidget import explore\n\nexplorer = explore()\nexplorer"
 WIDTH = 1200  # of the explorer, in pixels
-# Fewer colours would merge the hues of what heads do.
-COLOURS = 256
+# Fewer colors would merge the hues of what heads do.
+COLORS = 256
 
 
 @contextmanager
@@ -64,7 +64,7 @@ def photograph(path: Path) -> None:
         root.screenshot(path=path)
     with Image.open(path) as picture:
         picture.convert("RGB").quantize(
-            COLOURS, method=Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE
+            COLORS, method=Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE
         ).save(path, optimize=True)
 
 

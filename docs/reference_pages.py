@@ -11,7 +11,7 @@ from typing import Any
 
 import attnwidget
 from attnwidget import (
-    behaviours,
+    behaviors,
     charts,
     demo,
     interventions,
@@ -34,7 +34,7 @@ SECTIONS = {
     "interventions": "Heads off, replaced and patched",
     "probes": "Training on attention",
     "mechanisms": "Why a head attends, what it writes",
-    "behaviours": "What every head does",
+    "behaviors": "What every head does",
     "text": "Texts, treebanks, documents",
     "drawing": "Pictures",
     "charts": "Charts",
@@ -50,10 +50,10 @@ _STUDIES = (
     "interventions",
     "probes",
     "mechanisms",
-    "behaviours",
+    "behaviors",
 )
 # Public modules with pages in the reference, besides `attnwidget`. Results are under "Types".
-MODULES = (behaviours, charts, demo, interventions, mechanisms, metrics, probes, words)
+MODULES = (behaviors, charts, demo, interventions, mechanisms, metrics, probes, words)
 _MODULE_OF = {name: module for module in MODULES for name in module.__all__}
 # What public names return or take beside results, which are found by themselves.
 TYPES = (
@@ -66,7 +66,7 @@ TYPES = (
     "attnwidget.capture.maps.word_attention.WordAttention",
     "attnwidget.capture.tapping.edits.Edits",
     "attnwidget.capture.watch_attention.WatchedAttention",
-    "attnwidget.behaviours.examples.example_link.ExampleLink",
+    "attnwidget.behaviors.examples.example_link.ExampleLink",
     "attnwidget.drawing.caption.Caption",
     "attnwidget.drawing.picture.Picture",
     "attnwidget.drawing.static_figure.StaticFigure",
@@ -182,7 +182,7 @@ def _page(name: str, identifier: str, value: Any) -> str:
         lines += [
             "## Traits",
             "",
-            "Options of the constructor as keywords, and what `observe` and `link` take. Each "
+            "Options of the constructor as keywords, and what `observe` and `link_figures` take. Each "
             "follows the page, and the page follows it.",
             "",
             "| trait | type | default | what it is |",

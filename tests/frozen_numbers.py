@@ -2,10 +2,10 @@
 
     python tests/frozen_numbers.py write FILE [STUDY ...]
     python tests/frozen_numbers.py compare FILE [STUDY ...]
-    python tests/frozen_numbers.py summarise FILE
+    python tests/frozen_numbers.py summarize FILE
 
 `write` stores the arrays of all studies, or of some, in an .npz file. `compare` computes them again
-and lists each array that differs in a bit, is missing or is new. `summarise` writes the sums that
+and lists each array that differs in a bit, is missing or is new. `summarize` writes the sums that
 `references/test_frozen_numbers.py` compares on every machine.
 
 An array is named "study / field". The fields are found in the results, and nothing is chosen by
@@ -58,9 +58,9 @@ NO_STUDY = {
     "head_heatmap": "draws a chart",
     "in_dark": "draws a chart",
     "join_figures": "a picture",
-    "link": "links figures",
+    "link_figures": "links figures",
     "load_coreference": "reads a file of another format",
-    "load_framenet": "reads a corpus of another package",
+    "load_framenet_links": "reads a corpus of another package",
     "load_links": "reads a file of another format",
     "offline": "writes a chart",
     "pattern_sets": "draws a chart",
@@ -339,13 +339,13 @@ def _of_attention(attention: Any) -> dict[str, Any]:
         "value norms": lambda: [attention.value_norms(each) for each in layers],
         "summed norms": lambda: [attention.summed_norms(each) for each in layers],
         "visible": lambda: attention.visible(layer, head),
-        "of a query": lambda: attention.of_token("query", 2),
-        "of a key": lambda: attention.of_token("key", 2, layer=layer),
+        "of a query": lambda: attention.token_values("query", 2),
+        "of a key": lambda: attention.token_values("key", 2, layer=layer),
         "words": lambda: attention.words.weights(),
         "mean of layers": lambda: attention.mean(each="layer").weights(),
         "maximum": lambda: attention.max(heads=[0, 1]).weights(),
-        "without": lambda: attention.without([(0, 1)]).weights(),
-        "changes": lambda: attention.without([(0, 1)]).changes(attention),
+        "without": lambda: attention.disabled([(0, 1)]).weights(),
+        "changes": lambda: attention.disabled([(0, 1)]).changes(attention),
         "weights": lambda: attention.weights(),
         "norms": lambda: attention.norms(),
         "gradients": lambda: attention.gradients(),
@@ -498,7 +498,7 @@ def _() -> Any:
     return {
         "texts": {name: dataclasses.asdict(text) for name, text in public.demo_texts().items()},
         "genres": public.demo_genres(),
-        "pairs": [dataclasses.asdict(pair) for pair in public.demo_pairs()],
+        "pairs": [dataclasses.asdict(pair) for pair in public.demo_minimal_pairs()],
         "trees": [dataclasses.asdict(tree) for tree in public.demo_treebank()],
         "shapes": dataclasses.asdict(public.drawn_shapes(3, seed=1)),
         "documents": [
@@ -515,7 +515,7 @@ def _() -> Any:
         path.write_text(
             '{"sentence_good": "Cats purr.", "sentence_bad": "Cats purrs.", "UID": "v"}'
         )
-        pairs = public.load_pairs(path)
+        pairs = public.load_minimal_pairs(path)
         path = Path(folder, "two.txt")
         path.write_text("Cats 2-nsubj\npurr 0-root\n\nLook 0-root")
         sentences = public.load_treebank(path)
@@ -621,11 +621,11 @@ def _() -> Any:
     asked = [
         metrics.MassInPlaces(drawn.boxes),
         metrics.AttentionDistance(),
-        metrics.PictureOffsets(),
+        metrics.ImageOffsets(),
         metrics.Modalities(),
     ]
-    found = public.measure(model, drawn.pictures, asked, **QUIET)
-    attention = model.attend(images=drawn.pictures[0])
+    found = public.measure(model, drawn.images, asked, **QUIET)
+    attention = model.attend(images=drawn.images[0])
     return {"measured": dict(found), "one": public.modality_shares(attention)}
 
 
@@ -667,7 +667,7 @@ def _() -> Any:
         return public.measure(bert(), found, resume=whole, **options)
 
 
-@study("behaviours by rule")
+@study("behaviors by rule")
 def _() -> Any:
     metrics = ["position", "classes", "entropy", "confidence"]
     return {
@@ -701,7 +701,7 @@ def _() -> Any:
         ("He went home.", "They went home."),
         ("She saw the ship.", "The ship was seen."),
     ]
-    return public.alignment_scores(encoder_decoder(), pairs, **QUIET)
+    return public.monotonicity_scores(encoder_decoder(), pairs, **QUIET)
 
 
 @study("rollout")
@@ -731,7 +731,7 @@ def _() -> Any:
         ),
         "words": public.compare(bert(), genre(), trees()[:10], unit="words", **QUIET),
         "several": public.compare(bert(), [genre(), bert()], inputs, **QUIET),
-        "seeds": public.compare(bert(), [genre(), bert()], inputs, seeds=True, **QUIET),
+        "seeds": public.compare(bert(), [genre(), bert()], inputs, models_are_seeds=True, **QUIET),
     }
 
 
@@ -740,14 +740,14 @@ def _() -> Any:
 
 @study("ablate")
 def _() -> Any:
-    pairs = public.demo_pairs()[::50]
+    pairs = public.demo_minimal_pairs()[::50]
     genres = public.demo_genres()[::20]
     some = [(layer, head) for layer in range(6) for head in (2, 8)]
     methods = {
         f"method {method}": public.ablate(
             bert(),
             pairs,
-            score="minimal pair",
+            scoring="minimal pair",
             method=method,
             heads=[(2, 3), (5, 8)],
             reference=segments()[:3] if method == "mean" else None,
@@ -757,13 +757,13 @@ def _() -> Any:
     }
     return {
         **methods,
-        "pairs": public.ablate(bert(), pairs, score="minimal pair", **QUIET),
-        "divergence": public.ablate(bert(), segments()[:4], score="kl", heads=some, **QUIET),
-        "layers": public.ablate(bert(), pairs, score="minimal pair", heads="layers", **QUIET),
-        "masked loss": public.ablate(bert(), CLEAN, score="loss", heads=some, **QUIET),
-        "accuracy": public.ablate(genre(), genres, score="accuracy", heads=some, **QUIET),
-        "loss": public.ablate(genre(), genres, score="loss", **QUIET),
-        "causal": public.ablate(causal(), causal_segments()[:4], score="kl", **QUIET),
+        "pairs": public.ablate(bert(), pairs, scoring="minimal pair", **QUIET),
+        "divergence": public.ablate(bert(), segments()[:4], scoring="kl", heads=some, **QUIET),
+        "layers": public.ablate(bert(), pairs, scoring="minimal pair", heads="layers", **QUIET),
+        "masked loss": public.ablate(bert(), CLEAN, scoring="loss", heads=some, **QUIET),
+        "accuracy": public.ablate(genre(), genres, scoring="accuracy", heads=some, **QUIET),
+        "loss": public.ablate(genre(), genres, scoring="loss", **QUIET),
+        "causal": public.ablate(causal(), causal_segments()[:4], scoring="kl", **QUIET),
     }
 
 
@@ -778,11 +778,11 @@ def _() -> Any:
 
 @study("minimal pairs")
 def _() -> Any:
-    pairs = public.demo_pairs()[::15]
+    pairs = public.demo_minimal_pairs()[::15]
     return {
-        "differing": public.score_pairs(bert(), pairs, words="differing", **QUIET),
-        "all": public.score_pairs(bert(), pairs[::4], words="all", **QUIET),
-        "causal": public.score_pairs(causal(), pairs[::2], **QUIET),
+        "differing": public.measure_minimal_pairs(bert(), pairs, words="differing", **QUIET),
+        "all": public.measure_minimal_pairs(bert(), pairs[::4], words="all", **QUIET),
+        "causal": public.measure_minimal_pairs(causal(), pairs[::2], **QUIET),
     }
 
 
@@ -792,9 +792,9 @@ def _() -> Any:
         score: public.patch_heads(bert(), CLEAN, CORRUPTED, score, **QUIET)
         for score in ("logit difference", "loss", "accuracy")
     }
-    found["into clean"] = public.patch_heads(bert(), CLEAN, CORRUPTED, into="clean", **QUIET)
+    found["into clean"] = public.patch_heads(bert(), CLEAN, CORRUPTED, patch_into="clean", **QUIET)
     found["positions"] = public.patch_heads(
-        bert(), CLEAN[0], CORRUPTED[0], heads=[(2, 3), (5, 8)], positions=True, **QUIET
+        bert(), CLEAN[0], CORRUPTED[0], heads=[(2, 3), (5, 8)], by_position=True, **QUIET
     )
     found["layers"] = public.patch_heads(bert(), CLEAN, CORRUPTED, heads="layers", **QUIET)
     first, second = answers()
@@ -807,7 +807,7 @@ def _() -> Any:
 @study("patch paths")
 def _() -> Any:
     return {
-        into: public.patch_path(bert(), CLEAN, CORRUPTED, (2, 1), (5, 8), into=into)
+        into: public.patch_path(bert(), CLEAN, CORRUPTED, (2, 1), (5, 8), patch_into=into)
         for into in ("corrupted", "clean")
     }
 
@@ -841,7 +841,7 @@ def _() -> Any:
 
 @study("looking away")
 def _() -> Any:
-    return public.probe_looking_away(bert(), trees(), "obj", **QUIET)
+    return public.probe_no_op(bert(), trees(), "obj", **QUIET)
 
 
 @study("links")
@@ -864,7 +864,7 @@ def _() -> Any:
     return {
         "trees": public.find_links(bert(), trees(), query="tag=PRON", relation="nsubj", **QUIET),
         "texts": public.find_links(
-            bert(), segments(), regex=r"(?P<key>the) (?P<query>[a-z]+)", k=3, **QUIET
+            bert(), segments(), regex=r"(?P<key>the) (?P<query>[a-z]+)", n_links=3, **QUIET
         ),
     }
 
@@ -900,7 +900,7 @@ def _() -> Any:
 
 @study("embedded probe")
 def _() -> Any:
-    probe = public.demo_probe().of_model(bert())
+    probe = public.demo_probe().for_model(bert())
     with tempfile.TemporaryDirectory() as folder:
         again = public.load_probe(probe.save(Path(folder, "probe.npz")), bert())
     return [probe, again.uas, again.predictions(trees()[0])]
@@ -987,8 +987,8 @@ def _() -> Any:
     attention = learned_positions().attend("The cat sat on the")
     return [
         public.direct_effects(repeated(), first, second),
-        public.direct_effects(repeated(), first, second, total=True),
-        public.direct_effects(attention, "mat", "dog", total=True),
+        public.direct_effects(repeated(), first, second, with_total=True),
+        public.direct_effects(attention, "mat", "dog", with_total=True),
     ]
 
 
@@ -997,8 +997,8 @@ def _() -> Any:
     first, second = answers()
     return [
         public.gradient_effects(masked(), "her", "his"),
-        public.gradient_effects(masked(), "her", "his", total=True),
-        public.gradient_effects(repeated(), first, second, total=True),
+        public.gradient_effects(masked(), "her", "his", with_total=True),
+        public.gradient_effects(repeated(), first, second, with_total=True),
     ]
 
 
@@ -1030,20 +1030,20 @@ def _() -> Any:
 
 @study("examples of heads")
 def _() -> Any:
-    return public.head_examples(bert(), segments()[:6], k=3, **QUIET)
+    return public.head_examples(bert(), segments()[:6], n_examples=3, **QUIET)
 
 
-@study("behaviours with controls of BERT")
+@study("behaviors with controls of BERT")
 def _() -> Any:
-    return public.score_behaviours(
-        bert(), segments(), treebank=trees(), documents=documents(), random_models=1, **QUIET
+    return public.measure_behaviors(
+        bert(), segments(), treebank=trees(), documents=documents(), n_random_models=1, **QUIET
     )
 
 
-@study("behaviours with controls of the causal model")
+@study("behaviors with controls of the causal model")
 def _() -> Any:
-    return public.score_behaviours(
-        causal(), causal_segments(), treebank=trees(), documents=(), random_models=1, **QUIET
+    return public.measure_behaviors(
+        causal(), causal_segments(), treebank=trees(), documents=(), n_random_models=1, **QUIET
     )
 
 
@@ -1054,10 +1054,10 @@ def _() -> Any:
         bert(),
         segments(),
         treebank=trees()[:6],
-        behaviours=names,
-        k=2,
-        effect_texts=4,
-        random_models=0,
+        behaviors=names,
+        n_examples=2,
+        n_effect_texts=4,
+        n_random_models=0,
         **QUIET,
     )
     with tempfile.TemporaryDirectory() as folder:
@@ -1130,7 +1130,7 @@ def leaves(value: Any, path: tuple[str, ...] = (), depth: int = 0) -> Iterator[t
     elif hasattr(value, "to_frame"):
         yield from _leaves_of_object(value, path, depth)
     elif isinstance(getattr(value, "name", None), str):
-        yield name, value.name  # a behaviour or a metric
+        yield name, value.name  # a behavior or a metric
     elif not callable(value):
         raise TypeError(f"{name} is a {type(value).__name__}, which this script cannot store")
 
@@ -1347,7 +1347,7 @@ OF_A_PROCESSOR = frozenset(
         "dependency probe / distances+words/*/parameters",
         "dependency probe / distances+words/*/named/output_bias",
         "dependency probe / distances+words/*/scores",
-        "behaviours with controls of BERT / scores/*/auc",
+        "behaviors with controls of BERT / scores/*/auc",
     }
 )
 
@@ -1405,7 +1405,7 @@ def written_summaries(by_study: Mapping[str, Mapping[str, list[Any]]]) -> str:
 def main(arguments: list[str] | None = None) -> int:
     """Write or compare; return the exit status."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("task", choices=("write", "compare", "summarise"))
+    parser.add_argument("task", choices=("write", "compare", "summarize"))
     parser.add_argument("file", type=Path)
     parser.add_argument("studies", nargs="*", metavar="STUDY", help="some studies; default: all")
     options = parser.parse_args(arguments)
@@ -1413,7 +1413,7 @@ def main(arguments: list[str] | None = None) -> int:
         parser.error(f"no such study: {', '.join(sorted(unknown))}; known: {', '.join(STUDIES)}")
     print(f"attnwidget from {attnwidget.__file__}", file=sys.stderr)
     start = time.perf_counter()
-    if options.task == "summarise":
+    if options.task == "summarize":
         by_study = robust_summaries()
         options.file.write_text(written_summaries(by_study), "utf-8")
         print(f"{sum(map(len, by_study.values()))} summaries written")

@@ -22,7 +22,7 @@ from attnwidget import (
     Explorer,
     Head,
     HeadGrid,
-    HeadMap,
+    HeadScatter,
     HeadView,
     PredictionView,
     ProbeView,
@@ -33,7 +33,7 @@ from attnwidget import (
     compare,
     explore,
     join_figures,
-    link,
+    link_figures,
     load_coreference,
     load_model,
     load_probe,
@@ -47,8 +47,8 @@ from attnwidget import (
     run_on,
     save_page,
 )
-from attnwidget.demo import demo_pairs, demo_probe, demo_prose, demo_treebank
-from attnwidget.interventions import head_importance, score_pairs
+from attnwidget.demo import demo_minimal_pairs, demo_probe, demo_prose, demo_treebank
+from attnwidget.interventions import head_importance, measure_minimal_pairs
 from attnwidget.metrics import (
     Distances,
     Patterns,
@@ -72,7 +72,7 @@ def look(folder: Path) -> Explorer:
     grid = HeadGrid(attention)
     words = HeadGrid(attention, tokens=[("query", 7)])
     view = HeadView(attention, highlight=["he"], selected=[(1, 3), (2, 4)], arrangement="beside")
-    link(grid, view, words)
+    link_figures(grid, view, words)
     grid.selected = [(3, 5)]
     view.tokens = [("query", 7)]
     grid.disabled = [(5, 8), Head(2, 3)]
@@ -108,7 +108,7 @@ def study(model: AttentionModel, folder: Path) -> Measurements:
     numbers: dict[str, NDArray[np.float64]] = found.heads()
     print(frame.columns, sorted(numbers), HeadGrid(model.attend(TEXT), metrics=found))
     own = measure(model, make_segments([TEXT, ("Who?", "He.")], model), [Distances(), Patterns()])
-    print(HeadMap(own["distances"], clark_labels(own)), own["distances"].cluster(6))
+    print(HeadScatter(own["distances"], clark_labels(own)), own["distances"].cluster(6))
     print(measure_attention(model.attend(TEXT), ["entropy"]).to_frame())
     changes = compare(model, load_model("my-bert"), segments, matches=True)
     print(changes.chart(), changes.to_frame())
@@ -119,8 +119,8 @@ def study(model: AttentionModel, folder: Path) -> Measurements:
     )
     print(induction_scores(model).heads(), head_importance(model, segments).heads())
     print(retrieval_scores(model, TEXT, "He left.", "Who left?").heads())
-    pairs = demo_pairs()
-    print(ablate(model, pairs, score="accuracy").to_frame(), score_pairs(model, pairs))
+    pairs = demo_minimal_pairs()
+    print(ablate(model, pairs, scoring="accuracy").to_frame(), measure_minimal_pairs(model, pairs))
     return own
 
 

@@ -49,7 +49,7 @@ class PassedModel(Reader[Attention], Protocol):
 
     Attributes:
         remark: Facts about the files of the model for readers of figures.
-        random_parts: Modules whose weights were initialised at random.
+        random_parts: Modules whose weights were initialized at random.
         inputs: Maker of the input tensors of texts.
         _output_check: Compares the first output of a tapped pass with the output of a plain pass.
     """
@@ -79,7 +79,7 @@ class ForwardPasses:
     Example:
         >>> from attnwidget import load_model
         >>> model = load_model()
-        >>> inputs, tokens = model.inputs.of("The cat sat.")
+        >>> inputs, tokens = model.inputs.encode("The cat sat.")
         >>> model.passes.attentions(model, inputs, [tokens])
         [Attention(small BERT (in the package), self 6×12, 6 tokens)]
     """
@@ -159,7 +159,7 @@ class ForwardPasses:
                 media,
                 model.inputs.processor,
             )
-            axes = maker.of(layers)
+            axes = maker.axes(layers)
             alone = dict(inputs)  # pictures of one input may have any first dimension
             if len(items) > 1:
                 alone = {name: value[item : item + 1] for name, value in inputs.items()}

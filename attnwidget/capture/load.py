@@ -80,7 +80,7 @@ def load_model(
             - A name on the Hugging Face hub or a folder, with safetensors weights. The folder may
               be a checkpoint of a Trainer, an adapter of peft (with peft installed), or a model of
               sentence-transformers.
-            - A transformers model. The model may be compiled, parallel, quantised, offloaded by
+            - A transformers model. The model may be compiled, parallel, quantized, offloaded by
               accelerate, or have adapters of peft.
             - An object that contains one transformers model: a torch module, a pipeline or a
               Trainer of transformers, a SentenceTransformer, a CrossEncoder or a module of
@@ -104,7 +104,7 @@ def load_model(
             tokenizer and the configuration. A table of position vectors remains a limit.
 
     Warns:
-        UserWarning: The files of a model loaded by name lack weights, which were initialised at
+        UserWarning: The files of a model loaded by name lack weights, which were initialized at
             random; `random_parts` of the model and the note of its attentions name their modules.
             A tokenizer that was passed has far fewer entries than the model.
 
@@ -213,7 +213,7 @@ def find_model(
         model = opened.hf_model
         if isinstance(tokenizer, (str, Path)):
             tokenizer = _load_beside(tokenizer, model, revision, trust_remote_code)
-        processor = opened.processor if tokenizer is None else Processor.of(tokenizer)
+        processor = opened.processor if tokenizer is None else Processor.from_object(tokenizer)
         if tokenizer is None:
             tokenizer = opened.tokenizer
         if processor is not None and not hasattr(tokenizer, "convert_ids_to_tokens"):
@@ -231,7 +231,7 @@ def find_model(
         source = "embedded" if model is None else model
         with plain_defaults():
             hf_model, tokenizer = load_embedded(source, revision)
-            processor = Processor.of(tokenizer)
+            processor = Processor.from_object(tokenizer)
             tokenizer = tokenizer if processor is None else processor.tokenizer
         name = EMBEDDED[source][1]
         if revision is None:
@@ -411,7 +411,7 @@ def load_named(
         refuse_meta(model, name)
         if isinstance(tokenizer, (str, Path)):
             tokenizer = _load_beside(tokenizer, model, revision, trust_remote_code)
-        processor = Processor.of(tokenizer)
+        processor = Processor.from_object(tokenizer)
         if processor is not None:
             tokenizer = processor.tokenizer
         elif tokenizer is None:
@@ -554,7 +554,7 @@ def _warn_of_random_weights(name: str | Path, model: Any, missing: Sequence[str]
         lack = f"{counted(len(missing), 'weight')}, {missing[0]} among them,"
         means = f"the output of {', '.join(random_parts(missing)[:3])} means nothing"
     warn_caller(
-        f"the files of {str(name)!r} lack {lack} which were newly initialised at random: {means}. "
+        f"the files of {str(name)!r} lack {lack} which were newly initialized at random: {means}. "
         "Load it in the class that saved it, load_model(hf_model, tokenizer)",
     )
 

@@ -93,7 +93,7 @@ class AttentionModel:
         source: The name by which `load_model` finds the model on any machine: a hub name, or a
             model of the package ("embedded", "attnwidget/genre"). None for a model from a folder or
             an object.
-        random_parts: Modules whose weights were not in the files of the model, and were initialised
+        random_parts: Modules whose weights were not in the files of the model, and were initialized
             at random.
         remark: Facts about the files of the model for readers of figures, for example a tokenizer
             from a different folder; "" for nothing.
@@ -303,7 +303,7 @@ class AttentionModel:
             (6, 6)
         """
         read, media = self._with_media(text, images, audio, tools, add_generation_prompt)
-        inputs, tokens = self.inputs.of(read, pair, target=target, truncate=truncate)
+        inputs, tokens = self.inputs.encode(read, pair, target=target, truncate=truncate)
         with self.lock.in_turn():
             self.check_open()
             inputs = self.inputs.with_decoder(inputs, target, truncate)
@@ -428,7 +428,7 @@ class AttentionModel:
         images: Any = None,
         audio: Any = None,
         top: int = 10,
-        at: Iterable[int] | None = None,
+        positions: Iterable[int] | None = None,
         target: Text | None = None,
         truncate: bool = False,
     ) -> Predictions:
@@ -442,7 +442,7 @@ class AttentionModel:
         probabilities are of all spans of up to 30 tokens, and of "no answer". All probabilities,
         also of the intact model, come from the attention implementation whose maps are read.
 
-        If `at` names a piece of a word, a masked language model also masks the later pieces,
+        If `positions` names a piece of a word, a masked language model also masks the later pieces,
         because these pieces would give the word away. The log probabilities of all pieces therefore
         sum to the log probability of the word (Kauf and Ivanova 2023, PLL-word-l2r).
 
@@ -452,7 +452,7 @@ class AttentionModel:
             images: Pictures, as in `attend`.
             audio: Sounds, as in `attend`.
             top: Number of answers per question in the table and the chart of the result.
-            at: Tokens to predict instead, counted from 0. A masked language model predicts each
+            positions: Tokens to predict instead, counted from 0. A masked language model predicts each
                 token with masks in its place and in the rest of its word, a causal model from the
                 tokens before it, and a tagger labels these tokens.
             target: Text that the decoder of an encoder-decoder has written so far; None = no text.
@@ -461,7 +461,7 @@ class AttentionModel:
         Raises:
             TypeError: the model has no head that predicts words, labels, classes or spans;
                 otherwise as `attend`.
-            ValueError: no mask token in the text and no `at`, or a token that does not exist;
+            ValueError: no mask token in the text and no `positions`, or a token that does not exist;
                 otherwise as `attend`.
             RuntimeError: the model was closed.
 
@@ -473,15 +473,15 @@ class AttentionModel:
         """
         if images is not None or audio is not None:
             text, _ = self._with_media(text, images, audio)
-        inputs, tokens = self.inputs.of(text, pair, target=target, truncate=truncate)
-        return self._predictions(inputs, tokens, target, at, top)
+        inputs, tokens = self.inputs.encode(text, pair, target=target, truncate=truncate)
+        return self._predictions(inputs, tokens, target, positions, top)
 
     @in_plain_torch
     def _predict_again(
         self, reading: Reading[Attention], *, at: Iterable[int] | None, top: int
     ) -> Predictions:
         """Return the predictions for an input under the edits that are in force now."""
-        inputs, _ = self.inputs.of(reading.inputs)
+        inputs, _ = self.inputs.encode(reading.inputs)
         return self._predictions(inputs, reading.tokens, None, at, top)
 
     def _predictions(
@@ -573,7 +573,7 @@ class AttentionModel:
         with self.lock.in_turn(), growing_text():
             self.check_open()
             if encoded is None:
-                inputs, tokens = self.inputs.of(text)
+                inputs, tokens = self.inputs.encode(text)
                 check_generates(self.hf_model, "attend(text) reads a text as it is")
                 inputs = continuable(inputs, apart=self.inputs.encodes_apart)
             else:
@@ -794,7 +794,7 @@ class AttentionModel:
             self.remark,
             self.inputs.processor,
         )
-        return received_model, (SentModel.of(self, self._load_again or whole),)
+        return received_model, (SentModel.from_model(self, self._load_again or whole),)
 
     def __repr__(self) -> str:
         kind = type(self.hf_model).__name__

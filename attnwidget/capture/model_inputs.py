@@ -120,7 +120,7 @@ class ModelInputs:
         config = self._hf_model.config
         return any(isinstance(getattr(config, name, None), int) for name in names)
 
-    def of(
+    def encode(
         self,
         text: Text | Inputs | None,
         pair: Text | None = None,
@@ -189,7 +189,7 @@ class ModelInputs:
         Raises:
             ValueError, TypeError: As `of_media` and `of`.
         """
-        inputs, _ = self.of(self.of_media(given.text, given.media))
+        inputs, _ = self.encode(self.of_media(given.text, given.media))
         if decoded is not None:
             inputs["decoder_input_ids"] = self._row(decoded)
         return inputs
@@ -261,14 +261,14 @@ class ModelInputs:
                 " ".join(reference.first + reference.second)
             )
         if is_one_text(reference):
-            inputs, tokens = self.of(listed(reference))
+            inputs, tokens = self.encode(listed(reference))
             return self.with_decoder(inputs), _shortened(" ".join(tokens.text if tokens else ()))
         if is_media(reference):
             given = media_input(reference)
             kind = "picture" if given.media.pictures else "sound"
             return self.with_decoder(self.tensors_of(given)), kind
         if isinstance(reference, (str, Mapping)):
-            inputs, tokens = self.of(reference)
+            inputs, tokens = self.encode(reference)
             name = (
                 reference if isinstance(reference, str) else " ".join(tokens.text if tokens else ())
             )

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from attnwidget.capture.answers.answer_places import answer_spans, labelled_places
+from attnwidget.capture.answers.answer_places import answer_spans, labeled_places
 from attnwidget.capture.answers.losses import language_model_head
 from attnwidget.capture.answers.predictions import Answers, Predictions, Task
 from attnwidget.capture.model_inputs import ModelInputs
@@ -136,7 +136,7 @@ def predictions_of(
     pieces: tuple[tuple[int, int], ...] = ()
     if task == "label":
         ids = given["input_ids"][0]
-        positions = labelled_places(tokenizer, ids.tolist()) if places is None else places
+        positions = labeled_places(tokenizer, ids.tolist()) if places is None else places
         _check_places(positions, range(len(ids)))
         scores = torch.log_softmax(_logits(hf_model, given)[0, positions].float(), -1)
         return Predictions(

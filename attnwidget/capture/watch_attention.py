@@ -163,7 +163,7 @@ class WatchedAttention:
             shown = axes.shown(name, owners[name], stacks[name])
             kept = [_among(part, *shown) for part in stacks[name]]
             first = kept[0]
-            named[name] = axes.of(name, first)
+            named[name] = axes.axes_of_stack(name, first)
             with_norms = all(part.output is not None for part in calls)
             layers[name] = layers_of_states(
                 [part.query for part in kept],
@@ -374,7 +374,7 @@ class _Axes:
             self._shown[stack] = keys[: len(keys) - n_added]
         return self._shown.get(stack), keys
 
-    def of(self, stack: str, call: AttentionCall) -> tuple[Tokens, Tokens]:
+    def axes_of_stack(self, stack: str, call: AttentionCall) -> tuple[Tokens, Tokens]:
         """Return the axes of a stack.
 
         Raises:

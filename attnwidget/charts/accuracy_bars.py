@@ -17,7 +17,7 @@ _BESIDE = 60
 def accuracy_bars(frame: pd.DataFrame, *, title: str, width: int = WIDTH) -> alt.VConcatChart:
     """Draw a panel per task and a bar per predictor.
 
-    A line shows the interval, and the first bar is coloured.
+    A line shows the interval, and the first bar is colored.
 
     Args:
         frame: columns task, which names the axis, predictor, value, low and high, shares from 0 to

@@ -22,7 +22,7 @@ from attnwidget.text.xml_text import xml_texts
 _WIDTH = 96
 _NARROWEST = 48
 _BESIDE = 110
-"""Pixels of the colour bar with its values, and of the ground around the figure."""
+"""Pixels of the color bar with its values, and of the ground around the figure."""
 _HEIGHT = 20
 
 

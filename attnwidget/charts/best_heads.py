@@ -79,7 +79,7 @@ def best_heads(frame: pd.DataFrame, *, title: str, width: int = WIDTH) -> alt.La
         symbolStrokeWidth=1.5,
         symbolSize=80,
     )
-    colour = alt.Scale(domain=[_HEAD, _OFFSET], range=[LIGHT.series[0], LIGHT.rest])
+    color = alt.Scale(domain=[_HEAD, _OFFSET], range=[LIGHT.series[0], LIGHT.rest])
     shape = alt.Scale(domain=[_HEAD, _OFFSET], range=["circle", _TICK])
     x = alt.Scale(domain=[0, 1], nice=False)
     shares = alt.Axis(format="%", grid=True, tickCount=5)
@@ -96,7 +96,7 @@ def best_heads(frame: pd.DataFrame, *, title: str, width: int = WIDTH) -> alt.La
     def points(value: str, kind: str) -> alt.Chart:
         return base.mark_point(size=55, strokeWidth=1.5, opacity=1).encode(
             x=alt.X(f"{value}:Q", title="accuracy", scale=x, axis=shares),
-            color=alt.Color(f"{kind}:N", scale=colour, legend=legend),
+            color=alt.Color(f"{kind}:N", scale=color, legend=legend),
             shape=alt.Shape(f"{kind}:N", scale=shape, legend=legend),
             tooltip=tooltip,
         )

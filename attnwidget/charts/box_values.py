@@ -16,7 +16,7 @@ from attnwidget.charts.theme import WIDTH, ink_scale, panel_width, publication
 from attnwidget.text.places import Box
 
 _BESIDE = 110
-"""Pixels of the colour bar with its title."""
+"""Pixels of the color bar with its title."""
 _HIGHEST = 420
 """Largest height of the picture in pixels."""
 
@@ -37,7 +37,7 @@ def box_values(
         values: A number of 0 or more for each box, [n].
         size: Height and width of the picture in pixels.
         title: What is shown; further lines become the subtitle.
-        value_title: Quantity and unit, over the colour bar.
+        value_title: Quantity and unit, over the color bar.
         width: Pixels of the whole figure.
 
     Raises:

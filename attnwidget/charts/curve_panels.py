@@ -8,7 +8,7 @@ import pandas as pd
 from attnwidget.charts.frame_columns import checked
 from attnwidget.charts.layer_curves import curves
 from attnwidget.charts.offline_chart import offline
-from attnwidget.charts.series_style import colours, legend_columns, ordered
+from attnwidget.charts.series_style import colors, legend_columns, ordered
 from attnwidget.charts.theme import HEIGHT, WIDTH, panel_width, panels_in_row, publication
 
 _GAP = 16
@@ -31,7 +31,7 @@ def curve_panels(frame: pd.DataFrame, *, title: str, width: int = WIDTH) -> alt.
         width: pixels of the whole figure.
 
     Raises:
-        ValueError: a column or every value is missing, or the series outnumber the colours.
+        ValueError: a column or every value is missing, or the series outnumber the colors.
 
     Example:
         >>> import pandas as pd
@@ -44,7 +44,7 @@ def curve_panels(frame: pd.DataFrame, *, title: str, width: int = WIDTH) -> alt.
     table = checked(frame, ["layer", "head", "series", "quantity", "value"], "curve_panels")
     names = ordered(table["series"])
     quantities = list(dict.fromkeys(table["quantity"]))
-    series = colours(names, "curve_panels", lines=True)
+    series = colors(names, "curve_panels", lines=True)
     legend = alt.Legend(
         title=None,
         orient="top",

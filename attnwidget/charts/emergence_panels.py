@@ -12,14 +12,14 @@ import pandas as pd
 from attnwidget.charts.frame_columns import in_order, inline, row_names
 from attnwidget.charts.layer_curves import NUMBER
 from attnwidget.charts.offline_chart import offline
-from attnwidget.charts.series_style import colours
+from attnwidget.charts.series_style import colors
 from attnwidget.charts.spaced_ticks import evenly_placed, spaced_ticks
 from attnwidget.charts.theme import LIGHT, WIDTH, panel_width, publication
 
 _HEIGHTS = {"losses": 110, "heads": 200}
 """Pixels of the panels."""
 _NAMED = 5
-"""Heads that have a colour and a name."""
+"""Heads that have a color and a name."""
 _AXIS = 140
 """Pixels that the y axis and the legend of a panel take."""
 _GAP = 16
@@ -37,7 +37,7 @@ def emergence_panels(
 ) -> alt.VConcatChart:
     """Draw the losses of both copies above score minus control of every head: Olsson et al. 2022.
 
-    The heads with the largest final values have colours, bands and a mark where they emerged. Known
+    The heads with the largest final values have colors, bands and a mark where they emerged. Known
     steps are on a logarithmic axis that contains 0.
 
     Args:
@@ -94,8 +94,8 @@ def emergence_panels(
         diamonds = alt.Chart(inline(at_marks)).mark_point(
             filled=True, shape="diamond", size=90, opacity=1, stroke=LIGHT.ground
         )
-        colour = alt.Color("series:N", scale=colours(named, "emergence_panels"))
-        layers.append(diamonds.encode(x=along, y=value, color=colour, tooltip=tooltip))
+        color = alt.Color("series:N", scale=colors(named, "emergence_panels"))
+        layers.append(diamonds.encode(x=along, y=value, color=color, tooltip=tooltip))
     panels.append(alt.layer(*layers).properties(width=plot, height=_HEIGHTS["heads"]))
     figure = alt.vconcat(*panels, spacing=_GAP).resolve_scale(color="independent")
     return offline(publication(figure, title, width))
@@ -129,16 +129,16 @@ def _series(
 ) -> list[alt.Chart]:
     """Draw a line with points and a band per series, with a legend."""
     base = alt.Chart(inline(table))
-    colour = alt.Color(
-        "series:N", scale=colours(names, "emergence_panels"), legend=alt.Legend(title=None)
+    color = alt.Color(
+        "series:N", scale=colors(names, "emergence_panels"), legend=alt.Legend(title=None)
     )
     bands = base.mark_area(opacity=0.2).encode(
-        x=along, y=alt.Y("low:Q", title=value_title), y2="high:Q", color=colour
+        x=along, y=alt.Y("low:Q", title=value_title), y2="high:Q", color=color
     )
     lines = base.mark_line(strokeWidth=1.5, point={"size": 14}).encode(
         x=along,
         y=alt.Y("value:Q", title=value_title),
-        color=colour,
+        color=color,
         tooltip=_tooltip("series", value_title),
     )
     return [bands, lines]

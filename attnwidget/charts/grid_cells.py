@@ -8,7 +8,7 @@ from typing import Any
 
 import altair as alt
 
-from attnwidget.charts.colour_bar import colour_bar_width
+from attnwidget.charts.color_bar import color_bar_width
 from attnwidget.charts.theme import LABEL, PADDING, WIDTH, text_width
 from attnwidget.text.xml_text import xml_texts
 
@@ -31,7 +31,7 @@ def cell_size(
     Args:
         shape: Rows and columns.
         rows: Names of the rows.
-        value_title: Title of the colour bar.
+        value_title: Title of the color bar.
         width: Pixels of the whole figure.
 
     Example:
@@ -40,7 +40,7 @@ def cell_size(
         (22, 5)
     """
     names = min(_LONGEST_NAME, max(map(text_width, rows), default=0))
-    room = width - 2 * PADDING - _AXIS - names - colour_bar_width(value_title)
+    room = width - 2 * PADDING - _AXIS - names - color_bar_width(value_title)
     return min(_CELL, max(_SMALLEST, int(room) // max(shape)))
 
 

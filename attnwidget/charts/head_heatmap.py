@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
-from attnwidget.charts.colour_bar import colour_bar, colour_bar_width
+from attnwidget.charts.color_bar import color_bar, color_bar_width
 from attnwidget.charts.frame_columns import inline, row_names
 from attnwidget.charts.layer_curves import NUMBER
 from attnwidget.charts.offline_chart import offline
@@ -54,12 +54,12 @@ def head_heatmap(
     """Draw any metric of all heads: one cell per head.
 
     Values of one sign are shaded from 0, which is the page's ground; values of both signs diverge
-    from a neutral grey at 0. NaN, a head that was not measured, is a cross.
+    from a neutral gray at 0. NaN, a head that was not measured, is a cross.
 
     Args:
         values: [L, H].
         title: what is shown; further lines become the subtitle.
-        value_title: quantity and unit, over the colour bar.
+        value_title: quantity and unit, over the color bar.
         layers: [L], the metric of whole layers, in a column beside the heads.
         marked: bool [L, H], cells with a dot.
         layers_marked: bool [L], cells of that column with a dot.
@@ -99,7 +99,7 @@ def head_heatmap(
         color=alt.Color(
             "value:Q",
             scale=_scale(table["value"].to_numpy(), diverging),
-            legend=colour_bar(value_title),
+            legend=color_bar(value_title),
         ),
         tooltip=[
             alt.Tooltip("name:N", title="head"),
@@ -117,7 +117,7 @@ def head_heatmap(
             filled=True, opacity=1, size=24, color=LIGHT.text, stroke=LIGHT.ground, strokeWidth=1
         )
         drawn.append(dots.properties(data=inline(table.loc[dotted, ["layer", "head"]])))
-    room = width - 2 * PADDING - _AXIS - colour_bar_width(value_title)
+    room = width - 2 * PADDING - _AXIS - color_bar_width(value_title)
     step = alt.Step(_cell(_CELL, room, len(columns), len(heads)))
     chart = alt.LayerChart(layer=drawn).properties(width=step, height=step)
     return offline(publication(chart, title, width))
@@ -210,14 +210,14 @@ def _scale(heads: NDArray[np.float64], diverging: bool = False) -> alt.Scale:
     if low < 0 < high or diverging:
         reach = max(-low, high) or 1.0
         domain = [-reach, 0.0, reach]
-        colours = LIGHT.diverging
+        colors = LIGHT.diverging
     elif low < 0:
         domain = [low, 0.0]
-        colours = LIGHT.ramp[::-1]
+        colors = LIGHT.ramp[::-1]
     else:
         domain = [0.0, high or 1.0]
-        colours = LIGHT.ramp
-    return alt.Scale(domain=domain, range=list(colours), interpolate="rgb")
+        colors = LIGHT.ramp
+    return alt.Scale(domain=domain, range=list(colors), interpolate="rgb")
 
 
 def _cell(largest: int, room: float, columns: int, rows: int) -> int:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from attnwidget.charts.frame_columns import checked, inline, row_names
 from attnwidget.charts.offline_chart import offline
-from attnwidget.charts.series_style import colours, legend_columns, ordered
+from attnwidget.charts.series_style import colors, legend_columns, ordered
 from attnwidget.charts.theme import LABEL, LIGHT, PADDING, WIDTH, publication, text_width
 
 _ROUNDS = 80
@@ -74,12 +74,12 @@ def heads_in_plane(frame: pd.DataFrame, *, color: str, title: str, width: int = 
 
     Args:
         frame: columns layer and head (from 0), x, y, and the one that `color` names.
-        color: "layer", or a column of at most 6 names beside "other", which is grey.
+        color: "layer", or a column of at most 6 names beside "other", which is gray.
         title: what is shown; further lines become the subtitle.
         width: pixels of the whole figure.
 
     Raises:
-        ValueError: a column or every position is missing, or the groups outnumber the colours.
+        ValueError: a column or every position is missing, or the groups outnumber the colors.
 
     Example:
         >>> import pandas as pd
@@ -163,4 +163,4 @@ def _groups(column: pd.Series[str], width: int) -> alt.Color:
     legend = alt.Legend(
         title=None, symbolType="circle", orient="bottom", columns=legend_columns(names, width)
     )
-    return alt.Color("group:N", scale=colours(names, "heads_in_plane"), legend=legend)
+    return alt.Color("group:N", scale=colors(names, "heads_in_plane"), legend=legend)

@@ -11,7 +11,7 @@ import pandas as pd
 from attnwidget.charts.frame_columns import checked, inline, row_names
 from attnwidget.charts.offline_chart import offline
 from attnwidget.charts.outstanding_heads import outstanding_heads
-from attnwidget.charts.series_style import colours, dashes, ordered, shapes, spread
+from attnwidget.charts.series_style import colors, dashes, ordered, shapes, spread
 from attnwidget.charts.theme import (
     HEIGHT,
     LABEL,
@@ -55,7 +55,7 @@ def layer_curves(
         width: pixels of the whole figure.
 
     Raises:
-        ValueError: a column or every value is missing, the series outnumber the colours, or a
+        ValueError: a column or every value is missing, the series outnumber the colors, or a
             reference is not finite.
 
     Example:
@@ -76,7 +76,7 @@ def layer_curves(
     chart = curves(
         table,
         value_title,
-        series=colours(names, "layer_curves", lines=True),
+        series=colors(names, "layer_curves", lines=True),
         reference=reference,
         width=width,
     )
@@ -103,7 +103,7 @@ def curves(
     span = _span([*table["value"], *reference.values()])
     layer = layer_axis()
     value = alt.Y("value:Q", title=value_title, scale=alt.Scale(domain=span, nice=False))
-    colour = alt.Color("series:N", scale=series, legend=legend)
+    color = alt.Color("series:N", scale=series, legend=legend)
     shape = alt.Shape("series:N", scale=shapes(series.domain), legend=legend)
     tooltip = [
         alt.Tooltip("series:N", title="series"),
@@ -116,11 +116,11 @@ def curves(
         x=layer,
         xOffset=alt.XOffset("series:N", scale=alt.Scale(domain=series.domain)),
         y=value,
-        color=colour,
+        color=color,
         shape=shape,
         tooltip=[alt.Tooltip("name:N", title="head"), *tooltip],
     )
-    lines = alt.Chart(inline(means)).encode(x=layer, y=value, color=colour)
+    lines = alt.Chart(inline(means)).encode(x=layer, y=value, color=color)
     knots = lines.mark_point(filled=True, size=30, opacity=1).encode(
         shape=shape,
         tooltip=[
@@ -144,8 +144,8 @@ def curves(
         if curve_ends:
             rows = _label_rows(places, curve_ends)
             symbols = rows.mark_point(filled=True, size=30, opacity=1, xOffset=_BESIDE + 3)
-            symbols = symbols.encode(x=alt.value("width"), y=value, color=colour, shape=shape)
-            layers += [symbols, _labels(rows, value, _BESIDE + _SYMBOL).encode(color=colour)]
+            symbols = symbols.encode(x=alt.value("width"), y=value, color=color, shape=shape)
+            layers += [symbols, _labels(rows, value, _BESIDE + _SYMBOL).encode(color=color)]
         if levels:
             said = _labels(_label_rows(places, levels), value, _BESIDE)
             layers.append(said.encode(color=alt.value(LIGHT.muted)))

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from attnwidget.charts.colour_bar import colour_bar, colour_bar_width
+from attnwidget.charts.color_bar import color_bar, color_bar_width
 from attnwidget.charts.frame_columns import inline, row_names
 from attnwidget.charts.layer_curves import NUMBER
 from attnwidget.charts.offline_chart import offline
@@ -68,7 +68,7 @@ def named_heads(
     layer, head = (index.ravel() for index in np.indices(labels.shape))
     table = pd.DataFrame({"layer": layer, "head": head, "strength": values.ravel()})
     table = table.assign(says=labels.ravel(), name=row_names(table))
-    room = width - 2 * PADDING - _AXIS - colour_bar_width("strength")
+    room = width - 2 * PADDING - _AXIS - color_bar_width("strength")
     step = max(_NARROWEST, int(room) // labels.shape[1])
     lines_of = {name: _wrapped(name, step - _MARGIN) for name in labels.ravel()}
     letters = _letters([name for name in labels.ravel() if name and not lines_of[name]])
@@ -94,9 +94,9 @@ def named_heads(
         ],
     )
     cells = base.mark_rect(stroke=LIGHT.ground, strokeWidth=1).encode(
-        color=alt.Color("strength:Q", scale=ink_scale(), legend=colour_bar("strength"))
+        color=alt.Color("strength:Q", scale=ink_scale(), legend=color_bar("strength"))
     )
-    colour = alt.condition("datum.light", alt.value(LIGHT.ground), alt.value(LIGHT.text))
+    color = alt.condition("datum.light", alt.value(LIGHT.ground), alt.value(LIGHT.text))
     drawn = [cells]
     n_lines = max(map(len, lines_of.values()))
     for number in range(1, n_lines + 1):
@@ -104,7 +104,7 @@ def named_heads(
         text = base.mark_text(
             fontSize=_TEXT, lineBreak="\n", lineHeight=_LINE, dy=-_LINE * (number - 1) / 2
         )
-        text = text.encode(text="text:N", color=colour)
+        text = text.encode(text="text:N", color=color)
         drawn.append(text.transform_filter(f"datum.lines == {number}"))
     chart = alt.LayerChart(layer=drawn)
     height = max(1, n_lines) * _LINE + 2 * _MARGIN

@@ -168,7 +168,7 @@ def _write(fp: str | Path | IO[Any], data: bytes, *, text: bool) -> None:
 
 
 def _small_png(picture: Image.Image) -> bytes:
-    """The picture with at most 256 colours, which saves five sixths of the space in notebooks."""
+    """The picture with at most 256 colors, which saves five sixths of the space in notebooks."""
     if picture.getchannel("A").getextrema() == (255, 255):
         few = picture.convert("RGB").quantize(256, dither=Image.Dither.NONE)
     else:  # This method is the only method for pictures with transparent parts.

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from attnwidget.charts.colour_bar import colour_bar, colour_bar_width
+from attnwidget.charts.color_bar import color_bar, color_bar_width
 from attnwidget.charts.frame_columns import inline
 from attnwidget.charts.layer_curves import NUMBER
 from attnwidget.charts.offline_chart import offline
@@ -44,7 +44,7 @@ def offset_maps(
     Args:
         values: [2R + 1, 2C + 1] by the map's name, the same shape for all, none negative.
         title: what is shown; further lines become the subtitle.
-        value_title: quantity and unit, over the colour bar.
+        value_title: quantity and unit, over the color bar.
         width: pixels of the whole figure.
 
     Raises:
@@ -70,7 +70,7 @@ def offset_maps(
     if any(np.isinf(array).any() or (array < 0).any() for array in known):
         raise ValueError("offset_maps takes finite values from 0 on, or NaN; there are others")
     top = max((float(array.max()) for array in known if array.size), default=0.0)
-    beside = width - colour_bar_width(value_title)
+    beside = width - color_bar_width(value_title)
     # Names stand over a map and the names of its rows.
     named = max(text_width(name) for name in (_ACROSS, *arrays)) - _PANEL
     least = max(named, _SMALLEST * shape[1])
@@ -94,7 +94,7 @@ def offset_maps(
         chart = chart.encode(
             x=alt.X("right:O", axis=axis, title=_ACROSS, scale=_places(shape[1])),
             y=alt.Y("down:O", axis=of_rows, title="rows below", scale=_places(shape[0])),
-            color=alt.Color("value:Q", scale=scale, legend=colour_bar(value_title)),
+            color=alt.Color("value:Q", scale=scale, legend=color_bar(value_title)),
             tooltip=[
                 alt.Tooltip("down:O", title="rows below"),
                 alt.Tooltip("right:O", title=_ACROSS),

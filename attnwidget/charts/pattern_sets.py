@@ -7,7 +7,7 @@ import pandas as pd
 
 from attnwidget.charts.frame_columns import checked, in_order, inline
 from attnwidget.charts.offline_chart import offline
-from attnwidget.charts.series_style import colours, legend_columns, ordered
+from attnwidget.charts.series_style import colors, legend_columns, ordered
 from attnwidget.charts.theme import LIGHT, WIDTH, panel_width, publication, text_width
 
 _STEP = 24
@@ -31,7 +31,7 @@ def pattern_sets(frame: pd.DataFrame, *, title: str, width: int = WIDTH) -> alt.
 
     Raises:
         ValueError: a column or every value is missing, a value is no fraction, the fractions of a
-            bar sum to more than 1, or the patterns outnumber the colours.
+            bar sum to more than 1, or the patterns outnumber the colors.
 
     Example:
         >>> import pandas as pd
@@ -77,7 +77,7 @@ def pattern_sets(frame: pd.DataFrame, *, title: str, width: int = WIDTH) -> alt.
             order="order:Q",
             color=alt.Color(
                 "pattern:N",
-                scale=colours(names, "pattern_sets"),
+                scale=colors(names, "pattern_sets"),
                 legend=alt.Legend(
                     title=None,
                     orient="bottom",

@@ -8,12 +8,12 @@ import pandas as pd
 from attnwidget.charts.frame_columns import checked, inline
 from attnwidget.charts.layer_curves import layer_axis
 from attnwidget.charts.offline_chart import offline
-from attnwidget.charts.series_style import colours, ordered
+from attnwidget.charts.series_style import colors, ordered
 from attnwidget.charts.theme import HEIGHT, LIGHT, WIDTH, fitted, publication
 
 _ROUNDING = 1e-3
 _OPACITY = 0.85
-"""Areas need less colour than lines."""
+"""Areas need less color than lines."""
 
 
 def pattern_shares(frame: pd.DataFrame, *, title: str, width: int = WIDTH) -> alt.Chart:
@@ -27,7 +27,7 @@ def pattern_shares(frame: pd.DataFrame, *, title: str, width: int = WIDTH) -> al
 
     Raises:
         ValueError: a column or every value is missing, a value is no fraction, the fractions of a
-            layer sum to more than 1, or the patterns outnumber the colours.
+            layer sum to more than 1, or the patterns outnumber the colors.
 
     Example:
         >>> import pandas as pd
@@ -59,7 +59,7 @@ def pattern_shares(frame: pd.DataFrame, *, title: str, width: int = WIDTH) -> al
         order="order:Q",
         color=alt.Color(
             "pattern:N",
-            scale=colours(names, "pattern_shares"),
+            scale=colors(names, "pattern_shares"),
             legend=alt.Legend(
                 title=None, orient="right", values=names[::-1], symbolOpacity=_OPACITY
             ),

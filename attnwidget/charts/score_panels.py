@@ -11,7 +11,7 @@ import pandas as pd
 from attnwidget.charts.frame_columns import checked, inline
 from attnwidget.charts.layer_curves import layer_axis
 from attnwidget.charts.offline_chart import offline
-from attnwidget.charts.series_style import colours, dashes, legend_columns, ordered, shapes
+from attnwidget.charts.series_style import colors, dashes, legend_columns, ordered, shapes
 from attnwidget.charts.theme import (
     LABEL,
     LIGHT,
@@ -51,7 +51,7 @@ def score_panels(
         width: pixels of the whole figure.
 
     Raises:
-        ValueError: a column or every value is missing, or the series outnumber the colours.
+        ValueError: a column or every value is missing, or the series outnumber the colors.
 
     Example:
         >>> import pandas as pd
@@ -67,7 +67,7 @@ def score_panels(
     table = checked(named, ["layer", "series", "measure", "value", "low", "high"], "score_panels")
     table = table.astype({"low": float, "high": float})
     names = ordered(table["series"])
-    series = colours(names, "score_panels", lines=True)
+    series = colors(names, "score_panels", lines=True)
     legend = alt.Legend(
         title=None,
         orient="top",
@@ -111,10 +111,10 @@ def _panel(
 ) -> alt.LayerChart:
     least = min(0.0, *table["low"].dropna(), *reference.values())
     value = alt.Y("value:Q", title=measure, scale=alt.Scale(domain=[least, 1.0]))
-    colour = alt.Color("series:N", scale=series, legend=legend)
+    color = alt.Color("series:N", scale=series, legend=legend)
     shape = alt.Shape("series:N", scale=shapes(series.domain), legend=legend)
     dash = alt.StrokeDash("series:N", scale=dashes(series.domain), legend=legend)
-    base = alt.Chart(inline(table)).encode(x=axis, color=colour)
+    base = alt.Chart(inline(table)).encode(x=axis, color=color)
     numbers = [alt.Tooltip(f"{name}:Q", format=".3f") for name in ("value", "low", "high")]
     points = base.mark_point(filled=True, size=30, opacity=1).encode(
         y=value,

@@ -1,4 +1,4 @@
-"""Named series: a colour and a shape each, and labels at the ends of their lines."""
+"""Named series: a color and a shape each, and labels at the ends of their lines."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ _REST_SHAPE = "triangle-right"
 _SYMBOL = 32
 """Pixels of the symbol of an entry of a legend, with the space around it."""
 REST = frozenset({"other", "other tokens", "heterogeneous", "even attention"})
-"""What has no name of its own is grey and comes last."""
+"""What has no name of its own is gray and comes last."""
 MEANINGS = ("[CLS]", "[SEP]", ". ,", "previous token", "next token", "attends broadly")
-"""What looks the same in every figure; others take the colours that these leave."""
+"""What looks the same in every figure; others take the colors that these leave."""
 
 
 def ordered(names: Iterable[str]) -> list[str]:
@@ -26,8 +26,8 @@ def ordered(names: Iterable[str]) -> list[str]:
     return sorted(dict.fromkeys(names), key=lambda name: ranks.get(_key(name), len(known)))
 
 
-def colours(names: Sequence[str], figure: str, *, lines: bool = False) -> alt.Scale:
-    """Return a colour for each name. Series that are `lines` also differ by `shapes` and `dashes`.
+def colors(names: Sequence[str], figure: str, *, lines: bool = False) -> alt.Scale:
+    """Return a color for each name. Series that are `lines` also differ by `shapes` and `dashes`.
 
     Raises:
         ValueError: there are more names than a reader can tell apart.
@@ -35,7 +35,7 @@ def colours(names: Sequence[str], figure: str, *, lines: bool = False) -> alt.Sc
     most = len(LIGHT.series) * (len(_DASHES) if lines else 1)
     if (count := sum(name not in REST for name in names)) > most:
         raise ValueError(
-            f"{figure} tells {most} {'series' if lines else 'colours'} apart, not {count} "
+            f"{figure} tells {most} {'series' if lines else 'colors'} apart, not {count} "
             f"({', '.join(names)}): choose some, or draw several figures"
         )
     of = _places(names)
@@ -49,7 +49,7 @@ def colours(names: Sequence[str], figure: str, *, lines: bool = False) -> alt.Sc
 
 
 def shapes(names: Sequence[str]) -> alt.Scale:
-    """Return a shape for each name. Names that share a colour have different shapes."""
+    """Return a shape for each name. Names that share a color have different shapes."""
     of = _places(names)
     count = len(SHAPES)
     return alt.Scale(
@@ -62,7 +62,7 @@ def shapes(names: Sequence[str]) -> alt.Scale:
 
 
 def dashes(names: Sequence[str]) -> alt.Scale:
-    """Return a dash of lines for each name: solid for the first names, one for each colour."""
+    """Return a dash of lines for each name: solid for the first names, one for each color."""
     of = _places(names)
     return alt.Scale(
         domain=list(names),

@@ -48,7 +48,7 @@ def share_bars(
             "part:O",
             sort=parts,
             title="part",
-            scale=alt.Scale(domain=parts, range=_colours(anchors, len(parts))),
+            scale=alt.Scale(domain=parts, range=_colors(anchors, len(parts))),
         ),
         order=alt.Order("order:Q"),
         tooltip=[
@@ -60,10 +60,10 @@ def share_bars(
     return offline(publication(fitted(chart, width, alt.Step(_ROW)), title, width))
 
 
-def _colours(anchors: list[str], count: int) -> list[str]:
-    """Return `count` colours along the anchors, interpolated."""
+def _colors(anchors: list[str], count: int) -> list[str]:
+    """Return `count` colors along the anchors, interpolated."""
     channels = [[int(a[i : i + 2], 16) for i in (1, 3, 5)] for a in anchors]
-    colours = []
+    colors = []
     for place in range(count):
         at = place * (len(anchors) - 1) / max(1, count - 1)
         low = min(int(at), len(anchors) - 2)
@@ -71,5 +71,5 @@ def _colours(anchors: list[str], count: int) -> list[str]:
             round(a + (b - a) * (at - low))
             for a, b in zip(channels[low], channels[low + 1], strict=True)
         ]
-        colours.append("#" + "".join(f"{value:02x}" for value in mixed))
-    return colours
+        colors.append("#" + "".join(f"{value:02x}" for value in mixed))
+    return colors

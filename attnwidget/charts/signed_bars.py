@@ -43,10 +43,10 @@ def signed_bars(
     table["row"] = row_keys(list(table["part"]))
     base = alt.Chart(inline(table)).encode(y=rows_by_key(160))
     value = alt.Tooltip("value:Q", title=value_title, format=NUMBER)
-    colour = alt.condition(alt.datum.value < 0, alt.value(LIGHT.wrong), alt.value(LIGHT.right))
+    color = alt.condition(alt.datum.value < 0, alt.value(LIGHT.wrong), alt.value(LIGHT.right))
     bars = base.mark_bar(height=_STEP - 6).encode(
         x=alt.X("value:Q", title=value_title, axis=alt.Axis(grid=True)),
-        color=colour,
+        color=color,
         tooltip=[alt.Tooltip("part:N"), value],
     )
     zero = alt.Chart(alt.InlineData(values=[{"value": 0.0}])).mark_rule(color=LIGHT.text)

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from attnwidget.charts.colour_bar import colour_bar
+from attnwidget.charts.color_bar import color_bar
 from attnwidget.charts.frame_columns import inline
 from attnwidget.charts.grid_cells import cell_size, named_axis
 from attnwidget.charts.layer_curves import NUMBER
@@ -28,14 +28,14 @@ def signed_heatmap(
     column_title: str,
     width: int = WIDTH,
 ) -> alt.Chart:
-    """Draw numbers in named rows and columns, shaded by sign and size; 0 is a neutral grey.
+    """Draw numbers in named rows and columns, shaded by sign and size; 0 is a neutral gray.
 
     Args:
         values: [R, C]; NaN cells stay empty.
         rows: The R names of the rows.
         columns: The C names of the columns.
         title: Title of the figure; further lines become the subtitle.
-        value_title: Quantity and unit, over the colour bar.
+        value_title: Quantity and unit, over the color bar.
         row_title: Meaning of the rows.
         column_title: Meaning of the columns.
         width: Pixels of the whole figure.
@@ -81,7 +81,7 @@ def signed_heatmap(
         ),
         color=alt.Color(
             "value:Q",
-            legend=colour_bar(value_title),
+            legend=color_bar(value_title),
             scale=alt.Scale(domain=domain, range=list(anchors), interpolate="rgb"),
         ),
         tooltip=[

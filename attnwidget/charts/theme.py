@@ -89,7 +89,7 @@ LABEL = 11
 LINE = 13
 """Pixels between two lines of that size."""
 LIGHT_TEXT_FROM = 0.57
-"""Share of the ramp from which a text on a cell is light: there, both colours have one contrast."""
+"""Share of the ramp from which a text on a cell is light: there, both colors have one contrast."""
 _TITLE = 13
 # Widths of letters, as a share of the font size, in semibold letters at most.
 _LETTER = 0.58
@@ -103,10 +103,10 @@ _added_line: ContextVar[str] = ContextVar("added_line", default="")
 
 @dataclass(frozen=True)
 class Theme:
-    """The colours of figures on a light or on a dark ground.
+    """The colors of figures on a light or on a dark ground.
 
-    `series` colours have a contrast of 4.5 with the background, enough for labels, and remain
-    distinct under protanopia, deuteranopia and tritanopia; `rest` is the grey of unnamed data.
+    `series` colors have a contrast of 4.5 with the background, enough for labels, and remain
+    distinct under protanopia, deuteranopia and tritanopia; `rest` is the gray of unnamed data.
     `accent` is for the selection, `second` for a comparison, `right` and `wrong` for predictions,
     as in the widgets. `layers` go from the first to the last, with the same contrast. `ramp` is the
     widgets' scale of attention weights and begins with the ground.
@@ -265,19 +265,19 @@ def wrapped_text(text: str, width: float, size: float = LABEL) -> list[str]:
 
 
 def ink_scale(largest: float = 1.0) -> alt.Scale:
-    """Return the colours of values from 0, which is the page's ground, to the largest one.
+    """Return the colors of values from 0, which is the page's ground, to the largest one.
 
     Example:
         >>> from attnwidget.charts.theme import ink_scale
         >>> ink_scale(0.0).domain
         [0.0, 1.0]
     """
-    # A scale of which both ends are 0 has no colours.
+    # A scale of which both ends are 0 has no colors.
     return alt.Scale(domain=[0.0, largest or 1.0], range=list(LIGHT.ramp), interpolate="rgb")
 
 
 def in_dark(chart: C) -> C:
-    """Return a chart of this package in the colours of the dark theme.
+    """Return a chart of this package in the colors of the dark theme.
 
     Example:
         >>> from attnwidget import load_model
@@ -286,30 +286,30 @@ def in_dark(chart: C) -> C:
         >>> in_dark(chart).to_dict()["config"]["background"]
         '#111111'
     """
-    counterpart = dict(zip(_colours(LIGHT), _colours(DARK), strict=True))
+    counterpart = dict(zip(_colors(LIGHT), _colors(DARK), strict=True))
     repainted: C = _repainted(chart, counterpart)
     return repainted
 
 
-def _colours(theme: Theme) -> list[str]:
+def _colors(theme: Theme) -> list[str]:
     return [c for field in astuple(theme) for c in ([field] if isinstance(field, str) else field)]
 
 
-def _repainted(part: Any, colours: dict[str, str]) -> Any:
+def _repainted(part: Any, colors: dict[str, str]) -> Any:
     if isinstance(part, alt.Data):
         return part
     if isinstance(part, alt.SchemaBase):
         # Its properties as they are: reading a chart back from its JSON takes ten times as long.
         copy = object.__new__(type(part))
         copy.__dict__.update(part.__dict__)
-        object.__setattr__(copy, "_args", _repainted(part._args, colours))
-        object.__setattr__(copy, "_kwds", _repainted(part._kwds, colours))
+        object.__setattr__(copy, "_args", _repainted(part._args, colors))
+        object.__setattr__(copy, "_kwds", _repainted(part._kwds, colors))
         return copy
     if isinstance(part, dict):
-        return {k: v if k == "datasets" else _repainted(v, colours) for k, v in part.items()}
+        return {k: v if k == "datasets" else _repainted(v, colors) for k, v in part.items()}
     if isinstance(part, (list, tuple)):
-        return type(part)(_repainted(entry, colours) for entry in part)
-    return colours.get(part, part) if isinstance(part, str) else part
+        return type(part)(_repainted(entry, colors) for entry in part)
+    return colors.get(part, part) if isinstance(part, str) else part
 
 
 def _config() -> dict[str, Any]:

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from attnwidget.charts.colour_bar import colour_bar
+from attnwidget.charts.color_bar import color_bar
 from attnwidget.charts.frame_columns import inline
 from attnwidget.charts.grid_cells import cell_size, named_axis
 from attnwidget.charts.layer_curves import NUMBER
@@ -38,7 +38,7 @@ def token_heatmap(
         query: the Q tokens of the rows.
         key: the K tokens of the columns.
         title: what is shown; further lines become the subtitle.
-        value_title: quantity and unit, over the colour bar.
+        value_title: quantity and unit, over the color bar.
         row_title: meaning of the rows.
         column_title: meaning of the columns.
         width: pixels of the whole figure.
@@ -78,7 +78,7 @@ def token_heatmap(
             color=alt.Color(
                 "value:Q",
                 scale=ink_scale(float(cells.max())),
-                legend=colour_bar(value_title),
+                legend=color_bar(value_title),
             ),
             tooltip=["query:N", "key:N", alt.Tooltip("value:Q", title=value_title, format=NUMBER)],
         )

@@ -10,7 +10,7 @@ from attnwidget.charts.layer_curves import NUMBER
 from attnwidget.charts.offline_chart import offline
 from attnwidget.charts.series_style import (
     REST,
-    colours,
+    colors,
     dashes,
     legend_columns,
     ordered,
@@ -24,7 +24,7 @@ _DASHED = [4, 3]
 def turn_curves(
     frame: pd.DataFrame, *, title: str, value_title: str, width: int = WIDTH
 ) -> alt.LayerChart:
-    """Draw a line per series over the turns of chats; "even attention" is dashed and grey.
+    """Draw a line per series over the turns of chats; "even attention" is dashed and gray.
 
     Args:
         frame: Columns turn (the number of the message, from 0), series and value, a fraction.
@@ -34,7 +34,7 @@ def turn_curves(
 
     Raises:
         ValueError: A column or every value is missing, a turn is no number, or the series outnumber
-            the colours.
+            the colors.
 
     Example:
         >>> import pandas as pd
@@ -67,7 +67,7 @@ def turn_curves(
             axis=alt.Axis(format="%", grid=True),
             scale=alt.Scale(domain=[0, most], nice=True),
         ),
-        color=alt.Color("series:N", scale=colours(names, "turn_curves", lines=True), legend=legend),
+        color=alt.Color("series:N", scale=colors(names, "turn_curves", lines=True), legend=legend),
         tooltip=[
             alt.Tooltip("series:N", title="line"),
             alt.Tooltip("x:Q", title="turn"),

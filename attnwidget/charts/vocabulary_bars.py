@@ -67,12 +67,12 @@ def vocabulary_bars(
 def _panel(
     table: pd.DataFrame, source: str, scale: alt.Scale, value_title: str, width: int
 ) -> alt.Chart:
-    colour = alt.condition(alt.datum.score < 0, alt.value(LIGHT.wrong), alt.value(LIGHT.right))
+    color = alt.condition(alt.datum.score < 0, alt.value(LIGHT.wrong), alt.value(LIGHT.right))
     chart = alt.Chart(inline(table.sort_values("score", ascending=False, kind="stable")))
     chart = chart.mark_bar(height=_STEP - 5).encode(
         x=alt.X("score:Q", title=value_title, scale=scale, axis=alt.Axis(grid=True, tickCount=5)),
         y=rows_by_key(_NAME),
-        color=colour,
+        color=color,
         tooltip=[
             alt.Tooltip("answer:N"),
             alt.Tooltip("score:Q", title=value_title, format=NUMBER),

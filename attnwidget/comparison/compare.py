@@ -80,15 +80,15 @@ def compare(
     segments: Texts,
     *,
     metrics: ChosenMetrics = (),
-    seeds: bool = False,
+    models_are_seeds: bool = False,
     unit: MapUnit = "tokens",
     matches: bool = False,
     across_layers: bool = False,
-    padded: int | None = None,
+    pad_to: int | None = None,
     batch_size: int = 8,
     progress: bool = True,
     resume: str | Path | None = None,
-    resident: Literal[1] | None = None,
+    max_loaded_models: Literal[1] | None = None,
     maps_mb: float | None = None,
 ) -> ModelComparison | SeveralComparisons:
     """Compare every head of a model with the same head of other models, over the same segments.
@@ -102,7 +102,7 @@ def compare(
     The change is 0 if seeds differ from each other as much as from `a`.
 
     Memory holds the maps of a batch of `a`, and of a layer of `b`: 4 L B H n^2 bytes, 75 MB for 8
-    segments of 128 tokens in 12 layers of 12 heads. With `seeds` or `across_layers`, memory holds
+    segments of 128 tokens in 12 layers of 12 heads. With `models_are_seeds` or `across_layers`, memory holds
     all layers of `b`. With `resident=1`, one model is in memory at a time. `a` reads segments until
     their maps fill `maps_mb`, then `b` is loaded and reads the same segments, and so on. The
     numbers are the same, and each model is loaded once per `maps_mb` of maps. Ctrl-C ends the pass
@@ -119,7 +119,7 @@ def compare(
             cut into the same tokens.
         metrics: Metrics of `measure`, by name, or unused accumulators: each model is measured, and
             the result has the difference (`b` minus `a`), with intervals for means over segments.
-        seeds: Whether the models of `b` are seeds of one training; if True, seeds are compared with
+        models_are_seeds: Whether the models of `b` are seeds of one training; if True, seeds are compared with
             each other as well.
         unit: "words" compares maps between words, so that tokenizers may differ: weights to the
             tokens of a word are summed, weights from them averaged, and all special tokens become
@@ -128,16 +128,16 @@ def compare(
             two to three times as slow.
         across_layers: Whether to compare heads of different layers as well, as
             `match(across_layers=True)` requires: several times as slow.
-        padded: Number of tokens to which maps are padded for a further cosine, which includes rows
+        pad_to: Number of tokens to which maps are padded for a further cosine, which includes rows
             of padding, as in the released code (200); None = without this cosine.
         batch_size: Number of segments in one pass of the models.
         progress: Whether to show a progress bar.
         resume: An .npz file that keeps the sums. If it exists, the pass continues after its
             last batch, with the same result to the last bit.
-        resident: 1 keeps one model in memory at a time, loaded from a name, a folder or a function;
+        max_loaded_models: 1 keeps one model in memory at a time, loaded from a name, a folder or a function;
             None keeps all models in memory.
         maps_mb: With `resident=1`, megabytes of memory for maps; None = 2,000, which is enough for
-            210 segments of 128 tokens in 12 layers of 12 heads. With `seeds`, they hold the maps of
+            210 segments of 128 tokens in 12 layers of 12 heads. With `models_are_seeds`, they hold the maps of
             all models except the last one.
 
     Raises:
@@ -145,8 +145,8 @@ def compare(
             is already in memory.
         OSError: a model cannot be loaded.
         ValueError: models with different numbers of layers or heads, or different tokens; no
-            segments; a segment that is too long for a model or for `padded`; a word without tokens;
-            `padded` with words; `seeds` with a single model; a metric as in `measure`; a resume
+            segments; a segment that is too long for a model or for `pad_to`; a word without tokens;
+            `pad_to` with words; `models_are_seeds` with a single model; a metric as in `measure`; a resume
             file of another study; a resume file or workers with `resident=1`; maps of one batch
             that are larger than `maps_mb`.
         WorkersError: as in `measure`.
@@ -163,23 +163,23 @@ def compare(
         np.float64(1.0)
         >>> compare(model, [tuned, model], texts, progress=False).names
         ['small BERT for genres (in the package)', 'small BERT (in the package)']
-        >>> alone = compare(load_model, "attnwidget/genre", texts, resident=1, progress=False)
+        >>> alone = compare(load_model, "attnwidget/genre", texts, max_loaded_models=1, progress=False)
         >>> bool((alone.cosine == found.cosine).all())
         True
     """
     several = isinstance(b, (list, tuple))
     sources: list[Source] = [a, *b] if isinstance(b, (list, tuple)) else [a, b]
-    _check_sources(sources, seeds)
+    _check_sources(sources, models_are_seeds)
     one_of("unit", unit, ("tokens", "words"))
-    if padded is not None:
-        padded = whole_number("padded", padded, 1, "token")
-    if padded is not None and unit == "words":
+    if pad_to is not None:
+        pad_to = whole_number("pad_to", pad_to, 1, "token")
+    if pad_to is not None and unit == "words":
         raise ValueError("maps between words have no padding: leave padded out, or compare tokens")
     batch_size = whole_number("batch_size", batch_size, 1)
     resume = resume_path(resume)
-    _check_resident(sources, resident, maps_mb, resume)
+    _check_resident(sources, max_loaded_models, maps_mb, resume)
     texts = ComparedTexts(segments, unit)
-    if texts.are_media and (resident is not None or padded is not None):
+    if texts.are_media and (max_loaded_models is not None or pad_to is not None):
         raise ValueError(
             "resident and padded are options of texts: pictures and sounds are compared by models "
             "in memory, without padding"
@@ -193,22 +193,22 @@ def compare(
         _changes_from,
         texts=texts,
         unit=unit,
-        padded=padded,
+        padded=pad_to,
         matches=matches,
         across_layers=across_layers,
     )
-    if resident is not None:
+    if max_loaded_models is not None:
         turns: list[ModelTurn] = []
         for number, source in enumerate(sources):
             before = [turn.stored for turn in turns if turn.stored is not None]
-            needed = number < len(sources) - 1 if seeds else not number
+            needed = number < len(sources) - 1 if models_are_seeds else not number
             turns.append(ModelTurn(source, changes(before), StoredMaps(unit) if needed else None))
         with _comparing:
             read_one_at_a_time(
                 turns,
                 texts,
                 accumulators,
-                padded=padded,
+                padded=pad_to,
                 batch_size=batch_size,
                 maps_mb=_MAPS_MB if maps_mb is None else maps_mb,
                 progress=progress,
@@ -216,21 +216,25 @@ def compare(
         return _compared_in_turn(turns, several)
 
     models = [loaded_model(source) for source in sources]
-    segments_of = [texts.of(model) for model in models]
-    options = {"segments": len(texts), "unit": unit, "padded": padded}
-    options |= {"matches": matches, "across_layers": across_layers, "seeds": seeds}
+    segments_of = [texts.segments(model) for model in models]
+    options = {"segments": len(texts), "unit": unit, "pad_to": pad_to}
+    options |= {
+        "matches": matches,
+        "across_layers": across_layers,
+        "models_are_seeds": models_are_seeds,
+    }
     measures = [deepcopy(accumulators) for _ in models]
     read = zip(*segments_of[1:], strict=True)
     kept = KeptMaps(read, unit, measures[0], options, several=several)
     for model, measure in zip(models[1:], measures[1:], strict=True):
-        earlier = [other.changes for other in kept.others] if seeds else []
-        compared = changes([kept, *earlier], keep=seeds)
-        reader = reader_of(model, [*measure, *compared], texts.first, None, padded)
+        earlier = [other.changes for other in kept.others] if models_are_seeds else []
+        compared = changes([kept, *earlier], keep=models_are_seeds)
+        reader = reader_of(model, [*measure, *compared], texts.first, None, pad_to)
         kept.others.append(OtherModel(reader, measure, compared[0]))
         kept.between += compared[1:]
     with _comparing, resume_from(resume):
         read_all(
-            reader_of(models[0], [*measures[0], kept], texts.first, None, padded),
+            reader_of(models[0], [*measures[0], kept], texts.first, None, pad_to),
             segments_of[0],
             len(texts),
             batch_size=batch_size,

@@ -53,7 +53,7 @@ class ComparedTexts:
         self._inputs = SharedInputs(() if unit == "words" else texts)
         self.are_media = self._inputs.are_media
         if unit == "words":
-            self._words = list(_labelled(texts))
+            self._words = list(_labeled(texts))
         elif not len(self._inputs):
             raise ValueError("there are no segments to compare models over")
 
@@ -71,7 +71,7 @@ class ComparedTexts:
         documents = self._inputs.documents
         return np.array(documents, np.int64) if documents else None
 
-    def of(self, model: AttentionModel) -> Sequence[Segment]:
+    def segments(self, model: AttentionModel) -> Sequence[Segment]:
         """Return the texts in the tokens of a model, in order. The first model cuts texts.
 
         Raises:
@@ -86,10 +86,10 @@ class ComparedTexts:
                     f"{on_page(error)}: leave the sentence out, or pass sentence.with_spaces() if "
                     "a token is part of several words"
                 ) from None
-        self._segments = self._inputs.of(model)
+        self._segments = self._inputs.segments(model)
         if self.are_media:
             return self._segments  # the maps say whether both models have the same tokens
-        vocabulary = _Vocabulary.of(model, self._segments)
+        vocabulary = _Vocabulary.from_segments(model, self._segments)
         if self._first is None:
             self._first = vocabulary
         self._first.refuse_other(vocabulary)
@@ -105,7 +105,7 @@ class _Vocabulary:
     templates: list[Template]
 
     @classmethod
-    def of(cls, model: AttentionModel, segments: Sequence[Segment]) -> _Vocabulary:
+    def from_segments(cls, model: AttentionModel, segments: Sequence[Segment]) -> _Vocabulary:
         tokens = sorted(
             {token for segment in segments for token in (*segment.first, *segment.second)}
         )
@@ -135,7 +135,7 @@ class _Vocabulary:
             )
 
 
-def _labelled(sentences: Iterable[Any]) -> Iterable[RunningText]:
+def _labeled(sentences: Iterable[Any]) -> Iterable[RunningText]:
     """Yield the words of each sentence, with the name of the sentence in errors."""
     for number, sentence in enumerate(each_of(sentences, _HOW)):
         words = sentence.words if isinstance(sentence, Sentence) else sentence

@@ -66,7 +66,7 @@ class MapAxes:
     words: tuple[Tensor, Tensor] | None = None
 
     @classmethod
-    def of(cls, batch: Batch, unit: MapUnit) -> MapAxes:
+    def from_batch(cls, batch: Batch, unit: MapUnit) -> MapAxes:
         """Return the axes of a batch's maps.
 
         With words, rows and columns are words. The column after the last word has the weight on all
@@ -175,7 +175,7 @@ class KeptMaps(Accumulator[ModelComparison | SeveralComparisons]):
     def update(self, layer: LayerBatch) -> None:
         """Keep the layer's maps until the other models have read the batch."""
         if layer.layer == 0:
-            self._axes = MapAxes.of(layer.batch, self._unit)
+            self._axes = MapAxes.from_batch(layer.batch, self._unit)
             self.tokens = layer.batch.tokens
         maps = self._axes.maps(layer.weights)
         if layer.layer == 0:
@@ -296,7 +296,7 @@ class MapChanges(Accumulator[ModelComparison]):
             self.maps = []
             self._places = self.add_rows(len(layer.batch.segments))
             self.rows["index"][self._places] = segment_indices(layer.batch.segments)
-            self._axes = MapAxes.of(layer.batch, self._unit)
+            self._axes = MapAxes.from_batch(layer.batch, self._unit)
             self.tokens = layer.batch.tokens
             if isinstance(layer.batch.segments[0], MediaSegment):
                 self._refuse_other_tokens()

@@ -52,7 +52,7 @@ class StoredMaps(Accumulator[Any]):
     def update(self, layer: LayerBatch) -> None:
         if layer.layer == 0:
             self.batches.append([])
-            self._axes = MapAxes.of(layer.batch, self._unit)
+            self._axes = MapAxes.from_batch(layer.batch, self._unit)
         self.batches[-1].append(self._axes.maps(layer.weights).to("cpu", copy=True))
 
     def show(self, number: int) -> None:
@@ -129,7 +129,7 @@ def read_one_at_a_time(
                 for turn in turns:
                     gc.collect()  # free the previous model, whose parts refer to each other
                     model = loaded_model(turn.source)
-                    turn.segments = turn.segments or texts.of(model)
+                    turn.segments = turn.segments or texts.segments(model)
                     accumulators = deepcopy(list(metrics))
                     stored = [] if turn.stored is None else [turn.stored]
                     reader = ModelReader(

@@ -74,12 +74,12 @@ class Subject:
         n_heads: attention heads a layer.
         stack: "self", or the name of a stack where there are several.
         model_name: the model's name.
-        without_attention: The layers without attention of a hybrid model; else empty.
+        layers_without_attention: The layers without attention of a hybrid model; else empty.
         model: The model, or None if only the maps of an `Attention` are read.
 
     Example:
         >>> from attnwidget.metrics import Subject
-        >>> hybrid = Subject(n_layers=4, n_heads=8, without_attention=(0, 2))
+        >>> hybrid = Subject(n_layers=4, n_heads=8, layers_without_attention=(0, 2))
         >>> hybrid.layers.numbers
         (1, 3)
     """
@@ -89,12 +89,12 @@ class Subject:
     stack: str = "self"
     model_name: str = ""
     model: AttentionModel | None = None
-    without_attention: tuple[int, ...] = ()
+    layers_without_attention: tuple[int, ...] = ()
 
     @property
     def layers(self) -> LayerNumbers:
         """The numbers of the layers with attention."""
-        return LayerNumbers.without(self.without_attention, self.n_layers)
+        return LayerNumbers.without(self.layers_without_attention, self.n_layers)
 
     def needed_model(self, metric: str) -> AttentionModel:
         """Return the model for a metric that needs more than maps; ValueError without a model."""

@@ -81,7 +81,7 @@ def subject_of(stack: Stack, model_name: str, model: AttentionModel | None) -> S
         stack.name,
         model_name,
         model=model,
-        without_attention=stack.without_attention,
+        layers_without_attention=stack.layers_without_attention,
     )
 
 

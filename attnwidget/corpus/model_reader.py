@@ -98,7 +98,7 @@ class ModelReader(StudyReader):
         has_encoder = getattr(self.model.hf_model.config, "is_encoder_decoder", False)
         return Subject(
             n_layers=self.layers.n_layers if self.layers else len(n_heads),
-            without_attention=self.layers.without_attention if self.layers else (),
+            layers_without_attention=self.layers.layers_without_attention if self.layers else (),
             n_heads=n_heads[0],
             stack="encoder" if has_encoder else "self",
             model_name=self.model.name,

@@ -19,7 +19,7 @@ def resume_from(path: str | Path | None) -> Iterator[None]:
     `measure`, take the file as `resume=` as well. Other threads are not affected.
 
     Args:
-        path: An .npz file, which may not exist yet. `atlas` and `score_behaviours` take a folder,
+        path: An .npz file, which may not exist yet. `atlas` and `measure_behaviors` take a folder,
             and keep a file of each of their studies there. None = the block has no resume file.
 
     Raises:

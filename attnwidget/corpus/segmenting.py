@@ -158,7 +158,9 @@ def rows_as_segments(rows: Iterable[Any], model: AttentionModel) -> Iterator[Any
                 )
             yield Segment(*map(tuple, parts), document=row.get("document"))
         elif is_chat(row.get("messages")):
-            yield _of_chat(Chat.of(row["messages"], row.get("tools")), model, None, False, number)
+            yield _of_chat(
+                Chat.from_messages(row["messages"], row.get("tools")), model, None, False, number
+            )
         elif isinstance(row.get("text"), str):
             yield from _made([row["text"]], model, None, False, number)
         else:

@@ -80,7 +80,7 @@ class SharedInputs:
     def __len__(self) -> int:
         return len(self.rows)
 
-    def of(self, model: AttentionModel) -> list[Segment]:
+    def segments(self, model: AttentionModel) -> list[Segment]:
         """Return the segments of all inputs, with their indices.
 
         Raises:

@@ -8,7 +8,7 @@ Example:
 
 from typing import TYPE_CHECKING
 
-from attnwidget.behaviours.head_atlas.demo_atlas import demo_atlas
+from attnwidget.behaviors.head_atlas.demo_atlas import demo_atlas
 from attnwidget.demo.drawn_shapes import DrawnShapes, drawn_shapes
 from attnwidget.demo.training_steps import induction_checkpoints
 from attnwidget.probes.packaged_probe import demo_probe
@@ -16,7 +16,7 @@ from attnwidget.public_names import refuse_names
 from attnwidget.text.demonstrations import (
     demo_documents,
     demo_genres,
-    demo_pairs,
+    demo_minimal_pairs,
     demo_prose,
     demo_texts,
     demo_treebank,
@@ -31,7 +31,7 @@ __all__ = [
     "demo_atlas",
     "demo_documents",
     "demo_genres",
-    "demo_pairs",
+    "demo_minimal_pairs",
     "demo_probe",
     "demo_prose",
     "demo_texts",

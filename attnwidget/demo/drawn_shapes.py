@@ -1,4 +1,4 @@
-"""Pictures of one coloured shape among dots, drawn from a seed."""
+"""Pictures of one colored shape among dots, drawn from a seed."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from attnwidget.text.whole_number import whole_number
 #: Side of a picture in pixels.
 SIDE = 32
 SHAPES = ("circle", "square", "triangle", "cross")
-COLOURS = {
+COLORS = {
     "red": (220, 40, 40),
     "green": (40, 180, 60),
     "blue": (50, 80, 230),
@@ -22,7 +22,7 @@ COLOURS = {
     "purple": (160, 60, 190),
 }
 #: Names of the labels, by number: "red circle" is 0.
-LABELS = tuple(f"{colour} {shape}" for shape in SHAPES for colour in COLOURS)
+LABELS = tuple(f"{color} {shape}" for shape in SHAPES for color in COLORS)
 
 # Half the side of a shape in pixels, at least and at most.
 _RADIUS = (3.6, 4.9)
@@ -37,7 +37,7 @@ class DrawnShapes:
 
     Attributes:
         pictures: Bytes of red, green and blue, uint8 [n, 32, 32, 3].
-        labels: Number of the colour and shape, int64 [n]. `names` has the names.
+        labels: Number of the color and shape, int64 [n]. `names` has the names.
         boxes: The box of each shape in its picture, in pixels. Its picture's number is 0, because
             a model reads one picture at a time.
 
@@ -66,11 +66,11 @@ class DrawnShapes:
 
 
 def drawn_shapes(n: int, seed: int = 0) -> DrawnShapes:
-    """Draw pictures of one coloured shape among dots, with the label and the box of the shape.
+    """Draw pictures of one colored shape among dots, with the label and the box of the shape.
 
-    The picture has a noisy grey background, a circle, a square, a triangle or a cross of 8 to 10
-    pixels at any place, and 14 dots of 2 x 2 pixels outside the shape. The colours of shape and
-    dots are drawn from five, and the colours of a picture do not tell the colour of the shape.
+    The picture has a noisy gray background, a circle, a square, a triangle or a cross of 8 to 10
+    pixels at any place, and 14 dots of 2 x 2 pixels outside the shape. The colors of shape and
+    dots are drawn from five, and the colors of a picture do not tell the color of the shape.
     The embedded model `load_model("attnwidget/shapes")` was trained on such pictures.
 
     Args:
@@ -87,7 +87,7 @@ def drawn_shapes(n: int, seed: int = 0) -> DrawnShapes:
     Example:
         >>> from attnwidget.demo import drawn_shapes
         >>> drawn = drawn_shapes(4, seed=1)
-        >>> drawn.pictures.shape, drawn.names[0]
+        >>> drawn.images.shape, drawn.names[0]
         ((4, 32, 32, 3), 'purple square')
         >>> drawn.boxes[0].area < 121
         True
@@ -96,24 +96,24 @@ def drawn_shapes(n: int, seed: int = 0) -> DrawnShapes:
     seed = whole_number("seed", seed, 0)
     random = np.random.default_rng(seed)
     labels = random.integers(len(LABELS), size=n)
-    colours = np.array(tuple(COLOURS.values()), dtype=np.float64)
-    grey = random.uniform(150, 235, (n, 1, 1, 1))
-    pictures = np.clip(grey + random.normal(0, 14, (n, SIDE, SIDE, 3)), 0, 255)
-    inside = _inside(labels // len(COLOURS), random)
-    ink = colours[labels % len(COLOURS)][:, None, None]
+    colors = np.array(tuple(COLORS.values()), dtype=np.float64)
+    gray = random.uniform(150, 235, (n, 1, 1, 1))
+    pictures = np.clip(gray + random.normal(0, 14, (n, SIDE, SIDE, 3)), 0, 255)
+    inside = _inside(labels // len(COLORS), random)
+    ink = colors[labels % len(COLORS)][:, None, None]
     ink = np.clip(ink + random.normal(0, 12, (n, 1, 1, 3)), 0, 255)
     pictures = np.where(inside[..., None], ink, pictures)
     left, right = _first_and_last(np.any(inside, axis=1))
     top, bottom = _first_and_last(np.any(inside, axis=2))
     for _ in range(_DOTS):
         x, y = random.integers(SIDE - _DOT + 1, size=(2, n))
-        colour = colours[random.integers(len(colours), size=n)]
+        color = colors[random.integers(len(colors), size=n)]
         free = (x + _DOT + _GAP <= left) | (x >= right + _GAP)
         free |= (y + _DOT + _GAP <= top) | (y >= bottom + _GAP)
         which = np.nonzero(free)[0]
         for across in range(_DOT):
             for down in range(_DOT):
-                pictures[which, y[which] + down, x[which] + across] = colour[which]
+                pictures[which, y[which] + down, x[which] + across] = color[which]
     edges = np.stack((left, top, right, bottom), axis=1).tolist()
     return DrawnShapes(
         pictures=pictures.astype(np.uint8),
@@ -126,10 +126,10 @@ def _inside(shapes: NDArray[np.int64], random: np.random.Generator) -> NDArray[n
     """Return which pixels are in the shapes, [n, SIDE, SIDE], at places drawn at random."""
     n = len(shapes)
     radius = random.uniform(*_RADIUS, n)[:, None, None]
-    centre_x, centre_y = radius + random.random((2, n, 1, 1)) * (SIDE - 2 * radius)
+    center_x, center_y = radius + random.random((2, n, 1, 1)) * (SIDE - 2 * radius)
     pixel = np.arange(SIDE) + 0.5
-    dx = pixel - centre_x
-    dy = pixel[:, None] - centre_y
+    dx = pixel - center_x
+    dy = pixel[:, None] - center_y
     wide, high = np.abs(dx), np.abs(dy)
     drawn = np.stack(
         (

@@ -14,8 +14,8 @@ class Caption:
         model: the model's name.
         head: the head or heads shown, "L7 H9 (8-10)".
         quantity: what the numbers are, "attention weights between tokens".
-        scale: how numbers became colours or lengths, "square-root colour scale, 0 to 0.81".
-        notes: One remark per omission or change: hidden, merged, renormalised, filtered, cut or
+        scale: how numbers became colors or lengths, "square-root color scale, 0 to 0.81".
+        notes: One remark per omission or change: hidden, merged, renormalized, filtered, cut or
             rounded values.
 
     Raises:

@@ -43,7 +43,7 @@ class Drawing:
         width: of the whole, in pixels, that it is laid out for.
         height: likewise.
         density: pixels of its images for each of its own.
-        ground: the colour behind it.
+        ground: the color behind it.
         caption: what it shows, in words.
         columns: names of the columns of its numbers.
         rows: its numbers.

@@ -52,25 +52,25 @@ def _is_whole(number: float) -> bool:
 
 
 def _areas(raster: Pixels, image: re.Match[str], scale: float) -> str | None:
-    """Return one path for each colour; None if the image is transparent or its areas are small."""
-    colours = np.frombuffer(raster.data, np.uint8).reshape(raster.down, raster.across, 4)
-    words = colours.view(np.uint32)[..., 0]
+    """Return one path for each color; None if the image is transparent or its areas are small."""
+    colors = np.frombuffer(raster.data, np.uint8).reshape(raster.down, raster.across, 4)
+    words = colors.view(np.uint32)[..., 0]
     begins = np.ones(words.shape, bool)
     begins[:, 1:] = words[:, 1:] != words[:, :-1]
     pixels = raster.width * raster.height * scale**2
     starts = np.flatnonzero(begins)
-    if len(starts) * _LEAST_PIXELS > pixels or colours[..., 3].min() < _OPAQUE:
+    if len(starts) * _LEAST_PIXELS > pixels or colors[..., 3].min() < _OPAQUE:
         return None
     lengths = np.diff(starts, append=words.size)
-    by_colour: dict[int, list[str]] = {}
+    by_color: dict[int, list[str]] = {}
     for word, start, length in zip(
         words.ravel()[starts].tolist(), starts.tolist(), lengths.tolist(), strict=True
     ):
         row, column = divmod(start, raster.across)
-        by_colour.setdefault(word, []).append(f"M{column} {row}h{length}v1h-{length}z")
+        by_color.setdefault(word, []).append(f"M{column} {row}h{length}v1h-{length}z")
     paths = "".join(
         f'<path fill="#{word.to_bytes(4, sys.byteorder)[:3].hex()}" d="{"".join(areas)}"/>'
-        for word, areas in by_colour.items()
+        for word, areas in by_color.items()
     )
     left, top, width, height = map(float, image.groups()[:4])
     across, down = width / raster.across, height / raster.down
@@ -89,7 +89,7 @@ def png(
     pixels: int,
     scale: float,
     text: Mapping[str, str] | None = None,
-    colours: int | None = None,
+    colors: int | None = None,
 ) -> bytes:
     """The drawing as a PNG, `pixels` wide.
 
@@ -98,7 +98,7 @@ def png(
         pixels: its width.
         scale: pixels of the file for each of the figure when it is printed or shown.
         text: what is written into it, by keyword.
-        colours: colours at most, 256 or fewer: a file several times smaller, drawn faster, whose
+        colors: colors at most, 256 or fewer: a file several times smaller, drawn faster, whose
             thousands of lines are less smooth.
     """
     # The converter enlarges images without smoothing, and reads small ones sooner.
@@ -107,17 +107,17 @@ def png(
     with Image.open(io.BytesIO(svg_to_png(page))) as opened:
         picture = opened.convert("RGB")
     dpi = _INCH * scale
-    if colours is None:
+    if colors is None:
         return png_file(np.asarray(picture), dpi=dpi, text=text)
-    places, palette = _fewer(picture, colours)
+    places, palette = _fewer(picture, colors)
     return png_file(places, palette=palette, level=SMALL_LEVEL, filtered=False, dpi=dpi, text=text)
 
 
-def _fewer(picture: Image.Image, colours: int) -> tuple[Bytes, Bytes]:
-    """Return the picture as places in a palette of so many colours, its ground as it is."""
-    few = picture.quantize(colours, method=Image.Quantize.FASTOCTREE, dither=Image.Dither.NONE)
+def _fewer(picture: Image.Image, colors: int) -> tuple[Bytes, Bytes]:
+    """Return the picture as places in a palette of so many colors, its ground as it is."""
+    few = picture.quantize(colors, method=Image.Quantize.FASTOCTREE, dither=Image.Dither.NONE)
     places = np.asarray(few)
-    # Near colours became their mean; the ground is seen beside the page's own.
+    # Near colors became their mean; the ground is seen beside the page's own.
     palette = np.array(few.getpalette(), np.uint8).reshape(-1, 3)
     palette[places[0, 0]] = np.asarray(picture)[0, 0]
     return places, palette

@@ -43,12 +43,12 @@ def png_file(
     of Pillow's time.
 
     Args:
-        pixels: Colours [row, column, channel] with the channels R, G, B or R, G, B, A; or places in
+        pixels: Colors [row, column, channel] with the channels R, G, B or R, G, B, A; or places in
             the palette [row, column].
-        palette: R, G and B of each colour, at most 256.
+        palette: R, G and B of each color, at most 256.
         level: Level of the compression, 0 to 9.
         filtered: Whether rows are stored as differences from the row above. Files are smaller
-            without the filter if similar colours have distant places in the palette.
+            without the filter if similar colors have distant places in the palette.
         dpi: Pixels for each inch of a print; None = not stated.
         text: Texts in the file, by keyword.
 

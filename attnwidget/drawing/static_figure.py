@@ -12,8 +12,8 @@ from attnwidget.drawing.picture import Picture
 
 # Enough for sharp text on a dense screen while a figure is small; a large one is dense by itself.
 _PIXELS = 300_000
-# Colours of a ramp, and the shades of text: a notebook holds the picture twice.
-_COLOURS = 256
+# Colors of a ramp, and the shades of text: a notebook holds the picture twice.
+_COLORS = 256
 _OUTPUT = ".jp-OutputArea-child"
 
 
@@ -56,7 +56,7 @@ def static_figure(picture: Picture, *, brief: bool = False) -> StaticFigure:
     width = round(drawing.width)
     height = round(drawing.height)
     pixels = round(width * drawing.density)
-    made = png(drawing, pixels=pixels, scale=drawing.density, colours=_COLOURS)
+    made = png(drawing, pixels=pixels, scale=drawing.density, colors=_COLORS)
     html = figure_html(drawing.caption, drawing.table, made, (width, height))
     return StaticFigure(drawing.caption, made, width, height, html)
 

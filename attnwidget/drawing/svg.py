@@ -57,7 +57,7 @@ def svg(
 
 
 _RASTER = re.compile(r'href="raster:(\d+)"')
-# The smallest table of colours: in most cases 256 colours have different remainders there.
+# The smallest table of colors: in most cases 256 colors have different remainders there.
 _REMAINDERS = 1 << 16
 _SHARP = 'style="image-rendering: pixelated"'
 
@@ -91,27 +91,27 @@ def _url(pixels: Pixels, density: float) -> str:
 
 
 def _indexed(picture: Image.Image) -> tuple[Image.Image, Bytes | None]:
-    """Return an opaque picture as places in a palette, where its colours are few enough.
+    """Return an opaque picture as places in a palette, where its colors are few enough.
 
-    The file is smaller. A picture of more colours is returned in R, G and B, without a palette.
+    The file is smaller. A picture of more colors is returned in R, G and B, without a palette.
     """
     from PIL import Image
 
     counted = picture.getcolors(256)
     if counted is None:
         return picture.convert("RGB"), None
-    colours = np.array(sorted(colour for _, colour in counted), np.uint8)
-    numbers = _numbers(colours)
-    # A remainder that tells the colours apart: a table by remainders needs no search.
+    colors = np.array(sorted(color for _, color in counted), np.uint8)
+    numbers = _numbers(colors)
+    # A remainder that tells the colors apart: a table by remainders needs no search.
     size = next(size for size in count(_REMAINDERS) if len({*(numbers % size)}) == len(numbers))
     places = np.zeros(size, np.uint8)
     places[numbers % size] = np.arange(len(numbers))
-    return Image.fromarray(places[_numbers(np.asarray(picture)) % size]), colours[:, :3]
+    return Image.fromarray(places[_numbers(np.asarray(picture)) % size]), colors[:, :3]
 
 
-def _numbers(colours: Bytes) -> NDArray[np.uint32]:
-    """Return each colour as one number."""
-    return colours.view(np.uint32)[..., 0]
+def _numbers(colors: Bytes) -> NDArray[np.uint32]:
+    """Return each color as one number."""
+    return colors.view(np.uint32)[..., 0]
 
 
 def _described(caption: Caption) -> str:

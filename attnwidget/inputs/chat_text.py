@@ -37,7 +37,7 @@ class Chat:
 
     Example:
         >>> from attnwidget.inputs.chat_text import Chat
-        >>> Chat.of([{"role": "user", "content": "Hi"}]).opens
+        >>> Chat.from_messages([{"role": "user", "content": "Hi"}]).opens
         True
     """
 
@@ -47,7 +47,7 @@ class Chat:
     continues: bool = False
 
     @classmethod
-    def of(
+    def from_messages(
         cls,
         messages: Messages,
         tools: Sequence[Any] | None = None,
@@ -114,11 +114,11 @@ def as_chat(
     """Return a list of messages as a `Chat`, and any other input unchanged.
 
     Raises:
-        ValueError: As `Chat.of`.
+        ValueError: As `Chat.from_messages`.
         TypeError: Options of the chat template with an input that is no chat.
     """
     if is_chat(text):
-        return Chat.of(text, tools, add_generation_prompt, continues=continues)
+        return Chat.from_messages(text, tools, add_generation_prompt, continues=continues)
     options = {"tools": tools, "add_generation_prompt": add_generation_prompt}
     if given := [name for name, value in options.items() if value is not None]:
         raise TypeError(
@@ -156,7 +156,7 @@ class ChatText:
     remark: str = ""
 
     @classmethod
-    def of(cls, tokenizer: Any, chat: Chat) -> ChatText:
+    def from_chat(cls, tokenizer: Any, chat: Chat) -> ChatText:
         """Write a chat, and find its messages in the text.
 
         The template runs once for the text, and once more for each part of a message, with a mark

@@ -35,7 +35,7 @@ class MediaChat:
     placeholders: tuple[str, ...]
 
     @classmethod
-    def of(
+    def from_messages(
         cls,
         processor: Any,
         messages: Sequence[Mapping[str, Any]],
@@ -58,7 +58,7 @@ class MediaChat:
             options.get("add_generation_prompt"),
         )
         try:
-            text = ChatText.of(processor, chat)
+            text = ChatText.from_chat(processor, chat)
         except (ValueError, KeyError):
             return None
         turns = tuple(

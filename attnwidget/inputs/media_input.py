@@ -143,7 +143,7 @@ def refuse_unnamed(text: object) -> None:
 
 
 def _is_sampled(pair: tuple[Any, ...]) -> bool:
-    """Return whether a pair is (samples, rate), and no grey picture with the number of its class.
+    """Return whether a pair is (samples, rate), and no gray picture with the number of its class.
 
     Rates of sounds are above 1,000, and samples have few channels.
     """

@@ -44,7 +44,7 @@ class Processor:
     Example:
         >>> from transformers import WhisperFeatureExtractor
         >>> from attnwidget.inputs.processor import Processor
-        >>> processor = Processor.of(WhisperFeatureExtractor())
+        >>> processor = Processor.from_object(WhisperFeatureExtractor())
         >>> processor.tokenizer is None, processor.sounds.sampling_rate
         (True, 16000)
     """
@@ -55,7 +55,7 @@ class Processor:
     sounds: Any
 
     @classmethod
-    def of(cls, given: Any) -> Processor | None:
+    def from_object(cls, given: Any) -> Processor | None:
         """Return the parts of a processor; None for a tokenizer and for None."""
         if given is None or hasattr(given, "convert_ids_to_tokens"):
             return None
@@ -192,7 +192,9 @@ class Processor:
         with_parts = _with_parts(messages, media)
         written: str = self.given.apply_chat_template(with_parts, tokenize=False, **options)
         marks = (self._placeholder("boi_token", "image_token"), self._placeholder("audio_token"))
-        chat = MediaChat.of(self.given, with_parts, [mark for mark in marks if mark], options)
+        chat = MediaChat.from_messages(
+            self.given, with_parts, [mark for mark in marks if mark], options
+        )
         return written, chat if chat is not None and chat.text.text == written else None
 
     def _with_placeholders(self, text: str, media: Media) -> tuple[str, MediaChat | None]:
@@ -242,7 +244,7 @@ def load_processor(
     except (OSError, ValueError, TypeError, ImportError, KeyError, AttributeError):
         # transformers finds no file, lacks a library for the class, or does not know the class.
         return None
-    return Processor.of(given)
+    return Processor.from_object(given)
 
 
 def processor_beside(
@@ -265,7 +267,7 @@ def given_media(text: Any, images: Any, audio: Any) -> Media:
 
     Raises:
         TypeError: What is no picture or no sound.
-        ValueError: Numbers that are no colours or samples; pictures both in the messages and apart.
+        ValueError: Numbers that are no colors or samples; pictures both in the messages and apart.
 
     Example:
         >>> import numpy as np

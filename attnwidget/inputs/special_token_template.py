@@ -32,7 +32,7 @@ class Template:
     Example:
         >>> from attnwidget import load_model
         >>> from attnwidget.inputs.special_token_template import Template
-        >>> Template.of(load_model().tokenizer, pair=True).ids([10, 11], [12])
+        >>> Template.from_tokenizer(load_model().tokenizer, pair=True).ids([10, 11], [12])
         [2, 10, 11, 3, 12, 3]
     """
 
@@ -42,7 +42,7 @@ class Template:
     types: tuple[tuple[int, ...], int, tuple[int, ...], int, tuple[int, ...]] | None
 
     @classmethod
-    def of(cls, tokenizer: Any, *, pair: bool) -> Template:
+    def from_tokenizer(cls, tokenizer: Any, *, pair: bool) -> Template:
         """Read the template from an example, which works for every tokenizer.
 
         Many tokenizers have a template for texts and no template for pairs, and put no special

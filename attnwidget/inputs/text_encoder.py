@@ -172,7 +172,9 @@ class Encoder:
         return token_axis(self._tokenizer, ids, word_ids=word_ids, segments=segments)
 
     def _from_text(self, text: Any, pair: Any, truncate: bool, target: bool) -> Encoded:
-        spelt = [None if content is None else _Content.of(content) for content in (text, pair)]
+        spelt = [
+            None if content is None else _Content.from_input(content) for content in (text, pair)
+        ]
         strings = [None if item is None else item.text for item in spelt]
         # A tokenizer whose vocabulary marks spaces runs the words of a list together. Words are
         # therefore read as running text.
@@ -218,7 +220,7 @@ class Encoder:
         return ", ".join(said)
 
     def _from_chat(self, chat: Chat, truncate: bool) -> Encoded:
-        written = ChatText.of(self._tokenizer, chat)
+        written = ChatText.from_chat(self._tokenizer, chat)
         refuse_half_characters(written.text, "the chat")
         # The template writes all special tokens itself.
         ids = self.texts.alone(written.text)
@@ -261,7 +263,7 @@ class _Content:
     words: list[str]
 
     @classmethod
-    def of(cls, content: Any) -> _Content:
+    def from_input(cls, content: Any) -> _Content:
         text, words = (
             (content, []) if isinstance(content, str) else (" ".join(content), list(content))
         )

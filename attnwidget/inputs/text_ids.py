@@ -164,7 +164,7 @@ class TextIds:
             ValueError: The tokenizer reads a text otherwise if it adds special tokens.
         """
         if pair not in self._templates:
-            self._templates[pair] = Template.of(self.tokenizer, pair=pair)
+            self._templates[pair] = Template.from_tokenizer(self.tokenizer, pair=pair)
         return self._templates[pair]
 
     def template_of(self, segment: Segment) -> Template:
@@ -183,7 +183,7 @@ class TextIds:
     @cached_property
     def reads_spaces(self) -> bool:
         """Whether the ids of a text show where its spaces are."""
-        if Spelling.of(self.tokenizer).kind != "plain":
+        if Spelling.from_tokenizer(self.tokenizer).kind != "plain":
             return True
         return self.alone("a  a") != self.alone("a a")
 

@@ -34,7 +34,7 @@ def token_axis(
         >>> token_axis(tokenizer, tokenizer("Cats purr.").input_ids).special
         ('cls', '', '', '', '', 'sep')
     """
-    spelling = Spelling.of(tokenizer)
+    spelling = Spelling.from_tokenizer(tokenizer)
     raw = [str(token) for token in tokenizer.convert_ids_to_tokens(list(ids))]
     non_words = _non_words(tokenizer)
     is_word = [token_id not in non_words for token_id in ids]
@@ -69,7 +69,7 @@ def entry_names(tokenizer: Any, ids: Sequence[int]) -> list[tuple[str, str]]:
         >>> entry_names(load_model().tokenizer, [2, 100])[0]
         ('[CLS]', '[CLS]')
     """
-    kind = Spelling.of(tokenizer).kind
+    kind = Spelling.from_tokenizer(tokenizer).kind
     entries = [str(token) for token in tokenizer.convert_ids_to_tokens(list(ids))]
     return [(readable(entry, kind), entry) for entry in entries]
 
@@ -277,7 +277,7 @@ def position_axis(length: int, *, is_line: bool = True) -> Tokens:
 
     Args:
         length: Number of tokens.
-        is_line: Whether neighbours on the axis are neighbours in the input (`Tokens.is_line`).
+        is_line: Whether neighbors on the axis are neighbors in the input (`Tokens.is_line`).
     """
     text = tuple(str(i) for i in range(length))
     empty = ("",) * length

@@ -3,7 +3,7 @@
 A text, its ids, a dict of inputs and a generated text have the same words, because the words of all
 of them are found here.
 
-A shorter rule was tried: decode the ids, tokenise the text again, and take the words and offsets of
+A shorter rule was tried: decode the ids, tokenize the text again, and take the words and offsets of
 the pre-tokenizer. With ten sentences (`tests/sweep/sentences.py`) and the 55 fast tokenizer classes
 that read a text alone, it gave the words of this module for 38 classes, and for 11 byte-level ones
 except for combining marks, which need `is_within_word` in addition. The words of three classes
@@ -97,7 +97,7 @@ def found_words(
             words[start] = n_words
             n_words += 1
             continue
-        run = _Run.of(
+        run = _Run.from_ids(
             ids[start:end],
             raw[start:end],
             [
@@ -172,7 +172,7 @@ class _Run:
     starts: list[int]
 
     @classmethod
-    def of(cls, ids: Sequence[int], raw: Sequence[str], texts: Iterable[str]) -> _Run:
+    def from_ids(cls, ids: Sequence[int], raw: Sequence[str], texts: Iterable[str]) -> _Run:
         """Make a run; `texts` has bytes of incomplete characters as lone surrogates.
 
         Bytes of several tokens that make a character become that character, in the piece of the
@@ -212,16 +212,16 @@ def _shares(text: str, at: Sequence[int], spans: Sequence[tuple[int, int]]) -> l
         spans: The first byte and the end of each token.
     """
     # The characters of each token, and the tokens of each character.
-    of_token = [
+    token_values = [
         range(bisect_right(at, start) - 1, bisect_left(at, end)) if end > start else range(0)
         for start, end in spans
     ]
     tokens_of: dict[int, list[int]] = {}
-    for token, characters in enumerate(of_token):
+    for token, characters in enumerate(token_values):
         for character in characters:
             tokens_of.setdefault(character, []).append(token)
     shares = []
-    for token, characters in enumerate(of_token):
+    for token, characters in enumerate(token_values):
         parts = [""]
         is_split = False
         for character in characters:

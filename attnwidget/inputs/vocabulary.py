@@ -27,7 +27,7 @@ class Vocabulary:
 
     def __init__(self, tokenizer: Any) -> None:
         self.tokenizer = tokenizer
-        self._kind = Spelling.of(tokenizer).kind
+        self._kind = Spelling.from_tokenizer(tokenizer).kind
         self._ids: dict[str, int] = {}
         self._readable: dict[int, str] = {}
         #: Classes of entries, kept for further studies that ask for the same classes.

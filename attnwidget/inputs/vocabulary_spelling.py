@@ -48,7 +48,7 @@ class Spelling:
     Example:
         >>> from attnwidget import load_model
         >>> from attnwidget.inputs.vocabulary_spelling import Spelling
-        >>> Spelling.of(load_model().tokenizer)
+        >>> Spelling.from_tokenizer(load_model().tokenizer)
         Spelling(kind='plain', boundaries='continues', mark='##', space='')
     """
 
@@ -58,7 +58,7 @@ class Spelling:
     space: str = ""
 
     @classmethod
-    def of(cls, tokenizer: Any) -> Spelling:
+    def from_tokenizer(cls, tokenizer: Any) -> Spelling:
         """Return the spelling of a Hugging Face tokenizer, fast or slow."""
         known = _known(tokenizer)
         if known is not None:

@@ -2,6 +2,6 @@
 
 from .gradient_effects import gradient_effects as gradient_effects
 from .head_importance import head_importance as head_importance
-from .minimal_pairs import score_pairs as score_pairs
+from .minimal_pairs import measure_minimal_pairs as measure_minimal_pairs
 from .patch_heads import patch_heads as patch_heads
 from .patch_path import patch_path as patch_path

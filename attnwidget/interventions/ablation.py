@@ -41,7 +41,7 @@ def ablate(
     model: AttentionModel,
     examples: Iterable[Any],
     *,
-    score: Score,
+    scoring: Score,
     method: EditMethod | None = None,
     heads: Literal["all", "layers"] | HeadName | Iterable[HeadName] = "all",
     stack: str | None = None,
@@ -71,10 +71,10 @@ def ablate(
             about a picture, {"image": picture, "text": question}, is the next token. The label of a
             model that writes what it hears, such as Whisper, is the written text, and each of its
             tokens is a question.
-        score: "accuracy" (right answers), "loss" (cross entropy in nats) or "kl" (divergence from
+        scoring: "accuracy" (right answers), "loss" (cross entropy in nats) or "kl" (divergence from
             the intact model's predictions, in nats), each as the mean over the questions of an
             example; "minimal pair" (whether the acceptable sentence is likelier, as in
-            `score_pairs`: for a masked language model by the differing words); "minimal pair, all
+            `measure_minimal_pairs`: for a masked language model by the differing words); "minimal pair, all
             words" (the same by all words of the sentences); or a function of the model's output
             and the batch (`examples`, `inputs`) that returns one number per example.
         method: As in `AttentionModel.disabled`, except "patch"; None = the default of the model,
@@ -106,7 +106,7 @@ def ablate(
         >>> from attnwidget import MinimalPair, ablate, load_model
         >>> pairs = [MinimalPair("The girl washed herself.", "The girl washed himself.")]
         >>> heads = [(5, 8), (2, 3)]
-        >>> ablate(load_model(), pairs, score="minimal pair", heads=heads, progress=False).score
+        >>> ablate(load_model(), pairs, scoring="minimal pair", heads=heads, progress=False).score
         'minimal pair'
     """
     refuse_no_model(model)
@@ -115,9 +115,9 @@ def ablate(
         raise ValueError("'patch' is of one input, and not of many examples: method='mean'")
     stack = studied_stack(model, stack)
     inputs = encode_examples(
-        model, examples, answered=not callable(score), words=scored_words(score), stack=stack
+        model, examples, answered=not callable(scoring), words=scored_words(scoring), stack=stack
     )
-    check_score(score, inputs)
+    check_score(scoring, inputs)
     with model.lock.in_turn(), resume_from(resume_path(resume)):
         units, shape = units_of(model, heads, stack=stack)
         off = sorted({head for unit in units for head in unit.heads})
@@ -127,7 +127,7 @@ def ablate(
         about = {
             "edits": edits.digest,
             "units": digest_of(units),
-            "score": score_name(score),
+            "scoring": score_name(scoring),
             "inputs": digest_of(inputs),
             "batch_size": batch_size,
         }
@@ -135,17 +135,17 @@ def ablate(
             "ablation",
             about,
             model,
-            partial(ablated_scores, units=changes, score=score),
+            partial(ablated_scores, units=changes, score=scoring),
             list(of_one_length(inputs, batch_size, model.hf_model)),
             progress=progress,
         )
-    values, kept = example_scores(score, numbers, inputs)
+    values, kept = example_scores(scoring, numbers, inputs)
     if not len(kept):
         raise KeyboardInterrupt
     originals = originals_of(inputs)
     of_heads, of_layers, _ = scores_by_place(units, values[1:], shape)
     return Ablation(
-        score=score_name(score),
+        score=score_name(scoring),
         method=next(iter(changes[0].values())).method,
         intact=values[0],
         head_scores=of_heads,

@@ -61,7 +61,7 @@ class Ablation(HeadResult):
         >>> from attnwidget import MinimalPair, ablate, load_model
         >>> pairs = [MinimalPair("The girl washed herself.", "The girl washed himself.")]
         >>> heads = [(5, 8), (2, 3)]
-        >>> found = ablate(load_model(), pairs, score="minimal pair", heads=heads, progress=False)
+        >>> found = ablate(load_model(), pairs, scoring="minimal pair", heads=heads, progress=False)
         >>> found.intact, found.of_heads.difference.shape
         (array([1.]), (6, 12))
     """

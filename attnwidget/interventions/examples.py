@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from attnwidget.capture.answers.answer_places import labelled_places
+from attnwidget.capture.answers.answer_places import labeled_places
 from attnwidget.capture.answers.losses import masked_ids
 from attnwidget.capture.predict import prediction_task
 from attnwidget.corpus.argument_checks import each_of
@@ -50,7 +50,7 @@ def encode_examples(
         model: The model.
         examples: The user's examples.
         answered: Whether the model's head answers; if not, no token of the input is masked.
-        words: The scored words of minimal pairs, as in `score_pairs`.
+        words: The scored words of minimal pairs, as in `measure_minimal_pairs`.
         stack: Stack whose heads are studied; None = the default stack.
 
     Raises:
@@ -124,8 +124,8 @@ def batch_of(model: AttentionModel, examples: Sequence[StudyExample]) -> Example
 def _kind(example: Any, index: int) -> type:
     if isinstance(example, (MinimalPair, Segment)):
         return type(example)
-    is_labelled = isinstance(example, tuple) and len(example) == 2
-    if is_media(example) or (is_labelled and is_media(example[0])):
+    is_labeled = isinstance(example, tuple) and len(example) == 2
+    if is_media(example) or (is_labeled and is_media(example[0])):
         return MediaInput
     if isinstance(example, tuple) and len(example) in (2, 3):
         return tuple
@@ -140,7 +140,7 @@ def _of_segment(
     if task in ("class", None):
         return Example(encoded)
     if task == "label":
-        return Example(encoded, tuple(labelled_places(model.tokenizer, ids)))
+        return Example(encoded, tuple(labeled_places(model.tokenizer, ids)))
     if task == "next":
         return Example(encoded, tuple(range(len(ids) - 1)), tuple(ids[1:]))
     inputs = model.inputs.padded([encoded])
@@ -177,7 +177,7 @@ def _of_label(
 
 def _of_labels(model: AttentionModel, index: int, encoded: Encoded, labels: Any) -> TextExample:
     """Return a text with a label for each token between the special tokens."""
-    places = labelled_places(model.tokenizer, encoded.ids)
+    places = labeled_places(model.tokenizer, encoded.ids)
     if isinstance(labels, str) or not isinstance(labels, Sequence) or len(labels) != len(places):
         got = f"{len(labels)}" if isinstance(labels, Sequence) else repr(labels)
         raise ValueError(

@@ -92,7 +92,7 @@ def gradient_effects(
     versus: str | int,
     *,
     position: int | None = None,
-    total: bool = False,
+    with_total: bool = False,
 ) -> GradientEffects:
     """Estimate how much each head adds to the difference of two logits, by any path.
 
@@ -109,7 +109,7 @@ def gradient_effects(
         versus: The answer that it competes with.
         position: The token to predict, as in `AttentionModel.predict`. None stands for the token
             after the text or the mask token.
-        total: Also run the model with the output of each head set to zero.
+        with_total: Also run the model with the output of each head set to zero.
 
     Raises:
         TypeError: A model without a head that predicts words, or an encoder-decoder.
@@ -135,7 +135,7 @@ def gradient_effects(
 
     with model.lock.in_turn():
         numbers, values = head_gradients(hf_model, batch.inputs, difference, output_times_gradient)
-        totals = total_effects(hf_model, batch) if total else None
+        totals = total_effects(hf_model, batch) if with_total else None
     return GradientEffects(
         effects=numbers[0, 0],
         total=totals,

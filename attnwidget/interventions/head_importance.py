@@ -106,7 +106,7 @@ def head_importance(
     The published code takes the mean loss of a batch; the first two variants take the loss of each
     example, which does not depend on the batch. The loss of a minimal pair is the log probability
     of the unacceptable sentence minus the log probability of the acceptable sentence, as in
-    `score_pairs`.
+    `measure_minimal_pairs`.
 
     Args:
         model: A model with a prediction head; heads may be off.

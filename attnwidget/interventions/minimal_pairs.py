@@ -34,12 +34,12 @@ if TYPE_CHECKING:
 
     from attnwidget.capture.model import AttentionModel
 
-_HOW = "minimal pairs come from load_pairs(path), or as [MinimalPair(good, bad), ...]"
+_HOW = "minimal pairs come from load_minimal_pairs(path), or as [MinimalPair(good, bad), ...]"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class PairScores(Result):
-    """A model's scores of both sentences of N pairs. Made by `score_pairs`.
+class MinimalPairScores(Result):
+    """A model's scores of both sentences of N pairs. Made by `measure_minimal_pairs`.
 
     Attributes:
         pairs: the pairs.
@@ -50,9 +50,9 @@ class PairScores(Result):
 
     Example:
         >>> from attnwidget import MinimalPair, load_model
-        >>> from attnwidget.interventions import score_pairs
+        >>> from attnwidget.interventions import measure_minimal_pairs
         >>> pair = MinimalPair("The girl washed herself.", "The girl washed himself.")
-        >>> found = score_pairs(load_model(), [pair], progress=False)
+        >>> found = measure_minimal_pairs(load_model(), [pair], progress=False)
         >>> found.accuracy, found.right, found.words
         (1.0, array([ True]), 'differing')
     """
@@ -124,20 +124,20 @@ class PairScores(Result):
 
     def __repr__(self) -> str:
         return (
-            f"PairScores({self.model_name}, {counted(len(self.pairs), 'pair')}: "
+            f"MinimalPairScores({self.model_name}, {counted(len(self.pairs), 'pair')}: "
             f"{self.accuracy:.1%} right by {self._by})"
         )
 
 
 @in_plain_torch
-def score_pairs(
+def measure_minimal_pairs(
     model: AttentionModel,
     pairs: Iterable[MinimalPair],
     *,
     words: PairWords | None = None,
     batch_size: int = 32,
     progress: bool = True,
-) -> PairScores:
+) -> MinimalPairScores:
     """Score the sentences of minimal pairs with a language model.
 
     A causal model's score of a sentence is its log probability: the sum over its tokens of log
@@ -155,7 +155,7 @@ def score_pairs(
 
     Args:
         model: A masked or causal language model; heads may be off (`AttentionModel.disabled`).
-        pairs: `MinimalPair`s, for example from `load_pairs`.
+        pairs: `MinimalPair`s, for example from `load_minimal_pairs`.
         words: The scored words of each sentence: "differing" or "all". None = "differing" for a
             masked language model; a causal model always scores all words.
         batch_size: Number of sentences in one pass. They have equal lengths, without padding.
@@ -172,10 +172,10 @@ def score_pairs(
 
     Example:
         >>> from attnwidget import MinimalPair, load_model
-        >>> from attnwidget.interventions import score_pairs
+        >>> from attnwidget.interventions import measure_minimal_pairs
         >>> pair = MinimalPair("The girl washed herself.", "The girl washed himself.")
-        >>> score_pairs(load_model(), [pair], progress=False)
-        PairScores(small BERT (in the package), 1 pair: 100.0% right by their differing words)
+        >>> measure_minimal_pairs(load_model(), [pair], progress=False)
+        MinimalPairScores(small BERT (in the package), 1 pair: 100.0% right by their differing words)
     """
     refuse_no_model(model)
     listed = all_of(MinimalPair, pairs, _HOW)
@@ -205,7 +205,7 @@ def score_pairs(
         scores[int(sentence.sign < 0), sentence.index] += value
     masked = prediction_task(model.hf_model) == "masked"
     used: PairWords = words or ("differing" if masked else "all")
-    return PairScores(tuple(listed), scores[0], scores[1], used, model_name=model.name)
+    return MinimalPairScores(tuple(listed), scores[0], scores[1], used, model_name=model.name)
 
 
 def log_probabilities(

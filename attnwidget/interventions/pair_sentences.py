@@ -24,10 +24,10 @@ def sentences_of(
 ) -> list[TextExample]:
     """Return the sentences to score: whole, or one for each token to mask.
 
-    `words` as in `score_pairs`.
+    `words` as in `measure_minimal_pairs`.
 
     Raises:
-        TypeError, ValueError: as `score_pairs`.
+        TypeError, ValueError: as `measure_minimal_pairs`.
     """
     task = prediction_task(model.hf_model)
     if task not in ("masked", "next") or model.inputs.encodes_apart:

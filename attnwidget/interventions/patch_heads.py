@@ -32,11 +32,11 @@ def patch_heads(
     model: AttentionModel,
     clean: Iterable[Any],
     corrupted: Iterable[Any],
-    score: PatchScore = "logit difference",
+    scoring: PatchScore = "logit difference",
     *,
-    into: Into = "corrupted",
+    patch_into: Into = "corrupted",
     heads: Literal["all", "layers"] | HeadName | Iterable[HeadName] = "all",
-    positions: bool = False,
+    by_position: bool = False,
     stack: str | None = None,
     progress: bool = True,
 ) -> HeadPatches:
@@ -54,14 +54,14 @@ def patch_heads(
             list of these, with pictures and sounds as in `measure`. The answer is a class, the word
             at the one mask token, or the next token, as in `ablate`.
         corrupted: The inputs to compare with, of as many tokens each, with their own answers.
-        score: "logit difference" of the clean answer minus the corrupted answer; "loss" of the
+        scoring: "logit difference" of the clean answer minus the corrupted answer; "loss" of the
             clean answer, both in nats; "accuracy" (the clean answer is the likeliest); or a
             function of the model's output and the `Batch`, which gives one number per input.
-        into: "corrupted": outputs of the clean run go into the corrupted run, and show what is
+        patch_into: "corrupted": outputs of the clean run go into the corrupted run, and show what is
             enough for the clean answer. "clean": the reverse shows what the clean answer needs.
         heads: "all" heads, and each layer as a whole; "layers" only; or a head or a list of heads,
             each as (1, 3), "L1 H3" or a `Head`.
-        positions: Patch every head at every token by itself too; the pairs then have equal lengths.
+        by_position: Patch every head at every token by itself too; the pairs then have equal lengths.
         stack: Stack of the heads, as in `ablate`.
         progress: Show a progress bar.
 
@@ -85,37 +85,37 @@ def patch_heads(
         ((6, 12), (6,))
     """
     refuse_no_model(model)
-    check_name(score, PATCH_SCORES)
+    check_name(scoring, PATCH_SCORES)
     stack = studied_stack(model, stack)
     pairs = patch_pairs_of(
         model,
         clean,
         corrupted,
-        score,
-        into=into,
+        scoring,
+        into=patch_into,
         stack=stack,
     )
     longest, shortest = longest_and_shortest(pairs)
-    if positions and longest > shortest:
+    if by_position and longest > shortest:
         raise ValueError(
             f"heads are patched token by token in inputs of one length, and these have {shortest} "
             f"to {longest} tokens: choose pairs of one length, or positions=False"
         )
     with model.lock.in_turn():
         model.check_open()
-        of_tokens = longest if positions else None
+        of_tokens = longest if by_position else None
         units, shape = units_of(model, heads, positions=of_tokens, stack=stack)
         about = {
             "units": digest_of(units),
-            "score": score_name(score),
+            "scoring": score_name(scoring),
             "inputs": digest_of(pairs),
-            "into": into,
+            "patch_into": patch_into,
         }
         numbers, complete, note = read_unit_scores(
             "patching",
             about,
             model,
-            partial(patched_scores, units=units, score=score, into=into, stack=stack),
+            partial(patched_scores, units=units, score=scoring, into=patch_into, stack=stack),
             [[pair] for pair in pairs],
             progress=progress,
             unit="pair",
@@ -124,13 +124,13 @@ def patch_heads(
     other, base, *patched = numbers[:, done]
     of_heads, of_layers, of_positions = scores_by_place(units, np.array(patched), shape, longest)
     return HeadPatches(
-        score=score_name(score),
-        into=into,
-        clean=base if into == "clean" else other,
-        corrupted=other if into == "clean" else base,
+        score=score_name(scoring),
+        into=patch_into,
+        clean=base if patch_into == "clean" else other,
+        corrupted=other if patch_into == "clean" else base,
         head_scores=of_heads,
         layer_scores=of_layers,
-        position_scores=of_positions if positions else None,
+        position_scores=of_positions if by_position else None,
         tokens=pairs[0].tokens(model, stack),
         examples=tuple(pairs[place].originals for place in np.flatnonzero(done)),
         complete=complete,

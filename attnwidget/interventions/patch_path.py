@@ -130,9 +130,9 @@ def patch_path(
     corrupted: Iterable[Any],
     sender: HeadName,
     receiver: HeadName,
-    score: PatchScore = "logit difference",
+    scoring: PatchScore = "logit difference",
     *,
-    into: Into = "corrupted",
+    patch_into: Into = "corrupted",
 ) -> PathPatch:
     """Patch the path from one head to the query, key and value input of a later head.
 
@@ -148,8 +148,8 @@ def patch_path(
         corrupted: As in `patch_heads`.
         sender: The head whose output is patched, as (1, 3), "L1 H3" or a `Head`.
         receiver: A head in a later layer, in the same forms.
-        score: As in `patch_heads`.
-        into: As in `patch_heads`.
+        scoring: As in `patch_heads`.
+        patch_into: As in `patch_heads`.
 
     Raises:
         TypeError, RuntimeError: As `patch_heads`.
@@ -166,13 +166,13 @@ def patch_path(
         ['query', 'key', 'value']
     """
     refuse_no_model(model)
-    check_name(score, PATCH_SCORES)
+    check_name(scoring, PATCH_SCORES)
     pairs = patch_pairs_of(
         model,
         clean,
         corrupted,
-        score,
-        into=into,
+        scoring,
+        into=patch_into,
     )
     if any(isinstance(pair.encoded, EncodedMedia) for pair in pairs):
         raise TypeError(
@@ -188,16 +188,16 @@ def patch_path(
     with model.lock.in_turn():
         model.check_open()
         numbers = np.stack(
-            [_path_numbers(model, pair, first, last, score, into) for pair in pairs], 1
+            [_path_numbers(model, pair, first, last, scoring, patch_into) for pair in pairs], 1
         )
     base, other = numbers[:2]
     return PathPatch(
         sender=first,
         receiver=last,
-        score=score_name(score),
-        into=into,
-        clean=base if into == "clean" else other,
-        corrupted=other if into == "clean" else base,
+        score=score_name(scoring),
+        into=patch_into,
+        clean=base if patch_into == "clean" else other,
+        corrupted=other if patch_into == "clean" else base,
         scores=numbers[2:],
         examples=tuple(pair.originals for pair in pairs),
         model_name=model.name,

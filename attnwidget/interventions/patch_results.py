@@ -128,7 +128,7 @@ class HeadPatches(PatchedRuns, HeadResult):
             ValueError: Positions were not asked for.
         """
         if self.position_scores is None:
-            raise ValueError("no head was patched token by token: patch_heads(positions=True)")
+            raise ValueError("no head was patched token by token: patch_heads(by_position=True)")
         return self._of(self.position_scores)
 
     def heads(self) -> HeadMetrics:

@@ -80,7 +80,7 @@ class ScoreChanges:
 
     @cached_property
     def p(self) -> Float64Array:
-        """Two-sided p-value: exact McNemar test of right and wrong, else randomised signs."""
+        """Two-sided p-value: exact McNemar test of right and wrong, else randomized signs."""
         measured = self._differences[self._measured]
         if not self.tested:
             return np.full(self.scores.shape[:-1], np.nan)

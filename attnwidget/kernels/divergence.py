@@ -12,7 +12,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-# numpy's vectorised log2 needs AVX-512 and Linux; elsewhere torch's is the faster one.
+# numpy's vectorized log2 needs AVX-512 and Linux; elsewhere torch's is the faster one.
 _NUMPY_LOG = sys.platform == "linux" and torch.backends.cpu.get_cpu_capability() == "AVX512"
 # Cells and heads of one block: what is added, logged and summed stays in the second-level cache.
 # torch would spread more than 32768 values over threads of its own.

@@ -103,7 +103,7 @@ def confidence(weights: Tensor, excluded: Tensor | None = None) -> Tensor:
 
     `weights` [B, H, n, n], or some of its rows; `excluded` bool [B, n]: keys that do not count, as
     Voita et al. leave out the end of the sentence. The remaining weights are not
-    renormalised. Returns [B, H, n].
+    renormalized. Returns [B, H, n].
 
     Example:
         >>> import torch

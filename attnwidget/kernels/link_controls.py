@@ -96,7 +96,7 @@ def controls_beside(links: Tensor, visible: Tensor, compared: Tensor) -> tuple[T
     """Return predicted links, and weights of the links to the keys before and after their keys.
 
     The sum of a map with the weights is the mass that the predicted links would get if each got the
-    mean weight of its neighbours. Predicted links without a visible neighbour are left out.
+    mean weight of its neighbors. Predicted links without a visible neighbor are left out.
 
     The arguments and results are the same as in `controls_at_offsets`.
 
@@ -109,9 +109,9 @@ def controls_beside(links: Tensor, visible: Tensor, compared: Tensor) -> tuple[T
         tensor([0.5000, 0.0000, 0.5000])
     """
     others = visible & ~links & compared[..., None, :]
-    n_neighbours = _moved(others, 1).float() + _moved(others, -1).float()
-    kept = links & (n_neighbours > 0)
-    share = kept.float() / n_neighbours.clamp_min(1)
+    n_neighbors = _moved(others, 1).float() + _moved(others, -1).float()
+    kept = links & (n_neighbors > 0)
+    share = kept.float() / n_neighbors.clamp_min(1)
     return kept, others * (_moved(share, 1) + _moved(share, -1))
 
 

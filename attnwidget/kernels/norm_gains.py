@@ -16,22 +16,22 @@ class NormGain:
     Attributes:
         gain: float32 [d].
         bias: float32 [d].
-        centres: Whether the norm takes the mean off.
+        centers: Whether the norm takes the mean off.
         epsilon: What the norm adds to the mean square.
 
     Example:
         >>> import torch
         >>> from attnwidget.kernels.norm_gains import NormGain
-        >>> norm = NormGain(torch.tensor([1.0, 3.0]), torch.zeros(2), centres=False)
+        >>> norm = NormGain(torch.tensor([1.0, 3.0]), torch.zeros(2), centers=False)
         >>> norm.read_by(torch.tensor([[1.0], [1.0]])).flatten()
         tensor([1., 3.])
-        >>> norm.normalised(torch.tensor([3.0, 4.0]) * 2**0.5)
+        >>> norm.normalized(torch.tensor([3.0, 4.0]) * 2**0.5)
         tensor([0.8485, 1.1314])
     """
 
     gain: Tensor
     bias: Tensor
-    centres: bool
+    centers: bool
     epsilon: float = 0.0
 
     def read_by(self, reader: Tensor) -> Tensor:
@@ -40,15 +40,15 @@ class NormGain:
         The bias is left out: it is the same for every x.
         """
         scaled = self.gain[:, None] * reader
-        return scaled - scaled.mean(-2, keepdim=True) if self.centres else scaled
+        return scaled - scaled.mean(-2, keepdim=True) if self.centers else scaled
 
     def after(self, writer: Tensor) -> Tensor:
         """Return what the norm makes of the output of `writer` [..., D, d], but for the size."""
-        centred = writer - writer.mean(-1, keepdim=True) if self.centres else writer
-        return centred * self.gain
+        centered = writer - writer.mean(-1, keepdim=True) if self.centers else writer
+        return centered * self.gain
 
-    def normalised(self, vectors: Tensor) -> Tensor:
+    def normalized(self, vectors: Tensor) -> Tensor:
         """Return vectors [..., d] as the norm has them before its gain and its bias."""
-        centred = vectors - vectors.mean(-1, keepdim=True) if self.centres else vectors
-        squares = centred.square().mean(-1, keepdim=True) + self.epsilon
-        return centred / squares.sqrt().clamp_min(1e-30)
+        centered = vectors - vectors.mean(-1, keepdim=True) if self.centers else vectors
+        squares = centered.square().mean(-1, keepdim=True) + self.epsilon
+        return centered / squares.sqrt().clamp_min(1e-30)

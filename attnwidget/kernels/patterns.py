@@ -14,7 +14,7 @@ BLOCK = "block"
 OTHER = "heterogeneous"
 PATTERNS = (VERTICAL, DIAGONAL, BOTH, BLOCK, OTHER)
 
-# Chosen on maps labelled by eye; another sample of labels gave the agreement that tests hold.
+# Chosen on maps labeled by eye; another sample of labels gave the agreement that tests hold.
 VERTICAL_FROM = 0.2
 DIAGONAL_FROM = 0.125
 BLOCK_FROM = 0.2

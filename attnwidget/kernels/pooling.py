@@ -92,10 +92,10 @@ def max_pool(
 
 
 def block_maxima(values: Array, block: int, axis: int = -1) -> Array:
-    """The maximum of every `block` neighbours on an axis; the last block may be shorter.
+    """The maximum of every `block` neighbors on an axis; the last block may be shorter.
 
     `values` [..., n]; returns [..., ceil(n / block)], with `axis=-1`. On an axis before the last,
-    the maxima take a tenth of the time, because neighbours in memory belong to different blocks.
+    the maxima take a tenth of the time, because neighbors in memory belong to different blocks.
 
     Example:
         >>> import torch
@@ -141,7 +141,7 @@ def farthest_pool(
     return library_of(maps).where(below > above, -below, above)
 
 
-def quantise(maps: Array) -> tuple[Array, Array]:
+def quantize(maps: Array) -> tuple[Array, Array]:
     """Weights as bytes of round(255 sqrt(weight / the map's maximum)), and those maxima.
 
     `maps` [..., Q, K] non-negative; returns uint8 of the same shape and float32 [...]. The square
@@ -149,8 +149,8 @@ def quantise(maps: Array) -> tuple[Array, Array]:
 
     Example:
         >>> import torch
-        >>> from attnwidget.kernels.pooling import quantise
-        >>> quantise(torch.tensor([[0.25, 1.0]]))
+        >>> from attnwidget.kernels.pooling import quantize
+        >>> quantize(torch.tensor([[0.25, 1.0]]))
         (tensor([[128, 255]], dtype=torch.uint8), tensor(1.))
     """
     library = library_of(maps)
@@ -159,7 +159,7 @@ def quantise(maps: Array) -> tuple[Array, Array]:
     return converted(steps, "uint8"), converted(maxima, "float32")
 
 
-def quantise_signed(maps: Array) -> tuple[Array, Array]:
+def quantize_signed(maps: Array) -> tuple[Array, Array]:
     """Return differences as bytes around 128, keeping the value farthest from 0 in each block.
 
     `maps` [..., Q, K] of any sign; returns uint8 of 128 + sign round(127 sqrt(|value| / largest))
@@ -167,8 +167,8 @@ def quantise_signed(maps: Array) -> tuple[Array, Array]:
 
     Example:
         >>> import torch
-        >>> from attnwidget.kernels.pooling import quantise_signed
-        >>> quantise_signed(torch.tensor([[0.25, 0.0, -1.0]]))
+        >>> from attnwidget.kernels.pooling import quantize_signed
+        >>> quantize_signed(torch.tensor([[0.25, 0.0, -1.0]]))
         (tensor([[192, 128,   1]], dtype=torch.uint8), tensor(-1.))
     """
     library = library_of(maps)

@@ -33,7 +33,7 @@ def smacof(
         tolerance: Smallest relative decrease of the stress.
 
     Returns:
-        The points [N, 2], centred on 0, and their raw stress.
+        The points [N, 2], centered on 0, and their raw stress.
 
     Example:
         >>> import numpy as np
@@ -58,7 +58,7 @@ def smacof(
     return positions, stress
 
 
-def minimise_stress(
+def minimize_stress(
     distances: Float64Array, positions: Float64Array, *, max_iterations: int
 ) -> tuple[Float64Array, float]:
     """Move points to a minimum of the raw stress by L-BFGS, from a start that is near to it.
@@ -72,13 +72,13 @@ def minimise_stress(
         max_iterations: Largest number of iterations.
 
     Returns:
-        The points [N, 2], centred on 0, and their raw stress.
+        The points [N, 2], centered on 0, and their raw stress.
 
     Example:
         >>> import numpy as np
-        >>> from attnwidget.kernels.scaling import minimise_stress
+        >>> from attnwidget.kernels.scaling import minimize_stress
         >>> near = np.array([[0, 0], [1, 0.1], [0.6, 0.9]])
-        >>> positions, stress = minimise_stress(1 - np.eye(3), near, max_iterations=100)
+        >>> positions, stress = minimize_stress(1 - np.eye(3), near, max_iterations=100)
         >>> bool(stress < 1e-6)
         True
     """
@@ -132,6 +132,6 @@ def _transformed(distances: Float64Array, positions: Float64Array) -> Float64Arr
 
 
 def _stress(constant: float, positions: Float64Array, transformed: Float64Array) -> float:
-    """Return the raw stress of centred points, from half the sum of the squared distances D."""
+    """Return the raw stress of centered points, from half the sum of the squared distances D."""
     squares = len(positions) * float(np.square(positions).sum())
     return max(0.0, constant - 2 * float((positions * transformed).sum()) + squares)

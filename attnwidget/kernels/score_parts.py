@@ -34,7 +34,7 @@ def source_products(query_parts: Tensor, key_parts: Tensor, scaling: float) -> T
     return scaling * query_parts @ key_parts.T
 
 
-def centred_rows(values: Tensor, visible: Tensor | None) -> Tensor:
+def centered_rows(values: Tensor, visible: Tensor | None) -> Tensor:
     """Subtract from each row its mean over the visible cells; hidden cells are 0.
 
     Args:
@@ -43,7 +43,7 @@ def centred_rows(values: Tensor, visible: Tensor | None) -> Tensor:
 
     Example:
         >>> import torch
-        >>> centred_rows(torch.tensor([[1.0, 3.0, 9.0]]), torch.tensor([[True, True, False]]))
+        >>> centered_rows(torch.tensor([[1.0, 3.0, 9.0]]), torch.tensor([[True, True, False]]))
         tensor([[-1.,  1.,  0.]])
     """
     if visible is None:
@@ -54,7 +54,7 @@ def centred_rows(values: Tensor, visible: Tensor | None) -> Tensor:
 
 
 def variance_shares(parts: Tensor, scores: Tensor, visible: Tensor | None) -> Tensor:
-    """Return the share of each part in the variance of row-centred scores.
+    """Return the share of each part in the variance of row-centered scores.
 
     The share of a part is its covariance with the scores, divided by their variance. The shares of
     parts that sum to the scores sum to 1; a part that lowers the variance has a negative share.
@@ -73,6 +73,6 @@ def variance_shares(parts: Tensor, scores: Tensor, visible: Tensor | None) -> Te
         >>> variance_shares(parts, parts.sum(0), None)
         tensor([0.7500, 0.2500])
     """
-    whole = centred_rows(scores, visible)
-    covariances = (centred_rows(parts, visible) * whole).sum((-1, -2))
+    whole = centered_rows(scores, visible)
+    covariances = (centered_rows(parts, visible) * whole).sum((-1, -2))
     return covariances / whole.square().sum((-1, -2))

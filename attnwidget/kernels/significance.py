@@ -39,10 +39,10 @@ def wilson_interval(successes: ArrayLike, trials: ArrayLike) -> tuple[Float64Arr
     hits, n = np.broadcast_arrays(np.asarray(successes, float), np.asarray(trials, float))
     p = np.divide(hits, n, out=np.full(hits.shape, 0.5), where=n > 0)
     with np.errstate(divide="ignore", invalid="ignore"):
-        centre = (p + z**2 / (2 * n)) / (1 + z**2 / n)
+        center = (p + z**2 / (2 * n)) / (1 + z**2 / n)
         reach = z / (1 + z**2 / n) * np.sqrt(p * (1 - p) / n + z**2 / (4 * n**2))
-    low = np.where(n > 0, np.clip(centre - reach, 0, 1), 0.0)
-    return low, np.where(n > 0, np.clip(centre + reach, 0, 1), 1.0)
+    low = np.where(n > 0, np.clip(center - reach, 0, 1), 0.0)
+    return low, np.where(n > 0, np.clip(center + reach, 0, 1), 1.0)
 
 
 def better_than(only_first: ArrayLike, only_second: ArrayLike) -> Any:
@@ -239,12 +239,12 @@ def _with_both_ends(
         n: Number of examples.
         ends: Smallest and largest possible value.
     """
-    centre = (n * mean + sum(ends)) / (n + 2)
-    spread = (n * square + ends[0] ** 2 + ends[1] ** 2) / (n + 2) - centre**2
+    center = (n * mean + sum(ends)) / (n + 2)
+    spread = (n * square + ends[0] ** 2 + ends[1] ** 2) / (n + 2) - center**2
     reach = scipy.stats.t.ppf((1 + _CONFIDENCE) / 2, n - 1)
     reach = reach * np.sqrt(np.maximum(spread, 0) / (n + 2))
-    low: Float64Array = np.maximum(centre - reach, ends[0])
-    return low, np.minimum(centre + reach, ends[1])
+    low: Float64Array = np.maximum(center - reach, ends[0])
+    return low, np.minimum(center + reach, ends[1])
 
 
 def _studentised(
@@ -524,7 +524,7 @@ def above_zero(values: ArrayLike) -> Float64Array:
 
 
 def sign_flip_test(values: ArrayLike) -> Float64Array:
-    """Return the two-sided p-value of the paired randomisation test that a mean is not 0.
+    """Return the two-sided p-value of the paired randomization test that a mean is not 0.
 
     The signs of all differences are drawn at random, with the same signs for every entry of the
     leading axes; p is the share of draws, including the observed signs, whose mean is at least as

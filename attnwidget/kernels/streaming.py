@@ -203,7 +203,7 @@ def _stream_rows(
         at = (heads, rows)
         streamed.top[at] = top
         streamed.largest[at] = largest
-        # Maxima of whole rows first: those of few neighbours take ten times as long.
+        # Maxima of whole rows first: those of few neighbors take ten times as long.
         pooled = block_maxima(block_maxima(weights, block, axis=-2), block)
         low = rows.start // block
         left = keys.start // block

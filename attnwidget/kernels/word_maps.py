@@ -16,7 +16,7 @@ class WordMaps:
     """How the word maps of B texts come from their token maps; made once, used for each layer.
 
     The sum over the attended word's tokens, the mean over the attending one's. Special tokens and
-    padding are in neither, and no row is renormalised.
+    padding are in neither, and no row is renormalized.
 
     Args:
         owners: int64 [B, n], the word of each token from 0; negative for none. The words of a text

@@ -179,7 +179,7 @@ def _processor_of(wrapper: Any) -> Processor | None:
     """Return the processor of a wrapper for pictures or sounds; None without one."""
     for name in _PROCESSORS:
         with suppress(*_NOT_THERE):
-            processor = Processor.of(getattr(wrapper, name))
+            processor = Processor.from_object(getattr(wrapper, name))
             if processor is not None:
                 return processor
     return None

@@ -176,7 +176,7 @@ class CircuitWeights:
 
         Raises:
             ValueError: The layer has no attention, its values are no linear function of the stream,
-                or its output projection is quantised or not known; with the reason.
+                or its output projection is quantized or not known; with the reason.
         """
         site = self._sites[self.numbers.place(layer)]
         module = site.module

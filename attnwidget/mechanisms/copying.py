@@ -185,7 +185,7 @@ def copying_scores(
     Heads of layer 0 read e itself. The bias of the values is left out: it is the same for every
     token.
 
-    The behaviours "copying" and "negative copying" of `score_behaviours` are `copying` and
+    The behaviors "copying" and "negative copying" of `measure_behaviors` are `copying` and
     `suppression` over half of the names, with a test and a second half. Use them to say what a head
     does.
 
@@ -234,7 +234,7 @@ def copying_scores(
             suppression[layer, head] = float(share_among_top(-logits, own, top))
             of_others[layer, head] = float(share_of_others_among_top(logits, own, top))
             less_of_others[layer, head] = float(share_of_others_among_top(-logits, own, top))
-        own_logits, other_logits = products.of(circuits.norm, effective=layer > 0)
+        own_logits, other_logits = products.sums(circuits.norm, effective=layer > 0)
         eigenvalues[layer] = _eigenvalues(circuits.output, own_logits, circuits.value)
         shuffled[layer] = _eigenvalues(circuits.output, other_logits, circuits.value)
     return CopyingScores(
@@ -255,19 +255,19 @@ class _TokenProducts:
 
     def __init__(self, vectors: TokenVectors, center_unembed: bool) -> None:
         self._vectors = vectors
-        self._centred = center_unembed
+        self._centered = center_unembed
         self._known: dict[tuple[bool | None, bool], tuple[Tensor, Tensor]] = {}
 
-    def of(self, norm: NormGain | None, *, effective: bool) -> tuple[Tensor, Tensor]:
+    def sums(self, norm: NormGain | None, *, effective: bool) -> tuple[Tensor, Tensor]:
         """Return the sum over tokens of unembedding x normed embedding, and the shuffled sum."""
-        kind = (None if norm is None else norm.centres, effective)
+        kind = (None if norm is None else norm.centers, effective)
         if kind not in self._known:
             self._known[kind] = self._sums(norm, effective)
         return self._known[kind]
 
     def _sums(self, norm: NormGain | None, effective: bool) -> tuple[Tensor, Tensor]:
         unembedding = self._vectors.unembedding
-        if self._centred:
+        if self._centered:
             unembedding = unembedding - unembedding.mean(-1, keepdim=True)
         n_tokens = self._vectors.n_tokens
         others = torch.from_numpy(np.random.default_rng(_SEED).permutation(n_tokens))
@@ -277,7 +277,7 @@ class _TokenProducts:
         for part in self._embeddings(
             torch.arange(n_tokens, dtype=torch.long, device="cpu"), effective
         ):
-            embedded = part if norm is None else norm.normalised(part)
+            embedded = part if norm is None else norm.normalized(part)
             stop = start + len(part)
             own += unembedding[:, start:stop] @ embedded
             shuffled += unembedding[:, others[start:stop]] @ embedded
@@ -389,7 +389,7 @@ def ranks(logits: Tensor, ids: Tensor) -> Tensor:
     """Number of other tokens with at least the logit of the token of the row: int64 [..., T].
 
     `logits` [..., T, V]; `ids` int64 [T]. Ties count against the token: a head without output
-    favours no token.
+    favors no token.
 
     Example:
         >>> import torch

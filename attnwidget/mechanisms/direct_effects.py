@@ -162,7 +162,7 @@ def direct_effects(
     versus: str | int,
     *,
     position: int | None = None,
-    total: bool = False,
+    with_total: bool = False,
 ) -> DirectEffects:
     """Split the difference of two logits over the heads, MLPs, embeddings and biases of a model.
 
@@ -182,12 +182,12 @@ def direct_effects(
             softmax ignores a constant.
         position: The token that is predicted, as in `AttentionModel.predict`; None = the token
             after the text.
-        total: Also run the model with the output of each head set to zero.
+        with_total: Also run the model with the output of each head set to zero.
 
     Raises:
         TypeError: A model without a head that predicts words, or an encoder-decoder.
         ValueError: Logits that are not linear in the residual stream (BERT's head has a dense
-            layer, GELU and a norm); weights that are quantised or have fewer digits than float32;
+            layer, GELU and a norm); weights that are quantized or have fewer digits than float32;
             no such token or answer; attention of given weights, under edits or of a long input;
             padding.
         RuntimeError: The weights of the model have changed since.
@@ -215,7 +215,7 @@ def direct_effects(
         path = direct_path(
             model.hf_model, batch.inputs, *question.places, *question.targets, *question.rivals
         )
-        totals = total_effects(model.hf_model, batch) if total else None
+        totals = total_effects(model.hf_model, batch) if with_total else None
     return _result(attention, names, place, path, totals)
 
 

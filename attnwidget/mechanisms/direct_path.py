@@ -33,7 +33,7 @@ from attnwidget.model_facts.weight_placement import weight_of
 _ROUNDING = 1e-4
 _INSTEAD = (
     "gradient_effects(attention, answer, versus) gives effects to first order (gradient times "
-    "output), and ablate(model, examples, score='loss') measures the score without each head"
+    "output), and ablate(model, examples, scoring='loss') measures the score without each head"
 )
 
 
@@ -109,10 +109,10 @@ def linear_pass(hf_model: Any, inputs: Mapping[str, Tensor], row: int) -> Linear
         row: The token at whose place the logits are.
 
     Raises:
-        ValueError: Too few digits, quantised weights, or no unembedding.
+        ValueError: Too few digits, quantized weights, or no unembedding.
     """
     refuse_coarse_weights(hf_model)
-    modules = StreamModules.of(hf_model)
+    modules = StreamModules.from_model(hf_model)
     unembedding = hf_model.get_output_embeddings()
     if unembedding is None or not is_plain_linear(unembedding):
         raise ValueError(
@@ -238,7 +238,7 @@ class _Token:
     row: int
     n_tokens: int
 
-    def of(self, states: Tensor) -> Tensor:
+    def rows_at_token(self, states: Tensor) -> Tensor:
         """Return the states at the token, [1, d]; all states unless there is one row per token."""
         rows = states.reshape(-1, states.shape[-1])
         return rows[self.row : self.row + 1] if len(rows) == self.n_tokens else states
@@ -321,7 +321,7 @@ class _Variables:
     def _variable(self, kind: str, output: Any, layer: int = -1, name: str = "") -> Any:
         torch.set_grad_enabled(True)
         tensor = output[0] if isinstance(output, tuple) else output
-        value = self._token.of(tensor.detach()).clone().requires_grad_()
+        value = self._token.rows_at_token(tensor.detach()).clone().requires_grad_()
         self._variables.append(_Variable(kind, value, layer, name))
         given = self._token.put(value, tensor)
         return (given, *output[1:]) if isinstance(output, tuple) else given
@@ -361,9 +361,9 @@ class _Variables:
     ) -> Any:
         if not isinstance(output, Tensor):
             return output
-        given = self._token.of(first_argument(args, kwargs))
+        given = self._token.rows_at_token(first_argument(args, kwargs))
         with torch.no_grad():
-            frozen = FrozenNorm.of(module, given, self._token.of(output))
+            frozen = FrozenNorm.from_call(module, given, self._token.rows_at_token(output))
         if frozen is None:
             return output  # within a module that is a variable, or the check of the sum fails
         if frozen.bias is None:

@@ -29,7 +29,7 @@ class FrozenNorm:
         deviation: Standard deviation or root mean square of the recorded input, [..., 1].
         gain: Factor of each dimension, or None for 1.
         bias: Constant of each dimension, or None.
-        centred: Whether the mean is subtracted.
+        centered: Whether the mean is subtracted.
         epsilon: What the norm adds to the mean square.
     """
 
@@ -37,11 +37,11 @@ class FrozenNorm:
     deviation: Tensor
     gain: Tensor | None
     bias: Tensor | None
-    centred: bool
+    centered: bool
     epsilon: float
 
     @classmethod
-    def of(cls, module: nn.Module, given: Tensor, output: object) -> FrozenNorm | None:
+    def from_call(cls, module: nn.Module, given: Tensor, output: object) -> FrozenNorm | None:
         """Return the frozen form of a call; None if the output is neither of the two norms.
 
         Args:
@@ -59,15 +59,15 @@ class FrozenNorm:
         rounding = _TOLERANCE.get(output.dtype, 1e-2)
         given, output = given.to(precision), output.to(precision)
 
-        def form(states: Tensor, centred: bool, gain: Tensor | None) -> FrozenNorm:
-            moved = states - states.mean(-1, keepdim=True) if centred else states
+        def form(states: Tensor, centered: bool, gain: Tensor | None) -> FrozenNorm:
+            moved = states - states.mean(-1, keepdim=True) if centered else states
             deviation = (moved.pow(2).mean(-1, keepdim=True) + epsilon).sqrt()
-            return cls(tuple(states.shape), deviation, gain, bias, centred, epsilon)
+            return cls(tuple(states.shape), deviation, gain, bias, centered, epsilon)
 
         # A row tells the form that the norm may have. All rows then tell whether it has it.
         row = given.reshape(-1, given.shape[-1])[:1]
         wanted = output.reshape(-1, output.shape[-1])[:1]
-        forms = [(centred, gain) for centred in (True, False) for gain in gains]
+        forms = [(centered, gain) for centered in (True, False) for gain in gains]
         errors = [(form(row, *kind)(row) - wanted).abs().max() for kind in forms]
         # One copy of all numbers, because every copy waits for a GPU.
         largest, *differences = torch.stack([output.abs().max(), *errors]).tolist()
@@ -83,10 +83,10 @@ class FrozenNorm:
     def __call__(self, states: Tensor) -> Tensor:
         """Apply the frozen norm to states of the recorded shape, or to a batch of such states."""
         one = self.shape[1:] if self.shape[0] == 1 else self.shape
-        centred = states.reshape(-1, *one)
-        if self.centred:
-            centred = centred - centred.mean(-1, keepdim=True)
-        output = centred / self.deviation.to(states.dtype)
+        centered = states.reshape(-1, *one)
+        if self.centered:
+            centered = centered - centered.mean(-1, keepdim=True)
+        output = centered / self.deviation.to(states.dtype)
         if self.gain is not None:
             output = output * self.gain
         if self.bias is not None:

@@ -105,7 +105,7 @@ def head_composition(
     head for its queries, W_K W_Q^T for its keys and W_V W_O for its values. Unrelated circuits
     score 1 / sqrt(d), which is subtracted: the root of the mean square over random rotations
     between the two. Gains of the norms before the heads are part of the matrices. Rotary embeddings
-    are left out, as between neighbours in low frequencies; what MLPs carry from head to head is not
+    are left out, as between neighbors in low frequencies; what MLPs carry from head to head is not
     counted.
 
     Args:
@@ -117,7 +117,7 @@ def head_composition(
     Raises:
         TypeError: Not a model of `load_model`.
         ValueError: No such head; a head without earlier heads; a model without these circuits, with
-            the reason: norms in the stream, quantised weights, values that are no linear function.
+            the reason: norms in the stream, quantized weights, values that are no linear function.
 
     Example:
         >>> from transformers import LlamaConfig, LlamaForCausalLM

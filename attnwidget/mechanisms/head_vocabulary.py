@@ -50,7 +50,7 @@ def head_vocabulary(
     Raises:
         TypeError: Not a model of `load_model`, or tokens of another form.
         ValueError: No such head or token; a word of several tokens; a model without these circuits,
-            with the reason: an encoder, quantised weights, values that are no linear function.
+            with the reason: an encoder, quantized weights, values that are no linear function.
 
     Example:
         >>> from transformers import LlamaConfig, LlamaForCausalLM
@@ -119,7 +119,7 @@ def attended_vocabulary(
     The QK circuit (Elhage et al. 2021) in words: the scores (h_a W_Q + b_Q) . (h_b W_K) * scale, as
     if both tokens stood at the same position. h is the effective embedding as in `head_vocabulary`.
 
-    From weights alone, behaviour can be told in the first layers only: a vector deeper in a model
+    From weights alone, behavior can be told in the first layers only: a vector deeper in a model
     holds more than its token, and scores from embeddings can then say the contrary of what a head
     does. Layers above 2 are therefore refused.
 
@@ -178,7 +178,7 @@ def read_vectors(vectors: TokenVectors, circuits: HeadCircuits, layer: int, ids:
     The vectors are normed, without the gain of the norm, which is part of the circuits.
     """
     stream = vectors.embedded(ids) if layer == 0 else vectors.after_first_mlp(ids)
-    return stream if circuits.norm is None else circuits.norm.normalised(stream)
+    return stream if circuits.norm is None else circuits.norm.normalized(stream)
 
 
 def _head(weights: CircuitWeights, layer: int | HeadName, head: int | None) -> Head:

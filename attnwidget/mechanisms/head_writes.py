@@ -167,7 +167,7 @@ def head_writes(
     Raises:
         ValueError: No such layer, head, stack or token; attention of given weights, under edits or
             of a long input; padding; an attention output that is not linear in the values; a
-            quantised projection. The message has the reason.
+            quantized projection. The message has the reason.
         RuntimeError: The weights of the model have changed since.
 
     Example:

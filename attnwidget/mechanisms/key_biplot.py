@@ -43,8 +43,8 @@ class KeyBiplot(Result):
         key_inputs: int64 [K], the input of each key.
         query_places: int64 [Q], the place of each query in its input.
         key_places: int64 [K], the place of each key in its input.
-        singular_values: float64, of the centred scores, largest first.
-        explained: Share of the squares of the centred scores that the plane shows, from 0 to 1.
+        singular_values: float64, of the centered scores, largest first.
+        explained: Share of the squares of the centered scores that the plane shows, from 0 to 1.
         model_name: The model.
 
     Example:
@@ -188,7 +188,7 @@ def score_plane(query: Tensor, key: Tensor, scaling: float) -> tuple[Tensor, Ten
 
     Returns:
         Points of the queries [Q, 2], points of the keys [K, 2], and the singular values of the
-        centred scores, largest first.
+        centered scores, largest first.
 
     Example:
         >>> import torch

@@ -156,7 +156,9 @@ class LogitLens(Result):
 
 @in_plain_torch
 @says_cuts
-def logit_lens(attention: Attention, *, at: Iterable[int] | None = None, top: int = 5) -> LogitLens:
+def logit_lens(
+    attention: Attention, *, positions: Iterable[int] | None = None, top: int = 5
+) -> LogitLens:
     """Return the answers that the residual stream after each layer gives.
 
     The stream goes through everything that follows the last layer: the final
@@ -166,7 +168,7 @@ def logit_lens(attention: Attention, *, at: Iterable[int] | None = None, top: in
 
     Args:
         attention: The attention of a language model with a single stack.
-        at: The tokens to predict, as in `AttentionModel.predict`. None stands for the token after
+        positions: The tokens to predict, as in `AttentionModel.predict`. None stands for the token after
             the text or the mask token.
         top: Number of answers per layer in the table.
 
@@ -189,10 +191,10 @@ def logit_lens(attention: Attention, *, at: Iterable[int] | None = None, top: in
     reading = whole_reading_of(attention, _WHAT)
     model = language_model(reading, _WHAT)
     top = whole_number("top", top, 1)
-    if at is None:
+    if positions is None:
         places = [predicted_position(reading, model, None, "at=[3]")]
     else:
-        places = whole_numbers("at", at)
+        places = whole_numbers("positions", positions)
     if not places:
         raise ValueError("at is empty: name the tokens to predict, such as at=[3]")
     with model.lock.in_turn():

@@ -38,7 +38,11 @@ def keys_at_positions(
     reading = reading_of(attention, "a key at another position")
     reading.refuse_changed()
     hf_model = reading.model.hf_model
-    tables = [m for m, kind in StreamModules.of(hf_model).embeddings.items() if kind == "positions"]
+    tables = [
+        m
+        for m, kind in StreamModules.from_model(hf_model).embeddings.items()
+        if kind == "positions"
+    ]
     moves = [query - distance - key for distance in distances]
     moved: list[nn.Module] = []
 

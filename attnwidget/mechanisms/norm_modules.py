@@ -57,7 +57,7 @@ def gain_of(norm: nn.Module, size: int) -> NormGain:
         >>> import torch
         >>> from attnwidget.mechanisms.norm_modules import gain_of
         >>> norm = gain_of(torch.nn.LayerNorm(8), 8)
-        >>> norm.centres, norm.gain.round(decimals=3).tolist()
+        >>> norm.centers, norm.gain.round(decimals=3).tolist()
         (True, [1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0])
         >>> f"{norm.epsilon:.1e}"
         '1.0e-05'
@@ -67,7 +67,7 @@ def gain_of(norm: nn.Module, size: int) -> NormGain:
     probe[1::2] *= -1
     large = torch.stack([probe, 2 * probe, probe + 1]) * _LARGE
     probes = torch.cat([large, probe[None] * _SMALL])[None].to(weight.device, weight.dtype)
-    frozen = FrozenNorm.of(norm, probes, norm(probes))
+    frozen = FrozenNorm.from_call(norm, probes, norm(probes))
     if frozen is None:
         raise ValueError(
             f"{type(norm).__name__} is no norm of a kind that is known: a layer norm or an RMS "
@@ -75,4 +75,4 @@ def gain_of(norm: nn.Module, size: int) -> NormGain:
         )
     gain = torch.ones_like(probes[0, 0]) if frozen.gain is None else frozen.gain.detach()
     bias = torch.zeros_like(gain) if frozen.bias is None else frozen.bias.detach()
-    return NormGain(gain.float(), bias.float(), frozen.centred, frozen.epsilon)
+    return NormGain(gain.float(), bias.float(), frozen.centered, frozen.epsilon)

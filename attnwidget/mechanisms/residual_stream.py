@@ -63,11 +63,11 @@ class ResidualStream:
     """The residual stream of one input of a model, by its writers.
 
     Args:
-        hf_model: A transformers model in float32 or float64, not quantised.
+        hf_model: A transformers model in float32 or float64, not quantized.
         inputs: The model's inputs, a batch of one.
 
     Raises:
-        ValueError: The weights have too few digits or are quantised, or the outputs of the heads do
+        ValueError: The weights have too few digits or are quantized, or the outputs of the heads do
             not sum to the output of their projection.
 
     Example:

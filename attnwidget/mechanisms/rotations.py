@@ -233,7 +233,7 @@ def _same(states: Tensor, expected: Tensor, tolerance: float) -> bool:
 
 
 def _layouts(n_pairs: int, size: int) -> Iterator[Tensor]:
-    """Yield the ways in which models pair the dimensions of a head: halves, or neighbours.
+    """Yield the ways in which models pair the dimensions of a head: halves, or neighbors.
 
     The first or the last dimensions of the head turn.
     """

@@ -192,7 +192,7 @@ def score_sources(
 
     Raises:
         ValueError: There is no such head or token; only the weights of the layer are known; or the
-            model has no exact sources: quantised weights, 16-bit weights, blocks that are not
+            model has no exact sources: quantized weights, 16-bit weights, blocks that are not
             linear in the residual stream.
         RuntimeError: The model was closed, or its weights have changed.
 

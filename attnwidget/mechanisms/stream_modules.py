@@ -36,7 +36,7 @@ class StreamModules:
 
     Example:
         >>> from attnwidget import load_model
-        >>> modules = StreamModules.of(load_model(device="cpu").hf_model)
+        >>> modules = StreamModules.from_model(load_model(device="cpu").hf_model)
         >>> len(modules.sites), sorted(modules.embeddings.values())
         (6, ['embeddings', 'positions', 'token types'])
     """
@@ -49,7 +49,7 @@ class StreamModules:
     opened: frozenset[nn.Module] = frozenset()
 
     @classmethod
-    def of(cls, hf_model: nn.Module, opened: Collection[nn.Module] = ()) -> StreamModules:
+    def from_model(cls, hf_model: nn.Module, opened: Collection[nn.Module] = ()) -> StreamModules:
         """Find the modules of a model.
 
         Args:
@@ -58,7 +58,7 @@ class StreamModules:
                 them write, and not they.
 
         Raises:
-            ValueError: An attention module has no output projection that is known, or a quantised
+            ValueError: An attention module has no output projection that is known, or a quantized
                 one.
         """
         model = uncompiled(hf_model)
@@ -73,8 +73,8 @@ class StreamModules:
             if projection is None:
                 raise ValueError(
                     f"the output projection of {site.path} in {type(model).__name__} is unknown or "
-                    "quantised, so its heads have no known outputs: load the model without "
-                    "quantisation"
+                    "quantized, so its heads have no known outputs: load the model without "
+                    "quantization"
                 )
             projections[module] = projection
         apart = _tower_modules(model, sites, towers)

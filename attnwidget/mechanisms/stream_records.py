@@ -133,7 +133,7 @@ class StreamRecords:
         options: Mapping[str, Any],
         opened: set[nn.Module],
     ) -> None:
-        self.modules = StreamModules.of(hf_model, opened)
+        self.modules = StreamModules.from_model(hf_model, opened)
         # Modules that may add the stream to their output.
         self._adding: set[nn.Module] = set()
         self.of_modules: dict[nn.Module, list[Record]] = {}
@@ -247,7 +247,7 @@ class StreamRecords:
     def _normed(
         self, module: nn.Module, args: tuple[Any, ...], kwargs: Mapping[str, Any], output: Any
     ) -> None:
-        frozen = FrozenNorm.of(module, first_argument(args, kwargs), output)
+        frozen = FrozenNorm.from_call(module, first_argument(args, kwargs), output)
         if frozen is None:
             self.odd_norms.add(type(module).__name__)
         else:

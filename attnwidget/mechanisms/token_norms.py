@@ -231,7 +231,7 @@ def token_norms(attention: Attention, stack: str | None = None) -> TokenNorms:
         norms=torch.stack([row.cpu() for row in norms]).numpy(),
         tokens=chosen.query,
         stack=chosen.name,
-        sizes=_sizes(attention.pictures) if any(chosen.query.places) else (),
+        sizes=_sizes(attention.images) if any(chosen.query.places) else (),
         model_name=attention.model_name,
     )
 

@@ -31,7 +31,7 @@ class TokenVectors:
         answers: The entries of the vocabulary as a reader sees them.
 
     Raises:
-        ValueError: Not a causal language model, a first layer without attention, a quantised
+        ValueError: Not a causal language model, a first layer without attention, a quantized
             unembedding, or an unembedding that reads more than a norm; with the reason.
 
     Example:
@@ -73,7 +73,7 @@ class TokenVectors:
                 "so the logits of a single vector of the stream are not defined"
             )
         if matrix is None or not is_plain_linear(unembedding):
-            raise ValueError(f"the unembedding of {name} is quantised: load the model unquantised")
+            raise ValueError(f"the unembedding of {name} is quantized: load the model unquantized")
         self._norm = gain_of(norm, weights.size)
         self.unembedding = self._norm.read_by(matrix.detach().float().T)
         self.n_tokens = self.unembedding.shape[1]
@@ -85,7 +85,7 @@ class TokenVectors:
         The last norm takes the statistics of each vector [..., d] itself (a logit lens). Biases and
         a cap of the logits are left out.
         """
-        logits = self._norm.normalised(vectors) @ self.unembedding
+        logits = self._norm.normalized(vectors) @ self.unembedding
         return logits - logits.mean(-1, keepdim=True)
 
     def embedded(self, ids: Tensor) -> Tensor:

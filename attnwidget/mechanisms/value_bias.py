@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from attnwidget.model_facts.weight_placement import weight_of
 
-# Tokens by which an output of a projection is recognised as a value.
+# Tokens by which an output of a projection is recognized as a value.
 _TOKENS = 16
 
 

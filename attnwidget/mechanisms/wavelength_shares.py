@@ -30,7 +30,7 @@ _CELLS = 32 * 1024 * 1024
 
 @dataclass(frozen=True, eq=False, repr=False)
 class WavelengthShares(HeadResult):
-    """Shares of the variance of row-centred scores, by rotary wavelength, content and bias.
+    """Shares of the variance of row-centered scores, by rotary wavelength, content and bias.
 
     A share is the covariance of a part with the scores, divided by the variance of the scores.
     Shares sum to 1. A part that lowers the variance has a negative share. Scores are taken before
@@ -117,7 +117,7 @@ class WavelengthShares(HeadResult):
         return share_bars(
             pd.DataFrame(rows, columns=["layer", "head", "part", "value"]),
             title=f"Variance of scores by wavelength, L{self.layer}\n{self.model_name}; "
-            "scores centred within each query; shares sum to 1",
+            "scores centered within each query; shares sum to 1",
             value_title="share of variance",
             width=width,
         )

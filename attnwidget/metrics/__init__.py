@@ -23,13 +23,13 @@ from attnwidget.metrics.clark_labels import clark_labels
 from attnwidget.metrics.entropy import Confidence, Entropy
 from attnwidget.metrics.gradients import Gradients
 from attnwidget.metrics.head_distances import Distances
+from attnwidget.metrics.image_offsets import ImageOffsets
 from attnwidget.metrics.induction import Induction, induction_scores
 from attnwidget.metrics.mass_in_places import MassInPlaces
 from attnwidget.metrics.measure_checkpoints import measure_checkpoints
 from attnwidget.metrics.modalities import Modalities, modality_shares
 from attnwidget.metrics.norms import Norms
 from attnwidget.metrics.patterns import Patterns
-from attnwidget.metrics.picture_offsets import PictureOffsets
 from attnwidget.metrics.position import Position
 from attnwidget.metrics.position_content import PositionContent
 from attnwidget.metrics.retrieval import retrieval_scores
@@ -51,13 +51,13 @@ __all__ = [
     "Distances",
     "Entropy",
     "Gradients",
+    "ImageOffsets",
     "Induction",
     "LayerBatch",
     "MassInPlaces",
     "Modalities",
     "Norms",
     "Patterns",
-    "PictureOffsets",
     "Position",
     "PositionContent",
     "Roles",

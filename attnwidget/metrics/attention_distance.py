@@ -25,7 +25,7 @@ def patch_distances(
     queries: slice = slice(None),
     units: NDArray[np.float64] | None = None,
 ) -> NDArray[np.float64]:
-    """Return the distances between the centres of patches in pixels and in patches, [2, Q, P].
+    """Return the distances between the centers of patches in pixels and in patches, [2, Q, P].
 
     The distance in patches counts a step to the next column or row as 1, whatever the shape of a
     patch. Patches of different pictures have no distance: NaN.
@@ -39,12 +39,12 @@ def patch_distances(
         >>> from attnwidget.metrics.attention_distance import patch_distances
         >>> from attnwidget.text.patch_geometry import Patches
         >>> from attnwidget.text.places import Box
-        >>> patches = Patches.of([Box(0, 0, 0, 8, 4), Box(0, 8, 0, 16, 4)])
+        >>> patches = Patches.from_regions([Box(0, 0, 0, 8, 4), Box(0, 8, 0, 16, 4)])
         >>> patch_distances(patches)[:, 0, 1].tolist()
         [8.0, 1.0]
     """
     units = patches.units if units is None else units
-    steps = patches.centres - patches.centres[queries, None]  # [Q, P, 2], key minus query
+    steps = patches.centers - patches.centers[queries, None]  # [Q, P, 2], key minus query
     found = np.stack((np.hypot(*steps.T).T, np.hypot(*(steps / units[queries, None]).T).T))
     found[:, patches.pictures[queries, None] != patches.pictures] = np.nan
     return found

@@ -1,4 +1,4 @@
-"""Labels of head behaviour by the rules of Clark et al. 2019, Figure 6."""
+"""Labels of head behavior by the rules of Clark et al. 2019, Figure 6."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ OTHER = "other"
 
 
 def clark_labels(
-    measured: Measurements | Mapping[str, NDArray[np.float64]], *, broad_from: float = 3.8
+    measured: Measurements | Mapping[str, NDArray[np.float64]], *, broad_entropy: float = 3.8
 ) -> NDArray[np.str_]:
     """Label every head by the rules of Clark et al. 2019, Figure 6; a later rule wins.
 
     "next token" and "previous token": mean attention above 0.5. "attends broadly": entropy above
-    `broad_from` nats. "to [CLS]", "to [SEP]", "to . ,": mean attention above 0.6. Else "other". In
+    `broad_entropy` nats. "to [CLS]", "to [SEP]", "to . ,": mean attention above 0.6. Else "other". In
     a model without [CLS], the rule for [CLS] holds for the first token. Rules of metrics that were
     not measured, or of tokens that the texts do not have, label no head.
 
     The default of 3.8 nats was chosen for segments of 128 tokens, where uniform attention has 4.79
     nats: choose a smaller value for shorter segments. The six linguistic heads of the figure belong
-    to one checkpoint, bert-base-uncased, and are not labelled.
+    to one checkpoint, bert-base-uncased, and are not labeled.
 
     Clark's rule compares a mean with a fixed threshold, without a control or a test. The names of
-    `score_behaviours` and of an `Atlas` have both, and may therefore differ: a head that gives 38 %
+    `measure_behaviors` and of an `Atlas` have both, and may therefore differ: a head that gives 38 %
     of its attention to the previous token, and 8 % to the tokens beside it, is "other" here and
     "previous token" there. Use these labels to compare with the figure, and the names of an atlas
     for a claim about a head.
@@ -37,7 +37,7 @@ def clark_labels(
     Args:
         measured: Result of `measure` with "position", "entropy" and "classes", or float64 [L, H]
             arrays by the titles of these metrics.
-        broad_from: Entropy in nats above which a head "attends broadly".
+        broad_entropy: Entropy in nats above which a head "attends broadly".
 
     Returns:
         Labels, strings [L, H].
@@ -56,7 +56,7 @@ def clark_labels(
     rules = {
         "next token": ("next token", 0.5),
         "previous token": ("previous token", 0.5),
-        "attends broadly": ("entropy", broad_from),
+        "attends broadly": ("entropy", broad_entropy),
         first: (first, 0.6),
         "to [SEP]": ("to [SEP]", 0.6),
         "to . ,": ("to . ,", 0.6),

@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from attnwidget.kernels.scaling import minimise_stress, smacof
+from attnwidget.kernels.scaling import minimize_stress, smacof
 
 Linkage = Literal["average", "complete", "single"]
 
@@ -54,7 +54,7 @@ def embed_distances(
     compared after 50 iterations, and L-BFGS continues the best one to a minimum of the same stress.
     The scaling is metric, although the paper that they cite is about non-metric scaling.
 
-    `distances` [N, N], symmetric with a diagonal of 0. Returns positions float64 [N, 2], centred on
+    `distances` [N, N], symmetric with a diagonal of 0. Returns positions float64 [N, 2], centered on
     0 with their principal axes as axes, stress-1 and raw stress (`HeadEmbedding` defines them).
 
     Example:
@@ -74,7 +74,7 @@ def embed_distances(
     if len(distances) > _MANY:
         tried = [smacof(relative, start, max_iterations=_TRIED) for start in starts]
         nearest = min(tried, key=itemgetter(1))[0]
-        best, _ = minimise_stress(relative, nearest, max_iterations=_ITERATIONS)
+        best, _ = minimize_stress(relative, nearest, max_iterations=_ITERATIONS)
     else:
         placed = [smacof(relative, start, max_iterations=_ITERATIONS) for start in starts]
         best, _ = min(placed, key=itemgetter(1))
@@ -138,10 +138,10 @@ def cut_tree(tree: NDArray[np.float64], n_clusters: int) -> NDArray[np.int64]:
 
 
 def _along_principal_axes(positions: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Centre positions, rotate the largest spread to the first axis, and fix the reflection."""
-    centred = positions - positions.mean(0)
-    _, _, axes = np.linalg.svd(centred, full_matrices=False)
-    turned: NDArray[np.float64] = centred @ axes.T
+    """Center positions, rotate the largest spread to the first axis, and fix the reflection."""
+    centered = positions - positions.mean(0)
+    _, _, axes = np.linalg.svd(centered, full_matrices=False)
+    turned: NDArray[np.float64] = centered @ axes.T
     # The direction of an axis is arbitrary, so put the farthest point on the positive side.
     farthest = np.abs(turned).argmax(0)
     return turned * np.where(turned[farthest, np.arange(2)] < 0, -1.0, 1.0)

@@ -145,7 +145,7 @@ class ConfidenceResult(SegmentMeansResult):
 class Confidence(SegmentMeans[ConfidenceResult]):
     """Metric: mean largest weight of a query (Voita et al. 2019, section 5.1).
 
-    Voita et al. leave out the end of the sentence as a key, without renormalising the rest. Here,
+    Voita et al. leave out the end of the sentence as a key, without renormalizing the rest. Here,
     every token counts unless `excluded` names its class. Most heads in the middle layers of BERT
     attend to [SEP], and are confident only if [SEP] counts.
 

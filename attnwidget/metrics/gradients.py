@@ -81,7 +81,7 @@ class Gradients(ClassMeans[GradientsResult]):
             remaining tokens are "other tokens".
 
     Raises:
-        TypeError: when the measurement starts, if the model has no language-modelling head or is an
+        TypeError: when the measurement starts, if the model has no language-modeling head or is an
             encoder-decoder.
 
     Example:

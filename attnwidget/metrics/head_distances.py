@@ -54,7 +54,7 @@ class HeadDistances(HeadResult):
         n_heads: H.
         stack: "self", or "encoder" in an encoder-decoder.
         model_name: Name of the model.
-        without_attention: The layers without attention of a hybrid model, whose heads are NaN in
+        layers_without_attention: The layers without attention of a hybrid model, whose heads are NaN in
             `distances`.
 
     Example:
@@ -71,7 +71,7 @@ class HeadDistances(HeadResult):
     n_layers: int
     n_heads: int
     stack: str
-    without_attention: tuple[int, ...] = ()
+    layers_without_attention: tuple[int, ...] = ()
     # Scaling takes seconds, so a chart, a map and its caption share the result.
     _embeddings: dict[tuple[int, int], HeadEmbedding] = field(default_factory=dict, init=False)
 
@@ -93,7 +93,7 @@ class HeadDistances(HeadResult):
     @property
     def _measured(self) -> NDArray[np.intp]:
         """Indices in `distances` of the heads of layers with attention."""
-        layers = LayerNumbers.without(self.without_attention, self.n_layers)
+        layers = LayerNumbers.without(self.layers_without_attention, self.n_layers)
         first = np.array(layers.numbers)[:, None] * self.n_heads
         return (first + np.arange(self.n_heads)).ravel()
 
@@ -169,12 +169,12 @@ class HeadDistances(HeadResult):
             }
         )
 
-    def chart(self, behaviours: ArrayLike | None = None, *, width: int = 640) -> alt.Chart:
-        """Draw heads in the plane (Clark et al. 2019, Figure 6), coloured by layer or `behaviours`.
+    def chart(self, behaviors: ArrayLike | None = None, *, width: int = 640) -> alt.Chart:
+        """Draw heads in the plane (Clark et al. 2019, Figure 6), colored by layer or `behaviors`.
 
         Args:
-            behaviours: Labels [L, H], for example from `clark_labels(...)` or `cluster(6)`; None =
-                colours by layer.
+            behaviors: Labels [L, H], for example from `clark_labels(...)` or `cluster(6)`; None =
+                colors by layer.
             width: Pixels of the whole figure.
         """
         import pandas as pd
@@ -187,9 +187,9 @@ class HeadDistances(HeadResult):
         frame = pd.DataFrame({"layer": layer, "head": head, "x": x, "y": y})
         measured = frame["x"].notna()
         color = "layer"
-        if behaviours is not None:
-            color = "behaviour"
-            labels = np.asarray(behaviours)
+        if behaviors is not None:
+            color = "behavior"
+            labels = np.asarray(behaviors)
             numbers = np.issubdtype(labels.dtype, np.number)
             frame[color] = [f"cluster {k}" if numbers else str(k) for k in labels.ravel()]
         frame = frame[measured]
@@ -283,6 +283,6 @@ class Distances(Accumulator[HeadDistances]):
             self.layers.n_layers,
             self.n_heads,
             self.stack,
-            self.layers.without_attention,
+            self.layers.layers_without_attention,
             model_name=self.model_name,
         )

@@ -69,7 +69,7 @@ class Induction(SegmentMeans[InductionResult]):
 
     Repetitions in the texts count; `induction_scores` makes texts that consist of repetitions. If a
     token has several earlier copies, the attention to the tokens after them is summed. The
-    behaviour "induction" of an atlas counts only copies that are three or more tokens away, and has
+    behavior "induction" of an atlas counts only copies that are three or more tokens away, and has
     a control and a test: it decides whether a head of texts does induction.
 
     Raises:
@@ -139,10 +139,10 @@ def induction_scores(
     repeat 25 tokens four times, and leave out the most and least frequent tokens, which needs
     counts of a corpus.
 
-    The behaviours "induction (random tokens)" and "duplicate token (random tokens)" of
-    `score_behaviours` are the same means over other sequences, beside a control, a test and a
+    The behaviors "induction (random tokens)" and "duplicate token (random tokens)" of
+    `measure_behaviors` are the same means over other sequences, beside a control, a test and a
     second half of the sequences. Use them to say what a head does, and these scores for the curve
-    over layers. "previous-token score" is the mean over random tokens; the behaviour "previous
+    over layers. "previous-token score" is the mean over random tokens; the behavior "previous
     token" is measured in texts.
 
     Args:

@@ -184,7 +184,7 @@ class MassInPlaces(SegmentMeans[MassInPlacesResult]):
         given = [places] if isinstance(places, Box) else list(places)
         if not given:
             raise ValueError("expected a place for each picture, got an empty list")
-        self.regions = [Region.of(place) for place in given]
+        self.regions = [Region.from_boxes(place) for place in given]
         if isinstance(query, str) and query not in _QUERIES:
             raise ValueError(f"query is 'cls', 'last', 'mean' or the number of a token: {query!r}")
         self.query = query if isinstance(query, str) else int(query)

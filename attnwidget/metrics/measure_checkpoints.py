@@ -110,7 +110,7 @@ def measure_checkpoints(
         >>> found.emergence("induction (random tokens)")["checkpoint"][0]
         '4000'
     """
-    sources = [_labelled(entry) for entry in each_of(checkpoints, _HOW)]
+    sources = [_labeled(entry) for entry in each_of(checkpoints, _HOW)]
     each_once("labels of checkpoints", [label for label, _ in sources])
     n_sequences = whole_number("n_sequences", n_sequences, 0)
     length = whole_number("length", length, 1, "token")
@@ -124,7 +124,7 @@ def measure_checkpoints(
         if len(inputs):
             measured = measure(
                 model,
-                inputs.of(model),
+                inputs.segments(model),
                 deepcopy(accumulators),
                 batch_size=batch_size,
                 progress=progress,
@@ -213,7 +213,7 @@ def _warn_of_equal(label: str, weights: str, measured: Sequence[CheckpointNumber
         )
 
 
-def _labelled(entry: Any) -> tuple[str, Any]:
+def _labeled(entry: Any) -> tuple[str, Any]:
     """Return the label and the source of a checkpoint."""
     label = None
     source = entry

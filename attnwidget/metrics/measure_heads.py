@@ -46,7 +46,7 @@ def measure(
     resume: str | Path | None = None,
     progress: bool | OnProgress = True,
     token_types: TokenTypes = None,
-    total: int | None = None,
+    n_segments: int | None = None,
 ) -> Measurements:
     """Measure every head of a model over segments, in one pass.
 
@@ -75,11 +75,11 @@ def measure(
             inputs read and their number (None if unknown).
         token_types: "zero" gives both texts of a pair the type 0, as in Clark et al.; None keeps
             the tokenizer's types.
-        total: Number of segments of an iterator, with which progress shows the time left; it does
+        n_segments: Number of segments of an iterator, with which progress shows the time left; it does
             not limit the segments. None = the length of a list, and unknown for an iterator.
 
     Raises:
-        ValueError: an unknown or repeated metric; a negative `total`; no segments; a segment of
+        ValueError: an unknown or repeated metric; a negative `n_segments`; no segments; a segment of
             another model, or with too many tokens; a model whose maps change with padding; a resume
             file of another study.
         TypeError: a single text, a table or a dict instead of a list; in a block of `run_on`, the
@@ -98,14 +98,14 @@ def measure(
         Measurements(small BERT (in the package), 2 segments: entropy, position)
     """
     refuse_no_model(model)
-    if total is not None:
-        total = whole_number("total", total, 0, "segments")
+    if n_segments is not None:
+        n_segments = whole_number("n_segments", n_segments, 0, "segments")
     accumulators = accumulators_of(metrics)
     inputs = study_inputs(segments, model)
     beginning = list(islice(inputs, 1))
     reader = reader_of(model, accumulators, beginning[0] if beginning else None, token_types)
     inputs = chain(beginning, inputs)
-    n_segments = len(segments) if total is None and isinstance(segments, Sized) else total
+    n_segments = len(segments) if n_segments is None and isinstance(segments, Sized) else n_segments
     with resume_from(resume_path(resume)):
         done, complete = read_all(
             reader, inputs, n_segments, batch_size=batch_size, progress=progress

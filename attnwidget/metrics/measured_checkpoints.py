@@ -31,7 +31,7 @@ _COPIES = ("first copy", "second copy")
 # Names of the folders of `Trainer`, of revisions such as "step1000", and plain numbers.
 _STEP = re.compile(r"(?:checkpoint-|step)?(\d+)")
 _DRAWS = 1000
-# Largest corrected p-value of a head that took a behaviour up.
+# Largest corrected p-value of a head that took a behavior up.
 _LEVEL = 0.05
 
 
@@ -141,7 +141,7 @@ class MeasuredCheckpoints(HeadResult):
         return pd.DataFrame(rows, columns=columns)
 
     def emergence(self, score: str | None = None) -> pd.DataFrame:
-        """Return the checkpoint where each head took up each behaviour, strongest heads first.
+        """Return the checkpoint where each head took up each behavior, strongest heads first.
 
         This is the first checkpoint where score minus control is above half of its final value, if
         it stays above that half until the end. It is missing (NaN) for a head whose final score is
@@ -202,8 +202,8 @@ class MeasuredCheckpoints(HeadResult):
         """Draw one metric over the checkpoints.
 
         A score on repeated random tokens has a panel for the losses of both copies, and a panel for
-        score minus control: the strongest heads in colours with 95 % intervals, a mark where each
-        emerged, and all other heads in grey. Another metric has one panel per layer.
+        score minus control: the strongest heads in colors with 95 % intervals, a mark where each
+        emerged, and all other heads in gray. Another metric has one panel per layer.
 
         Args:
             metric: One of `heads()`; None = the first.

@@ -113,7 +113,7 @@ class ModalitiesResult(SegmentMeansResult):
 
     figure = LayerCurves("Attention by modality", "share of attention")
 
-    def of(self, query: str, key: str) -> NDArray[np.float64]:
+    def share(self, query: str, key: str) -> NDArray[np.float64]:
         """Return the share from the queries of one modality to another, [L, H].
 
         Args:

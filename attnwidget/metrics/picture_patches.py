@@ -25,7 +25,7 @@ def patches_of(batch: Batch, metric: str) -> list[Patches]:
     """
     found = []
     for number, tokens in enumerate(batch.tokens):
-        patches = Patches.of(tokens.places)
+        patches = Patches.from_regions(tokens.places)
         if not len(patches):
             raise ValueError(
                 f"{metric!r} is of pictures, and no token of input {number} has a place in a "

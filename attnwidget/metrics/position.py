@@ -22,7 +22,7 @@ from attnwidget.text.whole_number import whole_numbers
 if TYPE_CHECKING:
     import altair as alt
 
-# Number of series that a figure can distinguish by colour.
+# Number of series that a figure can distinguish by color.
 _CURVES = 6
 _OFFSETS = {-1: "previous token", 0: "current token", 1: "next token"}
 

@@ -17,7 +17,7 @@ from attnwidget.corpus.accumulator import Accumulator, Batch, LayerBatch, Subjec
 from attnwidget.corpus.results import LayerCurves, per_head
 from attnwidget.corpus.segment_means import SegmentMeansResult
 from attnwidget.inputs.model_tensors import without_cache
-from attnwidget.kernels.score_parts import centred_rows
+from attnwidget.kernels.score_parts import centered_rows
 from attnwidget.text.whole_number import whole_number
 
 _KINDS = ("text", "shuffled")
@@ -38,8 +38,8 @@ def offset_sums(weights: Tensor, real: Tensor, reach: int) -> tuple[Tensor, Tens
         reach: Offsets beyond `reach` tokens count as `reach`.
 
     Returns:
-        float64 sums over all rows: products of row-centred indicators of offsets [O, O], their
-        products with row-centred scores [H, O], and squares of these scores [H]. O is
+        float64 sums over all rows: products of row-centered indicators of offsets [O, O], their
+        products with row-centered scores [H, O], and squares of these scores [H]. O is
         2 * reach + 1.
 
     Example:
@@ -50,7 +50,7 @@ def offset_sums(weights: Tensor, real: Tensor, reach: int) -> tuple[Tensor, Tens
     """
     n = weights.shape[-1]
     visible = (weights.amax(1) > 0) & real[:, :, None] & real[:, None, :]  # [B, n, n]
-    scores = centred_rows(weights.clamp(min=_SMALLEST).log(), visible[:, None])
+    scores = centered_rows(weights.clamp(min=_SMALLEST).log(), visible[:, None])
     place = torch.arange(n, dtype=torch.long, device=weights.device)
     offsets = (place[None] - place[:, None]).clamp(-reach, reach) + reach  # [n, n]
     size = 2 * reach + 1
@@ -67,7 +67,7 @@ def offset_sums(weights: Tensor, real: Tensor, reach: int) -> tuple[Tensor, Tens
 
 
 def explained_by_offset(design: Tensor, responses: Tensor, squares: Tensor) -> Tensor:
-    """Return the share of the variance of row-centred scores that the offset explains, [H].
+    """Return the share of the variance of row-centered scores that the offset explains, [H].
 
     The scores are fitted by s_ij = m_i + p(j - i) in the sense of least squares, with any number
     m_i for each query and p for each offset. The share is 1 for a head whose weights depend on the
@@ -122,7 +122,7 @@ class PositionContentResult(SegmentMeansResult):
     reach: int
 
     figure = LayerCurves(
-        "Scores explained by the offset", "share of the variance of row-centred scores"
+        "Scores explained by the offset", "share of the variance of row-centered scores"
     )
 
 
@@ -156,8 +156,8 @@ class PositionContent(Accumulator[PositionContentResult]):
     name = "position_content"
     along_line = True
 
-    def __init__(self, reach: int = 128, *, seed: int = 0) -> None:
-        self.reach = whole_number("reach", reach, 1, "token")
+    def __init__(self, max_offset: int = 128, *, seed: int = 0) -> None:
+        self.reach = whole_number("max_offset", max_offset, 1, "token")
         self.seed = seed
 
     @property

@@ -84,7 +84,7 @@ def read_repeated(model: AttentionModel, pairs: Sequence[Pair]) -> RepeatedToken
 
     Induction and duplicate-token scores have the other sequence as their control, read at the same
     places. The control of attention to the previous and to the first token is the score of a head
-    that attends to all visible tokens equally. The behaviours of the same names in an atlas have
+    that attends to all visible tokens equally. The behaviors of the same names in an atlas have
     these scores and controls of induction and duplicate tokens, with a test.
 
     Raises:
@@ -124,6 +124,6 @@ def _losses(model: AttentionModel, repeated: list[int]) -> list[float]:
     first = len(repeated) - 2 * length
     copies = [range(first + 1, first + length), range(first + length + 1, len(repeated))]
     places = [place for copy in copies for place in copy]
-    logs = model.predict(repeated, at=places).log_probabilities
+    logs = model.predict(repeated, positions=places).log_probabilities
     losses = -logs[np.arange(len(places)), np.array(repeated)[places]].astype(np.float64)
     return [float(part.mean()) for part in np.split(losses, 2)]

@@ -76,9 +76,9 @@ def retrieval_scores(
     function several times and average the scores.
 
     The score needs a model that answers, and has no control: no head can score more than `share`.
-    The behaviour "retrieval" of `score_behaviours` is another number: the mean attention to the
+    The behavior "retrieval" of `measure_behaviors` is another number: the mean attention to the
     next token of a passage that a text repeats, beside the same text with another passage. Use the
-    behaviour to say whether a head retrieves, and this function for long texts and for the
+    behavior to say whether a head retrieves, and this function for long texts and for the
     definition of the paper.
 
     Args:
@@ -130,7 +130,7 @@ def retrieval_scores(
     answered = [i for i in range(len(ids), len(written)) if written[i] in of_needle]
     for step in answered:
         # The query before a place predicts the token at this place.
-        strongest = np.nanargmax(attention.of_token("query", step - 1), -1)  # [L, H]
+        strongest = np.nanargmax(attention.token_values("query", step - 1), -1)  # [L, H]
         for head, key in np.ndenumerate(strongest):
             if place[0] <= key < place[1] and ids[key] == written[step]:
                 copied[head].add(written[step])

@@ -60,7 +60,7 @@ class TokenRelevance(Result):
     name: str
     stack: str
 
-    def of(self, layer: int) -> NDArray[np.float64]:
+    def after_layer(self, layer: int) -> NDArray[np.float64]:
         """Return the shares after `layer`, [queries, n].
 
         Raises:
@@ -102,7 +102,7 @@ class TokenRelevance(Result):
 
         layer = self.layers[-1] if layer is None else layer
         return token_heatmap(
-            self.of(layer),
+            self.after_layer(layer),
             [self.tokens[query] for query in self.queries],
             self.tokens,
             title=f"{self.name} after L{layer}\n{self.model_name}",
@@ -125,7 +125,7 @@ def attention_rollout(
 ) -> TokenRelevance:
     """Compute attention rollout after every layer (Abnar and Zuidema 2020, section 3).
 
-    Each layer is the mean of its heads plus the residual connection, with rows normalised. Layers
+    Each layer is the mean of its heads plus the residual connection, with rows normalized. Layers
     are multiplied, later layers on the left. In a causal model, almost all of the rollout ends at
     the first token: compare rows with each other, not the tokens of a row.
 

@@ -59,19 +59,19 @@ class SinksResult(SegmentMeansResult):
         return first
 
 
-def Sinks(count: int = 4) -> SegmentMeans[SinksResult]:  # noqa: N802, as the other metrics
+def Sinks(n_tokens: int = 4) -> SegmentMeans[SinksResult]:  # noqa: N802, as the other metrics
     """Metric: attention to the first tokens, the attention sinks of language models.
 
-    The weight on each of the first `count` tokens is averaged over later queries with a view of all
+    The weight on each of the first `n_tokens` tokens is averaged over later queries with a view of all
     these tokens, then over documents. Xiao et al. 2024 find attention sinks in causal models for
     any content of the first tokens. Gu et al. 2025 call a head a sink if its mean weight on the
     first token is above 0.3.
 
     Args:
-        count: Number of first tokens; Xiao et al. keep 4.
+        n_tokens: Number of first tokens; Xiao et al. keep 4.
 
     Raises:
-        ValueError: `count` is below 1.
+        ValueError: `n_tokens` is below 1.
 
     Example:
         >>> from attnwidget import load_model, make_segments, measure
@@ -81,14 +81,14 @@ def Sinks(count: int = 4) -> SegmentMeans[SinksResult]:  # noqa: N802, as the ot
         >>> measure(model, segments, [Sinks(2)], progress=False)["sinks"].mass.shape
         (2, 6, 12)
     """
-    count = whole_number("count", count, 1, "token")
+    n_tokens = whole_number("n_tokens", n_tokens, 1, "token")
     return ClassMass(
         "sinks",
-        partial(_table, count),
+        partial(_table, n_tokens),
         _result,
-        of_heads={"mass": (1, count)},
+        of_heads={"mass": (1, n_tokens)},
         of_segments={"with_queries": (), "even": ()},
-        settings={"count": count},
+        settings={"n_tokens": n_tokens},
     )
 
 

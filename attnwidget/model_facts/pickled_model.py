@@ -45,7 +45,7 @@ def weights_digest(module: nn.Module, *, whole: bool = False) -> str:
     for name, _ in module.named_parameters():
         path, _, attribute = name.rpartition(".")
         parameter: Any = weight_of(parts[path], attribute)
-        # The kind of quantisation: of the weights alone, or also of their inputs.
+        # The kind of quantization: of the weights alone, or also of their inputs.
         kind = parameter.__tensor_flatten__()[1] if _is_nested(parameter) else ""
         digest.update(f"{name}{kind}".encode())
         for numbers in _stored(parameter.detach()):
@@ -90,7 +90,7 @@ def _is_nested(parameter: Any) -> bool:
 
 
 def _stored(parameter: Any) -> Iterator[Tensor]:
-    """Yield the plain tensors of a parameter; a quantised parameter has several."""
+    """Yield the plain tensors of a parameter; a quantized parameter has several."""
     if not _is_nested(parameter):
         yield parameter
         return
@@ -119,7 +119,7 @@ class SentModel:
     configuration: str
 
     @classmethod
-    def of(cls, model: Any, load: Callable[[], Any]) -> bytes:
+    def from_model(cls, model: Any, load: Callable[[], Any]) -> bytes:
         """Return the pickled form of a model.
 
         Raises:
@@ -173,7 +173,7 @@ def implementation_of(hf_model: Any) -> str | None:
 
 
 def received_model(sent: bytes) -> Any:
-    """Return the model of `SentModel.of`, the same object as long as it is in use.
+    """Return the model of `SentModel.from_model`, the same object as long as it is in use.
 
     Raises:
         ValueError, OSError: as `SentModel.loaded`.

@@ -18,7 +18,7 @@ class WeightsSeen:
 
     For each parameter: device, type, memory address, version counter, and the value in its middle,
     because the version counter ignores writes through `.data`. Weights with special types, such as
-    quantised weights, move during a pass: only their device and type count.
+    quantized weights, move during a pass: only their device and type count.
 
     Args:
         hf_model: A model, or a module of a model.

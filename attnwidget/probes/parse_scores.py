@@ -33,7 +33,7 @@ class JudgedWords:
     sentence: Int64Array
 
     @classmethod
-    def of(cls, sentences: Sequence[Sentence]) -> JudgedWords:
+    def from_sentences(cls, sentences: Sequence[Sentence]) -> JudgedWords:
         """The words of sentences."""
         labels = [label for sentence in sentences for label in sentence.relations]
         known, places, counts = np.unique(labels, return_inverse=True, return_counts=True)
@@ -66,13 +66,13 @@ class ParseScores:
 
     @property
     def per_seed(self) -> NDArray[np.float64]:
-        """The unlabelled attachment score of each seed, [S], without punctuation; 0 to 1."""
+        """The unlabeled attachment score of each seed, [S], without punctuation; 0 to 1."""
         kept = self.hits[:, self.words.counted]
         return kept.mean(1) if kept.size else np.full(len(kept), np.nan)
 
     @property
     def uas(self) -> float:
-        """The unlabelled attachment score without punctuation, the mean over seeds; 0 to 1."""
+        """The unlabeled attachment score without punctuation, the mean over seeds; 0 to 1."""
         return float(self.per_seed.mean())
 
     @property
@@ -125,7 +125,7 @@ def best_offset(sentences: Sequence[Sentence]) -> int:
 
     Punctuation does not count.
     """
-    words = JudgedWords.of(sentences)
+    words = JudgedWords.from_sentences(sentences)
     governors = [sentence.governors for sentence in sentences]
 
     def score(offset: int) -> float:

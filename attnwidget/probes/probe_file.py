@@ -62,4 +62,4 @@ def load_probe(
         if not isinstance(probe, DependencyProbe):
             raise TypeError(f"a {kind} reads no word vectors: leave vectors out")
         probe = probe.with_vectors(vectors)
-    return probe if model is None else probe.of_model(model)
+    return probe if model is None else probe.for_model(model)

@@ -1,4 +1,4 @@
-"""The texts of the package, and for each text a head with visible behaviour."""
+"""The texts of the package, and for each text a head with visible behavior."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from importlib.resources import files
 from pathlib import Path
 
 from attnwidget.text.mentions import Document
-from attnwidget.text.minimal_pairs import MinimalPair, load_pairs
+from attnwidget.text.minimal_pairs import MinimalPair, load_minimal_pairs
 from attnwidget.text.near_names import among
 from attnwidget.text.treebank import Sentence
 from attnwidget.text.treebank_files import load_treebank
@@ -109,7 +109,7 @@ def demo_documents() -> list[Document]:
     return [bracketed_passage(line, f"passage-{n:02}") for n, line in enumerate(lines, 1)]
 
 
-def demo_pairs(paradigm: str | None = None) -> list[MinimalPair]:
+def demo_minimal_pairs(paradigm: str | None = None) -> list[MinimalPair]:
     """Return 300 minimal pairs of BLiMP (Warstadt et al. 2020), 60 for each of five paradigms.
 
     The pairs are spread evenly over the pairs of each file from number 200 on, counted from 0. In
@@ -124,12 +124,12 @@ def demo_pairs(paradigm: str | None = None) -> list[MinimalPair]:
         ValueError: no such paradigm.
 
     Example:
-        >>> from attnwidget.demo import demo_pairs
-        >>> pairs = demo_pairs("anaphor_number_agreement")
+        >>> from attnwidget.demo import demo_minimal_pairs
+        >>> pairs = demo_minimal_pairs("anaphor_number_agreement")
         >>> len(pairs), pairs[0].differing
         (60, (('themselves.',), ('herself.',)))
     """
-    pairs = load_pairs(Path(str(files("attnwidget").joinpath("demo/pairs.jsonl"))))
+    pairs = load_minimal_pairs(Path(str(files("attnwidget").joinpath("demo/pairs.jsonl"))))
     known = list(dict.fromkeys(pair.phenomenon for pair in pairs))
     if paradigm is not None and paradigm not in known:
         raise ValueError(f"there are no pairs of {paradigm!r}: {among(paradigm, known)}")

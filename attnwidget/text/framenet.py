@@ -19,17 +19,17 @@ _LAYOUT = ("frame", "lu", *_LISTS)
 
 
 @hides_frames
-def load_framenet(
+def load_framenet_links(
     source: str | Path | Any,
     *,
     max_words: int = 12,
-    max_element: int = 3,
+    max_element_words: int = 3,
     min_distance: int = 3,
 ) -> list[LinkedSentence]:
     """Load links from frame elements to their targets (Kovaleva et al. 2019, section 4.2).
 
     Sentences are exemplars of lexical units with at most `max_words` words and one target span.
-    Their frame elements (first layer) have at most `max_element` words each and are at least
+    Their frame elements (first layer) have at most `max_element_words` words each and are at least
     `min_distance` words from the target. Frame elements in a core set of the frame are linked, and
     a sentence needs at least one link. Words are split as in the Penn Treebank. Spans come from the
     annotation, not from the spelling, so the sentences may differ from the paper's 473 sentences of
@@ -38,7 +38,7 @@ def load_framenet(
     Args:
         source: FrameNet's folder (with frameIndex.xml), or nltk's reader of it.
         max_words: Largest number of words of a sentence.
-        max_element: Largest number of words of a frame element.
+        max_element_words: Largest number of words of a frame element.
         min_distance: Smallest distance between the target and the nearest word of an element; 3
             leaves two words between them.
 
@@ -53,14 +53,14 @@ def load_framenet(
         OSError: the folder does not exist, is a file or cannot be read.
 
     Example:
-        >>> from attnwidget import load_framenet
-        >>> sentences = load_framenet("nltk_data/corpora/framenet_v17")  # doctest: +SKIP
+        >>> from attnwidget import load_framenet_links
+        >>> sentences = load_framenet_links("nltk_data/corpora/framenet_v17")  # doctest: +SKIP
     """
     try:
         from nltk.tokenize import NLTKWordTokenizer
     except ImportError as error:
         raise ImportError(
-            "load_framenet reads FrameNet with nltk, which is not installed: "
+            "load_framenet_links reads FrameNet with nltk, which is not installed: "
             'pip install "attnwidget[framenet]"'
         ) from error
     cutter = NLTKWordTokenizer()
@@ -68,7 +68,7 @@ def load_framenet(
     with _reader(source) as reader:
         for exemplar in _exemplars(reader, source):
             with _naming(source, f"exemplar {exemplar.get('ID')}"):
-                linked.append(_linked(exemplar, cutter, max_words, max_element, min_distance))
+                linked.append(_linked(exemplar, cutter, max_words, max_element_words, min_distance))
     sentences = [sentence for sentence in linked if sentence is not None]
     if not sentences:
         raise ValueError(f"no exemplar sentence of {source} passes the filters")
@@ -138,7 +138,7 @@ def _error_text(error: Exception) -> str:
 
 
 def _linked(
-    exemplar: Any, cutter: Any, max_words: int, max_element: int, min_distance: int
+    exemplar: Any, cutter: Any, max_words: int, max_element_words: int, min_distance: int
 ) -> LinkedSentence | None:
     targets = exemplar.get("Target")
     elements = exemplar.get("FE")
@@ -153,7 +153,7 @@ def _linked(
     for start, end, name in elements[0]:
         words = _words(spans, start, end)
         too_near = any(abs(a - b) < min_distance for a in words for b in target)
-        if not words or not target or len(words) > max_element or too_near:
+        if not words or not target or len(words) > max_element_words or too_near:
             return None
         if name in core:
             links.append(Link(words, target, f"{exemplar.frame.name}.{name}"))

@@ -64,7 +64,7 @@ def common_ends(first: Sequence[object], second: Sequence[object]) -> tuple[int,
 
 
 @hides_frames
-def load_pairs(path: str | Path) -> list[MinimalPair]:
+def load_minimal_pairs(path: str | Path) -> list[MinimalPair]:
     """Load the pairs of a BLiMP file (Warstadt et al. 2020): JSON lines, plain or .gz.
 
     Args:
@@ -77,12 +77,12 @@ def load_pairs(path: str | Path) -> list[MinimalPair]:
     Example:
         >>> import tempfile
         >>> from pathlib import Path
-        >>> from attnwidget import load_pairs
+        >>> from attnwidget import load_minimal_pairs
         >>> line = '{"sentence_good": "Cats purr.", "sentence_bad": "Cats purrs.", "UID": "sv"}'
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     path = Path(folder, "pairs.jsonl")
         ...     _ = path.write_text(line)
-        ...     load_pairs(path)
+        ...     load_minimal_pairs(path)
         [MinimalPair(good='Cats purr.', bad='Cats purrs.', phenomenon='sv')]
     """
     pairs = []

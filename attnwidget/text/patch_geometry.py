@@ -1,4 +1,4 @@
-"""Where the patches of pictures are: centres, rows and columns, and the parts in given regions."""
+"""Where the patches of pictures are: centers, rows and columns, and the parts in given regions."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ class Patches:
     Example:
         >>> from attnwidget.text.places import Box
         >>> from attnwidget.text.patch_geometry import Patches
-        >>> patches = Patches.of([None, Box(0, 0, 0, 4, 2), Box(0, 4, 0, 8, 2)])
-        >>> patches.tokens.tolist(), patches.centres.tolist(), patches.sizes.tolist()
+        >>> patches = Patches.from_regions([None, Box(0, 0, 0, 4, 2), Box(0, 4, 0, 8, 2)])
+        >>> patches.tokens.tolist(), patches.centers.tolist(), patches.sizes.tolist()
         ([1, 2], [[2.0, 1.0], [6.0, 1.0]], [[4.0, 2.0], [4.0, 2.0]])
     """
 
@@ -42,7 +42,7 @@ class Patches:
     edges: Floats
 
     @classmethod
-    def of(cls, places: Sequence[Place | None]) -> Patches:
+    def from_regions(cls, places: Sequence[Place | None]) -> Patches:
         """Return the patches among the places of an axis."""
         boxes = [(token, place) for token, place in enumerate(places) if isinstance(place, Box)]
         edges = [(box.left, box.top, box.right, box.bottom) for _, box in boxes]
@@ -56,8 +56,8 @@ class Patches:
         return len(self.tokens)
 
     @property
-    def centres(self) -> Floats:
-        """Column and row of the centre of each patch in pixels, [P, 2]."""
+    def centers(self) -> Floats:
+        """Column and row of the center of each patch in pixels, [P, 2]."""
         return (self.edges[:, :2] + self.edges[:, 2:]) / 2
 
     @property
@@ -96,7 +96,7 @@ class Patches:
             >>> from attnwidget.text.places import Box
             >>> from attnwidget.text.patch_geometry import Patches
             >>> boxes = [Box(0, x, y, x + 4, y + 4) for y in (0, 4) for x in (0, 4)]
-            >>> Patches.of(boxes).rasters().tolist()
+            >>> Patches.from_regions(boxes).rasters().tolist()
             [[0, 0, 0], [0, 0, 1], [0, 1, 0], [0, 1, 1]]
         """
         found = np.full((len(self), 3), -1, np.int64)
@@ -105,8 +105,8 @@ class Patches:
                 continue
             number = int(found[:, 0].max()) + 1
             size = np.median(self.sizes[members], axis=0)
-            columns = _Lines.of(self.edges[members, 0], size[0])
-            rows = _Lines.of(self.edges[members, 1], size[1])
+            columns = _Lines.from_edges(self.edges[members, 0], size[0])
+            rows = _Lines.from_edges(self.edges[members, 1], size[1])
             if columns is None or rows is None or _repeats(rows.numbers, columns.numbers):
                 raise ValueError(
                     f"the patches of picture {self.pictures[members][0]} of {size[0]:.4g} × "
@@ -150,8 +150,8 @@ class Patches:
         Example:
             >>> from attnwidget.text.places import Box
             >>> from attnwidget.text.patch_geometry import Patches, Region
-            >>> patches = Patches.of([Box(0, 0, 0, 4, 4), Box(0, 4, 0, 8, 4)])
-            >>> patches.inside(Region.of([Box(0, 3, 0, 6, 2), Box(0, 3, 0, 5, 2)])).tolist()
+            >>> patches = Patches.from_regions([Box(0, 0, 0, 4, 4), Box(0, 4, 0, 8, 4)])
+            >>> patches.inside(Region.from_boxes([Box(0, 3, 0, 6, 2), Box(0, 3, 0, 5, 2)])).tolist()
             [0.125, 0.25]
         """
         area = np.zeros(len(self))
@@ -175,10 +175,10 @@ class Patches:
         Example:
             >>> from attnwidget.text.places import Box
             >>> from attnwidget.text.patch_geometry import Patches, Region
-            >>> patches = Patches.of([Box(0, 0, 0, 4, 4), Box(0, 4, 0, 8, 4)])
-            >>> patches.members(Region.of(Box(0, 3.999, 0, 8, 4))).tolist()
+            >>> patches = Patches.from_regions([Box(0, 0, 0, 4, 4), Box(0, 4, 0, 8, 4)])
+            >>> patches.members(Region.from_boxes(Box(0, 3.999, 0, 8, 4))).tolist()
             [False, True]
-            >>> patches.members(Region.of(Box(0, 3.9, 0, 4, 0.1))).tolist()
+            >>> patches.members(Region.from_boxes(Box(0, 3.9, 0, 4, 0.1))).tolist()
             [True, False]
         """
         areas = self.sizes.prod(1)
@@ -202,7 +202,7 @@ class Region:
     parts: tuple[tuple[Floats, int, NDArray[np.bool_] | None], ...]
 
     @classmethod
-    def of(cls, given: Any) -> Region:
+    def from_boxes(cls, given: Any) -> Region:
         """Return the region of a box, of several boxes, or of a mask of picture 0.
 
         Raises:
@@ -265,7 +265,7 @@ class _Lines:
     size: float
 
     @classmethod
-    def of(cls, edges: Floats, size: float) -> _Lines | None:
+    def from_edges(cls, edges: Floats, size: float) -> _Lines | None:
         """Return the rows of patches with these first edges; None if the steps are not equal."""
         order = np.argsort(edges, kind="stable")
         # Edges of a row differ by less than a patch: a gap begins the next row.

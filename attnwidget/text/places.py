@@ -190,7 +190,7 @@ def picture_array(picture: Any) -> NDArray[np.uint8]:
 
     Raises:
         TypeError: Another kind of object.
-        ValueError: An array of another shape, numbers that are no colours, a picture of PIL that is
+        ValueError: An array of another shape, numbers that are no colors, a picture of PIL that is
             stored turned, or a file that is no picture.
         OSError: The file does not exist or cannot be read, or the path is a folder.
 
@@ -245,17 +245,17 @@ def _opened(path: Any) -> Any:
 
 
 def _bytes_of(values: NDArray[Any]) -> NDArray[np.uint8]:
-    """Return an array of colours as bytes, uint8 [height, width, 3]."""
+    """Return an array of colors as bytes, uint8 [height, width, 3]."""
     if values.ndim == 3 and values.shape[2] == 1:
         values = values[..., 0]
     if values.ndim == 2:
         values = values[..., None].repeat(3, axis=2)
     if values.ndim != 3 or values.shape[2] not in (3, 4) or 0 in values.shape:
         raise ValueError(
-            f"a picture is an array [height, width, 3] with colours last, got {list(values.shape)}"
+            f"a picture is an array [height, width, 3] with colors last, got {list(values.shape)}"
         )
     if values.dtype.kind not in "biuf":
-        raise ValueError(f"colours are numbers, got an array of {values.dtype}")
+        raise ValueError(f"colors are numbers, got an array of {values.dtype}")
     values = values[..., :3]
     if values.dtype == np.uint8:
         return np.ascontiguousarray(values)
@@ -267,6 +267,6 @@ def _bytes_of(values: NDArray[Any]) -> NDArray[np.uint8]:
     if values.dtype.kind in "iu" and not is_ambiguous and least >= 0 and most <= 255:
         return values.astype(np.uint8)
     raise ValueError(
-        f"colours are bytes from 0 to 255 (uint8), or numbers from 0 to 1; got {values.dtype} from "
+        f"colors are bytes from 0 to 255 (uint8), or numbers from 0 to 1; got {values.dtype} from "
         f"{least} to {most}: divide by the largest possible value"
     )

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-Tokenised = Sequence[str]
+Tokenized = Sequence[str]
 _PROSE = "a UTF-8 text file with one paragraph per line, plain or .gz"
 
 
@@ -100,7 +100,7 @@ def split_documents(lines: Iterable[str], *, keep_last: bool = True) -> Iterator
 
 
 def joined_tokens(
-    first: Sequence[Tokenised], second: Sequence[Tokenised]
+    first: Sequence[Tokenized], second: Sequence[Tokenized]
 ) -> tuple[list[str], list[str]]:
     """Return the tokens of text A and of text B, from paragraphs that are lists of tokens.
 

@@ -26,7 +26,7 @@ class Tokens:
     empty pixels that a processor added), "other" or "".
     `segments` is 0 for sentence A and 1 for sentence B. `words` is the index of the token's word;
     special tokens have None, and each counts as a word. `is_line` is False for the patches of a
-    picture or a video: neighbours on their axis may be far apart in the picture, so that distances
+    picture or a video: neighbors on their axis may be far apart in the picture, so that distances
     along the axis have no meaning.
 
     `pieces` has the characters that each token adds to its word, with spaces; a character that is
@@ -119,7 +119,7 @@ class Tokens:
     def word_groups(self) -> list[list[int]]:
         """Return the token indices of each word, in order: a partition of all tokens.
 
-        Neighbours with the same word index and sentence are one word; a special token is a word.
+        Neighbors with the same word index and sentence are one word; a special token is a word.
         """
         return [list(group) for group in self._groups]
 

@@ -18,7 +18,7 @@ class Sentence:
         words: The words as the treebank splits them: "do" and "n't" are two words.
         governors: Position of the governor of each word, counted from 1; 0 for the root.
         relations: Relation of each word to its governor with its subtype, such as "nmod:poss".
-            "unlabelled" in treebanks that have governors alone.
+            "unlabeled" in treebanks that have governors alone.
         tags: Universal part-of-speech tags, "" for unknown tags; empty if there are no tags.
         xpos: Part-of-speech tags of the treebank, in the same form.
         name: Name of the sentence in the treebank.

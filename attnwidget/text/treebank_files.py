@@ -24,7 +24,7 @@ _COLUMNS = ("id", "form", "lemma", "upos", "xpos", "feats", "head", "deprel", "d
 # Word numbers are shorter than this: Python refuses to read numbers of thousands of digits.
 _DIGITS = 9
 # The relation of words in treebanks that have governors alone.
-_UNLABELLED = "unlabelled"
+_UNLABELLED = "unlabeled"
 _PAIR = re.compile(r"(\S+) (\d+)-(\S+)")
 
 

@@ -1,4 +1,4 @@
-"""Labelled links between words of a sentence, and tables of such links."""
+"""Labeled links between words of a sentence, and tables of such links."""
 
 from __future__ import annotations
 
@@ -144,7 +144,7 @@ def _rows(table: str | Path | pd.DataFrame) -> Iterator[tuple[str, list[str]]]:
         return
     path = Path(table)
     tabs = path.name.removesuffix(".gz").endswith(".tsv")
-    # csv recognises quoted line breaks only if the lines have their ends.
+    # csv recognizes quoted line breaks only if the lines have their ends.
     lines = (f"{line}\n" for line in decoded_lines(path, _EXPECTED))
     reader = csv.reader(lines, delimiter="\t" if tabs else ",", strict=True)
     try:

@@ -2,7 +2,7 @@
 
 A grid gets thumbnails of at most 64 x 64 bytes per head. Each byte is the square root of a weight's
 share of the head's maximum, max-pooled. With the maximum as a float, a byte gives the absolute
-weight, and its colour is at most one of 256 steps off. A view gets the selected map as float32
+weight, and its color is at most one of 256 steps off. A view gets the selected map as float32
 bytes. For inputs above 1,024 tokens the view gets an overview of each drawn map, and a tile of at
 most 256 x 256 cells for the visible part. One request runs at a time, and the next request is for
 the part that is visible then. Meanwhile the page draws the available data at another size.

@@ -20,7 +20,7 @@ from attnwidget.widgets.shared.head_widget import HeadWidget
 if TYPE_CHECKING:
     from attnwidget.widgets.coreference_view.widget import CoreferenceView
     from attnwidget.widgets.dependency_arcs.sentence_arcs import SentenceArcs
-    from attnwidget.widgets.head_map import HeadMap
+    from attnwidget.widgets.head_scatter import HeadScatter
     from attnwidget.widgets.relation_table import RelationTable
 
 
@@ -31,7 +31,7 @@ def save_page(
     *,
     selected: Iterable[Head | tuple[int, int] | tuple[int, int, str]] | None = None,
     metrics: object = None,
-    head_map: HeadMap | None = None,
+    head_scatter: HeadScatter | None = None,
     relations: RelationTable | None = None,
     arcs: SentenceArcs | None = None,
     coreference: CoreferenceView | None = None,
@@ -53,7 +53,7 @@ def save_page(
         path: The file to write.
         selected: Heads that the page shows first. The default is the first head.
         metrics: Metrics of `HeadGrid`.
-        head_map: A figure that is linked to the grid, as are `relations`, `arcs` and `coreference`.
+        head_scatter: A figure that is linked to the grid, as are `relations`, `arcs` and `coreference`.
             `write_page` states what each of these figures embeds.
         relations: A table of relations.
         arcs: A sentence with arcs.
@@ -84,7 +84,7 @@ def save_page(
     maps = all_maps(attention, "weights")
     refuse_above(limit_mb, [ContentSize(maps.what, maps.least, maps.remedy)])
     options: list[tuple[str, str, HeadWidget | None]] = [
-        ("head_map", "HeadMap", head_map),
+        ("head_scatter", "HeadScatter", head_scatter),
         ("relation_table", "RelationTable", relations),
         ("dependency_arcs", "DependencyArcs", arcs),
         ("coreference_view", "CoreferenceView", coreference),

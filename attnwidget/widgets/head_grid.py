@@ -41,7 +41,7 @@ from attnwidget.widgets.shared.places import (
     media_sizes,
     places_to_wire,
 )
-from attnwidget.widgets.shared.versus import OF_TWO, Versus, as_the_page_has_it
+from attnwidget.widgets.shared.versus import COMPARISON_PARTS, Versus, as_the_page_has_it
 from attnwidget.widgets.wire.values import axes_in, axes_to_wire, in_unit, masked_map, to_wire
 
 #: The number of a head that says how far its maps are from those compared with.
@@ -68,7 +68,7 @@ class HeadGrid(MetricChoice, Versus):
     `similar()` finds heads whose numbers are alike. With a result of `measure_checkpoints`, a
     slider shows the numbers of each checkpoint (`step`). Further options are the traits below, as
     keywords: `selected`, `layer`, `stack`, `scale`, `times_keys`, `hidden`, `unit`,
-    `thumbnail`, `quantity`, `disabled`, `method`, `versus`, `of_two`, `cells`. Unknown options
+    `thumbnail`, `quantity`, `disabled`, `method`, `versus`, `comparison_part`, `cells`. Unknown options
     raise TypeError, values out of range and metrics of a wrong shape traitlets.TraitError, a
     missing quantity ValueError.
 
@@ -101,13 +101,13 @@ class HeadGrid(MetricChoice, Versus):
 
     times_keys = traitlets.Bool(
         False,
-        help="Draw each weight times the number of keys that its query sees, on one colour scale "
+        help="Draw each weight times the number of keys that its query sees, on one color scale "
         "for all heads: 1 is even attention, so heads that attend evenly are pale. Differences and "
         "other quantities stay as they are.",
     ).tag(sync=True, option=True)
 
-    of_two = traitlets.Enum(
-        OF_TWO,
+    comparison_part = traitlets.Enum(
+        COMPARISON_PARTS,
         "difference",
         help='The shown maps of a comparison: the difference (first minus second), the "first", '
         'or the "second".',
@@ -178,16 +178,21 @@ class HeadGrid(MetricChoice, Versus):
     def _shown_metrics(self) -> dict[str, Metrics]:
         return self._measured
 
-    def _attention_of(self, of_two: str) -> Attention:
+    def _attention_of(self, comparison_part: str) -> Attention:
         """The attention of the thumbnails: the second of two, if it was chosen."""
-        other = self._other() if of_two == "second" else None
+        other = self._other() if comparison_part == "second" else None
         return self.attention if other is None else other
 
     @computed(
-        "attention", "versus", "of_two", "stack", "unit", page_chooses=("of_two", "stack", "unit")
+        "attention",
+        "versus",
+        "comparison_part",
+        "stack",
+        "unit",
+        page_chooses=("comparison_part", "stack", "unit"),
     )
     def _axes(self) -> dict[str, Any]:
-        return axes_to_wire(self._attention_of(self.of_two).stacks[self.stack], self.unit)
+        return axes_to_wire(self._attention_of(self.comparison_part).stacks[self.stack], self.unit)
 
     @traitlets.validate("thumbnail")
     def _check_thumbnail(self, proposal: dict[str, Any]) -> str | None:
@@ -267,24 +272,24 @@ class HeadGrid(MetricChoice, Versus):
     @computed(
         "attention",
         "versus",
-        "of_two",
+        "comparison_part",
         "stack",
         "unit",
         "_painted",
         "hidden",
         "quantity",
         "times_keys",
-        page_chooses=("of_two", "stack", "unit", "tokens", "thumbnail"),
+        page_chooses=("comparison_part", "stack", "unit", "tokens", "thumbnail"),
     )
     def _thumbnails(self) -> dict[str, Any]:
-        return self._thumbnails_of(self.stack, self.unit, self.of_two, self._painted)
+        return self._thumbnails_of(self.stack, self.unit, self.comparison_part, self._painted)
 
     def _thumbnails_of(
-        self, stack: str, unit: str, of_two: str, painted: PaintedToken | None
+        self, stack: str, unit: str, comparison_part: str, painted: PaintedToken | None
     ) -> dict[str, Any]:
         """Return the thumbnails of a stack, of maps or of the row of a painted token."""
-        minus = self._other() if of_two == "difference" else None
-        shown = self._attention_of(of_two)
+        minus = self._other() if comparison_part == "difference" else None
+        shown = self._attention_of(comparison_part)
         times_keys = self.times_keys and minus is None and self.quantity == "weights"
         # A disabled head has neither weights nor a change, so its thumbnail is empty.
         off = self._off(stack) if shown is self.attention else ([], [])
@@ -316,7 +321,7 @@ class HeadGrid(MetricChoice, Versus):
             "disabled": list(self._edit[0]),
             "method": self._edit[1],
             "versus": as_the_page_has_it(self.versus),
-            "of_two": of_two,
+            "comparison_part": comparison_part,
             "signed": minus is not None,
             "common": None if minus is None else self._common(minus, stack, unit),
             "changes": changes,
@@ -367,7 +372,7 @@ class HeadGrid(MetricChoice, Versus):
         side, of = ("query", queries[-1]) if queries else ("key", keys[-1])
         if side not in self._sides_with_rows(axes):
             return None
-        values = shown.of_token(side, of, stack=self.stack, quantity=self.quantity)
+        values = shown.token_values(side, of, stack=self.stack, quantity=self.quantity)
         values[self._off(self.stack)] = 0
         return {
             "stack": self.stack,
@@ -413,12 +418,16 @@ class HeadGrid(MetricChoice, Versus):
         return drawn
 
     def _prepare(self, attention: Attention, edit: Edit) -> None:
-        if self.of_two == "second" or self._paints:
+        if self.comparison_part == "second" or self._paints:
             return
         with self._preparing:
             reference = self.versus if isinstance(self.versus, Attention) else attention.intact
             compares = reference is not attention
-            minus = reference if compares and self.versus and self.of_two == "difference" else None
+            minus = (
+                reference
+                if compares and self.versus and self.comparison_part == "difference"
+                else None
+            )
             times_keys = self.times_keys and minus is None and self.quantity == "weights"
             if compares:
                 self._prepared = (
@@ -427,8 +436,8 @@ class HeadGrid(MetricChoice, Versus):
                 )
             self._draw(attention, minus, times_keys, self.stack, self.unit)
 
-    def colour_names(self, families: list[list[Any]]) -> None:
-        """Colour the tested names of heads by what the heads do: pairs [head, family]."""
+    def color_names(self, families: list[list[Any]]) -> None:
+        """Color the tested names of heads by what the heads do: pairs [head, family]."""
         self._families = families
 
     def _note_metrics(self, note: str) -> None:
@@ -461,7 +470,7 @@ class HeadGrid(MetricChoice, Versus):
     def _page_thumbnails(self) -> Holding:
         """Return the thumbnails of every stack in both units, of both sides of a comparison."""
         stacks = self.attention.stacks
-        of_two = OF_TWO if self._other() is not None else (self.of_two,)
+        comparison_part = COMPARISON_PARTS if self._other() is not None else (self.comparison_part,)
         axes = [axes_in(stack, unit) for stack in stacks.values() for unit in UNITS]
         n_heads = [s.n_layers * s.n_heads for s in stacks.values() for _ in UNITS]
         cells = sum(
@@ -471,14 +480,14 @@ class HeadGrid(MetricChoice, Versus):
         return Holding(
             "the thumbnails of all heads",
             "shorten the text",
-            AS_TEXT * len(of_two) * cells,
+            AS_TEXT * len(comparison_part) * cells,
             lambda room: (
                 [
                     as_json_value(self._page_thumbnail(stack, unit, which, painted))
                     for stack in stacks
                     for unit in UNITS
                     for painted in self._page_painted(stack, unit)
-                    for which in of_two
+                    for which in comparison_part
                 ],
                 [],
             ),
@@ -494,14 +503,14 @@ class HeadGrid(MetricChoice, Versus):
         return [None] if painted is None else [None, painted]
 
     def _page_thumbnail(
-        self, stack: str, unit: str, of_two: str, painted: PaintedToken | None
+        self, stack: str, unit: str, comparison_part: str, painted: PaintedToken | None
     ) -> dict[str, Any]:
         """Return the thumbnails of a stack with what belongs to them, as a page holds them."""
         axes = self.attention.stacks[stack]
         is_compared = self._other() is not None
         return {
-            "axes": axes_to_wire(self._attention_of(of_two).stacks[stack], unit),
-            "thumbnails": self._thumbnails_of(stack, unit, of_two, painted),
+            "axes": axes_to_wire(self._attention_of(comparison_part).stacks[stack], unit),
+            "thumbnails": self._thumbnails_of(stack, unit, comparison_part, painted),
             "placed_on": self._medium(stack) if self._paints else "",
             "places": None if painted is None else self._places_of(stack, unit),
             "rows": self._sides_with_rows(axes),

@@ -86,8 +86,8 @@ class RelationTable(DirectionChoice):
         return {self.accuracies.stack: (n_layers, n_heads)}
 
     def _layers(self, stack: str) -> LayerNumbers:
-        without_attention = self.accuracies.without_attention
-        return LayerNumbers.without(without_attention, self.shapes()[stack][0])
+        layers_without_attention = self.accuracies.layers_without_attention
+        return LayerNumbers.without(layers_without_attention, self.shapes()[stack][0])
 
     def relations(self) -> tuple[str, ...]:
         names = self.accuracies.relations
@@ -122,7 +122,7 @@ class RelationTable(DirectionChoice):
         return {
             "model": self.accuracies.model_name,
             "note": _note(self.accuracies),
-            "without_attention": list(self.accuracies.without_attention),
+            "layers_without_attention": list(self.accuracies.layers_without_attention),
         }
 
     @computed("accuracies")

@@ -5,7 +5,7 @@ from .annotated_links import subject_verb_links as subject_verb_links
 from .coreference import probe_coreference as probe_coreference
 from .governors import predict_governors as predict_governors
 from .linguistic_features import probe_features as probe_features
-from .looking_away import probe_looking_away as probe_looking_away
+from .no_op import probe_no_op as probe_no_op
 from .relations import probe_relations as probe_relations
 from .speech import spoken_word_weights as spoken_word_weights
 from .speech import word_times as word_times

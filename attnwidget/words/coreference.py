@@ -247,7 +247,7 @@ class Antecedents(Accumulator[CoreferenceAccuracies]):
             model_name=self.model_name,
             n_skipped=self._n_skipped,
             complete=int(read.sum()) == len(self._windows) - self._n_skipped,
-            without_attention=self.layers.without_attention,
+            layers_without_attention=self.layers.layers_without_attention,
             left_out=self._left_out,
         )
 

@@ -121,7 +121,7 @@ class CoreferenceAccuracies(HeadResult):
         n_skipped: Number of windows left out because a word has no tokens, or a token has several
             words.
         complete: False if the pass was interrupted.
-        without_attention: The layers without attention of a hybrid model, which have -1 in
+        layers_without_attention: The layers without attention of a hybrid model, which have -1 in
             `chosen`.
         left_out: For each document that `load_coreference` left out as invalid, the reason.
         definitions: Definitions of details that the paper leaves open.
@@ -140,7 +140,7 @@ class CoreferenceAccuracies(HeadResult):
     chosen: NDArray[np.int32]
     weights: NDArray[np.float32]
     n_skipped: int
-    without_attention: tuple[int, ...] = ()
+    layers_without_attention: tuple[int, ...] = ()
     left_out: tuple[str, ...] = ()
     definitions: ClassVar[str] = DEFINITIONS
 
@@ -181,13 +181,15 @@ class CoreferenceAccuracies(HeadResult):
     def accuracy(self) -> NDArray[np.float64]:
         """Accuracies, float64 [2, L, H, 4]; NaN without mentions of a kind, or attention."""
         accuracy = self._share(self.correct)
-        accuracy[:, list(self.without_attention)] = np.nan
+        accuracy[:, list(self.layers_without_attention)] = np.nan
         return accuracy
 
     def best_head(self, among: Among = "words") -> Head:
         """Return the head with the largest accuracy on all mentions; the last of equals."""
         values = self.correct[_variant(among), ..., 0]
-        heads = (at for at in np.ndindex(values.shape) if at[0] not in self.without_attention)
+        heads = (
+            at for at in np.ndindex(values.shape) if at[0] not in self.layers_without_attention
+        )
         layer, head = max(heads, key=lambda at: (values[at], at))
         return Head(layer, head)
 

@@ -39,7 +39,7 @@ class GovernorPredictions:
         sentence: The sentence.
         maps: Attention between words, float32 [L, H, m, m], rows attend. Special tokens are left
             out, so rows sum to less than 1.
-        by_clitic: Whether a possessor before "'s" takes the governor predicted for "'s" (as
+        split_possessor: Whether a possessor before "'s" takes the governor predicted for "'s" (as
             `probe_relations` does), unless its own prediction is the last word.
 
     Example:
@@ -53,14 +53,14 @@ class GovernorPredictions:
 
     sentence: Sentence
     maps: NDArray[np.float32]
-    by_clitic: bool = False
+    split_possessor: bool = False
 
     @cached_property
     def governors(self) -> NDArray[np.int64]:
         """The predicted governor of each word, from 1, int64 [L, H, 2, m]; never the root."""
         predictions = predicted_governors(torch.from_numpy(self.maps.copy())).numpy() + 1
         judged: NDArray[np.int64] = predictions.copy()
-        for word in possessors(self.sentence) if self.by_clitic else ():
+        for word in possessors(self.sentence) if self.split_possessor else ():
             prediction = predictions[..., word]
             at_clitic = predictions[..., word + 1]
             judged[..., word] = np.where(prediction < len(self.sentence), at_clitic, prediction)
@@ -118,7 +118,11 @@ def possessors(sentence: Sentence) -> list[int]:
 
 @in_plain_torch
 def predict_governors(
-    model: AttentionModel, sentence: Sentence, *, unit: WordUnit = "words", by_clitic: bool = False
+    model: AttentionModel,
+    sentence: Sentence,
+    *,
+    unit: WordUnit = "words",
+    split_possessor: bool = False,
 ) -> GovernorPredictions:
     """Return the predictions of every head for one sentence (Clark et al. 2019, section 4.2).
 
@@ -126,7 +130,7 @@ def predict_governors(
         model: A model from `load_model`; only the encoder of an encoder-decoder is read.
         sentence: A sentence of a treebank, or made with `Sentence.from_lists`.
         unit: as in `probe_relations`.
-        by_clitic: Whether a possessor before "'s" gets the predicted governor of the "'s", as in
+        split_possessor: Whether a possessor before "'s" gets the predicted governor of the "'s", as in
             the probe.
 
     Raises:
@@ -149,7 +153,7 @@ def predict_governors(
     reader.start(segment)
     reader.add([segment])
     maps = kept.layers.spread(torch.stack(kept.maps).numpy())
-    return GovernorPredictions(sentence, maps, by_clitic)
+    return GovernorPredictions(sentence, maps, split_possessor)
 
 
 def word_pooling(batch: Batch, unit: WordUnit) -> WordMaps:

@@ -64,7 +64,7 @@ class RelationAccuracies(HeadResult):
         stack: "self", or "encoder" in an encoder-decoder.
         model: The model, for `predictions`; None if it is not available, as in pickles and deep
             copies.
-        without_attention: The layers without attention of a hybrid model, which have 0 in `correct`
+        layers_without_attention: The layers without attention of a hybrid model, which have 0 in `correct`
             and NaN in every share.
 
     Example:
@@ -90,7 +90,7 @@ class RelationAccuracies(HeadResult):
     possessive: Possessive
     stack: str
     model: AttentionModel | None = None
-    without_attention: tuple[int, ...] = ()
+    layers_without_attention: tuple[int, ...] = ()
 
     def __copy__(self) -> RelationAccuracies:
         return replace(self)
@@ -103,7 +103,7 @@ class RelationAccuracies(HeadResult):
     def accuracy(self) -> Float64Array:
         """Accuracy of each head, float64 [L, H, 2, R], 0 to 1; NaN in layers without attention."""
         accuracy: Float64Array = self.correct / self.counts
-        accuracy[list(self.without_attention)] = np.nan
+        accuracy[list(self.layers_without_attention)] = np.nan
         return accuracy
 
     @property
@@ -120,14 +120,14 @@ class RelationAccuracies(HeadResult):
     def uas(self) -> Float64Array:
         """Accuracy over all words except punctuation, float64 [L, H, 2]; the root counts as wrong.
 
-        This is the usual unlabelled attachment score, while "all" of `accuracy` includes
+        This is the usual unlabeled attachment score, while "all" of `accuracy` includes
         punctuation.
         """
         punctuation = [i for i, name in enumerate(self.relations) if name == "punct"]
         left = self.counts[0] - self.counts[punctuation].sum()
         right = self.correct[..., 0] - self.correct[..., punctuation].sum(-1)
         uas = right / left if left else np.full(right.shape, np.nan)
-        uas[list(self.without_attention)] = np.nan
+        uas[list(self.layers_without_attention)] = np.nan
         return uas
 
     @cached_property
@@ -161,14 +161,14 @@ class RelationAccuracies(HeadResult):
 
     @property
     def _layers(self) -> LayerNumbers:
-        return LayerNumbers.without(self.without_attention, len(self.correct))
+        return LayerNumbers.without(self.layers_without_attention, len(self.correct))
 
     def best(
         self,
         min_count: int = TABLE_COUNT,
         *,
         skip: Collection[str] = ("root", "punct"),
-        level: float = 0.05,
+        alpha: float = 0.05,
     ) -> pd.DataFrame:
         """Return the best head and the best fixed offset of each relation (Clark et al., Table 1).
 
@@ -179,7 +179,7 @@ class RelationAccuracies(HeadResult):
         Args:
             min_count: Smallest number of words of a relation.
             skip: Relations to leave out; no head can be right for the root.
-            level: Largest corrected p-value that counts as significant.
+            alpha: Largest corrected p-value that counts as significant.
 
         Returns:
             Columns relation, n, layer, head, direction, accuracy, low, high, baseline, offset,
@@ -194,7 +194,7 @@ class RelationAccuracies(HeadResult):
             if self.counts[r] >= min_count and name not in skip
         ]
         correct = self.correct.copy()
-        correct[list(self.without_attention)] = -1
+        correct[list(self.layers_without_attention)] = -1
         correct = correct.reshape(-1, len(self.relations))[:, shown]
         last = len(correct) - 1 - correct[::-1].argmax(0)
         layer, head, direction = np.unravel_index(last, self.correct.shape[:3])
@@ -215,7 +215,7 @@ class RelationAccuracies(HeadResult):
                 "baseline": self.baseline[shown],
                 "offset": self.baseline_offset[shown],
                 "p_value": p_value,
-                "significant": p_value <= level,
+                "significant": p_value <= alpha,
             }
         )
 
@@ -280,7 +280,7 @@ class RelationAccuracies(HeadResult):
                 "p_value": self.p_values.ravel(),
             }
         )
-        return frame[~frame["layer"].isin(self.without_attention)].reset_index(drop=True)
+        return frame[~frame["layer"].isin(self.layers_without_attention)].reset_index(drop=True)
 
     def chart(
         self,

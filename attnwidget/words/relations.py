@@ -70,7 +70,7 @@ def probe_relations(
 
     Every head is read in both directions: the predicted governor of a word is its most attended
     word, or the word with the most attention to it. Special tokens are left out, the weight of a
-    word on itself counts as 0, ties go to the first word, and weights are not renormalised. A
+    word on itself counts as 0, ties go to the first word, and weights are not renormalized. A
     prediction is right if the treebank has the same governor. Words of all sentences are pooled. No
     head predicts the root, so the accuracy on "all" words, which include the root, is below 1.
 
@@ -228,7 +228,7 @@ class Relations(Accumulator[RelationAccuracies]):
             model_name=self.model_name,
             stack=self.stack,
             model=self._model,
-            without_attention=self.layers.without_attention,
+            layers_without_attention=self.layers.layers_without_attention,
         )
 
     def _hits_of(self, batch: Batch) -> RelationHits:
@@ -238,7 +238,7 @@ class Relations(Accumulator[RelationAccuracies]):
             [[self._ids[label] for label in sentence.relations] for sentence in chosen],
             n_labels=len(self._labels),
             offsets=self._offsets,
-            by_clitic=self._possessive == "clark",
+            split_possessor=self._possessive == "clark",
             n_words=self._pooling.n_words,
             device=self._pooling.device,
         )
@@ -269,7 +269,7 @@ class RelationHits:
         labels: The relation of each word of each sentence, as numbers from 0.
         n_labels: Number of relations, R.
         offsets: The O offsets from a word to its governor; cut to the root and the last word.
-        by_clitic: Whether to judge possessors before "'s" as in the code of Clark et al.
+        split_possessor: Whether to judge possessors before "'s" as in the code of Clark et al.
         n_words: Number of words m to which predictions are padded.
         device: The device of the predictions.
     """
@@ -281,7 +281,7 @@ class RelationHits:
         *,
         n_labels: int,
         offsets: Sequence[int],
-        by_clitic: bool,
+        split_possessor: bool,
         n_words: int,
         device: torch.device,
     ) -> None:
@@ -289,7 +289,7 @@ class RelationHits:
             [len(sentence) for sentence in sentences], dtype=torch.long, device="cpu"
         )[:, None]
         judged = torch.zeros(len(sentences), n_words, dtype=torch.bool, device="cpu")
-        for item, sentence in enumerate(sentences) if by_clitic else ():
+        for item, sentence in enumerate(sentences) if split_possessor else ():
             for word in possessors(sentence):
                 judged[item, word] = True
         # Positions count from 0. -1 is the root, which an offset can predict, and -2 is padding.

@@ -35,7 +35,7 @@ def word_times(
     """Find when each word of a transcript is spoken, from cross-attention.
 
     The recipe is that of Whisper's word timestamps (Radford et al. 2022, released code): weights of
-    each head are standardised over the words and smoothed over the time, the mean over the heads is
+    each head are standardized over the words and smoothed over the time, the mean over the heads is
     a map of tokens and times, and dynamic time warping finds the way through it. Only the part of
     the sound that is no padding is used. A token is written by the row before it.
 
@@ -65,7 +65,7 @@ def word_times(
     refuse_no_attention(attention)
     spoken = Transcript(attention)
     chosen, how = _chosen(attention, heads)
-    standard = np.stack([spoken.standardised(*head) for head in chosen])
+    standard = np.stack([spoken.standardized(*head) for head in chosen])
     first = first_keys(standard.mean(axis=0)[None])[0]
     starts = spoken.edges[:-1][first]
     ends = np.append(starts[1:], spoken.edges[-1])
@@ -75,7 +75,7 @@ def word_times(
         starts=np.array([starts[group[0]] for group in groups]),
         ends=np.array([ends[group[-1]] for group in groups]),
         heads=tuple((layer, head) for layer, head in chosen),
-        seconds=attention.sounds[0].seconds,
+        seconds=attention.audio[0].seconds,
         note=how,
         model_name=attention.model_name,
     )
@@ -141,7 +141,7 @@ def spoken_word_weights(
             weights = transcript.weights(layer, head)
             inside[layer, head] = (weights[rows] * shares).sum(axis=1).mean()
             padding[layer, head] = transcript.padding(layer, head)
-            first = first_keys(transcript.standardised(layer, head)[None])[0]
+            first = first_keys(transcript.standardized(layer, head)[None])[0]
             starts = transcript.edges[:-1][first][rows]
             error[layer, head] = np.abs(starts - [start for _, (_, start, _) in matched]).mean()
     return SpokenWordWeights(
@@ -181,7 +181,7 @@ def aligning_head(attention: Attention) -> Head | None:
     except ValueError:
         return None
     pairs, _ = _chosen(attention, None)
-    ways = first_keys(np.stack([transcript.standardised(*pair) for pair in pairs]))
+    ways = first_keys(np.stack([transcript.standardized(*pair) for pair in pairs]))
     scores = []
     for pair, first in zip(pairs, ways, strict=True):
         weights = transcript.weights(*pair)

@@ -85,8 +85,8 @@ class Transcript:
         """Return the mean weight of these rows on padding."""
         return float(self._map(layer, head)[self.rows][:, self._hidden].sum(axis=1).mean())
 
-    def standardised(self, layer: int, head: int) -> Float64Array:
-        """Return the weights, standardised over the rows and smoothed over the time, [T, K]."""
+    def standardized(self, layer: int, head: int) -> Float64Array:
+        """Return the weights, standardized over the rows and smoothed over the time, [T, K]."""
         from scipy.ndimage import median_filter
 
         weights = self.weights(layer, head)

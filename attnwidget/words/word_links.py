@@ -1,4 +1,4 @@
-"""Attention along labelled links between words (Kovaleva et al. 2019, sections 4.2 and 4.5)."""
+"""Attention along labeled links between words (Kovaleva et al. 2019, sections 4.2 and 4.5)."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def probe_links(
 ) -> LinkWeights:
     """Measure the largest weight of every head along links, averaged over sentences.
 
-    Links may be frame elements and their predicates (`load_framenet`), subjects and verbs
+    Links may be frame elements and their predicates (`load_framenet_links`), subjects and verbs
     (`subject_verb_links`), nouns and pronouns (`noun_pronoun_links`), or a table (`load_links`).
     The source of a link attends to its target.
 
@@ -192,7 +192,7 @@ class Links(SentenceMeans["LinkWeights"]):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class LinkWeights(SentencesResult):
-    """Attention along labelled links.
+    """Attention along labeled links.
 
     Attributes:
         labels: The K labels. "all", for all links of a sentence together, comes first.
@@ -255,7 +255,7 @@ class LinkWeights(SentencesResult):
         order = [i for i in np.argsort(-self.counts, kind="stable") if self.counts[i]][:limit]
         return head_heatmaps(
             {f"{self.labels[i]} ({self.counts[i]})": self.weights[i] for i in order},
-            title="Attention along labelled links\n"
+            title="Attention along labeled links\n"
             f"{self.model_name}; largest weight from source to target, pairing {self.pairing!r}; "
             f"{self.n_sentences} sentences, in brackets those with the label",
             value_title="weight",

@@ -33,7 +33,7 @@ from low_rank import merge_updates, train_updates
 
 
 @dataclass(frozen=True)
-class LabelledText:
+class LabeledText:
     """Consecutive sentences of one document as wordpieces, with [CLS] and [SEP]; its genre."""
 
     ids: tuple[int, ...]
@@ -51,12 +51,12 @@ def genre_of(name: str) -> str:
     return name.removeprefix("GUM_").replace("_", "-").partition("-")[0]
 
 
-def read_examples(path: str | Path, tokenizer: Any, longest: int) -> list[LabelledText]:
+def read_examples(path: str | Path, tokenizer: Any, longest: int) -> list[LabeledText]:
     """The text of a CoNLL-U file in pieces of whole sentences, at most `longest` wordpieces each.
 
     A sentence that alone is longer is cut.
     """
-    examples: list[LabelledText] = []
+    examples: list[LabeledText] = []
     genre = ""
     held: list[int] = []
     cls = tokenizer.cls_token_id
@@ -64,7 +64,7 @@ def read_examples(path: str | Path, tokenizer: Any, longest: int) -> list[Labell
 
     def close() -> None:
         if held:
-            examples.append(LabelledText((cls, *held, sep), genre))
+            examples.append(LabeledText((cls, *held, sep), genre))
             held.clear()
 
     for line in read_lines(path):
@@ -80,14 +80,14 @@ def read_examples(path: str | Path, tokenizer: Any, longest: int) -> list[Labell
     return examples
 
 
-def majority_share(train: Sequence[LabelledText], dev: Sequence[LabelledText]) -> float:
+def majority_share(train: Sequence[LabeledText], dev: Sequence[LabeledText]) -> float:
     """The accuracy on `dev` of always saying the most frequent genre of `train`."""
     (genre, _), *_ = Counter(example.genre for example in train).most_common(1)
     return sum(example.genre == genre for example in dev) / len(dev)
 
 
 def padded_batches(
-    examples: Sequence[LabelledText], genres: dict[str, int], size: int, generator: Any = None
+    examples: Sequence[LabeledText], genres: dict[str, int], size: int, generator: Any = None
 ) -> Iterator[tuple[Tensor, Tensor]]:
     """(ids [batch, n], 0 where padded; genre [batch]), examples of like length together.
 
@@ -116,7 +116,7 @@ def logits_of(model: Any, ids: Tensor) -> Tensor:
 
 
 @torch.no_grad()
-def accuracy(model: Any, examples: Sequence[LabelledText], genres: dict[str, int]) -> float:
+def accuracy(model: Any, examples: Sequence[LabeledText], genres: dict[str, int]) -> float:
     """The share of examples whose genre the model names; a genre it does not know is an error."""
     model.eval()
     known = [example for example in examples if example.genre in genres]
@@ -128,8 +128,8 @@ def accuracy(model: Any, examples: Sequence[LabelledText], genres: dict[str, int
 
 def fine_tune(
     model: Any,
-    train: Sequence[LabelledText],
-    dev: Sequence[LabelledText],
+    train: Sequence[LabeledText],
+    dev: Sequence[LabeledText],
     *,
     epochs: float,
     learning_rate: float,

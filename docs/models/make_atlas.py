@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from attnwidget.behaviours.head_atlas.build_atlas import atlas
+from attnwidget.behaviors.head_atlas.build_atlas import atlas
 from attnwidget.capture.load import load_model
 from attnwidget.text.atomic_file import write_whole
 
@@ -48,7 +48,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--resume", type=Path, help="a folder that keeps finished work")
     options = parser.parse_args(arguments)
     model = load_model(options.model, device="cpu")
-    atlas(model, k=K, resume=options.resume).save(options.out)
+    atlas(model, n_examples=K, resume=options.resume).save(options.out)
     stored = rounded(json.loads(options.out.read_text("utf-8")))
     text = json.dumps(stored, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     write_whole(options.out, (text + "\n").encode("utf-8"))

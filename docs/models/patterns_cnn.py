@@ -34,7 +34,7 @@ _CHECKED_FROM = 10**6
 def read_labels(
     labels: str | Path, maps: str | Path, samples: Sequence[str]
 ) -> Iterator[PatternMap]:
-    """The labelled maps of some samples, stored as bytes of sqrt(weight / maximum)."""
+    """The labeled maps of some samples, stored as bytes of sqrt(weight / maximum)."""
     stored = np.load(maps)["maps"]
     start = 0
     for entry in json.loads(Path(labels).read_text("utf-8")):
@@ -82,7 +82,7 @@ def varied(pattern_map: PatternMap, draw: np.random.Generator) -> PatternMap:
 
 
 def train(
-    labelled: Sequence[PatternMap],
+    labeled: Sequence[PatternMap],
     *,
     n_made: int,
     copies: int,
@@ -93,13 +93,13 @@ def train(
 ) -> Iterator[tuple[int, float, PatternNetwork]]:
     """Train a new network; every 100 steps, and after the last, yields (steps, mean loss, network).
 
-    Half of a batch are labelled maps, each in `copies` variants, rare labels drawn more often (by
+    Half of a batch are labeled maps, each in `copies` variants, rare labels drawn more often (by
     the root of their number); half are `n_made` made ones, as many of each pattern.
     """
     torch.manual_seed(seed)
     draw = np.random.default_rng(seed)
-    of_labelled, labels = images_of(
-        [item if not k else varied(item, draw) for k in range(copies) for item in labelled]
+    of_labeled, labels = images_of(
+        [item if not k else varied(item, draw) for k in range(copies) for item in labeled]
     )
     of_made, made_labels = images_of(
         [made_map(PATTERNS[k % len(PATTERNS)], draw) for k in range(n_made)]
@@ -118,7 +118,7 @@ def train(
     for step in range(1, steps + 1):
         drawn = torch.multinomial(often, batch // 2, replacement=True)
         other = torch.randint(n_made, (batch - batch // 2,), dtype=torch.long, device="cpu")
-        logits = network(torch.cat([of_labelled[drawn], of_made[other]]))
+        logits = network(torch.cat([of_labeled[drawn], of_made[other]]))
         truth = torch.cat([labels[drawn], made_labels[other]])
         loss = functional.cross_entropy(logits, truth, label_smoothing=0.05)
         optimizer.zero_grad()
@@ -132,7 +132,7 @@ def train(
 
 
 def accuracy(network: PatternNetwork, maps: Sequence[PatternMap]) -> float:
-    """The share of maps that the network names as they are labelled."""
+    """The share of maps that the network names as they are labeled."""
     images, labels = images_of(maps)
     return float((classify_images(network, images[:, None])[:, 0] == labels).float().mean())
 
@@ -146,21 +146,21 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--maps", required=True, help="pattern_maps.npz")
     parser.add_argument("--out", type=Path, required=True, help="the file of the weights")
     parser.add_argument("--made", type=int, default=6000, help="made maps to train on")
-    parser.add_argument("--copies", type=int, default=8, help="variants of a labelled map")
+    parser.add_argument("--copies", type=int, default=8, help="variants of a labeled map")
     parser.add_argument("--steps", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args(arguments)
 
     begin = time.monotonic()
-    labelled = list(read_labels(options.labels, options.maps, TRAINED_ON))
+    labeled = list(read_labels(options.labels, options.maps, TRAINED_ON))
     unseen = [
         made_map(pattern, np.random.default_rng(_CHECKED_FROM + seed))
         for seed in range(100)
         for pattern in PATTERNS
     ]
-    print(f"{len(labelled)} labelled maps and {options.made} made ones", flush=True)
+    print(f"{len(labeled)} labeled maps and {options.made} made ones", flush=True)
     rounds = train(
-        labelled,
+        labeled,
         n_made=options.made,
         copies=options.copies,
         steps=options.steps,
@@ -175,7 +175,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     )
     network.float()
     print(
-        f"named as labelled: {100 * accuracy(network, labelled):.1f} % of the labelled maps, "
+        f"named as labeled: {100 * accuracy(network, labeled):.1f} % of the labeled maps, "
         f"{100 * accuracy(network, unseen):.1f} % of {len(unseen)} other made ones"
     )
 

@@ -1,4 +1,4 @@
-"""Train the embedded model: masked-language modelling, with a teacher's attention maps as targets.
+"""Train the embedded model: masked-language modeling, with a teacher's attention maps as targets.
 
     python docs/models/train.py --corpus FILE... --out FOLDER [--teacher FOLDER]
         [--start FOLDER] [--minutes N] [--tokens N]
@@ -47,7 +47,7 @@ COLUMNS = ("step", "tokens", "seconds", "learning_rate", "masked_lm", "divergenc
 
 @dataclass(frozen=True)
 class Recipe:
-    """What a run minimises: masked_lm + `map_weight` * divergence + `hidden_weight` * hidden.
+    """What a run minimizes: masked_lm + `map_weight` * divergence + `hidden_weight` * hidden.
 
     A share `unmasked` of the batches is shown to a student with a teacher as it is, with nothing to
     predict: maps are looked at on unmasked text. `minutes` and `tokens` are the budget; of two, the

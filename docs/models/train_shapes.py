@@ -66,7 +66,7 @@ def new_model() -> Any:
 
 def inputs_of(drawn: DrawnShapes) -> Tensor:
     """Return pictures as the model reads them, [n, 3, SIDE, SIDE] from -1 to 1."""
-    return torch.from_numpy(drawn.pictures).permute(0, 3, 1, 2).float() / 127.5 - 1
+    return torch.from_numpy(drawn.images).permute(0, 3, 1, 2).float() / 127.5 - 1
 
 
 def shape_shares(drawn: DrawnShapes) -> NDArray[np.float64]:

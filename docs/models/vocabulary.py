@@ -183,9 +183,9 @@ def take_embeddings(model: BertForMaskedLM, teacher: Any) -> None:
     for name in ("word_embeddings", "position_embeddings"):
         embedding: Tensor = getattr(model.bert.embeddings, name).weight
         its: Tensor = getattr(teacher.embeddings, name).weight.float()
-        centred = its - its.mean(0)
+        centered = its - its.mean(0)
         size = min(embedding.shape[1], its.shape[1])
-        axes = torch.linalg.svd(centred, full_matrices=False).Vh[:size]
+        axes = torch.linalg.svd(centered, full_matrices=False).Vh[:size]
         rows = min(len(embedding), len(its))
-        start = centred[:rows] @ axes.T
+        start = centered[:rows] @ axes.T
         embedding[:rows, :size] = start / start.std() * 0.05

@@ -17,7 +17,7 @@ import {
 import { SvgPen } from "../src/shared/picture/svg_pen.js";
 
 /** The path of the line of an arc without an arrow head. */
-const lineText = (arc: ArcPath) => arcShapes(arc, { colour: "#123456", width: 1 })[0]?.attributes.d;
+const lineText = (arc: ArcPath) => arcShapes(arc, { color: "#123456", width: 1 })[0]?.attributes.d;
 
 test("an arc lies above those that it spans", () => {
   const levels = (...ends: string[]) =>
@@ -47,7 +47,7 @@ test("a line ends within its arrow head, which points at the word", () => {
     [arcBetweenLines([0, 0], [40, 60]), "M0 0C0 30 40 30 40 56", "M36.5 54L43.5 54L40 60"],
   ];
   for (const [arc, line, head] of cases) {
-    const shapes = arcShapes(arc, { colour: "#123456", width: 1, hasArrow: true });
+    const shapes = arcShapes(arc, { color: "#123456", width: 1, hasArrow: true });
     expect(shapes.map(({ attributes }) => attributes.d)).toEqual([line, head]);
   }
 });
@@ -59,7 +59,7 @@ test("a pen and elements draw the same arc", () => {
     roundArc([0, 20], [40, 20], 12, 1),
   ];
   for (const arc of arcs) {
-    const look = { colour: "#123456", width: 3, opacity: 0.5, isDashed: true, hasArrow: true };
+    const look = { color: "#123456", width: 3, opacity: 0.5, isDashed: true, hasArrow: true };
     const pen = new SvgPen([]);
     paintArc(pen, arc, look);
     const drawn = pen.body;
@@ -84,7 +84,7 @@ test("a longer arc is higher, up to the room for it", () => {
   expect(100 - 0.75 * (100 - control)).toBeCloseTo(70);
 });
 
-test("the width is linear in the weight, and the system's colours are not faded", () => {
+test("the width is linear in the weight, and the system's colors are not faded", () => {
   expect([0, 0.25, 1, 1.2].map((weight) => widthOf(weight))).toEqual([0, 2.5, 10, 10]);
   expect(widthOf(0.01, 0.75)).toBe(0.75);
   expect([opacityOf({ forced: false }), opacityOf({ forced: true })]).toEqual([0.8, 1]);

@@ -66,12 +66,12 @@ test("names fit on their arcs, words do not touch, nothing leaves the figure", (
     expect(Math.abs(x1 - x0)).toBeGreaterThan(measure(relation));
     expect(height).toBeLessThan(layout.height);
   }
-  for (const [i, centre] of layout.centres.entries()) {
-    const left = centre - (layout.widths[i] ?? 0) / 2;
-    const before = (layout.centres[i - 1] ?? 0) + (layout.widths[i - 1] ?? 0) / 2;
+  for (const [i, center] of layout.centers.entries()) {
+    const left = center - (layout.widths[i] ?? 0) / 2;
+    const before = (layout.centers[i - 1] ?? 0) + (layout.widths[i - 1] ?? 0) / 2;
     expect(left).toBeGreaterThan(i ? before + 8 : 0);
   }
-  expect(layout.width).toBeGreaterThan((layout.centres[59] ?? 0) + (layout.widths[59] ?? 0) / 2);
+  expect(layout.width).toBeGreaterThan((layout.centers[59] ?? 0) + (layout.widths[59] ?? 0) / 2);
 });
 
 test.each([200, 480, 1200])("rows of %i pixels have every word and arc once", (room) => {
@@ -111,10 +111,10 @@ test("predicted arcs whose governor stands in another row are named at the edge 
     right: false,
   });
   const [before, within, after] = hangingIn(tree, row, [arc(0), arc(row.start), arc(39)], WIDTHS);
-  const x = row.centres[1] ?? 0;
+  const x = row.centers[1] ?? 0;
   expect([before?.x1, within?.x1, after?.x1]).toEqual([x, x, x]);
   expect(within?.edge).toBeUndefined();
-  expect(within?.x0).toBe((row.centres[0] ?? 0) + 6);
+  expect(within?.x0).toBe((row.centers[0] ?? 0) + 6);
   expect(before?.edge?.text).toBe(tree.words[0]);
   expect(after?.edge?.text).toBe(tree.words[39]);
   expect(before?.edge?.x).toBeLessThan(x);
@@ -159,16 +159,16 @@ test("the name of a predicted root stands below its word and below all arcs that
   const others = placed.filter(({ governor }) => governor >= 0);
   expect(roots.map(({ dependent }) => dependent)).toEqual([0, 1, 2, 3, 5]);
   for (const { dependent, x0, x1, depth, edge } of roots) {
-    const centre = row.centres[dependent] ?? 0;
+    const center = row.centers[dependent] ?? 0;
     const half = (edge?.width ?? 0) / 2;
-    expect([x0, x1, edge?.text]).toEqual([centre, centre, "root"]);
+    expect([x0, x1, edge?.text]).toEqual([center, center, "root"]);
     // Nothing is cut at the sides of the figure.
     expect((edge?.x ?? 0) - half).toBeGreaterThanOrEqual(0);
     expect((edge?.x ?? 0) + half).toBeLessThanOrEqual(row.across);
     for (const other of others) {
       const passes =
-        Math.min(other.x0, other.x1) < centre + half &&
-        Math.max(other.x0, other.x1) > centre - half;
+        Math.min(other.x0, other.x1) < center + half &&
+        Math.max(other.x0, other.x1) > center - half;
       if (passes) expect(depth).toBeGreaterThan(other.depth + 8);
     }
   }

@@ -1,10 +1,10 @@
 import type { AtlasState, Card, Score } from "../src/atlas_view/state.js";
 import { wireOf } from "./wire_of.js";
 
-const score = (behaviour: string, value: number, control: number, names: boolean): Score => ({
-  behaviour,
-  said: behaviour,
-  description: `attends to the ${behaviour}`,
+const score = (behavior: string, value: number, control: number, names: boolean): Score => ({
+  behavior,
+  said: behavior,
+  description: `attends to the ${behavior}`,
   control_name: "the keys beside it",
   score: value,
   control,
@@ -29,7 +29,7 @@ export const card = (change: Partial<Card> = {}): Card => ({
   named_by: 0,
   scores: [
     score("previous token", 0.92, 0.1, true),
-    ...Array.from({ length: 9 }, (_, i) => score(`behaviour ${i}`, 0.3 - i / 50, 0.2, false)),
+    ...Array.from({ length: 9 }, (_, i) => score(`behavior ${i}`, 0.3 - i / 50, 0.2, false)),
     score("rare words", 0.3, 0.2, true),
   ],
   effect: {

@@ -279,7 +279,7 @@ test("without a card it says what to do; a head without a name has a card", asyn
   });
   await frame();
   expect(find("[role=region]").textContent).toContain("no name");
-  expect(find("[role=region]").textContent).toContain("measured behaviours describes this head.");
+  expect(find("[role=region]").textContent).toContain("measured behaviors describes this head.");
   expect(find("[role=region]").textContent).toContain("Closest: previous token, 0.92 against 0.10");
   expect(find("[role=region]").querySelector("canvas")).toBeNull();
   find<HTMLButtonElement>("[role=region] button").click();

@@ -239,7 +239,7 @@ test("page and picture are captioned alike, and list the same numbers", async ()
   ]);
 });
 
-test("where the system chooses the colours, arcs have all of them", () => {
+test("where the system chooses the colors, arcs have all of them", () => {
   const arc: HangingArc = {
     governor: 0,
     dependent: 1,

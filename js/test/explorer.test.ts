@@ -66,7 +66,7 @@ const state = (change: Partial<ExplorerState> = {}): ExplorerState => ({
   _circle: "",
   grid: "anywidget:1",
   view: "anywidget:2",
-  head_map: null,
+  head_scatter: null,
   predictions: null,
   why: null,
   card: null,
@@ -141,7 +141,7 @@ test("each figure that there is is drawn in its panel; the others are not there"
   const { panel, alive, model } = await shown();
   expect(panel("grid").querySelector(".attnw-ex-slot")?.textContent).toBe("anywidget:1");
   expect(panel("view").hidden).toBe(false);
-  for (const name of ["head_map", "table", "arcs"]) expect(panel(name).hidden).toBe(true);
+  for (const name of ["head_scatter", "table", "arcs"]) expect(panel(name).hidden).toBe(true);
   expect([...alive]).toEqual(["anywidget:1", "anywidget:2"]);
   expect(model.sent).toEqual([{ _painted: true }]);
   leave();
@@ -151,14 +151,14 @@ test("each figure that there is is drawn in its panel; the others are not there"
 test("what is measured says so, then takes its place, once", async () => {
   const { panel, model, asked, find } = await shown({
     tab: "table",
-    progress: { table: 0, head_map: 0 },
+    progress: { table: 0, head_scatter: 0 },
   });
   expect(panel("table").textContent).toContain("predicts relations");
   model.fromKernel({ progress: { table: 0.25 } });
   await frame();
   const line = panel("table").querySelector("[role=progressbar]");
   expect(line?.getAttribute("aria-valuenow")).toBe("25");
-  expect(panel("head_map").hidden).toBe(true);
+  expect(panel("head_scatter").hidden).toBe(true);
   model.fromKernel({ table: "anywidget:3", progress: {}, _notes: { table: "of this text alone" } });
   await frame();
   expect(panel("table").querySelector(".attnw-ex-slot")?.textContent).toBe("anywidget:3");
@@ -613,7 +613,7 @@ test("the maps of a comparison are chosen once, for all heads and for the shown 
   const choice = () => el.querySelector<HTMLElement>("h4 [role=group]");
   expect(choice()).toBeNull();
   grid.fromKernel({ _compared: ["here", "there"] });
-  view.fromKernel({ _compared: ["here", "there"], of_two: "difference" });
+  view.fromKernel({ _compared: ["here", "there"], comparison_part: "difference" });
   await frame();
   const buttons = () => [...(choice()?.querySelectorAll("button") ?? [])];
   const texts = () => buttons().map((button) => button.textContent);
@@ -627,12 +627,12 @@ test("the maps of a comparison are chosen once, for all heads and for the shown 
   buttons()[2]?.click();
   await frame();
   expect([view.sent.at(-1), grid.sent.at(-1)]).toEqual([
-    { of_two: "second" },
-    { of_two: "second" },
+    { comparison_part: "second" },
+    { comparison_part: "second" },
   ]);
   expect(pressed()).toEqual(["false", "false", "true"]);
   // All three, which Python asked for, can be left and not be asked for.
-  view.fromKernel({ of_two: "all" });
+  view.fromKernel({ comparison_part: "all" });
   await frame();
   expect(texts()).toEqual(["all", "A − B", "A", "B"]);
 });
@@ -731,9 +731,9 @@ test.each([
   ["oklch(0.97 0.01 250)", 0.97],
   ["lab(50 0 0)", 0.5],
   ["", undefined],
-])("%s is %s light", (colour, light) => {
-  if (light === undefined) expect(luminance(colour)).toBeUndefined();
-  else expect(luminance(colour)).toBeCloseTo(light);
+])("%s is %s light", (color, light) => {
+  if (light === undefined) expect(luminance(color)).toBeUndefined();
+  else expect(luminance(color)).toBeCloseTo(light);
 });
 
 test("cells that are painted on pictures keep the legend of their grid", async () => {

@@ -197,7 +197,7 @@ describe("a figure alone", () => {
 
 describe("figures in an explorer", () => {
   test("give it what they share once, and the two main figures all of their controls", async () => {
-    const { find, figures } = await explored("view", "head-map");
+    const { find, figures } = await explored("view", "head-scatter");
     const menu = find(".ex-row .attnw-menu");
     expect(offered(menu)).toEqual(["cls", "sep", "quantity", "unit", "scale", "label", "share"]);
     expect(menu.querySelectorAll("[data-control=share]")).toHaveLength(2);
@@ -214,7 +214,7 @@ describe("figures in an explorer", () => {
   });
 
   test("are changed from its menu, which follows them until they leave", async () => {
-    const { find, figures } = await explored("view", "head-map");
+    const { find, figures } = await explored("view", "head-scatter");
     const [view, other] = figures;
     pick(find<HTMLSelectElement>(".ex-row [data-control=quantity]"), "norms");
     expect(view?.model.sent).toEqual([{ quantity: "norms" }]);

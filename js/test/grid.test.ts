@@ -23,8 +23,8 @@ import {
   moved,
   rowsInSight,
 } from "../src/shared/cells.js";
-import { diverging, lookup } from "../src/shared/colour.js";
-import { levelOf, word } from "../src/shared/colour_levels.js";
+import { diverging, lookup } from "../src/shared/color.js";
+import { levelOf, word } from "../src/shared/color_levels.js";
 import { Sheet } from "../src/shared/picture/sheet.js";
 import { SvgPen } from "../src/shared/picture/svg_pen.js";
 import { THEMES } from "../src/shared/theme.js";
@@ -169,25 +169,25 @@ describe("pixels", () => {
     times_keys: false,
     method: "uniform",
     versus: null,
-    of_two: "difference",
+    comparison_part: "difference",
     signed: false,
     common: null,
     changes: null,
     row: null,
   });
 
-  test("of differences the one farthest from 0 survives, on a scale with grey in the middle", () => {
+  test("of differences the one farthest from 0 survives, on a scale with gray in the middle", () => {
     const values = new Array(64 * 64).fill(128);
     values[0] = 200;
     values[1] = 1;
     const pixels = new Uint32Array(100);
-    const colours = diverging(THEMES.light);
-    const look = { table: colours, line: LINE, scale: "sqrt", end: 0.5 } as const;
+    const colors = diverging(THEMES.light);
+    const look = { table: colors, line: LINE, scale: "sqrt", end: 0.5 } as const;
     const maps = { ...picture(values, 64, [-0.5]), signed: true, maximum: 0.5 };
     drawHead(pixels, 10, 0, [10, 10], maps, [0, 0], look);
-    expect(pixels[0]).toBe(colours[1]);
-    expect(pixels[99]).toBe(colours[128]);
-    expect([colours[1], colours[128], colours[255]]).toEqual([
+    expect(pixels[0]).toBe(colors[1]);
+    expect(pixels[99]).toBe(colors[128]);
+    expect([colors[1], colors[128], colors[255]]).toEqual([
       word("#8c3403"),
       word("#e9e9ec"),
       word("#124a9c"),

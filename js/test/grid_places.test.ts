@@ -9,8 +9,8 @@ import type { GridState, Thumbnails } from "../src/head_grid/state.js";
 import { peekShown } from "../src/head_view/peek_shown.js";
 import type { Shown } from "../src/head_view/view_shown.js";
 import { captionText } from "../src/shared/caption.js";
-import { channels, ramp } from "../src/shared/colour.js";
-import { levelOf } from "../src/shared/colour_levels.js";
+import { channels, ramp } from "../src/shared/color.js";
+import { levelOf } from "../src/shared/color_levels.js";
 import { tableRuler } from "../src/shared/labels.js";
 import { FONT } from "../src/shared/picture/sheet.js";
 import { THEMES } from "../src/shared/theme.js";
@@ -104,8 +104,8 @@ describe("a painted cell", () => {
         [0.03, 60, 30],
         [0.17, 20, 50],
       ] as const) {
-        const colour = table[ink(weight)] ?? 0;
-        const expected = [0, 8, 16].map((shift) => (colour >> shift) & 255);
+        const color = table[ink(weight)] ?? 0;
+        const expected = [0, 8, 16].map((shift) => (color >> shift) & 255);
         for (const [channel, value] of at(x, y).entries())
           expect(Math.abs(value - (expected[channel] ?? 0))).toBeLessThan(2.5);
       }
@@ -134,7 +134,7 @@ describe("a painted cell", () => {
     expect(blue - red).toBeGreaterThan(40);
   });
 
-  test("follows the system's colours", () => {
+  test("follows the system's colors", () => {
     const theme = { ...THEMES.light, forced: true, background: "#000000", text: "#ffff00" };
     const [red = 0, green = 0, blue = 0] = drawn(80, {}, 0, theme)(20, 30);
     expect(Math.min(red, green) - blue).toBeGreaterThan(60);
@@ -317,7 +317,7 @@ test.each(["sqrt", "log"] as const)(
       expect([texts, words]).toEqual([["0", "31\u00a0%", "100\u00a0%"], "absolute"]);
       expect(bar.words).toBe(ramp(THEMES.light));
       const said = captionText(captionOf(answers));
-      expect(said).toContain("absolute colour scale, 0 to 1");
+      expect(said).toContain("absolute color scale, 0 to 1");
       expect(said).toContain("looks most, with its share in per cent");
       expect(said).not.toContain("per head");
       // The count of heads leaves out links of hardly more than an even share, and says so.

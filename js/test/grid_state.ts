@@ -16,7 +16,7 @@ export const gridState = (patch: Partial<GridState> = {}): GridState => ({
   stack: "self",
   times_keys: false,
   versus: null,
-  of_two: "difference",
+  comparison_part: "difference",
   metric: null,
   sort: "none",
   descending: true,

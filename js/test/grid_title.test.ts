@@ -31,7 +31,7 @@ test.each([
   [{ scale: "sqrt" as const }, "dark = much attention, each head on its own scale"],
   [{ versus: "other" as const }, "All 24 heads blue = more in A, orange = more in B"],
   [{ versus: "intact" as const }, "blue = more than in the intact model, orange = less"],
-])("the title of all heads says what the colours of %o are", (change, words) => {
+])("the title of all heads says what the colors of %o are", (change, words) => {
   const values = zeros("|u1", 3, 8, 1, 1);
   const maxima = zeros("<f4", 3, 8);
   const strongest = zeros("<i4", 3, 8, 2);

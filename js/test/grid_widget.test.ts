@@ -4,8 +4,8 @@ import { drawPicture } from "../src/head_grid/picture.js";
 import type { GridState, Thumbnails } from "../src/head_grid/state.js";
 import grid from "../src/head_grid/widget.js";
 import { captionText } from "../src/shared/caption.js";
-import { lookup } from "../src/shared/colour.js";
-import { word } from "../src/shared/colour_levels.js";
+import { lookup } from "../src/shared/color.js";
+import { word } from "../src/shared/color_levels.js";
 import { onPeek, type Peeked } from "../src/shared/peek.js";
 import { THEMES } from "../src/shared/theme.js";
 import { frame, leave, mounted } from "./mounted.js";
@@ -67,7 +67,7 @@ function state(change: Partial<GridState> = {}): GridState {
     stack: "self",
     times_keys: false,
     versus: null,
-    of_two: "difference",
+    comparison_part: "difference",
     _error: "",
     _circle: "",
     metric: null,
@@ -307,7 +307,7 @@ test(
     expect(blue(less)).toBeGreaterThan(blue(more));
     // Full attention is as dark on every paper.
     expect([1, 2].map((head) => papers.get(head)?.[255])).toEqual([table[255], table[255]]);
-    // With the system's colours, outlines say it.
+    // With the system's colors, outlines say it.
     const forced = drawPicture(state({ disabled: off, _thumbnails: edited }), {
       ...request,
       theme: { ...THEMES.light, forced: true },
@@ -341,7 +341,7 @@ test("differences have one range to both sides, and are not shown as maps elsewh
     ...change,
     _thumbnails: { ...signed, maxima: wire(maxima, "<f4", [4, 6]) },
   });
-  expect(find(".attnw-colour-bar").textContent).toBe("−40\u00a0points0+40\u00a0points");
+  expect(find(".attnw-color-bar").textContent).toBe("−40\u00a0points0+40\u00a0points");
   const said = find("[data-caption]").textContent;
   expect(said).toContain("−40\u00a0points to +40\u00a0points, one scale for all heads");
   expect(said).toContain("difference from the intact model");
@@ -535,7 +535,7 @@ test("the old picture stays dimmed until its answer arrives", async () => {
   expect(root.classList.contains("attnw-grid-stale")).toBe(false);
   expect(find(".attnw-grid-caption").textContent).toBe(
     "All heads, self-attention · BertModel · attention weights · 3 tokens · absolute " +
-      "colour scale, 0 to 1 · [CLS] hidden · weights only",
+      "color scale, 0 to 1 · [CLS] hidden · weights only",
   );
 });
 
@@ -640,7 +640,7 @@ test("sorted heads are selected by what they are, not by where they stand", asyn
 
 test("the place of a layer without attention has no head, and cannot be selected", async () => {
   const { model, find, press } = await show({
-    _stacks: [{ ...info("self", 4, 6), without_attention: [0] }],
+    _stacks: [{ ...info("self", 4, 6), layers_without_attention: [0] }],
     _metrics: METRICS,
     metric: "entropy",
     filter: [1, 3],
@@ -706,7 +706,7 @@ test("the page says what its picture says, word for word", async () => {
   expect(find(".attnw-grid-caption").textContent).toBe(captionText(drawn.caption));
   expect(captionText(drawn.caption)).toBe(
     "All heads, self-attention · BertModel · L1 H2 (2-3) · attention weights · 3 tokens · " +
-      "absolute colour scale, 0 to 1 · [CLS] hidden · " +
+      "absolute color scale, 0 to 1 · [CLS] hidden · " +
       "words: sum over the attended word's tokens, mean over the attending word's · " +
       "bars: entropy, 0 to 23 · L1 H2: 8, rank 16 of 24 (1 is the largest) · " +
       "heads of each layer by entropy, largest first · " +
@@ -756,7 +756,7 @@ test("each column of the table has one number of decimals", () => {
   ]);
 });
 
-test("where the reader's system chooses the colours, maps and bars are in its colours alone", async () => {
+test("where the reader's system chooses the colors, maps and bars are in its colors alone", async () => {
   vi.stubGlobal("matchMedia", (query: string) => ({
     matches: query.includes("forced-colors"),
     addEventListener() {},
@@ -823,5 +823,5 @@ test("labels stand under large cells, and the caption lists them", () => {
     drawn(width).sheet.pen.body.split("to &lt;next&gt;").length - 1;
   // Under the cell and in the note; where cells are small, in the note alone.
   expect([printed(480), printed(120)]).toEqual([2, 1]);
-  expect(captionText(drawn(120).caption)).toContain("corner: labelled, L0 H1 “to <next>”");
+  expect(captionText(drawn(120).caption)).toContain("corner: labeled, L0 H1 “to <next>”");
 });

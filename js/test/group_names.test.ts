@@ -1,7 +1,7 @@
 // @vitest-environment node
 import { expect, test } from "vitest";
-import { groupNames } from "../src/head_map/group_names.js";
-import type { Point } from "../src/head_map/map_points.js";
+import { groupNames } from "../src/head_scatter/group_names.js";
+import type { Point } from "../src/head_scatter/map_points.js";
 import { tableRuler } from "../src/shared/labels.js";
 
 const LAYOUT = { width: 600, height: 400, scale: 1, x0: 0, y0: 0 };

@@ -2,7 +2,7 @@
 import { expect, test } from "vitest";
 import { headNames } from "../src/shared/caption.js";
 import { gridLayout } from "../src/shared/cells.js";
-import { relabelled, shortName, wholeName } from "../src/shared/head_names.js";
+import { relabeled, shortName, wholeName } from "../src/shared/head_names.js";
 import type { Head, HeadLabel } from "../src/shared/types.js";
 
 const PRONOUN: Head = [1, 3, "self"];
@@ -26,8 +26,8 @@ test("control characters in a label are drawn as their pictures", () => {
 });
 
 test("a text replaces the label of its head, and an empty one removes it", () => {
-  expect(relabelled(LABELS, PRONOUN, "  person ")).toEqual([LABELS[1], [PRONOUN, "person"]]);
-  expect(relabelled(LABELS, PRONOUN, "  ")).toEqual([LABELS[1]]);
+  expect(relabeled(LABELS, PRONOUN, "  person ")).toEqual([LABELS[1], [PRONOUN, "person"]]);
+  expect(relabeled(LABELS, PRONOUN, "  ")).toEqual([LABELS[1]]);
 });
 
 test("cells keep a line for labels where they stay large enough for one", () => {

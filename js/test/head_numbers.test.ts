@@ -1,7 +1,7 @@
 // @vitest-environment node
 import { describe, expect, test } from "vitest";
-import { type Edges, headTexts, NUMBER_SIZE } from "../src/head_map/head_numbers.js";
-import type { Point } from "../src/head_map/map_points.js";
+import { type Edges, headTexts, NUMBER_SIZE } from "../src/head_scatter/head_numbers.js";
+import type { Point } from "../src/head_scatter/map_points.js";
 import { tableRuler } from "../src/shared/labels.js";
 import type { HeadLabel } from "../src/shared/types.js";
 
@@ -58,7 +58,7 @@ test("a number follows the number of the layer, or has both beside a mark", () =
   expect([marked?.text, marked?.x]).toEqual(["3·7", 108]);
 });
 
-test("a number that would cover a neighbour stands on another side, or is left out", () => {
+test("a number that would cover a neighbor stands on another side, or is left out", () => {
   const points = [at(100, 100, 3, 7), at(112, 100, 0, 1)];
   const of = { labels: [], layout: LAYOUT, size: SIZE, selected: [], taken: [] };
   expect(headTexts(points, { ...of, byLayer: false })[0]?.x).toBeLessThan(95);

@@ -166,14 +166,14 @@ describe("what is shown", () => {
   test("a refusal stands in the place of its numbers", () => {
     const refused = state({
       _why: answer<Why>(null, "only the weights are known"),
-      _sources: answer<Sources>(null, "quantised"),
+      _sources: answer<Sources>(null, "quantized"),
       _vocabulary: answer<Vocabulary>(null, "no exact path"),
       _distances: answer<Distances>(null, "ask for layer 0"),
     });
     const [why, sources, carried] = panelsOf(refused, LINK);
     expect([why?.above, sources?.above]).toEqual([
       ["only the weights are known (docs: Why a head attends, Limits)."],
-      ["quantised (docs: Why a head attends, Limits)."],
+      ["quantized (docs: Why a head attends, Limits)."],
     ]);
     expect(carried?.below[0]).toBe("No words: no exact path (docs: What a head writes, Limits).");
     expect(scene(refused)).toMatchObject({

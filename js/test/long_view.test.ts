@@ -152,7 +152,7 @@ describe("a map of which parts are at hand", () => {
     );
   });
 
-  test("is coloured by the largest weight in sight, or of the head without a window", () => {
+  test("is colored by the largest weight in sight, or of the head without a window", () => {
     expect(drawn().map.maximum).toBe(Math.fround(15 / 100000));
     expect(linesRange(drawn()).of).toBe("in sight but for the first key");
     expect(drawn(far).map.maximum).toBe(0.5);
@@ -275,7 +275,7 @@ describe("a picture", () => {
   test("says that the input is long, how it was read, and what is not in it", () => {
     const { caption, table } = drawPicture(state(), request);
     expect(caption.quantity).toBe("attention weights · long input, 4,096 tokens");
-    expect(caption.scale).toMatch(/^logarithmic colour scale, .*, in sight but for the first key$/);
+    expect(caption.scale).toMatch(/^logarithmic color scale, .*, in sight but for the first key$/);
     expect(caption.notes).toEqual([
       "zoomed: queries 2000 to 2003 and keys 1998 to 2001 of 4096 in sight",
       "<s> (0) in a column of its own, at most 90\u00a0%",
@@ -287,7 +287,7 @@ describe("a picture", () => {
     const whole = drawPicture(state(far), request);
     expect(whole.caption.notes[0]).toBe("maxima of 2048 × 2048 positions");
     expect(whole.caption.scale).toBe(
-      "logarithmic colour scale, ≤0.05\u00a0% to 50\u00a0%, this head but for the first key",
+      "logarithmic color scale, ≤0.05\u00a0% to 50\u00a0%, this head but for the first key",
     );
     expect(whole.table.rows).toEqual([
       ["late (3000)", "early (20)", "0.500"],

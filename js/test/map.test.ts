@@ -1,8 +1,8 @@
 // @vitest-environment node
 import { describe, expect, test } from "vitest";
-import { nameBox } from "../src/head_map/head_numbers.js";
-import type { Point } from "../src/head_map/map_points.js";
-import { groupColour, groupLegend, groupShape, layerColour } from "../src/head_map/paint.js";
+import { nameBox } from "../src/head_scatter/head_numbers.js";
+import type { Point } from "../src/head_scatter/map_points.js";
+import { groupColor, groupLegend, groupShape, layerColor } from "../src/head_scatter/paint.js";
 import {
   ASIDE,
   decodePoints,
@@ -12,8 +12,8 @@ import {
   sceneOf,
   toCanvas,
   within,
-} from "../src/head_map/scene.js";
-import type { MapState } from "../src/head_map/state.js";
+} from "../src/head_scatter/scene.js";
+import type { MapState } from "../src/head_scatter/state.js";
 import { tableRuler } from "../src/shared/labels.js";
 import { THEMES } from "../src/shared/theme.js";
 import { wireOf } from "./wire_of.js";
@@ -30,18 +30,18 @@ function scatter(count: number): Point[] {
   return Array.from({ length: count }, (_, i) => at(300 * next(), 200 * next(), i));
 }
 
-function luminance(colour: string): number {
-  const parts = colour.startsWith("#")
-    ? [1, 3, 5].map((i) => Number.parseInt(colour.slice(i, i + 2), 16))
-    : (colour.match(/\d+/g) ?? []).map(Number);
+function luminance(color: string): number {
+  const parts = color.startsWith("#")
+    ? [1, 3, 5].map((i) => Number.parseInt(color.slice(i, i + 2), 16))
+    : (color.match(/\d+/g) ?? []).map(Number);
   const [r = 0, g = 0, b = 0] = parts.map((value) => {
     const c = value / 255;
     return c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4;
   });
   return 0.2126 * r + 0.7152 * g + 0.0722 * b;
 }
-const contrast = (colour: string, dark: boolean) => {
-  const a = luminance(colour);
+const contrast = (color: string, dark: boolean) => {
+  const a = luminance(color);
   const b = luminance(dark ? "#111111" : "#ffffff");
   return (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
 };
@@ -100,7 +100,7 @@ describe("scene", () => {
     _heads: {
       stack: "self",
       positions: wireOf(Float32Array.from(places.flat()), [1, places.length, 2]),
-      groups: Array.from({ length: 5 }, (_, i) => ({ name: `behaviour number ${i}`, slot: i })),
+      groups: Array.from({ length: 5 }, (_, i) => ({ name: `behavior number ${i}`, slot: i })),
       group: wireOf(new Int32Array(places.length), [1, places.length]),
     },
   });
@@ -147,7 +147,7 @@ describe("scene", () => {
   });
 
   test.each([200, 480, 1200])("no name of the legend leaves %s px", (room) => {
-    const names = Array.from({ length: 5 }, (_, i) => `behaviour number ${i}`);
+    const names = Array.from({ length: 5 }, (_, i) => `behavior number ${i}`);
     const shown = scene(room, [[0, 0]]);
     expect(shown.beside).toBe(room >= 704);
     const legend = groupLegend(shown, names, shown.beside ? ASIDE : room, tableRuler);
@@ -214,27 +214,27 @@ describe("marks", () => {
 
   test("numbers of layers can be read in both themes, and go one way in lightness", () => {
     for (const theme of themes) {
-      const steps = Array.from({ length: 24 }, (_, layer) => layerColour(theme, layer, 24));
-      for (const colour of steps) expect(contrast(colour, theme.dark)).toBeGreaterThanOrEqual(4.5);
+      const steps = Array.from({ length: 24 }, (_, layer) => layerColor(theme, layer, 24));
+      for (const color of steps) expect(contrast(color, theme.dark)).toBeGreaterThanOrEqual(4.5);
       for (let i = 4; i < 24; i += 4)
         expect(contrast(steps[i] ?? "", theme.dark)).toBeGreaterThan(
           contrast(steps[i - 4] ?? "", theme.dark),
         );
     }
-    expect(layerColour(THEMES.light, 0, 1)).toBe(layerColour(THEMES.light, 0, 12));
+    expect(layerColor(THEMES.light, 0, 1)).toBe(layerColor(THEMES.light, 0, 12));
   });
 
-  test("24 behaviours differ in colour or shape, and all marks stand out", () => {
-    const mark = (i: number) => `${groupColour(THEMES.light, i)} ${groupShape(i)}`;
+  test("24 behaviors differ in color or shape, and all marks stand out", () => {
+    const mark = (i: number) => `${groupColor(THEMES.light, i)} ${groupShape(i)}`;
     expect(new Set([-1, ...Array(24).keys()].map(mark)).size).toBe(25);
     for (const theme of themes)
       for (let slot = -1; slot < 8; slot++)
-        expect(contrast(groupColour(theme, slot), theme.dark)).toBeGreaterThanOrEqual(3);
+        expect(contrast(groupColor(theme, slot), theme.dark)).toBeGreaterThanOrEqual(3);
   });
 
-  test("where the reader's system chooses the colours, marks are in that of text", () => {
+  test("where the reader's system chooses the colors, marks are in that of text", () => {
     const theme = { ...THEMES.dark, forced: true };
-    const colours = [layerColour(theme, 3, 12), groupColour(theme, 2), groupColour(theme, -1)];
-    expect(colours).toEqual(Array(3).fill(theme.text));
+    const colors = [layerColor(theme, 3, 12), groupColor(theme, 2), groupColor(theme, -1)];
+    expect(colors).toEqual(Array(3).fill(theme.text));
   });
 });

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import type { MapState } from "../src/head_map/state.js";
-import map from "../src/head_map/widget.js";
+import type { MapState } from "../src/head_scatter/state.js";
+import map from "../src/head_scatter/widget.js";
 import { frame, leave, mounted } from "./mounted.js";
 import { wireOf } from "./wire_of.js";
 
@@ -9,7 +9,7 @@ const GROUPS = [
   { name: "<b>other</b>", slot: -1 },
 ];
 
-/** Two layers of three heads on a line of one pixel's height, half of either behaviour. */
+/** Two layers of three heads on a line of one pixel's height, half of either behavior. */
 function state(change: Partial<MapState> = {}): MapState {
   const places = Float32Array.from([0, 0, 1, 0, 2, 0, 3, 0, 4, 0, 5, 0]);
   return {
@@ -127,7 +127,7 @@ test("an empty rectangle is said and changes nothing", async () => {
   expect(find("[aria-live]").textContent).toBe("no head there");
 });
 
-test("a behaviour of the legend selects its heads; its name is text", async () => {
+test("a behavior of the legend selects its heads; its name is text", async () => {
   const { model, el, find } = await show();
   const buttons = [...el.querySelectorAll<HTMLButtonElement>(".attnw-map-group")];
   expect(buttons.map((button) => button.textContent)).toEqual(["to [SEP]3", "<b>other</b>3"]);
@@ -138,11 +138,11 @@ test("a behaviour of the legend selects its heads; its name is text", async () =
   expect(el.querySelector("b")).toBeNull();
 });
 
-test("colours stand for behaviours, or for layers without any; the caption says which", async () => {
+test("colors stand for behaviors, or for layers without any; the caption says which", async () => {
   const { model, find } = await show();
   expect(find(".attnw-map-groups").hidden).toBe(false);
   expect(find(".attnw-map-scale").hidden).toBe(true);
-  expect(find(".attnw-map-caption").textContent).toContain("colours and shapes: behaviours");
+  expect(find(".attnw-map-caption").textContent).toContain("colors and shapes: behaviors");
   const plain = state();
   if (plain._heads) plain._heads.groups = [];
   model.fromKernel({ _heads: plain._heads });
@@ -150,7 +150,7 @@ test("colours stand for behaviours, or for layers without any; the caption says 
   expect(find(".attnw-map-groups").hidden).toBe(true);
   expect(find(".attnw-map-scale").hidden).toBe(false);
   expect(find(".attnw-map-caption").textContent).toBe(
-    "Map of attention heads · BertModel · distances · numbers and colours: layers, small numbers: heads, from 0 · " +
+    "Map of attention heads · BertModel · distances · numbers and colors: layers, small numbers: heads, from 0 · " +
       "6 heads · metric MDS · stress 0.1",
   );
 });

@@ -22,7 +22,7 @@ function labels(text: string[], locked: number[] = []) {
     locked: { query: new Set(locked), key: new Set() },
     active: {},
     highlighted: { query: new Set(), key: new Set() },
-    labelled: { query: true, key: false },
+    labeled: { query: true, key: false },
     state: {},
   } as unknown as Scene;
   const written: [string, number][] = [];
@@ -37,7 +37,7 @@ function labels(text: string[], locked: number[] = []) {
   return { at, texts: order.map(([part]) => part), places: order.map(([, y]) => y) };
 }
 
-test("of a character in several tokens, the first is labelled where not all labels fit", () => {
+test("of a character in several tokens, the first is labeled where not all labels fit", () => {
   const bytes = ["the", ...["東", "京", "大", "学"].flatMap((of) => [`${of} 1/3`, "…2/3", "…3/3"])];
   const text = Array.from({ length: 6 }, () => bytes).flat();
   const { at, texts, places } = labels(text);

@@ -214,7 +214,7 @@ describe("the layout", () => {
   });
 });
 
-describe("the colours", () => {
+describe("the colors", () => {
   test("dim a picture to a quarter where no weight falls, and reveal it where all does", () => {
     const cover = coverOf(THEMES.light);
     expect((cover[0] ?? 0) >>> 24).toBe(191);
@@ -362,7 +362,7 @@ describe("a sound", () => {
     expect(plate.spots[1]?.x).toBeCloseTo(plate.width / 3);
     expect(plate.sound?.hertz).toBe(0);
     expect(placesHint(heard().state)).toMatch(/^Point at a time or a token/);
-    // The waveform stands above the weights, so that it does not change their colour.
+    // The waveform stands above the weights, so that it does not change their color.
     expect(plate.sound?.strip).toBeLessThan(plate.height - 16);
     expect(layout.chips.map(({ side, text }) => [side, text])).toEqual([
       ["query", "the"],

@@ -180,7 +180,7 @@ test("weights beside a word are shares in per cent, none below 1 %", () => {
   expect([0.0099, 0, Number.NaN].map((share) => weightText(share))).toEqual(["", "", "masked"]);
 });
 
-test("a bar of colours of weights is in per cent", () => {
+test("a bar of colors of weights is in per cent", () => {
   expect(barPrinter("weights", "absolute")(1)).toBe("100\u00a0%");
   expect(barPrinter("weights", "linear")(0.315)).toBe("32\u00a0%");
   expect(barPrinter("norms", "absolute")(2.5)).toBe("2.5");

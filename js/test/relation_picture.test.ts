@@ -117,7 +117,7 @@ test("the caption names the stack, the heads, the scale and how to read bars", (
   const said = captionOf(scene({ _numbers, selected: [[1, 0, "encoder"]], relation: "det" }), true);
   expect(said.figure).toBe("Best head of each relation, encoder attention");
   expect(said.head).toBe("encoder L1 H0 (2-1)");
-  expect(said.scale).toBe("map: linear colour scale, 0 to 10.0\u00a0%");
+  expect(said.scale).toBe("map: linear color scale, 0 to 10.0\u00a0%");
   expect(captionText(said)).toContain("bar: accuracy, with its interval");
   expect(captionText(captionOf(scene(), false))).not.toContain("bar:");
   const cell = scene({ _numbers, selected: [[1, 0, "self"]], relation: "det" });

@@ -4,7 +4,7 @@ import { orderHeads } from "../src/head_grid/head_order.js";
 import { reachedLayer } from "../src/shared/selection.js";
 
 /** A model of six layers, of which layers 2 and 4 have attention. */
-const hybrid = { n_layers: 6, without_attention: [0, 1, 3, 5] };
+const hybrid = { n_layers: 6, layers_without_attention: [0, 1, 3, 5] };
 
 test("a step passes layers without attention by", () => {
   expect(reachedLayer(hybrid, 2, 3)).toBe(4);

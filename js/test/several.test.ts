@@ -6,7 +6,7 @@ import { linesRange } from "../src/head_view/lines/lines_focus.js";
 import { arrangeLines } from "../src/head_view/lines/lines_paint.js";
 import { type Scene, sceneOf, visibleOf } from "../src/head_view/scene.js";
 import { chipsOf, toggledHeads } from "../src/head_view/several/chips.js";
-import { headColours, LEVELS } from "../src/head_view/several/head_colours.js";
+import { headColors, LEVELS } from "../src/head_view/several/head_colors.js";
 import { namesOf } from "../src/head_view/several/head_list_text.js";
 import { arrangeBeside, paintNames, TITLE } from "../src/head_view/several/heads_side_by_side.js";
 import type { Arrangement, Maps } from "../src/head_view/several/map_types.js";
@@ -43,7 +43,7 @@ function drawn(patch: Partial<ViewState> = {}, room = 800) {
 
 /** A pen that notes each rectangle and text. */
 function notingPen() {
-  const boxes: [colour: string, x: number, y: number, width: number, height: number][] = [];
+  const boxes: [color: string, x: number, y: number, width: number, height: number][] = [];
   const texts: [text: string, x: number, y: number][] = [];
   const pen = {
     fillStyle: "",
@@ -60,14 +60,14 @@ function notingPen() {
 
 describe("one head in two attentions", () => {
   const [head] = heads as [Head];
-  const two = (of_two: ViewState["of_two"], patch: Partial<ViewState> = {}, room = 433) =>
+  const two = (comparison_part: ViewState["comparison_part"], patch: Partial<ViewState> = {}, room = 433) =>
     drawn(
       {
         selected: [head],
         layer: head[0],
         _maps: { ...maps, heads: [head, head] },
         _compared: ["here", "there"],
-        of_two,
+        comparison_part,
         ...patch,
       },
       room,
@@ -77,7 +77,7 @@ describe("one head in two attentions", () => {
     ["first", "A: here", true, false],
     ["second", "B: there", true, false],
     ["difference", "A − B, ±81\u00a0points", false, true],
-  ] as const)("the %s alone has all the room, and its own colour bar", (of, name, ...bars) => {
+  ] as const)("the %s alone has all the room, and its own color bar", (of, name, ...bars) => {
     for (const mode of ["lines", "matrix"] as const) {
       const { scene, state, shown } = two(of, { mode });
       const { panels, height } = arrangeBeside(scene);
@@ -187,11 +187,11 @@ describe("side by side", () => {
   test("a matrix names rows at the left and columns at the top, and all cells are alike", () => {
     const { panels } = arrangeBeside(drawn({ mode: "matrix" }, 300).scene);
     const wide = arrangeBeside(drawn({ mode: "matrix" }, 600).scene).panels;
-    expect(panels.map(({ scene }) => scene.labelled)).toEqual([
+    expect(panels.map(({ scene }) => scene.labeled)).toEqual([
       { query: true, key: true },
       { query: true, key: false },
     ]);
-    expect(wide.map(({ scene }) => scene.labelled)).toEqual([
+    expect(wide.map(({ scene }) => scene.labeled)).toEqual([
       { query: true, key: true },
       { query: false, key: true },
     ]);
@@ -209,33 +209,33 @@ describe("side by side", () => {
 });
 
 describe("one over another", () => {
-  test("a colour a head, kept within a layer when another leaves", () => {
+  test("a color a head, kept within a layer when another leaves", () => {
     const layer = Array.from({ length: 8 }, (_, head): Head => [3, head, "self"]);
     for (const theme of [THEMES.light, THEMES.dark]) {
-      const all = headColours(theme, layer, 7);
+      const all = headColors(theme, layer, 7);
       expect(new Set(all).size).toBe(8);
-      const rest = headColours(theme, layer.slice(2), 5);
+      const rest = headColors(theme, layer.slice(2), 5);
       expect(rest).toEqual(all.slice(2));
-      expect(headColours(theme, heads, 1)).toEqual(all.slice(0, 2));
+      expect(headColors(theme, heads, 1)).toEqual(all.slice(0, 2));
     }
     const sameNumber: Head[] = [
       [3, 1, "self"],
       [3, 9, "self"],
     ];
-    expect(new Set(headColours(THEMES.light, sameNumber, 1)).size).toBe(2);
+    expect(new Set(headColors(THEMES.light, sameNumber, 1)).size).toBe(2);
   });
 
-  test("heads after the eighth are grey, which is said; the one that is shown never is", () => {
+  test("heads after the eighth are gray, which is said; the one that is shown never is", () => {
     const layer = Array.from({ length: 12 }, (_, head): Head => [3, head, "self"]);
-    const colours = headColours(THEMES.light, layer, 9);
-    expect(colours.filter((colour) => colour === THEMES.light.muted)).toHaveLength(4);
-    expect(colours[9]).not.toBe(THEMES.light.muted);
+    const colors = headColors(THEMES.light, layer, 9);
+    expect(colors.filter((color) => color === THEMES.light.muted)).toHaveLength(4);
+    expect(colors[9]).not.toBe(THEMES.light.muted);
     const { scene } = drawn({ arrangement: "overlay" });
     const many = { arrangement: "overlay" as const, heads: layer, wanted: 12, last: 9 };
-    expect(severalNotes({ ...scene, several: many, colours })).toContain(
-      "in grey: L3 H1, L3 H8, L3 H10, L3 H11",
+    expect(severalNotes({ ...scene, several: many, colors })).toContain(
+      "in gray: L3 H1, L3 H8, L3 H10, L3 H11",
     );
-    expect(new Set(headColours({ ...THEMES.light, forced: true }, layer, 0)).size).toBe(1);
+    expect(new Set(headColors({ ...THEMES.light, forced: true }, layer, 0)).size).toBe(1);
   });
 
   const lines = (level: number[]): Lines => ({
@@ -268,7 +268,7 @@ describe("one over another", () => {
     const { x, cell } = cellsBeside(at, "key", 2);
     expect(x).toBeGreaterThan(at.x1 + at.labelWidth);
     expect(x + 2 * cell).toBeLessThanOrEqual(at.width);
-    // A key of its colour and four keys, for each head.
+    // A key of its color and four keys, for each head.
     expect(boxes.map(([, left]) => left)).toEqual([
       ...new Array(5).fill(x),
       ...new Array(5).fill(x + cell),

@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { pageModel as coreferenceModel, type HeldWindow } from "../src/coreference_view/page.js";
 import type { CoreferenceState } from "../src/coreference_view/scene.js";
 import { type DrawnThumbnails, pageModel as gridModel } from "../src/head_grid/page.js";
-import { type GridState, OF_TWO, type OfTwo } from "../src/head_grid/state.js";
+import { type GridState, COMPARISON_PARTS, type OfTwo } from "../src/head_grid/state.js";
 import { pageModel as viewModel } from "../src/head_view/page.js";
 import type { ViewState } from "../src/head_view/state.js";
 import { link, pageModel as onPage } from "../src/page/linked_models.js";
@@ -225,16 +225,16 @@ describe("grid and view on a page without a kernel", () => {
       ...common,
       stack: "self",
       selected: [],
-      of_two: "difference",
+      comparison_part: "difference",
       _compared: ["a", "b"],
     } as unknown as GridState;
-    const unit = (name: string, of_two: OfTwo) =>
-      drawn({ rows: [], thumbnails: { ...drawn().thumbnails, unit: name, of_two } });
-    const all = ["tokens", "words"].flatMap((name) => OF_TWO.map((of_two) => unit(name, of_two)));
+    const unit = (name: string, comparison_part: OfTwo) =>
+      drawn({ rows: [], thumbnails: { ...drawn().thumbnails, unit: name, comparison_part } });
+    const all = ["tokens", "words"].flatMap((name) => COMPARISON_PARTS.map((comparison_part) => unit(name, comparison_part)));
     const model = gridModel({ ...about, state, shapes, own: { metrics: [] } }, { thumbnails: all });
-    const shown = () => [model.get("_thumbnails")?.unit, model.get("_thumbnails")?.of_two];
+    const shown = () => [model.get("_thumbnails")?.unit, model.get("_thumbnails")?.comparison_part];
     expect(shown()).toEqual(["tokens", "difference"]);
-    model.set("of_two", "second");
+    model.set("comparison_part", "second");
     model.set("unit", "words");
     expect(shown()).toEqual(["words", "second"]);
   });

@@ -5,7 +5,7 @@ import { drawPicture } from "../src/dependency_arcs/picture.js";
 import { captionOf, sceneOf, tableOf } from "../src/dependency_arcs/scene.js";
 import type { ArcsState, DrawnSentence } from "../src/dependency_arcs/state.js";
 import arcs from "../src/dependency_arcs/widget.js";
-import { lookup } from "../src/shared/colour.js";
+import { lookup } from "../src/shared/color.js";
 import { AXIS_LABEL_SIZE, labelFont, tableRuler } from "../src/shared/labels.js";
 import { THEMES } from "../src/shared/theme.js";
 import { drawnCats } from "./drawn_cats.js";
@@ -96,7 +96,7 @@ test("matrices stand beside each other, or above where their cells would be too 
   const narrow = matricesLayout(words, 480, measure);
   expect(narrow.corners[0]?.[0]).toBe(narrow.corners[1]?.[0]);
   expect(narrow.width).toBeLessThanOrEqual(480);
-  // Nothing is named that would stand over its neighbours; nothing is wider than the room.
+  // Nothing is named that would stand over its neighbors; nothing is wider than the room.
   const many = matricesLayout(
     Array.from({ length: 400 }, () => "word"),
     480,
@@ -114,9 +114,9 @@ test("both matrices have one scale, whose zero is the ground", () => {
   const distances = sceneWith().answers?.distances;
   if (!distances) throw new Error("no distances");
   const [gold, predicted] = matrixPixels(distances, 3, THEMES.light);
-  const colours = lookup(false);
-  expect([...(gold?.words ?? [])].slice(0, 3)).toEqual([0, 64, 128].map((byte) => colours[byte]));
-  expect(predicted?.words[5]).toBe(colours[255]);
+  const colors = lookup(false);
+  expect([...(gold?.words ?? [])].slice(0, 3)).toEqual([0, 64, 128].map((byte) => colors[byte]));
+  expect(predicted?.words[5]).toBe(colors[255]);
 });
 
 test("the picture has both figures, and says the held word's distances", () => {

@@ -6,8 +6,8 @@ import { togetherMap } from "../src/head_view/several/several.js";
 import { absentIn, aloneText, differenceOf, twoNames } from "../src/head_view/several/two_maps.js";
 import { sourceOf } from "../src/head_view/source/source_of.js";
 import { completeParts, type VisibleMap } from "../src/head_view/source/visible_map.js";
-import { diverging, NO_CHANGE } from "../src/shared/colour.js";
-import { levelOf, tables } from "../src/shared/colour_levels.js";
+import { diverging, NO_CHANGE } from "../src/shared/color.js";
+import { levelOf, tables } from "../src/shared/color_levels.js";
 import { THEMES } from "../src/shared/theme.js";
 import { axes } from "./four_tokens.js";
 
@@ -47,7 +47,7 @@ describe("a difference", () => {
     expect([...lines.level]).toEqual([toLevel(0.25), toLevel(-0.5)]);
   });
 
-  test("has a clear pixel where there is none, and the scale's colours elsewhere", () => {
+  test("has a clear pixel where there is none, and the scale's colors elsewhere", () => {
     const none = { query: new Set<number>(), key: new Set<number>() };
     const pixels = cellPixels(
       sourceOf(difference).overview,

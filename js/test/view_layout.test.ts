@@ -6,7 +6,7 @@ import {
   EASED,
   hitLines,
   linesLayout,
-  rowCentre,
+  rowCenter,
   rowsInSight,
   scrollTo,
   scrollToMiddle,
@@ -79,16 +79,16 @@ describe("lines", () => {
     const long = linesLayout(900, 13 * 100, 80, 512, 512);
     expect(scrollTo(long, 105)).toBe(long.scrollTop);
     const up = linesLayout(900, scrollTo(long, 3), 80, 512, 512);
-    expect(rowCentre(up, "query", 3)).toBeGreaterThan(up.pitch.query / 2);
+    expect(rowCenter(up, "query", 3)).toBeGreaterThan(up.pitch.query / 2);
     const down = linesLayout(900, scrollTo(long, 300), 80, 512, 512);
-    expect(rowCentre(down, "query", 300) + down.pitch.query / 2).toBeLessThanOrEqual(down.height);
+    expect(rowCenter(down, "query", 300) + down.pitch.query / 2).toBeLessThanOrEqual(down.height);
   });
 
   test("a lock is brought into the middle, unless it is in sight", () => {
     const long = linesLayout(900, 13 * 100, 80, 512, 512);
     expect(scrollToMiddle(long, 105)).toBe(long.scrollTop);
     const there = linesLayout(900, scrollToMiddle(long, 300), 80, 512, 512);
-    expect(rowCentre(there, "query", 300)).toBeCloseTo(there.height / 2, -1);
+    expect(rowCenter(there, "query", 300)).toBeCloseTo(there.height / 2, -1);
     expect(scrollToMiddle(long, 0)).toBe(0);
     expect(scrollToMiddle(long, 511)).toBe(long.fullHeight - long.height);
   });
@@ -118,24 +118,24 @@ describe("lines", () => {
   test("the pointer finds tokens on both sides, and lines by their curves", () => {
     const map = square(6, (q, k) => (q === 0 && k === 5 ? 1 : q === 3 && k === 3 ? 0.4 : 0));
     const lines = linesInView(map, { start: 0, end: 6 }, (w) => Math.round(255 * w));
-    expect(hitLines(layout, layout.x0 - 20, rowCentre(layout, "query", 2), lines)).toEqual({
+    expect(hitLines(layout, layout.x0 - 20, rowCenter(layout, "query", 2), lines)).toEqual({
       query: 2,
     });
-    expect(hitLines(layout, layout.x1 + 20, rowCentre(layout, "key", 4), lines)).toEqual({
+    expect(hitLines(layout, layout.x1 + 20, rowCenter(layout, "key", 4), lines)).toEqual({
       key: 4,
     });
     expect(hitLines(layout, 5, layout.fullHeight + 40, lines)).toEqual({});
     const u = 0.25;
     const x = layout.x0 + u * (layout.x1 - layout.x0);
-    const from = rowCentre(layout, "query", 0);
-    const to = rowCentre(layout, "key", 5);
+    const from = rowCenter(layout, "query", 0);
+    const to = rowCenter(layout, "key", 5);
     const y = from + alongAt(EASED, u) * (to - from);
     expect(hitLines(layout, x, y, lines)).toEqual({ query: 0, key: 5 });
-    expect(hitLines(layout, x, rowCentre(layout, "query", 3) + 1, lines)).toEqual({
+    expect(hitLines(layout, x, rowCenter(layout, "query", 3) + 1, lines)).toEqual({
       query: 3,
       key: 3,
     });
-    expect(hitLines(layout, x, rowCentre(layout, "key", 5), lines)).toEqual({});
+    expect(hitLines(layout, x, rowCenter(layout, "key", 5), lines)).toEqual({});
   });
 });
 

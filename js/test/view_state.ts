@@ -39,7 +39,7 @@ export const viewState = (patch: Partial<ViewState> = {}): ViewState => ({
   of: "selected",
   _maps: null,
   versus: null,
-  of_two: "all",
+  comparison_part: "all",
   _compared: [],
   _tile: null,
   _row: null,

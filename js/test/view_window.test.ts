@@ -11,7 +11,7 @@ import { completeParts, type VisibleMap } from "../src/head_view/source/visible_
 import { partOf, positionOf, windowOf } from "../src/head_view/source/window_of.js";
 import {
   around,
-  centred,
+  centered,
   framed,
   isWhole,
   type MapPart,
@@ -129,7 +129,7 @@ describe("a window", () => {
     expect(showing(size, [64, 128, 64, 128], { query: 32, key: 160 }, 32)).toEqual([
       32, 96, 128, 192,
     ]);
-    expect(centred(size, [0, 10, 0, 10], { query: 100, key: 2 })).toEqual([95, 105, 0, 10]);
+    expect(centered(size, [0, 10, 0, 10], { query: 100, key: 2 })).toEqual([95, 105, 0, 10]);
     expect(around(size, { query: 499, key: 0 })).toEqual([468, 500, 0, 32]);
     expect(around({ rows: 5, cols: 500 }, { query: 2, key: 100 })).toEqual([0, 5, 85, 117]);
     expect(whole([0.4, 10.4, 1.6, 11.6])).toEqual([0, 10, 2, 12]);

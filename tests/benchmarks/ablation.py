@@ -22,7 +22,7 @@ def beside_a_loop(model: AttentionModel, batch: int, length: int, rounds: int) -
     inputs = batch_of(model, encode_examples(model, segments)).inputs
 
     def study() -> None:
-        ablate(model, segments, score="loss", heads=heads, progress=False)
+        ablate(model, segments, scoring="loss", heads=heads, progress=False)
 
     def loop() -> None:
         for head in heads:

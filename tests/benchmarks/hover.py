@@ -16,16 +16,16 @@ import numpy as np
 from attnwidget import Attention, HeadView
 maps = np.random.default_rng(0).dirichlet(np.full(122, 0.1), (12, 12, 122)).astype("f4")
 attention = Attention.from_weights(maps, [f"token{i}" for i in range(122)])
-view = HeadView(attention, 3, 0, mode="lines", arrangement="overlay", of="layer")
+view = HeadView(attention, 3, 0, mode="lines", arrangement="overlay", shown_heads="layer")
 """
 SWITCHED = """
 import time
-from attnwidget import HeadGrid, PredictionView, link, load_model
+from attnwidget import HeadGrid, PredictionView, link_figures, load_model
 model = load_model(device="cpu")
 text = "The woman washed [MASK] hands before dinner."
 answers, grid = PredictionView(model.attend(text)), HeadGrid(model.attend(text), selected=[(1, 8)])
 grid.attention = answers.attention
-both = link(grid, answers)
+both = link_figures(grid, answers)
 def passes():
     found = []
     for _ in range(20):

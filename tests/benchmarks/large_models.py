@@ -36,7 +36,7 @@ import torch
 import transformers
 
 from attnwidget import HeadGrid, HeadView, Segment, atlas, load_model, measure
-from attnwidget.behaviours import score_behaviours
+from attnwidget.behaviors import measure_behaviors
 from attnwidget.capture.model import AttentionModel
 from attnwidget.capture.tapping.head import Head
 from attnwidget.interventions import gradient_effects, patch_heads
@@ -105,7 +105,7 @@ class Shape:
             torch.set_default_dtype(before)
 
 
-NEIGHBOURS = ("previous token", "current token", "next token")
+NEIGHBORS = ("previous token", "current token", "next token")
 BF16, F32 = torch.bfloat16, torch.float32
 SHAPES = {
     "7B": Shape(32, 32, 8, 4096, 14336, BF16, (128, 1024, 4096)),
@@ -419,21 +419,21 @@ def studies(model: AttentionModel, shape: Shape, clock: Clock) -> None:
         beside,
     )
     clock.line(
-        "score_behaviours, neighbouring tokens",
-        lambda: score_behaviours(model, segments, NEIGHBOURS, random_models=0, progress=False),
+        "measure_behaviors, neighboring tokens",
+        lambda: measure_behaviors(model, segments, NEIGHBORS, n_random_models=0, progress=False),
         beside,
         1,
     )
     clock.line(
-        "atlas, neighbouring tokens",
+        "atlas, neighboring tokens",
         lambda: atlas(
             model,
             segments,
             treebank=(),
             documents=(),
-            behaviours=NEIGHBOURS,
-            random_models=0,
-            effect_texts=2,
+            behaviors=NEIGHBORS,
+            n_random_models=0,
+            n_effect_texts=2,
             progress=False,
         ),
         beside,

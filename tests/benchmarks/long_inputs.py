@@ -54,7 +54,7 @@ def random_llama(layers: int, heads: int, key_heads: int, width: int) -> Attenti
     return load_model(LlamaForCausalLM(config), word_tokenizer(512), device="cpu")
 
 
-def of_model(model: AttentionModel, length: int, rounds: int) -> list[Row]:
+def for_model(model: AttentionModel, length: int, rounds: int) -> list[Row]:
     """Return the rows of the reading of one long input."""
     ids = torch.randint(5, 500, (1, length)).tolist()[0]
     given = {"input_ids": torch.tensor([ids])}
@@ -111,9 +111,9 @@ def rows(*, tiny: bool = False) -> list[Row]:
     """Return the rows of `make bench`; with `tiny`, of sizes that take an instant."""
     if tiny:
         model = random_llama(1, 2, 2, 16)
-        return kernel(64, 1) + of_model(model, 64, 1) + of_metrics(model, 1100, 1)
+        return kernel(64, 1) + for_model(model, 64, 1) + of_metrics(model, 1100, 1)
     found = kernel(2048, 3)
     for length in (1024, 2048):
-        found += of_model(random_llama(6, 12, 12, 384), length, 3)
-        found += of_model(random_llama(6, 12, 4, 768), length, 3)
+        found += for_model(random_llama(6, 12, 12, 384), length, 3)
+        found += for_model(random_llama(6, 12, 4, 768), length, 3)
     return found + of_metrics(random_llama(2, 6, 6, 384), 2048, 3)

@@ -22,7 +22,7 @@ from transformers import AutoTokenizer
 
 from attnwidget import compare, load_model, make_segments
 from attnwidget.text.segments import read_lines
-from finetune import LabelledText, accuracy, classifier, padded_batches
+from finetune import LabeledText, accuracy, classifier, padded_batches
 
 LABELS = ("neg", "pos")
 
@@ -40,7 +40,7 @@ def train(start: Path, data: Path, out: Path, steps: int, learning_rate: float) 
     """In float32: without processors for bfloat16 that is the faster one."""
     tokenizer = AutoTokenizer.from_pretrained(start)
     kept, held = (
-        [LabelledText(tuple(tokenizer(text)["input_ids"][:128]), label) for text, label in part]
+        [LabeledText(tuple(tokenizer(text)["input_ids"][:128]), label) for text, label in part]
         for part in sentences(data)
     )
     model = classifier(start, LABELS)

@@ -110,10 +110,10 @@ FIGURES: dict[str, Callable[[aw.AttentionModel, aw.Attention], Any]] = {
     "HeadGrid, heads off": lambda model, a: aw.HeadGrid(a, disabled=[(3, 5)]),
     "HeadView, lines": lambda model, a: aw.HeadView(a, 40, 20),
     "HeadView, matrix": lambda model, a: aw.HeadView(a, 40, 20, mode="matrix"),
-    "HeadView, a layer": lambda model, a: aw.HeadView(a, 40, 20, of="layer"),
+    "HeadView, a layer": lambda model, a: aw.HeadView(a, 40, 20, shown_heads="layer"),
     "HeadGrid, a word": lambda model, a: aw.HeadGrid(a, tokens=[("query", 7)]),
     "HeadView, two": lambda model, a: aw.HeadView(a, versus=a, selected=[(40, 20)]),
-    "HeadMap": lambda model, a: aw.HeadMap.from_positions(
+    "HeadScatter": lambda model, a: aw.HeadScatter.from_positions(
         np.random.default_rng(0).normal(size=(LAYERS, HEADS, 2))
     ),
     "RelationTable": lambda model, a: aw.RelationTable(relations(model)[0], min_count=1),

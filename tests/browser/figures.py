@@ -1,4 +1,4 @@
-"""A HeadGrid and a HeadView on a page: where their cells are, and the colours they should have."""
+"""A HeadGrid and a HeadView on a page: where their cells are, and the colors they should have."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from attnwidget.capture.maps.thumbnails import draw_thumbnails
 from browser.settled import settle
 
 SCALE = Path(__file__).parents[2] / "js" / "src" / "shared" / "scale.json"
-# The colours in cells of a thumbnail. A host may lay the grid out again, so that places and colours
+# The colors in cells of a thumbnail. A host may lay the grid out again, so that places and colors
 # are read together.
 PIXELS = """(canvas, [layer, head, cells, side]) => {
   const { x0, y0, cell, tall, gap, band, dpr } = JSON.parse(canvas.dataset.layout);
@@ -31,7 +31,7 @@ PIXELS = """(canvas, [layer, head, cells, side]) => {
 }"""
 # The start of every notebook.
 SETUP = """
-from attnwidget import Attention, Head, HeadGrid, HeadView, link, load_model
+from attnwidget import Attention, Head, HeadGrid, HeadView, link_figures, load_model
 from attnwidget.capture.maps.thumbnails import draw_thumbnails
 model = load_model()
 attention = model.attend("The captain told his men that he would not leave the ship.")
@@ -39,12 +39,12 @@ attention = model.attend("The captain told his men that he would not leave the s
 LINKED = """
 grid = HeadGrid(attention, selected=[(0, 0)])
 view = HeadView(attention, layer=0, head=0)
-both = link(grid, view)
+both = link_figures(grid, view)
 """
 
 
-def colour_scale(theme: str) -> NDArray[np.int64]:
-    """The 256 colours of a theme, [256, 3]: straight lines between equally spaced anchors."""
+def color_scale(theme: str) -> NDArray[np.int64]:
+    """The 256 colors of a theme, [256, 3]: straight lines between equally spaced anchors."""
     anchors = np.array(json.loads(SCALE.read_text(encoding="utf-8"))[theme])
     places = np.linspace(0, len(anchors) - 1, 256)
     channels = [np.interp(places, range(len(anchors)), channel) for channel in anchors.T]
@@ -82,7 +82,7 @@ class GridOnPage:
         self.canvas.click(position={"x": x + across, "y": y + down})
 
     def pixels(self, layer: int, head: int, cells: list[tuple[int, int]], side: int) -> Any:
-        """The drawn colours at the centres of cells of a `side` x `side` map, [cells, 3]."""
+        """The drawn colors at the centers of cells of a `side` x `side` map, [cells, 3]."""
         settle(self.canvas)
         return np.array(self.canvas.evaluate(PIXELS, [layer, head, cells, side]))
 
@@ -91,13 +91,13 @@ class GridOnPage:
     ) -> None:
         """The thumbnail shows these places on the theme's scale, give or take `steps`."""
         side = len(values)
-        colours = colour_scale(theme)
+        colors = color_scale(theme)
         cells = [(0, 0), (side // 2, side // 2), (side - 1, side - 1)]
         cells += [(row, int(np.argmax(values[row]))) for row in (1, side // 3, side - 2)]
         got = self.pixels(layer, head, cells, side)
         for (row, col), pixel in zip(cells, got, strict=True):
             byte = values[row][col]
-            allowed = colours[max(0, byte - steps) : byte + steps + 1]
+            allowed = colors[max(0, byte - steps) : byte + steps + 1]
             # A browser may round a channel the other way.
             close = (np.abs(allowed - pixel) <= 1).all(axis=1).any()
             assert close, (layer, head, row, col, pixel.tolist(), allowed.tolist())

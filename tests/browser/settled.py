@@ -16,7 +16,7 @@ _SETTLED = """async (frames) => {
     const { x, y, width, height } = root.getBoundingClientRect();
     return [x, y, width, height];
   })]);
-  // Colours and opacities that are on their way. What turns for ever ends with its cause.
+  // Colors and opacities that are on their way. What turns for ever ends with its cause.
   const moves = () => document.getAnimations().some(({ effect, playState }) =>
     playState === "running" && effect?.getComputedTiming().endTime !== Infinity);
   let changed = false;

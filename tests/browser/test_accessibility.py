@@ -35,16 +35,16 @@ def test_no_violations_in_either_theme(in_lab: OpenNotebook) -> None:
 @pytest.mark.slow
 @pytest.mark.skipif(not AXE.is_file(), reason="axe-core is not installed: run `npm ci` in js")
 def test_labels_of_heads_have_no_violations_in_either_theme(in_lab: OpenNotebook) -> None:
-    labelled = (
+    labeled = (
         "import numpy as np\n"
-        "from attnwidget import HeadMap\n"
+        "from attnwidget import HeadScatter\n"
         "positions = np.random.default_rng(0).normal(size=(6, 12, 2))\n"
-        "head_map = HeadMap.from_positions(positions, stack='self')\n"
-        "circle = link(grid, view, head_map)\n"
+        "head_scatter = HeadScatter.from_positions(positions, stack='self')\n"
+        "circle = link_figures(grid, view, head_scatter)\n"
         "grid.labels = {(1, 3): 'pronoun', (2, 8): 'a label that is longer than its cell'}\n"
         "grid.selected = [(2, 8), (1, 3)]"
     )
-    notebook = in_lab([f"{SETUP}{LINKED}{labelled}", "grid", "view", "head_map"])
+    notebook = in_lab([f"{SETUP}{LINKED}{labeled}", "grid", "view", "head_scatter"])
     notebook.run_all()
     roots = notebook.page.locator(".attnw-root")
     expect(roots).to_have_count(3)

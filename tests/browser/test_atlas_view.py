@@ -19,10 +19,10 @@ from browser.pages import watched
 pytestmark = pytest.mark.browser
 
 LINKED = """
-from attnwidget import AtlasView, link
+from attnwidget import AtlasView, link_figures
 from attnwidget.demo import demo_atlas
 view, grid = AtlasView(demo_atlas()), HeadGrid(attention)
-both = link(view, grid)
+both = link_figures(view, grid)
 view
 """
 

@@ -41,7 +41,7 @@ girls = read("[a The girls ] saw [b a dog ] . [a They ] fed [b it ] .", "the gir
 found = probe_coreference(model, [captain, girls], progress=False)
 grid = HeadGrid(attention)
 view = CoreferenceView(found)
-both = link(view, grid)
+both = link_figures(view, grid)
 """
 CHOSEN = "[data-marks~=right], [data-marks~=wrong]"
 PRINTED = "print('asked', view.mention, view.head)"

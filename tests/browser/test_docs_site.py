@@ -22,7 +22,7 @@ PAGES = [
 # Styles are in the page already; fetching them again is not allowed in pages from a folder.
 RUN = """async () => {
   const { violations, incomplete } = await window.axe.run(document, { preload: false });
-  // axe leaves it to people whether text in the colour of its background is hidden on purpose.
+  // axe leaves it to people whether text in the color of its background is hidden on purpose.
   const unread = incomplete.map((found) => ({
     ...found,
     nodes: found.nodes.filter(({ any }) => any.some((at) => at.data?.messageKey === "equalRatio")),

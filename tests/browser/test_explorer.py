@@ -114,11 +114,11 @@ def test_type_step_pick_brush_save_and_run_the_code_in_a_new_kernel(
     # Brushed heads are selected in the grid.
     notebook.run_in_kernel("explorer.wait()")
     open_tab(notebook, "map of heads")
-    expect(panel(notebook, "head_map").locator("canvas.attnw-map")).to_be_visible()
-    brush(panel(notebook, "head_map").locator("canvas.attnw-map"))
+    expect(panel(notebook, "head_scatter").locator("canvas.attnw-map")).to_be_visible()
+    brush(panel(notebook, "head_scatter").locator("canvas.attnw-map"))
     notebook.wait_for_value("len(explorer.grid.selected) > 3", True)
     brushed = notebook.value("[tuple(head) for head in explorer.grid.selected]")
-    assert notebook.value("[tuple(head) for head in explorer.head_map.selected]") == brushed
+    assert notebook.value("[tuple(head) for head in explorer.head_scatter.selected]") == brushed
     # Save the figure, and the code.
     picture = tmp_path / "explorer.svg"
     notebook.run_in_kernel(f"explorer.save({str(picture)!r})")
@@ -132,7 +132,7 @@ def test_type_step_pick_brush_save_and_run_the_code_in_a_new_kernel(
     expect(notebook.page.locator(".attnw-root")).to_have_count(0)
     notebook.restart_kernel()
     notebook.run_cell(2)
-    expect(panel(notebook, "head_map", 2).locator("canvas.attnw-map")).to_be_visible()
+    expect(panel(notebook, "head_scatter", 2).locator("canvas.attnw-map")).to_be_visible()
     notebook.run_in_kernel("explorer.wait()")
     assert notebook.value("str(explorer.code())") == kept.read_text()
     same = f"([root, before]) => JSON.stringify(({PIXELS})(root)) === JSON.stringify(before)"

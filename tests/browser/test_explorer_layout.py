@@ -330,7 +330,7 @@ def test_what_is_above_a_detail_stays_where_it_is(notebook: LiveNotebook, root: 
     for name in DETAILS:
         open_tab(root, name)
         assert place() == before, name
-    notebook.run_in_kernel("explorer.tab = 'head_map'; explorer.example = 'passive'")
+    notebook.run_in_kernel("explorer.tab = 'head_scatter'; explorer.example = 'passive'")
     expect(root.locator(".attnw-ex-look")).to_contain_text("In L5 H11, ")
     notebook.run_in_kernel("explorer.wait()")
 
@@ -392,7 +392,7 @@ def test_a_comparison_fits_a_screen_without_violations(
 
 
 @pytest.mark.slow
-def test_twice_the_size_forced_colours_and_less_motion(
+def test_twice_the_size_forced_colors_and_less_motion(
     notebook: LiveNotebook, root: Locator
 ) -> None:
     set_width(root, 1200)

@@ -149,7 +149,7 @@ def test_marimo(in_marimo: Callable[[str], Server], seen: Watched, tmp_path: Pat
     expect(root.locator(".attnw-arcs-above text").first).to_have_text("det")
     expect(kernel).to_contain_text(" det ")
     root.get_by_role("tab", name="map of heads").click()
-    expect(root.locator('[data-panel="head_map"] .attnw-ex-slot')).to_have_attribute(
+    expect(root.locator('[data-panel="head_scatter"] .attnw-ex-slot')).to_have_attribute(
         "aria-busy", "false"
     )
     canvas = root.locator("canvas.attnw-map")

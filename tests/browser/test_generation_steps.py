@@ -20,11 +20,11 @@ pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 PROMPT = "He had been with them in the night. He had been with"
 LIVE = f"""
-from attnwidget import HeadGrid, HeadView, link, load_model
+from attnwidget import HeadGrid, HeadView, link_figures, load_model
 model = load_model("attnwidget/induction")
 attention = model.generate({PROMPT!r}, max_new_tokens=8)
 view, grid = HeadView(attention, 1, 1), HeadGrid(attention)
-both = link(view, grid)
+both = link_figures(view, grid)
 first = attention.n_prompt - 1
 view
 """

@@ -118,18 +118,18 @@ def test_a_lock_is_in_sight_and_its_strongest_are_gone_to(
         there.assert_quiet()
 
 
-RANGE = re.compile(r"colour scale, 0 to ([\d.]+\s%), (this head|in sight)")
+RANGE = re.compile(r"color scale, 0 to ([\d.]+\s%), (this head|in sight)")
 
 
-def colour_range(page: Page) -> tuple[str, str]:
-    """What the caption says of the colours: whose range, and its end."""
+def color_range(page: Page) -> tuple[str, str]:
+    """What the caption says of the colors: whose range, and its end."""
     found = RANGE.search(page.locator(".attnw-caption").text_content() or "")
     assert found
     return found[2], found[1]
 
 
 @pytest.mark.slow
-def test_colours_are_of_what_is_in_sight_and_stay_while_a_hand_moves_the_map(
+def test_colors_are_of_what_is_in_sight_and_stay_while_a_hand_moves_the_map(
     browser: Browser, attention: Attention, tmp_path: Path
 ) -> None:
     weights = attention.weights(0, 0)
@@ -144,22 +144,22 @@ def test_colours_are_of_what_is_in_sight_and_stay_while_a_hand_moves_the_map(
         bar = page.locator(".attnw-legend:visible")
 
         def assert_range(of: str, shown: np.ndarray) -> None:
-            assert colour_range(page) == (of, in_per_cent(shown.max()))
+            assert color_range(page) == (of, in_per_cent(shown.max()))
             expect(bar).to_contain_text(of)
 
         assert_range("in sight", weights[100:140, 100:140])
         box = canvas.bounding_box()
         assert box
         middle = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
-        before = colour_range(page)
+        before = color_range(page)
         legend = bar.text_content()
         page.mouse.move(*middle)
         page.mouse.down()
         page.mouse.move(middle[0] - 60, middle[1] - 60, steps=4)
         settle(page)
-        assert bar.text_content() == legend and colour_range(page) == before
+        assert bar.text_content() == legend and color_range(page) == before
         page.mouse.up()
-        # The caption names the new part before the hand lets go; the colours follow it after that.
+        # The caption names the new part before the hand lets go; the colors follow it after that.
         settle(page)
         q0, q1, k0, k1 = seen(page, lambda now: now[:2] != (100, 139))
         assert_range("in sight", weights[q0 : q1 + 1, k0 : k1 + 1])

@@ -18,18 +18,18 @@ FIGURES = {
     "table": "",
     "arcs": "",
     "view": "view = HeadView(attention, layer=2, head=5, tokens=[('query', 3)])",
-    "head_map": """
+    "head_scatter": """
 import numpy as np
-from attnwidget import HeadMap
+from attnwidget import HeadScatter
 places = np.stack(np.indices((6, 12))[::-1], -1).astype(float)
-head_map = HeadMap.from_positions(places, selected=[(2, 5)])""",
+head_scatter = HeadScatter.from_positions(places, selected=[(2, 5)])""",
     "coref": """
 from attnwidget import CoreferenceView, Document
 from attnwidget.words import probe_coreference
 document = Document.from_spans(["Ann", "said", "she", "left"], [(0, 0, 1), (2, 2, 1)])
 coref = CoreferenceView(probe_coreference(model, [document], progress=False), mention=1)""",
 }
-CHOSEN = "repr((grid.selected, table.relation, view.tokens, head_map.selected, coref.mention))"
+CHOSEN = "repr((grid.selected, table.relation, view.tokens, head_scatter.selected, coref.mention))"
 PLACES = """list => [...list.querySelectorAll("dt")].map((term) => {
   const [a, b] = [term, term.nextElementSibling].map((node) => node.getBoundingClientRect());
   return { key: [a.left, a.top, a.right, a.bottom], meaning: [b.left, b.top, b.right, b.bottom] };

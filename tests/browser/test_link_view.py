@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import expect
 
-from attnwidget import HeadGrid, LinkView, link, load_model
+from attnwidget import HeadGrid, LinkView, link_figures, load_model
 from attnwidget.widgets.pages.page_part import Page
 from attnwidget.widgets.pages.write_page import page_of, write_linked
 from browser.axe import AXE, complaints
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.browser
 LINKED = """
 from attnwidget import LinkView
 view, why = HeadView(attention, 0, 3), LinkView(attention)
-both = link(view, why)
+both = link_figures(view, why)
 why
 """
 SLIDE = """(slider) => {
@@ -84,7 +84,7 @@ def test_a_page_moves_the_key_without_a_kernel_and_says_that_it_holds_one_link(
     attention = load_model(device="cpu").attend("The captain told his men that he was old.")
     view = LinkView(attention, 0, 3, query=7, key=2)
     grid = HeadGrid(attention)
-    link(view, grid)
+    link_figures(view, grid)
     write_linked(Page(page_of(grid).parts | page_of(view).parts), tmp_path / "link.html")
     for widget in (view, grid):
         widget.close()

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.browser
 THREE_STACKS = """
 import numpy as np
 from transformers.utils import ModelOutput
-from attnwidget import Attention, HeadGrid, HeadView, link
+from attnwidget import Attention, HeadGrid, HeadView, link_figures
 rng = np.random.default_rng(0)
 def maps(layers, heads, queries, keys):
     scores = np.exp(rng.normal(size=(layers, heads, queries, keys)))
@@ -29,7 +29,7 @@ output = ModelOutput(
 )
 attention = Attention.from_weights(output, list("abcde"), key_tokens=list("tuvwxyz"))
 grid, view = HeadGrid(attention), HeadView(attention)
-both = link(grid, view)
+both = link_figures(grid, view)
 """
 
 

@@ -23,7 +23,7 @@ TESTS = Path(__file__).parents[1]
 SETUP = f"""
 import sys
 sys.path.insert(0, {str(TESTS)!r})
-from attnwidget import HeadGrid, HeadView, link
+from attnwidget import HeadGrid, HeadView, link_figures
 from references.formula_attention import FormulaAttention
 attention = FormulaAttention(8192)
 view = HeadView(attention, 0, 1)

@@ -23,12 +23,12 @@ app = marimo.App()
 @app.cell
 def _():
     import marimo as mo
-    from attnwidget import HeadGrid, HeadView, link, load_model
+    from attnwidget import HeadGrid, HeadView, link_figures, load_model
 
     attention = load_model().attend("The captain told his men that he would not leave the ship.")
     head_grid = HeadGrid(attention, selected=[(0, 0)])
     head_view = HeadView(attention, layer=0, head=0)
-    both = link(head_grid, head_view)
+    both = link_figures(head_grid, head_view)
     grid = mo.ui.anywidget(head_grid)
     view = mo.ui.anywidget(head_view)
     return grid, mo, view

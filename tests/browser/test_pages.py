@@ -17,7 +17,7 @@ from attnwidget.text.treebank import Sentence
 from attnwidget.widgets.coreference_view.widget import CoreferenceView
 from attnwidget.widgets.dependency_arcs.widget import DependencyArcs
 from attnwidget.widgets.explorer.widget import Explorer
-from attnwidget.widgets.head_map import HeadMap
+from attnwidget.widgets.head_scatter import HeadScatter
 from attnwidget.widgets.pages.write_page import write_page
 from attnwidget.widgets.relation_table import RelationTable
 from attnwidget.widgets.shared.head_widget import HeadWidget
@@ -202,7 +202,7 @@ def test_a_page_with_a_single_head_says_that_it_cannot_step(
 
 def test_the_map_is_as_it_was(attention: Attention, opened: Opened) -> None:
     positions = np.stack(np.indices((6, 12))[::-1], axis=-1).astype(float)
-    page = opened(HeadMap.from_positions(positions, note="by number", selected=[(3, 5)]))
+    page = opened(HeadScatter.from_positions(positions, note="by number", selected=[(3, 5)]))
     expect(page.locator(".attnw-map-caption")).to_contain_text("by number")
     page.locator(".attnw-map-box").focus()
     page.keyboard.press("]")

@@ -12,7 +12,7 @@ from attnwidget import (
     Attention,
     DependencyArcs,
     HeadGrid,
-    HeadMap,
+    HeadScatter,
     HeadView,
     LinkView,
     PredictionView,
@@ -162,8 +162,11 @@ def test_a_comparison_is_saved_as_it_is_seen(desk: Desk, text: str, mode: str) -
     pair = model.attend(TEXTS["one text"]), other.attend(TEXTS[text])
     view = HeadView(pair[0], 2, 3, versus=pair[1], mode=mode, tokens=[("query", 3)])
     assert_all_alike(desk, view)
-    for of_two in ("difference", "second") if mode == "lines" else ():
-        assert_all_alike(desk, HeadGrid(pair[0], versus=pair[1], of_two=of_two, selected=[(2, 3)]))
+    for comparison_part in ("difference", "second") if mode == "lines" else ():
+        assert_all_alike(
+            desk,
+            HeadGrid(pair[0], versus=pair[1], comparison_part=comparison_part, selected=[(2, 3)]),
+        )
 
 
 HERE = [(1, 2), (3, 5)]
@@ -173,7 +176,7 @@ GRIDS: dict[str, dict[str, object]] = {
     "sorted": {"metric": "largest", "sort": "all", "filter": (0.9, 1.0)},
     "heads off": {"disabled": [(0, 1), (1, 2)], "method": "zero"},
     "differences": {"disabled": [(0, 1), (1, 2)], "versus": "intact"},
-    "labelled": {"labels": {(1, 2): "pronoun", (3, 11): "a label that is longer than its cell"}},
+    "labeled": {"labels": {(1, 2): "pronoun", (3, 11): "a label that is longer than its cell"}},
     "within layers": {"metric": "largest", "sort": "rows", "scale": "sqrt"},
 }
 
@@ -288,20 +291,20 @@ def measured() -> dict[str, HeadWidget]:
     """Maps of 12 x 12 heads, small and large names, many and few heads."""
     random = np.random.default_rng(0)
     positions = random.normal(size=(12, 12, 2))
-    names = np.array(["to [SEP]", "other", "a behaviour whose name is longer than a line is wide"])
+    names = np.array(["to [SEP]", "other", "a behavior whose name is longer than a line is wide"])
     labels = names[random.integers(0, 3, size=(12, 12))]
     here = [(0, 1), (7, 9)]
     return {
-        "layers": HeadMap.from_positions(positions, model_name="a model", selected=here),
-        "labelled": HeadMap.from_positions(positions, selected=here, labels=LABELS),
-        "behaviours": HeadMap.from_positions(positions, labels, selected=here),
-        "a thousand": HeadMap.from_positions(random.normal(size=(32, 32, 2))),
+        "layers": HeadScatter.from_positions(positions, model_name="a model", selected=here),
+        "labeled": HeadScatter.from_positions(positions, selected=here, labels=LABELS),
+        "behaviors": HeadScatter.from_positions(positions, labels, selected=here),
+        "a thousand": HeadScatter.from_positions(random.normal(size=(32, 32, 2))),
     }
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "name", only_first_is_fast(["layers", "labelled", "behaviours", "a thousand"])
+    "name", only_first_is_fast(["layers", "labeled", "behaviors", "a thousand"])
 )
 def test_maps_are_saved_as_they_are_seen(desk: Desk, name: str) -> None:
     assert_all_alike(desk, measured()[name])

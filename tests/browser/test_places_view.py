@@ -20,7 +20,7 @@ pytestmark = pytest.mark.browser
 FIGURE = ".attnw-places-figure"
 SETUP = """
 import numpy as np
-from attnwidget import Attention, HeadGrid, HeadView, link
+from attnwidget import Attention, HeadGrid, HeadView, link_figures
 from attnwidget.results import Box
 cells = [(r, c) for r in range(4) for c in range(4)]
 places = [None, *(Box(0, 20 * c, 10 * r, 20 * c + 20, 10 * r + 10) for r, c in cells)]
@@ -30,7 +30,7 @@ weights = np.random.default_rng(0).dirichlet(np.full(17, 0.3), size=(2, 3, 17))
 attention = Attention.from_weights(weights, names, places=places, pictures=[picture])
 view = HeadView(attention)
 grid = HeadGrid(attention)
-linked = link(grid, view)
+linked = link_figures(grid, view)
 """
 
 
@@ -45,8 +45,8 @@ def patch(page: Page, row: int, column: int) -> dict[str, float]:
     }
 
 
-def colour(page: Page, at: dict[str, float]) -> list[int]:
-    """The colour that is drawn at a point of the figure."""
+def color(page: Page, at: dict[str, float]) -> list[int]:
+    """The color that is drawn at a point of the figure."""
     return list(
         page.locator("canvas.attnw-places").evaluate(
             """(canvas, { x, y }) => [...canvas.getContext("2d")
@@ -73,7 +73,7 @@ def test_a_patch_is_pointed_at_locked_and_turned_on_a_page(
             """() => { const canvas = document.querySelector("canvas.attnw-places");
               return canvas.getContext("2d").getImageData(4, 4, 1, 1).data[0] > 60; }"""
         )
-        assert colour(page, patch(page, 0, 3))[0] < 60
+        assert color(page, patch(page, 0, 3))[0] < 60
         figure = page.locator(FIGURE)
         figure.hover(position=patch(page, 1, 2))
         expect(readout).to_contain_text("from r1c2")
@@ -178,7 +178,7 @@ def cell(page: Page, layer: int, head: int) -> dict[str, float]:
 
 
 def blue(page: Page, layer: int, head: int, row: int, column: int) -> int:
-    """How much bluer than grey a patch is in the cell of a head: the ink of its weight."""
+    """How much bluer than gray a patch is in the cell of a head: the ink of its weight."""
     middle = cell(page, layer, head)
     layout = json.loads(page.locator("canvas.attnw-grid").get_attribute("data-layout") or "{}")
     # The picture is twice as wide as high, and stands in the middle of its cell.

@@ -15,7 +15,7 @@ VIEW = """
 from attnwidget import PredictionView, load_model
 attention = load_model().attend("The woman washed [MASK] hands.")
 predictions, grid = PredictionView(attention), HeadGrid(attention)
-both = link(predictions, grid)
+both = link_figures(predictions, grid)
 predictions
 """
 

@@ -24,7 +24,7 @@ options = {"seeds": 1, "epochs": 3, "progress": False}
 probe = train_dependency_probe(model, sentences[:30], sentences[30:], **options)
 view = ProbeView(probe, sentences[30:], sentence=1)
 grid = HeadGrid(attention)
-both = link(view, grid)
+both = link_figures(view, grid)
 """
 
 
@@ -88,7 +88,7 @@ given = {"layers": [1, 2], "rank": 8, "epochs": 2, "progress": False}
 probe = train_structural_probe(model, trees[:30], trees[30:], **given)
 view = ProbeView(probe, trees[30:], sentence=1, layer=2)
 grid = HeadGrid(attention)
-both = link(view, grid)
+both = link_figures(view, grid)
 """
 
 

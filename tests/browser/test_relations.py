@@ -40,7 +40,7 @@ found = probe_relations(model, sentences, progress=False)
 grid = HeadGrid(attention)
 table = RelationTable(found, min_count=1)
 arcs = DependencyArcs(model, sentences)
-links = link(table, grid), link(table, arcs)
+links = link_figures(table, grid), link_figures(table, arcs)
 """
 PRINTED = "print('chosen', table.relation, arcs.relation, grid.head, arcs.head, arcs.direction)"
 BEST = "[tuple(r)[1:] for r in table.to_frame()[['relation', 'layer', 'head']].values.tolist()" + (

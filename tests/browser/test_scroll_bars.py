@@ -15,7 +15,7 @@ from attnwidget import (
     DependencyArcs,
     Document,
     HeadGrid,
-    HeadMap,
+    HeadScatter,
     HeadView,
     LinkView,
     PredictionView,
@@ -107,7 +107,7 @@ FIGURES: dict[str, Callable[[], HeadWidget]] = {
     "several": lambda: HeadView(
         load_model().attend(TEXT), selected=[(1, 3), (2, 8)], arrangement="beside"
     ),
-    "map": lambda: HeadMap.from_positions(np.random.default_rng(0).normal(size=(6, 12, 2))),
+    "map": lambda: HeadScatter.from_positions(np.random.default_rng(0).normal(size=(6, 12, 2))),
     "table": _relations,
     "arcs": _arcs,
     "coreference": _coreference,

@@ -22,7 +22,7 @@ for kind in (HeadGrid, HeadView):
 four = [(1, 2), (2, 4), (3, 5), (2, 7)]
 grid = HeadGrid(attention, selected=four)
 view = HeadView(attention, selected=four, arrangement="beside", mode="lines")
-both = link(grid, view)
+both = link_figures(grid, view)
 """
 POINT = """(canvas, [x, y]) => {
   const { left, top } = canvas.getBoundingClientRect();

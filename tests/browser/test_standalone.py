@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import expect
 
 from attnwidget import Attention, load_model, save_page
-from browser.figures import GridOnPage, colour_scale, inked
+from browser.figures import GridOnPage, color_scale, inked
 from browser.pages import Watched
 from browser.reader_numbers import in_per_cent
 
@@ -60,7 +60,7 @@ def test_none_is_drawn_where_every_token_is_hidden(seen: Watched, tmp_path: Path
     seen.page.goto(page.as_uri())
     body = seen.page.locator("body")
     cells = [(0, 0)]
-    shades = colour_scale("light")
+    shades = color_scale("light")
     assert (
         GridOnPage(body).pixels(0, 1, cells, 1)[0] == shades[inked(every, ["cls"])[0, 1, 0, 0]]
     ).all()
@@ -68,7 +68,7 @@ def test_none_is_drawn_where_every_token_is_hidden(seen: Watched, tmp_path: Path
     seen.page.goto(page.as_uri())
     expect(body.locator(".attnw-grid-caption")).to_contain_text("[CLS], [SEP] hidden")
     expect(body.locator(".attnw-grid-caption")).to_contain_text("Every token is hidden")
-    # What is drawn in place of a map has none of its colours.
+    # What is drawn in place of a map has none of its colors.
     assert not (GridOnPage(body).pixels(0, 1, cells, 1)[0] == shades).all(-1).any()
 
 

@@ -11,7 +11,7 @@ from browser.notebook import OpenNotebook
 from browser.settled import wait_until
 
 pytestmark = pytest.mark.browser
-#: Whether the colour of text is at three places on the line through a head that is off.
+#: Whether the color of text is at three places on the line through a head that is off.
 CROSSED = """(canvas, [x, y, cell]) => {
   const text = getComputedStyle(canvas.closest(".attnw-root")).color.match(/[0-9]+/g).join();
   const context = canvas.getContext("2d");

@@ -20,9 +20,9 @@ tuned = load_model("attnwidget/genre")
 other = tuned.attend("The captain told his men that he would not leave the ship.")
 grid = HeadGrid(attention, versus=other, selected=[(4, 4)], hidden=[])
 view = HeadView(attention, versus=other, layer=4, head=4, hidden=[])
-both = link(grid, view)
+both = link_figures(grid, view)
 """
-#: The colours of a row of cells of a matrix, in the middle of each, as numbers.
+#: The colors of a row of cells of a matrix, in the middle of each, as numbers.
 ROW = """(canvas, row) => {
   const { x0, y0, cellWidth, cellHeight, cols, dpr } = JSON.parse(canvas.dataset.layout);
   const context = canvas.getContext("2d");
@@ -78,17 +78,17 @@ def test_three_panels_are_in_step(in_lab: OpenNotebook) -> None:
         assert in_per_cent(value) in words
     page.keyboard.press("Escape")
 
-    # What became more has the colour of the opposite end of what became less.
+    # What became more has the color of the opposite end of what became less.
     panel = panels.nth(2).locator("canvas.attnw-matrix")
     settle(page)
-    colours = np.array(panel.evaluate(ROW, 5), int)
+    colors = np.array(panel.evaluate(ROW, 5), int)
     notebook.run_in_kernel("view.versus = None\nview.attention, view.versus = other, attention")
     expect(caption).to_contain_text("A: small BERT for genres (in the package)")
     settle(page)
     turned = np.array(panel.evaluate(ROW, 5), int)
     difference = np.array(notebook.value("view.difference[5].tolist()"))
     assert (difference < 0).any() and (difference > 0).any()
-    redder = (colours[:, 0] - colours[:, 2], turned[:, 0] - turned[:, 2])
+    redder = (colors[:, 0] - colors[:, 2], turned[:, 0] - turned[:, 2])
     strong = np.abs(difference) > np.abs(difference).max() / 10
     assert strong.sum() > 1
     for sign, of in ((1, redder[0]), (-1, redder[1])):
@@ -98,9 +98,9 @@ def test_three_panels_are_in_step(in_lab: OpenNotebook) -> None:
     expect(on_grid.locator("[data-caption]")).to_contain_text("A − B")
     on_grid.get_by_role("grid").focus()
     page.keyboard.press("v")
-    notebook.wait_for_value("grid.of_two", "first")
+    notebook.wait_for_value("grid.comparison_part", "first")
     page.keyboard.press("v")
-    notebook.wait_for_value("grid.of_two", "second")
+    notebook.wait_for_value("grid.comparison_part", "second")
     expect(on_grid.locator("[data-caption]")).to_contain_text("B: small BERT for genres")
     on_grid.get_by_role("combobox", name="maps").select_option("difference")
     notebook.wait_for_value("grid._thumbnails['signed']", True)

@@ -72,11 +72,11 @@ def test_a_tagger_predicts_the_label_of_every_token(kind: str) -> None:
     best = found.to_frame().drop_duplicates("question")
     assert best["answer"].tolist() == [LABELS[i] for i in expected.argmax(-1)]
     assert found.asked(1) == "2: captain"
-    named = model.predict(TEXT, at=[2])
+    named = model.predict(TEXT, positions=[2])
     np.testing.assert_allclose(named.log_probabilities[0], expected[1], atol=1e-5)
     assert named.probability("B-PER") == pytest.approx(float(np.exp(expected[1, 1])), abs=1e-5)
     with pytest.raises(ValueError, match=naming("token 40", "11")):
-        model.predict(TEXT, at=[40])
+        model.predict(TEXT, positions=[40])
     with pytest.raises(ValueError, match=naming("'B-ORG'", "4 labels", "model.predict")):
         named.probability("B-ORG")
 
@@ -104,7 +104,7 @@ def test_a_model_for_questions_predicts_spans_of_the_context(kind: str) -> None:
     assert found.probability("no answer") == pytest.approx(np.exp(scores[0, 0] - total), abs=1e-5)
     assert found.positions == (-1,) and found.asked(0) == "answer"
     with pytest.raises(TypeError, match=naming("at=", "span")):
-        model.predict(QUESTION, TEXT, at=[1])
+        model.predict(QUESTION, TEXT, positions=[1])
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -115,13 +115,13 @@ def test_effects_of_heads_are_the_changes_of_the_answer(kind: str, head: str) ->
     at = None if head == "QuestionAnswering" else [3]
     reading = model.attend(*texts).reading
     assert reading is not None
-    before = model.predict(*texts, at=at)
+    before = model.predict(*texts, positions=at)
     answer = int(before.log_probabilities[0].argmax())
     effects = effects_of(reading, answer, before.positions[0], method="zero", stack="self")
     assert effects is not None and effects.shape == (2, 4)
     for layer, number in ((0, 1), (1, 2)):
         with model.disabled([Head(layer, number)], method="zero"):
-            change = model.predict(*texts, at=at) - before
+            change = model.predict(*texts, positions=at) - before
         assert effects[layer, number] == pytest.approx(change.changes[0, answer], abs=1e-5)
     assert np.abs(effects).max() > 1e-4
     estimate = effects_of(
@@ -198,7 +198,7 @@ def test_padding_changes_no_loss_of_an_own_answer() -> None:
 def test_heads_of_a_tagger_are_ablated_by_the_labels_of_its_tokens() -> None:
     model = tagger("Bert")
     labels = [LABELS[i] for i in model.predict(TEXT).log_probabilities.argmax(-1)]
-    found = ablate(model, [(TEXT, labels)], score="loss", method="zero", progress=False)
+    found = ablate(model, [(TEXT, labels)], scoring="loss", method="zero", progress=False)
     with model.disabled([Head(1, 2)], method="zero"):
         logs = model.predict(TEXT).log_probabilities
     loss = -sum(logs[i, LABELS.index(label)] for i, label in enumerate(labels))
@@ -208,10 +208,12 @@ def test_heads_of_a_tagger_are_ablated_by_the_labels_of_its_tokens() -> None:
     importance = head_importance(model, [(TEXT, labels)], progress=False)
     assert importance.values.shape == (2, 4)
     with pytest.raises(ValueError, match=naming("list", "10 labels", "5", "model.predict")):
-        ablate(model, [(TEXT, "B-PER")], score="loss", progress=False)
+        ablate(model, [(TEXT, "B-PER")], scoring="loss", progress=False)
     spans = model_with("Bert", "QuestionAnswering")
     with pytest.raises(TypeError, match=naming("score", "BertForQuestionAnswering", "spans")):
-        ablate(spans, [Segment(tuple(spans.tokenizer.tokenize(TEXT)))], score="kl", progress=False)
+        ablate(
+            spans, [Segment(tuple(spans.tokenizer.tokenize(TEXT)))], scoring="kl", progress=False
+        )
 
 
 def test_figures_ask_for_labels_and_spans() -> None:

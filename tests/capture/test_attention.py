@@ -185,7 +185,7 @@ def test_thumbnails_hold_every_head(embedded: Attention, unit: Any, hidden: Any)
 
 
 def test_remembered_maps_give_the_same_thumbnails_as_computed_maps(embedded: Attention) -> None:
-    edited = embedded.without([(1, 3)])
+    edited = embedded.disabled([(1, 3)])
     remembered = [copy.deepcopy(each) for each in (edited, embedded)]
     remembered[0].changes(remembered[1])
     assert remembered[0].head_maps.known("self", 1) is not None
@@ -230,7 +230,7 @@ def test_words_have_the_forms_of_tokens(embedded: Attention, translating: Attent
     with pytest.raises(ValueError, match=naming("head=1", "layer=")):
         words.weights(head=1)
     with pytest.raises(ValueError, match=naming(f"query {len(words.tokens)}", "'self'")):
-        words.of_token("query", len(words.tokens))
+        words.token_values("query", len(words.tokens))
 
 
 def test_long_thumbnails_keep_every_peak() -> None:

@@ -46,7 +46,7 @@ def test_new_tokens_are_read_after_the_embeddings_were_resized(small: AttentionM
     expected = -(weights * np.log(weights)).sum(-1).mean()
     assert entropy[1, 0] == pytest.approx(expected, abs=1e-5)
     examples = [("The [MASK] sat.", "frobnicator")]
-    found = ablate(small, examples, score="loss", heads=[(0, 0)], progress=False)
+    found = ablate(small, examples, scoring="loss", heads=[(0, 0)], progress=False)
     predicted = small.predict(examples[0][0]).probability("frobnicator")
     assert found.intact[0] == pytest.approx(-np.log(predicted), abs=1e-5)
 

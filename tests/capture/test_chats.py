@@ -43,9 +43,9 @@ def expected_marks(
     for token_id in ids:
         raw = tokenizer.convert_ids_to_tokens(token_id)
         size = len(raw) if token_id < 13 else len([alphabet[character] for character in raw])
-        of_token = owners[at : at + size]
+        token_values = owners[at : at + size]
         at += size
-        marks.append(next((mark for mark in of_token if mark[1] is not None), of_token[0]))
+        marks.append(next((mark for mark in token_values if mark[1] is not None), token_values[0]))
     assert at == len(owners)
     return marks
 
@@ -91,7 +91,7 @@ def test_roles_survive_copies_pickles_and_another_reading(chatml: AttentionModel
     for copied in (copy.copy(attention), copy.deepcopy(attention)):
         assert axis(copied).roles == tokens.roles
     assert axis(pickle.loads(pickle.dumps(attention))).turns == tokens.turns
-    assert axis(attention.without([(0, 1)])).roles == tokens.roles
+    assert axis(attention.disabled([(0, 1)])).roles == tokens.roles
     assert attention.words.stacks["self"].query.roles.count("tool") > 1
 
 

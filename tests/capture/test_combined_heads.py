@@ -77,7 +77,7 @@ def test_all_quantities_words_rows_tiles_and_tokens_are_those_of_the_mean(
         assert np.allclose(mean.map(quantity, 3, 0), expected, atol=1e-6)
         words = getattr(attention.words, quantity)(3).mean(0)
         assert np.allclose(mean.words.map(quantity, 3, 0), words, atol=1e-6)
-        column = mean.of_token("key", 2, layer=3, quantity=quantity)[0]
+        column = mean.token_values("key", 2, layer=3, quantity=quantity)[0]
         assert np.allclose(column, expected[:, 2], atol=1e-6)
     weights = attention.weights(3).mean(0)
     assert np.allclose(mean.rows(3, 0, [1, 4]), weights[[1, 4]], atol=1e-6)
@@ -168,7 +168,7 @@ def test_what_a_combined_head_lacks_is_refused_with_the_reason(attention: Attent
         with pytest.raises(ValueError, match=naming("a mean of heads", "single head")):
             ask()
     with pytest.raises(ValueError, match=naming("load_model", "maximum")):
-        mean.without([(0, 0)])
+        mean.disabled([(0, 0)])
     with pytest.raises(ValueError, match=naming("mean of heads", "maximum")):
         mean.max()
 

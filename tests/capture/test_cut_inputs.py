@@ -14,12 +14,12 @@ from attnwidget import (
     Attention,
     AttentionModel,
     HeadGrid,
-    HeadMap,
+    HeadScatter,
     HeadView,
     LinkView,
     PredictionView,
     Segment,
-    behaviours,
+    behaviors,
     compare,
     load_model,
     make_segments,
@@ -96,12 +96,12 @@ OF_SEGMENTS: dict[str, Callable[[AttentionModel, list[Segment]], Any]] = {
     "measure": lambda m, s: measure(m, s, ["entropy"], progress=False),
     "measure_checkpoints": lambda m, s: measure_checkpoints([m], s, ["entropy"], progress=False),
     "compare": lambda m, s: compare(m, m, s, progress=False),
-    "head_examples": lambda m, s: behaviours.head_examples(m, s, k=2, progress=False),
-    "find_links": lambda m, s: behaviours.find_links(
+    "head_examples": lambda m, s: behaviors.head_examples(m, s, n_examples=2, progress=False),
+    "find_links": lambda m, s: behaviors.find_links(
         m, s, regex="(?P<query>w3) (?P<key>w4)", progress=False
     ),
-    "score_behaviours": lambda m, s: behaviours.score_behaviours(
-        m, s, behaviours=["previous token"], random_models=0, progress=False
+    "measure_behaviors": lambda m, s: behaviors.measure_behaviors(
+        m, s, behaviors=["previous token"], n_random_models=0, progress=False
     ),
 }
 
@@ -143,7 +143,7 @@ def test_a_result_of_a_whole_text_says_nothing(name: str, causal: AttentionModel
 def test_every_study_of_an_attention_or_of_segments_says_what_was_cut() -> None:
     """A walk over the public functions; a new one needs the decorator `says_cuts`."""
     studies = {}
-    for module in ("", ".behaviours", ".interventions", ".mechanisms", ".metrics", ".words"):
+    for module in ("", ".behaviors", ".interventions", ".mechanisms", ".metrics", ".words"):
         public = importlib.import_module(f"attnwidget{module}")
         for name in dir(public):
             function = getattr(public, name)
@@ -163,7 +163,7 @@ FIGURES: dict[str, Callable[[Attention], Any]] = {
     "HeadGrid": HeadGrid,
     "HeadView": lambda a: HeadView(a, 1, 2),
     "HeadView, heads off": lambda a: HeadView(a, 1, 2, disabled=[(0, 3)]),
-    "HeadView, versus": lambda a: HeadView(a, 1, 2, versus=a.without([(0, 3)])),
+    "HeadView, versus": lambda a: HeadView(a, 1, 2, versus=a.disabled([(0, 3)])),
     "LinkView": lambda a: LinkView(a, 1, 2, query=9, key=3),
     "PredictionView": PredictionView,
 }
@@ -183,12 +183,12 @@ def test_a_map_of_heads_of_cut_segments_says_so(
     causal: AttentionModel, segments: list[Segment]
 ) -> None:
     found = measure(causal, segments, ["distances"], progress=False)
-    assert "2 inputs cut to 12 of 108 tokens" in HeadMap(found["distances"]).caption.text()
+    assert "2 inputs cut to 12 of 108 tokens" in HeadScatter(found["distances"]).caption.text()
 
 
 def test_what_is_made_of_a_cut_attention_says_so(cut: Attention, causal: AttentionModel) -> None:
     assert cut.cut == CUT and CUT in cut.note and CUT in repr(cut)
-    assert CUT in cut.without([(1, 2)]).note
+    assert CUT in cut.disabled([(1, 2)]).note
     assert CUT in pickle.loads(pickle.dumps(cut)).note
     assert CUT in cut.mean(each="layer").note
     assert CUT in cut.to_frame().attrs["note"]
@@ -212,7 +212,7 @@ def test_an_encoder_decoder_says_which_of_its_texts_was_cut() -> None:
     text, target = attention.cut.split(", ")
     assert text == f"cut to {limit} of 102 tokens"
     assert target.startswith(f"target cut to {limit} of 10")
-    assert attention.without([(1, 2, "encoder")]).cut == attention.cut
+    assert attention.disabled([(1, 2, "encoder")]).cut == attention.cut
 
 
 def test_a_chat_says_what_was_cut(causal: AttentionModel) -> None:

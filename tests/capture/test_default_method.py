@@ -18,7 +18,7 @@ from attnwidget import (
     PredictionView,
     ablate,
     explore,
-    link,
+    link_figures,
     load_model,
 )
 from attnwidget.capture.default_method import default_method, is_causal_model
@@ -135,7 +135,7 @@ def test_a_head_that_rests_on_the_first_token_changes_nothing_by_default() -> No
     assert attention.weights(0, 0)[1:, 0].min() > 0.999
     reading = attention.reading
     assert reading is not None
-    answer = int(reading.predict(at=[6]).log_probabilities[0].argmax())
+    answer = int(reading.predict(positions=[6]).log_probabilities[0].argmax())
     usual = effects_of(reading, answer, 6, stack="self")
     uniform = effects_of(reading, answer, 6, (), "uniform", stack="self")
     assert usual is not None and uniform is not None
@@ -143,8 +143,8 @@ def test_a_head_that_rests_on_the_first_token_changes_nothing_by_default() -> No
 
 
 def test_every_way_in_uses_the_same_default(causal: AttentionModel, attention: Attention) -> None:
-    zero = attention.without(OFF, "zero")
-    assert attention.without(OFF) is zero and zero.edits == "without L0 H3, L1 H2 (zero)"
+    zero = attention.disabled(OFF, "zero")
+    assert attention.disabled(OFF) is zero and zero.edits == "without L0 H3, L1 H2 (zero)"
     reading = attention.reading
     assert reading is not None
     wanted = reading.predict(OFF, "zero").log_probabilities
@@ -166,10 +166,10 @@ def test_figures_use_the_default_of_their_own_model(
 ) -> None:
     grid = HeadGrid(attention)
     view = HeadView(model.attend(TEXT))
-    link(grid, view)
+    link_figures(grid, view)
     assert grid.method is None and on_page(grid, "source")["method"] is None
     grid.disabled = [(0, 3)]
-    assert grid.attention is attention.without([(0, 3)], "zero")
+    assert grid.attention is attention.disabled([(0, 3)], "zero")
     assert view.attention.edits == "without L0 H3 (uniform)"
     assert on_page(grid, "source")["method"] == "zero"
     assert on_page(view, "source")["method"] == "uniform"
@@ -225,7 +225,7 @@ def test_a_study_names_the_default_and_a_reference_means_the_mean(
     def found(read: AttentionModel, **options: Any) -> Any:
         heads = [(0, 1)]
         return ablate(
-            read, pairs, score="minimal pair", heads=heads, progress=False, **options
+            read, pairs, scoring="minimal pair", heads=heads, progress=False, **options
         ).method
 
     assert [found(causal), found(model)] == ["zero", "uniform"]

@@ -96,8 +96,8 @@ def test_maps_are_those_of_the_model(name: str) -> None:
             )
             seen, expected = (found.visible(1, 2, stack=stack) for found in (attention, read))
             np.testing.assert_array_equal(
-                np.isnan(attention.of_token("key", 1)),
-                np.isnan(read.of_token("key", 1, stack=stack)),
+                np.isnan(attention.token_values("key", 1)),
+                np.isnan(read.token_values("key", 1, stack=stack)),
             )
             assert (seen is None) == (expected is None)
             if not long:
@@ -309,7 +309,7 @@ def test_figures_and_metrics_without_a_model_work() -> None:
 def test_what_needs_a_model_is_refused_by_name() -> None:
     attention = Attention.from_queries_keys(*states(), scale=1.0, tokens=TOKENS)
     with pytest.raises(ValueError, match=naming("disabled", "given queries and keys")):
-        attention.without([(0, 1)])
+        attention.disabled([(0, 1)])
     with pytest.raises(
         ValueError, match=naming("what a head writes", "given queries and keys", "load_model")
     ):

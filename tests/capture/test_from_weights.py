@@ -109,9 +109,9 @@ def broken(value: float) -> torch.Tensor:
 
 WRONG = [
     (broken(float("nan")), ("layer 1 of 'self'", "nan", "head 0, query 2, key 3")),
-    (broken(3.0), ("layer 1", "0.01016 to 3", "allow_unnormalised=True")),
-    (broken(-0.5), ("layer 1", "-0.5", "allow_unnormalised=True")),
-    (maps() * 0.5, ("head 0, query 0", "0.5", "allow_unnormalised=True")),
+    (broken(3.0), ("layer 1", "0.01016 to 3", "allow_unnormalized=True")),
+    (broken(-0.5), ("layer 1", "-0.5", "allow_unnormalized=True")),
+    (maps() * 0.5, ("head 0, query 0", "0.5", "allow_unnormalized=True")),
     (maps()[0], ("[layers, heads, queries, keys]", "[2, 5, 5]")),
     (
         maps()[:, None].expand(-1, 2, -1, -1, -1),
@@ -148,8 +148,8 @@ def test_other_types_are_refused() -> None:
         Attention.from_weights(maps(), TOKENS, stack="other")
 
 
-def test_unnormalised_rows_are_taken_when_allowed() -> None:
-    attention = Attention.from_weights(maps() * 0.5, TOKENS, allow_unnormalised=True)
+def test_unnormalized_rows_are_taken_when_allowed() -> None:
+    attention = Attention.from_weights(maps() * 0.5, TOKENS, allow_unnormalized=True)
     np.testing.assert_allclose(attention.row_sums(), 0.5, atol=1e-6)
     with pytest.raises(ValueError, match=naming("layer 1", "nan")):
-        Attention.from_weights(broken(float("nan")), TOKENS, allow_unnormalised=True)
+        Attention.from_weights(broken(float("nan")), TOKENS, allow_unnormalized=True)

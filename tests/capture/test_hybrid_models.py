@@ -84,7 +84,7 @@ class TestAttention:
             ]
         np.testing.assert_allclose(attention.weights(2), own[0].numpy(), atol=1e-6)
         assert attention.n_layers == 4
-        assert attention.stacks["self"].without_attention == WITHOUT
+        assert attention.stacks["self"].layers_without_attention == WITHOUT
 
     def test_arrays_of_all_layers_are_nan_without_attention(self, attention: Attention) -> None:
         weights = attention.weights()
@@ -92,8 +92,8 @@ class TestAttention:
         assert_array_equal(np.isnan(weights).all((1, 2, 3)), [True, True, False, True])
         assert_array_equal(weights[2], attention.weights(2))
         assert_array_equal(attention.row_sums()[2], attention.weights(2).sum(-1))
-        of_token = attention.of_token("query", 3)
-        assert_array_equal(np.isnan(of_token).all((1, 2)), [True, True, False, True])
+        token_values = attention.token_values("query", 3)
+        assert_array_equal(np.isnan(token_values).all((1, 2)), [True, True, False, True])
 
     def test_tables_have_the_layers_with_attention(self, attention: Attention) -> None:
         frame = attention.to_frame()
@@ -122,7 +122,7 @@ class TestHeadsOff:
     def test_heads_are_switched_off_by_the_models_number(
         self, model: AttentionModel, inputs: dict[str, Any], attention: Attention
     ) -> None:
-        edited = attention.without([(2, 1)], method="first")
+        edited = attention.disabled([(2, 1)], method="first")
         assert edited.edits == "without L2 H1 (first)"
         assert_array_equal(edited.weights(2, 1)[:, 0], np.ones(TOKENS))
         assert_array_equal(edited.weights(2, 0), attention.weights(2, 0))
@@ -163,7 +163,7 @@ class TestFigures:
     def test_pages_hold_every_layer(self, attention: Attention, tmp_path: Any) -> None:
         page = tmp_path / "page.html"
         HeadView(attention, 2, 3).save(page)
-        assert '"without_attention":[0,1,3]' in page.read_text("utf-8").replace(" ", "")
+        assert '"layers_without_attention":[0,1,3]' in page.read_text("utf-8").replace(" ", "")
 
 
 class TestStudies:
@@ -206,7 +206,7 @@ def test_means_of_heads_keep_the_layer_numbers_and_leave_other_layers_out(
     model: AttentionModel, attention: Attention
 ) -> None:
     by_layer = attention.mean(each="layer")
-    assert by_layer.stacks["self"].without_attention == WITHOUT
+    assert by_layer.stacks["self"].layers_without_attention == WITHOUT
     assert by_layer.stacks["self"].head_name(2, 0) == "mean of 4 heads of layer 2"
     assert_array_equal(by_layer.weights(2, 0), attention.weights(2).mean(0))
     assert_array_equal(attention.mean().weights(0, 0), attention.weights(2).mean(0))

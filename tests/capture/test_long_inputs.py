@@ -99,10 +99,10 @@ def test_every_part_of_every_map_is_that_of_the_whole(name: str) -> None:
         blocks = pooled(np.nan_to_num(map_of(whole, 0, 0, stack)), step)
         levels = np.rint(255 * np.sqrt(blocks / blocks.max()))
         assert np.abs(thumbnails.values[0, 0] - levels).max() <= 1
-        column = whole.of_token("key", 0, stack=stack)
-        np.testing.assert_allclose(long.of_token("key", 0, stack=stack), column, atol=1e-6)
-        row = whole.of_token("query", n_query - 1, layer=0, stack=stack)
-        found = long.of_token("query", n_query - 1, layer=0, stack=stack)
+        column = whole.token_values("key", 0, stack=stack)
+        np.testing.assert_allclose(long.token_values("key", 0, stack=stack), column, atol=1e-6)
+        row = whole.token_values("query", n_query - 1, layer=0, stack=stack)
+        found = long.token_values("query", n_query - 1, layer=0, stack=stack)
         np.testing.assert_allclose(found, row, atol=1e-6)
 
 
@@ -206,7 +206,7 @@ def test_norms_of_long_inputs_are_those_of_whole_maps(name: str) -> None:
             np.testing.assert_allclose(norms, wanted[layer, 1], atol=allowed)
         for side in ("query", "key"):
             found, expected = (
-                of.of_token(side, 4, stack=stack, quantity="norms") for of in (long, whole)
+                of.token_values(side, 4, stack=stack, quantity="norms") for of in (long, whole)
             )
             np.testing.assert_allclose(found, expected, atol=allowed)
 
@@ -315,7 +315,7 @@ def test_words_differences_and_means_of_a_long_input_are_those_of_whole_maps() -
     short = model.attend(TEXT, long=False)
     np.testing.assert_allclose(long.words.weights(1), short.words.weights(1), atol=3e-6)
     for side in ("query", "key"):
-        values = (one.words.of_token(side, 2) for one in (long, short))
+        values = (one.words.token_values(side, 2) for one in (long, short))
         np.testing.assert_allclose(*values, atol=3e-6)
     np.testing.assert_allclose(long.mean().weights(0, 0), short.mean().weights(0, 0), atol=3e-6)
     assert np.abs(long.changes(short)).max() < 1e-6

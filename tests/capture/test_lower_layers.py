@@ -39,7 +39,7 @@ def counted_runs(hf_model: Any) -> Iterator[Counter[int]]:
 def assert_equals_whole_passes(
     model: AttentionModel, attention: Attention, given: Any, heads: list[Any], method: Any
 ) -> None:
-    edited = attention.without(heads, method)
+    edited = attention.disabled(heads, method)
     with model.disabled(heads, method=method):
         wanted = model.attend(given)
     assert edited.quantities == wanted.quantities
@@ -69,11 +69,11 @@ def test_every_order_of_layers_gives_what_whole_passes_give(name: str) -> None:
 def test_layers_below_the_heads_are_run_twice_at_most(name: str) -> None:
     model = load_model(zoo.build(name), device="cpu")
     attention = model.attend(list(range(5, 15)))
-    attention.without([(2, 0)])  # its lower layers are kept
-    attention.without([(1, 0)])  # compared with a whole pass
+    attention.disabled([(2, 0)])  # its lower layers are kept
+    attention.disabled([(1, 0)])  # compared with a whole pass
     for lowest in (2, 1):
         with counted_runs(model.hf_model) as runs:
-            edited = attention.without([(lowest, 3)])
+            edited = attention.disabled([(lowest, 3)])
         assert runs == Counter(range(lowest, 3))
         # What the grid of heads draws, and the distance of heads, need no second look.
         kept = [each.head_maps.layers["self"][0] for each in (attention, edited)]
@@ -86,14 +86,14 @@ def test_nothing_above_the_attention_of_the_last_layer_is_run(name: str) -> None
     model = load_model(hf_model, device="cpu")
     text = list(range(5, 15))
     attention = model.attend(text)
-    attention.without([(2, 0)])
-    attention.without([(1, 0)])  # compared with a whole pass
+    attention.disabled([(2, 0)])
+    attention.disabled([(1, 0)])  # compared with a whole pass
     above: list[str] = []
     handles = [
         module.register_forward_hook(lambda *_, name=name: above.append(name))
         for name, module in [("last layer", find_layers(hf_model)[-1]), ("model", hf_model)]
     ]
-    edited = attention.without([(1, 3)], "zero")
+    edited = attention.disabled([(1, 3)], "zero")
     assert above == []
     for handle in handles:
         handle.remove()
@@ -115,13 +115,13 @@ def test_numbers_that_are_not_finite_are_refused_with_heads_off_too() -> None:
     model = load_model(hf_model, device="cpu")
     attention = model.attend(list(range(5, 15)))
     for heads in ([(2, 0)], [(1, 0)], [(2, 1)]):
-        attention.without(heads)
+        attention.disabled(heads)
     value: Any = find_sites(hf_model)[2].module.value
     handle = value.register_forward_hook(lambda *args: args[-1] * torch.nan)
     with pytest.raises(ValueError, match=naming("BertForMaskedLM", "NaN", "token 0")):
-        attention.without([(1, 1)])
+        attention.disabled([(1, 1)])
     handle.remove()
-    assert attention.without([(1, 1)]).changes(attention)[2].all()
+    assert attention.disabled([(1, 1)]).changes(attention)[2].all()
 
 
 class Carries(nn.Module):
@@ -155,7 +155,7 @@ def test_a_model_with_another_path_between_its_layers_runs_whole(n_tokens: int) 
         for text, attention in zip(texts, attentions, strict=True):
             assert_equals_whole_passes(model, attention, text, [head], "zero")
     with counted_runs(hf_model) as runs:
-        attentions[0].without([(2, 1)], "zero")
+        attentions[0].disabled([(2, 1)], "zero")
     assert runs == Counter(range(3))
 
 

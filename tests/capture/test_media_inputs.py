@@ -88,12 +88,12 @@ def test_a_picture_is_prepared_by_the_processor(vit, tmp_path):
     for picture in (PICTURE, PICTURE[None], Image.fromarray(PICTURE), [PICTURE], path):
         attention = vit.attend(images=picture)
         assert np.array_equal(attention.weights(1, 2), expected)
-        assert np.array_equal(attention.pictures[0], PICTURE)
+        assert np.array_equal(attention.images[0], PICTURE)
 
 
 def test_the_picture_stays_when_the_input_is_read_again(vit):
     attention = vit.attend(images=PICTURE)
-    assert np.array_equal(attention.without([(0, 1)]).pictures[0], PICTURE)
+    assert np.array_equal(attention.disabled([(0, 1)]).pictures[0], PICTURE)
     assert str(attention.made_by) == "load_model(model, processor).attend(images=images)"
     classes = vit.predict(images=PICTURE).to_frame()
     assert len(classes) == 2
@@ -133,8 +133,8 @@ def test_a_sound_is_resampled_and_read(whisper, tmp_path):
     samples = np.sin(np.arange(8000) / 5).astype(np.float32)
     wavfile.write(tmp_path / "tone.wav", 8000, (samples * 32767).astype(np.int16))
     attention = whisper.attend(audio=(samples, 8000), target=[5, 6])
-    assert attention.sounds[0].seconds == 1
-    assert attention.sounds[0].rate == 8000
+    assert attention.audio[0].seconds == 1
+    assert attention.audio[0].rate == 8000
     of_file = whisper.attend(audio=str(tmp_path / "tone.wav"), target=[5, 6])
     difference = of_file.weights(0, 1, stack="cross") - attention.weights(0, 1, stack="cross")
     assert np.abs(difference).max() < 1e-3
@@ -165,7 +165,7 @@ def test_a_text_gets_the_placeholders_of_its_pictures(tagged):
 def test_messages_may_hold_their_pictures(tagged):
     message = {"role": "user", "content": [{"type": "image", "image": PICTURE}]}
     attention = tagged.attend([message])
-    assert np.array_equal(attention.pictures[0], PICTURE)
+    assert np.array_equal(attention.images[0], PICTURE)
     with pytest.raises(ValueError, match=naming("1 picture,", "apart")):
         tagged.attend([message], images=PICTURE)
     with pytest.raises(ValueError, match=naming("'https://a.b/c.png'", "fetched")):

@@ -44,11 +44,11 @@ def test_rows_and_columns_are_those_of_the_maps(
     maps = full(attention, "self", unit, quantity)
     shown = in_unit(attention, unit)
     for index in (0, 5, maps.shape[-1] - 2):
-        row = shown.of_token("query", index, quantity=quantity)
+        row = shown.token_values("query", index, quantity=quantity)
         np.testing.assert_allclose(row, maps[:, :, index], rtol=1e-5, atol=1e-8)
-        column = shown.of_token("key", index, quantity=quantity)
+        column = shown.token_values("key", index, quantity=quantity)
         np.testing.assert_allclose(column, maps[..., index], rtol=1e-5, atol=1e-8)
-        of_layer = shown.of_token("key", index, layer=2, quantity=quantity)
+        of_layer = shown.token_values("key", index, layer=2, quantity=quantity)
         np.testing.assert_array_equal(of_layer, column[2])
 
 
@@ -56,10 +56,10 @@ def test_rows_and_columns_are_those_of_the_maps(
 def test_what_a_causal_model_masks_is_masked_not_zero(causal: Attention, unit: str) -> None:
     maps = full(causal, "self", unit, "weights")
     shown = in_unit(causal, unit)
-    row = shown.of_token("query", 3)
+    row = shown.token_values("query", 3)
     assert np.isnan(row[..., 4:]).all() and not np.isnan(row[..., :4]).any()
     np.testing.assert_allclose(row, maps[:, :, 3], rtol=1e-5)
-    column = shown.of_token("key", 3)
+    column = shown.token_values("key", 3)
     assert np.isnan(column[..., :3]).all() and not np.isnan(column[..., 3:]).any()
     np.testing.assert_allclose(column, maps[..., 3], rtol=1e-5)
 
@@ -67,16 +67,16 @@ def test_what_a_causal_model_masks_is_masked_not_zero(causal: Attention, unit: s
 def test_a_key_of_a_long_text_is_read_some_queries_at_a_time(
     attention: Attention, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    whole = attention.of_token("key", 2)
+    whole = attention.token_values("key", 2)
     monkeypatch.setattr("attnwidget.capture.maps.head_maps._CELLS_AT_ONCE", 12 * 16 * 3)
-    np.testing.assert_allclose(attention.of_token("key", 2), whole, rtol=1e-5)
+    np.testing.assert_allclose(attention.token_values("key", 2), whole, rtol=1e-5)
 
 
 def test_tokens_that_are_not_there_are_refused(attention: Attention) -> None:
     n = len(attention.tokens)
     with pytest.raises(ValueError, match=naming(f"query {n}", f"0 to {n - 1}", "'self'")):
-        attention.of_token("query", n)
+        attention.token_values("query", n)
     with pytest.raises(ValueError, match=naming("side", "'from'", "'query'")):
-        attention.of_token("from", 0)
+        attention.token_values("from", 0)
     with pytest.raises(ValueError, match=naming("layer 99")):
-        attention.of_token("key", 0, layer=99)
+        attention.token_values("key", 0, layer=99)

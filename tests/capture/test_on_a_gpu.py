@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from attnwidget import AttentionModel, HeadGrid, HeadView, Segment, compare, load_model, measure
-from attnwidget.behaviours import head_examples, score_behaviours
+from attnwidget.behaviors import head_examples, measure_behaviors
 from attnwidget.capture.maps.thumbnails import draw_thumbnails
 from attnwidget.capture.tapping.of_latest import OfLatest
 from attnwidget.capture.tapping.weights_agree import weights_agree
@@ -114,9 +114,9 @@ def patched(model: AttentionModel) -> Any:
     return patch_heads(model, *pair, heads=[(0, 1), (2, 3)], progress=False).to_frame()["score"]
 
 
-def behaviours(model: AttentionModel) -> Any:
-    options: dict[str, Any] = {"treebank": (), "documents": (), "random_models": 0}
-    table = score_behaviours(model, segments(model), progress=False, **options).to_frame()
+def behaviors(model: AttentionModel) -> Any:
+    options: dict[str, Any] = {"treebank": (), "documents": (), "n_random_models": 0}
+    table = measure_behaviors(model, segments(model), progress=False, **options).to_frame()
     return table["score"].to_numpy(float)
 
 
@@ -138,13 +138,13 @@ READINGS: Mapping[str, Callable[[AttentionModel], Any]] = {
     "first-order effects": lambda model: effects(model, exact=False),
     "exact effects": lambda model: effects(model, exact=True),
     "gradient effects": lambda model: heads_of(
-        gradient_effects(model.attend(masked_ids(model)), 11, 12, total=True)
+        gradient_effects(model.attend(masked_ids(model)), 11, 12, with_total=True)
     ),
     "lens": lambda model: logit_lens(model.attend(masked_ids(model))).log_probabilities,
     "measures": measures,
     "comparison": compared,
     "patches": patched,
-    "behaviours": behaviours,
+    "behaviors": behaviors,
     "examples": examples,
 }
 CAUSAL: Mapping[str, Callable[[AttentionModel], Any]] = {
@@ -180,7 +180,7 @@ def test_a_real_gpu_gives_the_numbers_of_the_cpu(name: str, reading: str) -> Non
     run = {**READINGS, **CAUSAL}[reading]
     expected = run(loaded(built(name)))
     found = run(loaded(built(name).to("cuda")))
-    if reading.startswith("thumbnails"):  # rounding moves a colour by one of 255 steps
+    if reading.startswith("thumbnails"):  # rounding moves a color by one of 255 steps
         assert np.abs(found["values"].astype(int) - expected["values"].astype(int)).max() <= 1
         found, expected = ({"maxima": drawn["maxima"]} for drawn in (found, expected))
     check_same(found, expected)

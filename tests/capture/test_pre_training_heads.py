@@ -10,7 +10,7 @@ import torch
 import transformers
 
 from attnwidget import AttentionModel, MinimalPair, Segment, ablate, load_model
-from attnwidget.interventions import gradient_effects, score_pairs
+from attnwidget.interventions import gradient_effects, measure_minimal_pairs
 from attnwidget.mechanisms import logit_lens
 from fixtures.vocabularies import wordpiece
 from refusals import naming
@@ -70,10 +70,10 @@ def test_studies_of_answers_read_a_class_for_pre_training() -> None:
         tokens = model.tokenizer.get_vocab()
         answer, rival = sorted(token for token in tokens if token.isalpha())[:2]
         attention = model.attend(TEXT)
-        effects = gradient_effects(attention, answer, rival, total=True)
-        scores = score_pairs(model, pairs, progress=False)
-        off = ablate(model, pairs, score="minimal pair", progress=False)
-        losses = ablate(model, [segment], score="loss", progress=False)
+        effects = gradient_effects(attention, answer, rival, with_total=True)
+        scores = measure_minimal_pairs(model, pairs, progress=False)
+        off = ablate(model, pairs, scoring="minimal pair", progress=False)
+        losses = ablate(model, [segment], scoring="loss", progress=False)
         results.append(
             [
                 effects.effects,

@@ -54,7 +54,7 @@ def test_masked_words() -> None:
 
 def test_named_tokens_are_masked_in_turn() -> None:
     model = load_model(device="cpu")
-    both = model.predict("The woman washed her hands.", at=[4, 2])
+    both = model.predict("The woman washed her hands.", positions=[4, 2])
     alone = model.predict(TEXT)
     assert both.positions == (4, 2)
     np.testing.assert_allclose(both.log_probabilities[0], alone.log_probabilities[0], atol=1e-5)
@@ -77,13 +77,13 @@ def test_a_word_of_several_pieces_is_masked_as_a_whole() -> None:
     text = "The mathematician proved it and she left."
     ids = model.tokenizer(text)["input_ids"]
     assert model.tokenizer.convert_ids_to_tokens(ids[2:6]) == ["math", "##em", "##atic", "##ian"]
-    found = model.predict(text, at=[2, 3, 4, 5])
+    found = model.predict(text, positions=[2, 3, 4, 5])
     own = sum(float(logs[ids[2 + i]]) for i, logs in enumerate(found.log_probabilities))
     assert own == pytest.approx(word_log_probability(model, ids, [2, 3, 4, 5]), abs=1e-4)
     assert found.pieces == ((1, 4), (2, 4), (3, 4), (4, 4))
     assert found.asked(0) == "2: math, piece 1 of 4 of its word"
     # A token in the middle is asked with the pieces after it masked, and another word with none.
-    alone = model.predict(text, at=[4, 7])
+    alone = model.predict(text, positions=[4, 7])
     np.testing.assert_allclose(alone.log_probabilities[0], found.log_probabilities[2], atol=1e-5)
     assert alone.pieces == ((3, 4), (1, 1)) and alone.asked(1) == "7: it"
 
@@ -97,7 +97,7 @@ def test_words_that_are_given_decide_what_is_masked() -> None:
     assert len(word) > 1
     ids = attention.reading.inputs["input_ids"][0].tolist()
     own = [ids[place] for place in word]
-    for found in (model.predict(text, at=word), attention.reading.predict(at=word)):
+    for found in (model.predict(text, positions=word), attention.reading.predict(positions=word)):
         total = float(found.log_probabilities[range(len(word)), own].sum())
         assert total == pytest.approx(word_log_probability(model, ids, word), abs=1e-4)
 
@@ -120,7 +120,7 @@ def test_next_tokens(name: str) -> None:
     assert found.log_probability == pytest.approx(expected, abs=1e-5)
     assert found.positions == (4,) and found.asked(0) == "next token"
     assert "w7 w8 w9 w10" in str(found.chart().to_dict()["title"])
-    named = model.predict("w7 w8 w9 w10", at=[1])
+    named = model.predict("w7 w8 w9 w10", positions=[1])
     np.testing.assert_allclose(named.log_probabilities[0], scores[0], atol=1e-5)
     assert named.probability("w8") == pytest.approx(np.exp(scores[0, 8]), abs=1e-5)
     # The model has more entries than the tokenizer.
@@ -155,7 +155,7 @@ def test_classes() -> None:
     with pytest.raises(ValueError, match=naming("'no such class'", "model.predict")):
         found.probability("no such class")
     with pytest.raises(TypeError, match=naming("at=", "classifier")):
-        model.predict("The king rode.", at=[1])
+        model.predict("The king rode.", positions=[1])
 
 
 def test_changes_are_sorted_and_named() -> None:
@@ -180,7 +180,7 @@ def test_other_questions_make_no_change() -> None:
     with pytest.raises(ValueError, match=naming("'the'", "other tokens")):
         model.predict(TEXT) - model.predict("The man washed [MASK] hands.")
     with pytest.raises(ValueError, match=naming("other positions", "2")):
-        model.predict("A cat sat.", at=[1]) - model.predict("A cat sat.", at=[2])
+        model.predict("A cat sat.", positions=[1]) - model.predict("A cat sat.", positions=[2])
 
 
 def test_a_log_probability_changes_too() -> None:
@@ -198,9 +198,9 @@ def test_what_cannot_be_predicted_is_refused() -> None:
     with pytest.raises(ValueError, match=naming("[MASK]", "no")):
         model.predict("The cat sat.")
     with pytest.raises(ValueError, match=naming("token 40", "5")):
-        model.predict("The cat sat.", at=[40])
+        model.predict("The cat sat.", positions=[40])
     with pytest.raises(ValueError, match=naming("at", "empty")):
-        model.predict("The cat sat.", at=[])
+        model.predict("The cat sat.", positions=[])
     with pytest.raises(ValueError, match=naming("top", "got 0")):
         model.predict(TEXT, top=0)
     with pytest.raises(ValueError, match=naming("question 1")):

@@ -13,7 +13,7 @@ import pytest
 import torch
 import traitlets
 
-from attnwidget import Attention, HeadGrid, HeadView, link, load_model, save_page
+from attnwidget import Attention, HeadGrid, HeadView, link_figures, load_model, save_page
 from attnwidget.capture.answers.losses import task_for
 from attnwidget.capture.maps.thumbnails import draw_thumbnails
 from attnwidget.capture.tapping.gradients import attention_gradients
@@ -145,7 +145,7 @@ def test_what_is_not_known_says_why(model: Any, attention: Attention) -> None:
 def test_widgets_switch_in_one_message(attention: Attention) -> None:
     grid = HeadGrid(attention, selected=[(2, 3)])
     view = HeadView(attention)
-    link(grid, view)
+    link_figures(grid, view)
     assert grid.get_state()["_quantities"] == ["weights", "norms", "gradients"]
     assert grid.get_state()["_source"]["loss"].startswith("masked-LM loss")
     for quantity in ("norms", "gradients", "weights"):

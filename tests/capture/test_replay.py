@@ -24,7 +24,7 @@ def induction() -> AttentionModel:
 def served(model: AttentionModel, ids: list[int], count: int) -> list[float]:
     """The log probabilities that a server would report for the last `count` of `ids`."""
     places = range(len(ids) - count, len(ids))
-    scores = model.predict(ids, at=places).log_probabilities
+    scores = model.predict(ids, positions=places).log_probabilities
     return [float(row[ids[place]]) for row, place in zip(scores, places, strict=True)]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from attnwidget import Attention, AttentionModel, HeadGrid, HeadView, link
+from attnwidget import Attention, AttentionModel, HeadGrid, HeadView, link_figures
 from attnwidget.capture.maps.resting_places import resting_places
 from fixtures.recording import on_page
 
@@ -73,7 +73,7 @@ def test_what_the_caller_and_the_reader_choose_wins() -> None:
     grid.attention = with_share(0.95)
     assert grid.hidden == []
     view = HeadView(attention)
-    with link(grid, view):
+    with link_figures(grid, view):
         assert view.hidden == []
 
 

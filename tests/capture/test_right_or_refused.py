@@ -371,7 +371,7 @@ class TestReasons:
         config = transformers.IBertConfig(**fields, quant_mode=False)
         attention = load_model(transformers.IBertModel(config)).attend({"input_ids": ids()})
         with pytest.raises(
-            ValueError, match=naming("'encoder.layer.0.attention.output.dense'", "quantised")
+            ValueError, match=naming("'encoder.layer.0.attention.output.dense'", "quantized")
         ):
             attention.norms(0)
 

@@ -63,7 +63,9 @@ def test_every_script_is_shown(tokenizers: dict[str, Any], maker: str, text: str
 
 
 def test_kinds_are_told(tokenizers: dict[str, Any]) -> None:
-    kinds = {name: Spelling.of(tokenizer).kind for name, tokenizer in tokenizers.items()}
+    kinds = {
+        name: Spelling.from_tokenizer(tokenizer).kind for name, tokenizer in tokenizers.items()
+    }
     assert kinds == {
         "wordpiece": "plain",
         "byte level": "bytes",

@@ -216,7 +216,7 @@ def test_pictures_beside_one_text_may_have_any_first_dimension() -> None:
     reader = load_model(model)
     attention = reader.attend(inputs)
     assert [len(stack.query) for stack in attention.stacks.values()] == [16, 16]
-    assert attention.without([(0, 1)]).weights().shape == attention.weights().shape
+    assert attention.disabled([(0, 1)]).weights().shape == attention.weights().shape
     with pytest.raises(ValueError, match=naming("batch of 1", "attend_batch")):
         reader.attend(inputs | {"input_ids": inputs["input_ids"].repeat(2, 1)})
 

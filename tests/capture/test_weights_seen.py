@@ -75,16 +75,16 @@ def test_reading_again_is_refused_and_read_maps_stay(change: str) -> None:
 
     assert attention.quantities == ("weights", "norms", "gradients")
     before = numbers(twin, long_twin)
-    kept = attention.without([(0, 1)])
+    kept = attention.disabled([(0, 1)])
     changes, said = CHANGES[change]
     changes(model.hf_model)
     again = "read it again, attend"
     assert attention.reading is not None
     for asks in (
-        lambda: attention.without([(0, 1)]),
-        lambda: attention.without([(1, 2)]),
-        lambda: kept.without([(1, 2)]),
-        lambda: of_long.without([(1, 2)]),
+        lambda: attention.disabled([(0, 1)]),
+        lambda: attention.disabled([(1, 2)]),
+        lambda: kept.disabled([(1, 2)]),
+        lambda: of_long.disabled([(1, 2)]),
         lambda: attention.reading.predict(),
         lambda: attention.reading.predict([(0, 1)]),
     ):
@@ -101,7 +101,7 @@ def test_disabling_heads_of_a_closed_model_changes_nothing() -> None:
     before = [attention.weights(), attention.norms()]
     model.close()
     with pytest.raises(RuntimeError, match="was closed"):
-        attention.without([(1, 2)])
+        attention.disabled([(1, 2)])
     del model
     gc.collect()
     for one, other in zip(before, [attention.weights(), attention.norms()], strict=True):
@@ -111,12 +111,12 @@ def test_disabling_heads_of_a_closed_model_changes_nothing() -> None:
 def test_a_mode_or_a_gradient_is_no_change() -> None:
     model = read()
     attention = model.attend(TEXT)
-    expected = attention.without([(0, 1)]).weights()
+    expected = attention.disabled([(0, 1)]).weights()
     again = model.attend(TEXT)
     model.hf_model.train()
     model.hf_model.requires_grad_(False)
     model.hf_model.to("cpu", torch.float32)
-    np.testing.assert_array_equal(again.without([(0, 1)]).weights(), expected)
+    np.testing.assert_array_equal(again.disabled([(0, 1)]).weights(), expected)
 
 
 @pytest.mark.parametrize("long", [False, True])
@@ -165,7 +165,7 @@ def test_no_ablation_scores_two_models() -> None:
         ablate(
             model,
             make_segments(["w1 w2 w3", "w1 w2"], model),
-            score=score,
+            scoring=score,
             heads=[(0, 1)],
             progress=False,
         )

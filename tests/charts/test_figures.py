@@ -43,7 +43,7 @@ def map_frame() -> pd.DataFrame:
     places = np.random.default_rng(1).normal(size=(72, 2))
     layer, head = (index.ravel() for index in np.indices((6, 12)))
     frame = pd.DataFrame({"layer": layer, "head": head, "x": places[:, 0], "y": places[:, 1]})
-    return frame.assign(behaviour=np.resize(["next token", "other", "to [SEP]"], 72))
+    return frame.assign(behavior=np.resize(["next token", "other", "to [SEP]"], 72))
 
 
 def fraction_frame() -> pd.DataFrame:
@@ -84,7 +84,7 @@ CHARTS = {
         title="Entropy of all heads",
         value_title="entropy (nats)",
     ),
-    "map": lambda: heads_in_plane(map_frame(), color="behaviour", title="Heads alike\nstress 0.2"),
+    "map": lambda: heads_in_plane(map_frame(), color="behavior", title="Heads alike\nstress 0.2"),
     "map by layer": lambda: heads_in_plane(map_frame(), color="layer", title="Heads by layer"),
     "panels": lambda: curve_panels(panel_frame(), title="Weights and norms"),
     "fractions": lambda: pattern_shares(fraction_frame(), title="Attention patterns"),
@@ -152,18 +152,18 @@ def test_tooltips_name_what_is_under_the_pointer(name: str) -> None:
 
 @pytest.mark.slow
 @every_chart
-def test_in_dark_every_colour_has_its_counterpart(name: str) -> None:
+def test_in_dark_every_color_has_its_counterpart(name: str) -> None:
     light = CHARTS[name]()
     dark = in_dark(light)
     assert type(dark) is type(light)
     spec = dark.to_dict(validate=True)
     own = set(re.findall(r'"(#[0-9a-f]{6})"', json.dumps(spec)))
-    assert own <= colours(DARK)
+    assert own <= colors(DARK)
     assert spec["datasets"] == light.to_dict()["datasets"]
     assert texts(vl_convert.vegalite_to_svg(spec))
 
 
-def colours(theme: Theme) -> set[str]:
+def colors(theme: Theme) -> set[str]:
     return set(re.findall(r"#[0-9a-f]{6}", repr(theme)))
 
 
@@ -175,7 +175,7 @@ def colours(theme: Theme) -> set[str]:
         lambda width: curve_panels(panel_frame(), title="t", width=width),
         lambda width: pattern_sets(sets_frame(), title="t", width=width),
         lambda width: accuracy_bars(score_frame(), title="t", width=width),
-        lambda width: heads_in_plane(map_frame(), color="behaviour", title="t", width=width),
+        lambda width: heads_in_plane(map_frame(), color="behavior", title="t", width=width),
     ],
     ids=["curves", "panels", "sets", "probe", "map"],
 )
@@ -188,7 +188,7 @@ SIXTEEN = [f"series number {i}" for i in range(16)]
 
 
 @pytest.mark.slow
-def test_sixteen_series_differ_by_colour_shape_or_dash_and_have_their_names_at_their_ends() -> None:
+def test_sixteen_series_differ_by_color_shape_or_dash_and_have_their_names_at_their_ends() -> None:
     frame = curve_frame(SIXTEEN)
     chart = layer_curves(frame, title="Sixteen", value_title="mean weight")
     _, lines, knots, _, _ = chart.to_dict()["layer"]
@@ -200,7 +200,7 @@ def test_sixteen_series_differ_by_colour_shape_or_dash_and_have_their_names_at_t
         )
     )
     assert len({str(look) for look in looks}) == 16
-    # Of two that print alike in grey one has another shape or dash.
+    # Of two that print alike in gray one has another shape or dash.
     assert len({(str(dash), shape) for _, dash, shape in looks}) == 16
     svg = vl_convert.vegalite_to_svg(chart.to_dict())
     assert {*SIXTEEN} <= {*texts(svg)}
@@ -267,7 +267,7 @@ def test_more_rows_than_altair_allows_a_raw_frame() -> None:
     layer_curves(frame, title="t", value_title="v").to_dict()
 
 
-def test_a_meaning_has_one_colour_in_every_figure() -> None:
+def test_a_meaning_has_one_color_in_every_figure() -> None:
     def scale(part: dict[str, Any]) -> dict[str, str]:
         scale = part["encoding"]["color"]["scale"]
         return dict(zip(scale["domain"], scale["range"], strict=True))
@@ -369,8 +369,8 @@ def test_fractions_of_heads_are_averaged() -> None:
         (lambda: layer_curves(curve_frame(list("abcdefghijklmnopqrs")), title="t", value_title="v"),
          ("layer_curves", "18 series", "19")),
         (lambda: heads_in_plane(
-            map_frame().assign(behaviour=np.resize(list("abcdefg"), 72)), color="behaviour",
-            title="t"), ("heads_in_plane", "6 colours", "7")),
+            map_frame().assign(behavior=np.resize(list("abcdefg"), 72)), color="behavior",
+            title="t"), ("heads_in_plane", "6 colors", "7")),
         (lambda: layer_curves(curve_frame(), title=" \n", value_title="v"), ("title", "empty")),
         (lambda: layer_curves(
             curve_frame(), title="t", value_title="v", reference={"uniform": np.nan}

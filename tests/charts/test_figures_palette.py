@@ -1,4 +1,4 @@
-"""The colours of figures: legible on their ground, apart for every eye, the widgets' own."""
+"""The colors of figures: legible on their ground, apart for every eye, the widgets' own."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ TO_LAB = [[0.2104542553, 0.7936177850, -0.0040720468], [1.9779984951, -2.4285922
           [0.0259040371, 0.7827717662, -0.8086757660]]  # fmt: skip
 
 
-def linear(colour: str) -> np.ndarray:
-    channels = np.array([int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)])
+def linear(color: str) -> np.ndarray:
+    channels = np.array([int(color[i : i + 2], 16) / 255 for i in (1, 3, 5)])
     return np.where(channels <= 0.04045, channels / 12.92, ((channels + 0.055) / 1.055) ** 2.4)
 
 
 def contrast(a: str, b: str) -> float:
     weights = [0.2126, 0.7152, 0.0722]
-    low, high = sorted(float(linear(colour) @ weights) for colour in (a, b))
+    low, high = sorted(float(linear(color) @ weights) for color in (a, b))
     return (high + 0.05) / (low + 0.05)
 
 
@@ -47,8 +47,8 @@ def oklab(light: np.ndarray) -> np.ndarray:
 
 @pytest.mark.parametrize("theme", [LIGHT, DARK], ids=["light", "dark"])
 def test_text_and_series_stand_out(theme: Theme) -> None:
-    for colour in (theme.text, theme.muted, theme.rest, *theme.series, *theme.layers):
-        assert contrast(colour, theme.ground) >= 4.5, colour
+    for color in (theme.text, theme.muted, theme.rest, *theme.series, *theme.layers):
+        assert contrast(color, theme.ground) >= 4.5, color
 
 
 @pytest.mark.parametrize("theme", [LIGHT, DARK], ids=["light", "dark"])
@@ -60,7 +60,7 @@ def test_series_stay_apart_for_every_eye(theme: Theme, vision: str) -> None:
 
 
 @pytest.mark.parametrize(("name", "theme"), [("light", LIGHT), ("dark", DARK)])
-def test_figures_and_widgets_share_their_colours(name: str, theme: Theme) -> None:
+def test_figures_and_widgets_share_their_colors(name: str, theme: Theme) -> None:
     anchors = json.loads((JS / "shared" / "scale.json").read_text(encoding="utf-8"))[name]
     assert theme.ramp == tuple("#{:02x}{:02x}{:02x}".format(*anchor) for anchor in anchors)
     tokens = (JS / "shared" / "theme.ts").read_text(encoding="utf-8")

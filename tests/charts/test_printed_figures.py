@@ -28,7 +28,7 @@ from attnwidget.words import (
     probe_coreference,
     probe_features,
     probe_links,
-    probe_looking_away,
+    probe_no_op,
     probe_relations,
     subject_verb_links,
 )
@@ -77,7 +77,7 @@ def test_titles_say_nothing_twice_and_end_without_separators() -> None:
 
 
 @pytest.mark.parametrize("width", [480, 640])
-def test_heat_maps_with_long_titles_of_their_colours_fit(width: int, tmp_path: Path) -> None:
+def test_heat_maps_with_long_titles_of_their_colors_fit(width: int, tmp_path: Path) -> None:
     values = np.random.default_rng(0).normal(size=(6, 12))
     long = "change of the logit difference per head"
     whole = head_heatmap(values, title="Heads", value_title=long, layers=values[:, 0], width=width)
@@ -232,7 +232,7 @@ def test_figures_of_studies_name_their_model(tmp_path: Path) -> None:
         probe_coreference(model, demo_documents()[:3], progress=False),
         probe_features(model, sentences, progress=False),
         probe_links(model, subject_verb_links(sentences), progress=False),
-        probe_looking_away(model, sentences, "obj", progress=False),
+        probe_no_op(model, sentences, "obj", progress=False),
     ]
     for result in found:
         assert "my BERT" in result.chart().to_dict()["description"], type(result)

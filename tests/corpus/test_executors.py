@@ -47,7 +47,7 @@ from attnwidget.words import (
     probe_coreference,
     probe_features,
     probe_links,
-    probe_looking_away,
+    probe_no_op,
     probe_relations,
     subject_verb_links,
 )
@@ -181,7 +181,7 @@ def test_processes_load_a_model_by_its_name(processes: ProcessPoolExecutor) -> N
 STUDIES: dict[str, Any] = {
     "relations": lambda model, more: probe_relations(model, TREES, **more),
     "features": lambda model, more: probe_features(model, TREES, **more),
-    "looking away": lambda model, more: probe_looking_away(model, TREES, "obj", **more),
+    "looking away": lambda model, more: probe_no_op(model, TREES, "obj", **more),
     "links": lambda model, more: probe_links(model, subject_verb_links(TREES), **more),
     "coreference": lambda model, more: probe_coreference(model, DOCUMENTS, **more),
 }
@@ -332,7 +332,7 @@ def test_numbers_that_are_no_sums_are_not_merged(tmp_path: Path) -> None:
 def test_only_files_of_measure_are_merged(tmp_path: Path) -> None:
     model = small()
     file = tmp_path / "ablation.npz"
-    ablate(model, random_segments(2), score="loss", heads=[(0, 0)], resume=file, progress=False)
+    ablate(model, random_segments(2), scoring="loss", heads=[(0, 0)], resume=file, progress=False)
     with pytest.raises(ValueError, match=naming("ablation.npz", "measure")):
         merge_resume_files([file, file], tmp_path / "twice.npz")
 

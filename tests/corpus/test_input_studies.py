@@ -14,15 +14,15 @@ import torch
 from attnwidget import MinimalPair, load_model
 from attnwidget.corpus import resume_file
 from attnwidget.corpus.resume_from import resume_from
-from attnwidget.demo import demo_pairs
-from attnwidget.interventions import head_importance, patch_heads, score_pairs
+from attnwidget.demo import demo_minimal_pairs
+from attnwidget.interventions import head_importance, measure_minimal_pairs, patch_heads
 from attnwidget.metrics import induction_scores
 from capture.test_predict import words
 from fixtures.on_workers import on_workers
 from fixtures.zoo import build
 from refusals import naming
 
-PAIRS = demo_pairs()[:6]
+PAIRS = demo_minimal_pairs()[:6]
 LABELLED = [
     ("The woman washed [MASK] hands.", "her"),
     ("The man washed [MASK] hands.", "his"),
@@ -32,7 +32,7 @@ SMALL = {"batch_size": 1, "progress": False}
 
 
 def of_pairs() -> np.ndarray[Any, Any]:
-    scores = score_pairs(load_model(device="cpu"), PAIRS, **SMALL)
+    scores = measure_minimal_pairs(load_model(device="cpu"), PAIRS, **SMALL)
     return np.stack([scores.good, scores.bad])
 
 
@@ -112,10 +112,10 @@ class TestEveryStudy:
 def test_heads_that_are_off_are_off_for_workers_too() -> None:
     model = load_model(device="cpu")
     with ThreadPoolExecutor(2) as pool, model.disabled([(5, 8)]):
-        here = score_pairs(model, PAIRS, **SMALL)
-        there = on_workers(pool, score_pairs, model, PAIRS, **SMALL)
+        here = measure_minimal_pairs(model, PAIRS, **SMALL)
+        there = on_workers(pool, measure_minimal_pairs, model, PAIRS, **SMALL)
     np.testing.assert_array_equal(here.good, there.good)
-    assert not np.array_equal(here.good, score_pairs(model, PAIRS, **SMALL).good)
+    assert not np.array_equal(here.good, measure_minimal_pairs(model, PAIRS, **SMALL).good)
 
 
 def test_importance_on_pairs_is_the_derivative_of_their_score() -> None:
@@ -132,7 +132,7 @@ def test_importance_on_pairs_is_the_derivative_of_their_score() -> None:
         with torch.no_grad():
             kept = projection.weight[:, columns].clone()
             projection.weight[:, columns] *= gate
-            scores = score_pairs(model, [pair], **SMALL)
+            scores = measure_minimal_pairs(model, [pair], **SMALL)
             projection.weight[:, columns] = kept
         return float(scores.bad[0] - scores.good[0])
 

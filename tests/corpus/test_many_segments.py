@@ -149,10 +149,10 @@ def test_progress_knows_the_number_of_an_iterator_that_is_told(model: AttentionM
     for total in (None, 2):
         seen: list[tuple[int, int | None]] = []
         report = lambda done, of, seen=seen: seen.append((done, of))  # noqa: E731
-        measure(model, iter(segments), ["entropy"], progress=report, total=total)
+        measure(model, iter(segments), ["entropy"], progress=report, n_segments=total)
         assert seen == [(0, total), (2, total)]
     with pytest.raises(ValueError, match=naming("total", "-1")):
-        measure(model, iter(segments), ["entropy"], progress=False, total=-1)
+        measure(model, iter(segments), ["entropy"], progress=False, n_segments=-1)
 
 
 def test_cutting_of_a_treebank_shows_the_time_left(

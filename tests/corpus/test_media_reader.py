@@ -21,7 +21,7 @@ from fixtures.on_workers import on_workers
 from refusals import naming
 
 DRAWN = drawn_shapes(5, seed=11)
-METRICS = ["entropy", "confidence", "sinks", "attention_distance", "picture_offsets", "modalities"]
+METRICS = ["entropy", "confidence", "sinks", "attention_distance", "image_offsets", "modalities"]
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from attnwidget import ablate, load_model, make_segments, measure, resume_from
-from attnwidget.behaviours import score_behaviours
+from attnwidget.behaviors import measure_behaviors
 from attnwidget.metrics import measure_checkpoints
 from refusals import naming
 
@@ -46,13 +46,13 @@ def test_two_studies_in_a_block_do_not_share_a_file(segments: Any, tmp_path: Pat
     with resume_from(tmp_path / "run.npz"):
         measure(load_model(), segments, ["entropy"], progress=False)
         with pytest.raises(ValueError, match=naming("run.npz", "None", "score")):
-            ablate(load_model(), segments, score="loss", heads=[(0, 1)], progress=False)
+            ablate(load_model(), segments, scoring="loss", heads=[(0, 1)], progress=False)
 
 
 def test_a_study_of_studies_takes_a_folder(segments: Any, tmp_path: Path) -> None:
     with resume_from(tmp_path):
-        score_behaviours(
-            load_model(), segments * 4, ["previous token"], random_models=0, progress=False
+        measure_behaviors(
+            load_model(), segments * 4, ["previous token"], n_random_models=0, progress=False
         )
     assert all(path.suffix == ".npz" for path in tmp_path.iterdir()) and [*tmp_path.iterdir()]
 

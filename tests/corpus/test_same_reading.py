@@ -20,8 +20,8 @@ from attnwidget import (
     measure,
     read_segments,
 )
-from attnwidget.behaviours import find_links
-from attnwidget.interventions import score_pairs
+from attnwidget.behaviors import find_links
+from attnwidget.interventions import measure_minimal_pairs
 from attnwidget.probes.features import extract_features
 from attnwidget.results import LinkedSentence
 from attnwidget.text.coreference import Document
@@ -154,8 +154,8 @@ def test_studies_of_texts_read_what_attend_reads(model: AttentionModel) -> None:
     with reading(model) as read:
         measure(model, segments, ["entropy"], progress=False)
         measure(model, [{"text": TEXT}, {"text": other}], ["entropy"], progress=False)
-        ablate(model, segments, score="loss", progress=False)
-        score_pairs(model, [MinimalPair(TEXT, other)], progress=False)
+        ablate(model, segments, scoring="loss", progress=False)
+        measure_minimal_pairs(model, [MinimalPair(TEXT, other)], progress=False)
         for reference in (TEXT, segments[0]):
             with model.disabled([(0, 0)], method="mean", reference=reference):
                 pass

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from attnwidget import AttentionModel, ablate, atlas, compare, load_model, make_segments, measure
-from attnwidget.behaviours import find_links, head_examples, score_behaviours
-from attnwidget.interventions import head_importance, patch_heads, patch_path, score_pairs
+from attnwidget.behaviors import find_links, head_examples, measure_behaviors
+from attnwidget.interventions import head_importance, measure_minimal_pairs, patch_heads, patch_path
 from attnwidget.metrics import measure_checkpoints
 from attnwidget.probes import train_dependency_probe, train_pair_probe, train_structural_probe
 from attnwidget.words import (
@@ -22,7 +22,7 @@ from attnwidget.words import (
     probe_coreference,
     probe_features,
     probe_links,
-    probe_looking_away,
+    probe_no_op,
     probe_relations,
     subject_verb_links,
 )
@@ -40,17 +40,17 @@ STUDIES: dict[str, Callable[[AttentionModel, Any], Any]] = {
             texts,
             treebank=(),
             documents=(),
-            behaviours=["previous token"],
+            behaviors=["previous token"],
             effects=False,
-            random_models=0,
-            k=2,
+            n_random_models=0,
+            n_examples=2,
             progress=False,
         )
         .table["previous token"]
         .score
     ),
     "ablate": lambda model, texts: (
-        ablate(model, texts, score="loss", heads=[(1, 2)], progress=False).head_scores
+        ablate(model, texts, scoring="loss", heads=[(1, 2)], progress=False).head_scores
     ),
     "measure_checkpoints": lambda model, texts: measure_checkpoints(
         [("one", model)], texts, ["entropy"], progress=False
@@ -58,9 +58,11 @@ STUDIES: dict[str, Callable[[AttentionModel, Any], Any]] = {
     "find_links": lambda model, texts: (
         find_links(model, texts, query="word=her|it", key="word=washed", progress=False).weights
     ),
-    "head_examples": lambda model, texts: head_examples(model, texts, 2, progress=False).of(0, 1),
-    "score_behaviours": lambda model, texts: (
-        score_behaviours(model, texts, ["previous token"], random_models=0, progress=False)[
+    "head_examples": lambda model, texts: head_examples(model, texts, 2, progress=False).links(
+        0, 1
+    ),
+    "measure_behaviors": lambda model, texts: (
+        measure_behaviors(model, texts, ["previous token"], n_random_models=0, progress=False)[
             "previous token"
         ].score
     ),
@@ -74,8 +76,8 @@ ANNOTATED: dict[str, tuple[Callable[[AttentionModel, Any], Any], str]] = {
     "probe_coreference": (probe_coreference, "load_coreference"),
     "probe_features": (probe_features, "load_treebank"),
     "probe_links": (probe_links, "load_links"),
-    "probe_looking_away": (
-        lambda model, texts: probe_looking_away(model, texts, "nsubj"),
+    "probe_no_op": (
+        lambda model, texts: probe_no_op(model, texts, "nsubj"),
         "load_treebank",
     ),
     "probe_relations": (probe_relations, "load_treebank"),
@@ -92,7 +94,7 @@ ANNOTATED: dict[str, tuple[Callable[[AttentionModel, Any], Any], str]] = {
         lambda model, texts: train_structural_probe(model, texts, texts),
         "load_treebank",
     ),
-    "score_pairs": (score_pairs, "load_pairs"),
+    "measure_minimal_pairs": (measure_minimal_pairs, "load_minimal_pairs"),
     "patch_heads": (lambda model, texts: patch_heads(model, texts, texts), "answer"),
     "patch_path": (
         lambda model, texts: patch_path(model, texts, texts, sender=(0, 1), receiver=(1, 2)),
@@ -113,12 +115,12 @@ INPUTS = {
     "pairs",
 }
 #: Calls with such an argument that are no studies of segments.
-OTHERS = {"make_segments", "alignment_scores"}
+OTHERS = {"make_segments", "monotonicity_scores"}
 
 
 def test_every_public_study_is_walked() -> None:
     found = set()
-    for module in ("", ".metrics", ".probes", ".behaviours", ".words", ".interventions"):
+    for module in ("", ".metrics", ".probes", ".behaviors", ".words", ".interventions"):
         package = importlib.import_module(f"attnwidget{module}")
         for name in package.__all__:
             call = getattr(package, name)
@@ -196,7 +198,7 @@ def test_words_are_compared_over_lists_of_words(model: AttentionModel) -> None:
 
 
 def test_models_in_turn_read_the_same_texts() -> None:
-    found = compare(load_model, "attnwidget/genre", TEXTS, resident=1, progress=False)
+    found = compare(load_model, "attnwidget/genre", TEXTS, max_loaded_models=1, progress=False)
     both = compare(load_model(), load_model("attnwidget/genre"), TEXTS, progress=False)
     np.testing.assert_array_equal(found.cosine, both.cosine)
 

@@ -13,8 +13,8 @@ import pytest
 from scipy.stats import binomtest
 
 from attnwidget import load_model
-from attnwidget.demo import demo_genres, demo_pairs
-from attnwidget.interventions import score_pairs
+from attnwidget.demo import demo_genres, demo_minimal_pairs
+from attnwidget.interventions import measure_minimal_pairs
 from refusals import naming
 
 PARADIGMS = [
@@ -33,20 +33,22 @@ def lines_of(name: str) -> list[dict[str, str]]:
 
 
 def test_pairs_are_sixty_of_each_paradigm_and_of_one_piece() -> None:
-    assert Counter(pair.phenomenon for pair in demo_pairs()) == dict.fromkeys(PARADIGMS, 60)
-    assert demo_pairs(PARADIGMS[2]) == demo_pairs()[120:180]
+    assert Counter(pair.phenomenon for pair in demo_minimal_pairs()) == dict.fromkeys(PARADIGMS, 60)
+    assert demo_minimal_pairs(PARADIGMS[2]) == demo_minimal_pairs()[120:180]
     tokenizer = load_model(device="cpu").tokenizer
-    for pair in demo_pairs():
+    for pair in demo_minimal_pairs():
         (good,), (bad,) = pair.differing
         assert [len(tokenizer.tokenize(word.strip("."))) for word in (good, bad)] == [1, 1]
     with pytest.raises(ValueError, match=naming("'anaphor'", "'anaphor_number_agreement'")):
-        demo_pairs("anaphor")
+        demo_minimal_pairs("anaphor")
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("paradigm", PARADIGMS)
 def test_the_embedded_model_tells_most_pairs(paradigm: str) -> None:
-    found = score_pairs(load_model(device="cpu"), demo_pairs(paradigm), progress=False)
+    found = measure_minimal_pairs(
+        load_model(device="cpu"), demo_minimal_pairs(paradigm), progress=False
+    )
     assert binomtest(int(found.right.sum()), 60, alternative="greater").pvalue < 0.01
 
 

@@ -10,7 +10,7 @@ import torch
 
 from attnwidget import AttentionModel, load_model
 from finetune import (
-    LabelledText,
+    LabeledText,
     accuracy,
     classifier,
     fine_tune,
@@ -66,12 +66,12 @@ def test_examples_are_whole_sentences_of_one_document(start: Path, tmp_path: Pat
 
 
 def test_the_majority_is_that_of_the_training_examples() -> None:
-    a, b, c = (LabelledText((1,), genre) for genre in "abc")
+    a, b, c = (LabeledText((1,), genre) for genre in "abc")
     assert majority_share([a, a, b], [a, b, b, c]) == 0.25
 
 
 def test_batches_hold_every_example_once() -> None:
-    examples = [LabelledText((1,) * n, "ab"[n % 2]) for n in range(1, 30)]
+    examples = [LabeledText((1,) * n, "ab"[n % 2]) for n in range(1, 30)]
     for generator in (None, np.random.default_rng(0)):
         seen = []
         for ids, labels in padded_batches(examples, {"a": 0, "b": 1}, 8, generator):
@@ -110,10 +110,10 @@ def test_a_seed_decides_the_result(start: Path, tmp_path: Path) -> None:
 
 def test_an_unknown_genre_is_an_error_of_the_model(start: Path) -> None:
     model = classifier(start, ["letters", "reviews"])
-    known = LabelledText((2, 5, 3), "letters"), LabelledText((2, 5, 3), "reviews")
+    known = LabeledText((2, 5, 3), "letters"), LabeledText((2, 5, 3), "reviews")
     assert accuracy(model, known, model.config.label2id) == 0.5
     assert (
-        accuracy(model, [*known, *[LabelledText((2, 5, 3), "poems")] * 2], model.config.label2id)
+        accuracy(model, [*known, *[LabeledText((2, 5, 3), "poems")] * 2], model.config.label2id)
         == 0.25
     )
 

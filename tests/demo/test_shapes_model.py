@@ -12,7 +12,7 @@ import torch
 import attnwidget
 from attnwidget import AttentionModel, load_model, measure
 from attnwidget.demo import drawn_shapes
-from attnwidget.demo.drawn_shapes import COLOURS, LABELS
+from attnwidget.demo.drawn_shapes import COLORS, LABELS
 from attnwidget.metrics import MassInPlaces
 from refusals import naming
 from train_shapes import FIRST_SEED, inputs_of, main, new_model, shape_shares
@@ -37,14 +37,14 @@ def accuracy(model: AttentionModel, count: int = 300) -> float:
 
 def test_drawn_pictures_have_a_shape_in_their_box() -> None:
     drawn = drawn_shapes(40, seed=3)
-    assert drawn.pictures.shape == (40, 32, 32, 3) and drawn.pictures.dtype == np.uint8
-    colours = np.array(tuple(COLOURS.values()))
-    for picture, label, box in zip(drawn.pictures, drawn.labels, drawn.boxes, strict=True):
+    assert drawn.images.shape == (40, 32, 32, 3) and drawn.images.dtype == np.uint8
+    colors = np.array(tuple(COLORS.values()))
+    for picture, label, box in zip(drawn.images, drawn.labels, drawn.boxes, strict=True):
         inside = picture[int(box.top) : int(box.bottom), int(box.left) : int(box.right)]
         pixels, counts = np.unique(inside.reshape(-1, 3), axis=0, return_counts=True)
         ink = pixels[counts.argmax()]
-        # All pixels of a shape have one colour, near the colour of its name; noise has many.
-        assert np.abs(ink.astype(int) - colours[label % 5]).max() < 50
+        # All pixels of a shape have one color, near the color of its name; noise has many.
+        assert np.abs(ink.astype(int) - colors[label % 5]).max() < 50
         drawn_on = (inside == ink).all(-1)
         assert drawn_on.mean() > 0.3 and 36 <= box.area <= 121
         edges = drawn_on[0], drawn_on[-1], drawn_on[:, 0], drawn_on[:, -1]
@@ -56,7 +56,7 @@ def test_drawn_pictures_have_a_shape_in_their_box() -> None:
 def test_the_same_seed_draws_the_same_pictures() -> None:
     first, again, other = drawn_shapes(5, seed=1), drawn_shapes(5, seed=1), drawn_shapes(5)
     assert (first.pictures == again.pictures).all() and first.boxes == again.boxes
-    assert not (first.pictures == other.pictures).all()
+    assert not (first.pictures == other.images).all()
     assert repr(drawn_shapes(1)).startswith("DrawnShapes(1 picture of 32 × 32 pixels: ")
     for wrong in (0, -1):
         with pytest.raises(ValueError, match=naming("n", "picture")):
@@ -90,26 +90,26 @@ def test_the_model_names_shapes(model: AttentionModel) -> None:
 
 def test_its_processor_makes_the_inputs_of_the_training(model: AttentionModel) -> None:
     drawn = drawn_shapes(2)
-    for picture, pixels in zip(drawn.pictures, inputs_of(drawn), strict=True):
+    for picture, pixels in zip(drawn.images, inputs_of(drawn), strict=True):
         large = picture.repeat(3, axis=0).repeat(3, axis=1)
         by_hand = model.attend({"pixel_values": pixels[None]}).weights()
         np.testing.assert_allclose(model.attend(images=[picture]).weights(), by_hand, atol=1e-6)
         assert model.attend(images=[large]).weights().shape == by_hand.shape
-    found = model.predict(images=[drawn.pictures[0]])
+    found = model.predict(images=[drawn.images[0]])
     assert found.to_frame().iloc[0].astype(str).str.contains(drawn.names[0]).any()
 
 
 def test_its_best_head_looks_at_the_shape_and_not_at_other_places(model: AttentionModel) -> None:
     drawn = drawn_shapes(24, seed=7)
     metric = MassInPlaces(drawn.boxes)
-    found = measure(model, drawn.pictures, [metric], progress=False)["mass_in_places"]
+    found = measure(model, drawn.images, [metric], progress=False)["mass_in_places"]
     assert found.best == BEST and found.n_documents == 24 and found.n_outside == 0
     assert found.lift[BEST] > 5 and found.control_lift[BEST] < found.lift[BEST] / 2
     assert found.pointing[BEST] > 0.8 and found.control_pointing[BEST] < 0.4
     assert found.p_values[BEST] < 0.001
     # The script counts whole pixels of the same boxes.
     shares, areas = [], shape_shares(drawn).mean(1)
-    for picture, inside in zip(drawn.pictures, shape_shares(drawn), strict=True):
+    for picture, inside in zip(drawn.images, shape_shares(drawn), strict=True):
         row = model.attend(images=picture).weights(*BEST)[0, 1:]
         shares.append((row * inside).sum() / row.sum())
     assert found.lift[BEST] == pytest.approx(np.mean(shares / areas), rel=0.01)

@@ -51,7 +51,7 @@ def banded(n: int) -> HeadView:
     bands = np.repeat([0, 0.5, 1], -(-n // 3))[:n, None]
     weights = np.broadcast_to(bands, (n, n))[None, None].astype("f4")
     tokens = [f"t{i}" for i in range(n)]
-    attention = Attention.from_weights(weights, tokens, allow_unnormalised=True)
+    attention = Attention.from_weights(weights, tokens, allow_unnormalized=True)
     return HeadView(attention, 0, 0, mode="matrix", scale="linear")
 
 
@@ -161,14 +161,14 @@ def test_a_png_has_the_pixels_that_the_converter_makes_of_the_svg(
     assert np.array_equal(rgb(picture.png(scale)), rgb(vl_convert.svg_to_png(page)))
 
 
-def test_the_images_of_an_svg_have_the_colours_of_the_drawing() -> None:
-    """256 colours have a palette, more colours and transparent colours have none."""
+def test_the_images_of_an_svg_have_the_colors_of_the_drawing() -> None:
+    """256 colors have a palette, more colors and transparent colors have none."""
     picture = view().figure()
     random = np.random.default_rng(1)
     for count, opaque in [(2, True), (256, True), (257, True), (40_000, True), (300, False)]:
-        colours = random.integers(0, 256, (count, 4), dtype=np.uint8)
-        colours[:, 3] = 255 if opaque else colours[:, 3]
-        pixels = colours[random.permutation(np.arange(90_000) % count)].reshape(300, 300, 4)
+        colors = random.integers(0, 256, (count, 4), dtype=np.uint8)
+        colors[:, 3] = 255 if opaque else colors[:, 3]
+        pixels = colors[random.permutation(np.arange(90_000) % count)].reshape(300, 300, 4)
         body = '<image width="300" height="300" href="raster:0"/>'
         raster = Pixels(across=300, down=300, width=300, height=300, data=pixels.tobytes())
         page = svg(replace(picture.drawing, body=body, rasters=(raster,)), density=1)
@@ -192,12 +192,12 @@ def test_the_cells_of_maps_stay_sharp_at_any_size(
     values = np.repeat([0, 0.5, 1], -(-n // 3))[:n]
     wanted = ramp_table(theme)[levels(values, 1, "linear")]
     column = pixels[:, int(left + across / n / 2)].astype(int)
-    for row, colour in enumerate(wanted):
+    for row, color in enumerate(wanted):
         # A row of pixels at each edge may be a mixture.
         start = top + row * down / n + 1
         end = top + (row + 1) * down / n - 1
         cell = column[int(np.ceil(start)) : int(np.floor(end))]
-        assert len(cell) and (cell == colour).all()
+        assert len(cell) and (cell == color).all()
 
 
 def map_box(root: ET.Element, n: int) -> tuple[float, float, float, float]:
@@ -409,9 +409,9 @@ def many() -> HeadView:
 def blocks_of(data: bytes) -> NDArray[np.float64]:
     """Means of 20 x 20 pixels, since edges are smoothed in other ways."""
     with Image.open(io.BytesIO(data)) as picture:
-        grey = np.asarray(picture.convert("L"), float)
-    rows, columns = (range(0, size, 20) for size in grey.shape)
-    return np.add.reduceat(np.add.reduceat(grey, rows, 0), columns, 1).ravel() / 400
+        gray = np.asarray(picture.convert("L"), float)
+    rows, columns = (range(0, size, 20) for size in gray.shape)
+    return np.add.reduceat(np.add.reduceat(gray, rows, 0), columns, 1).ravel() / 400
 
 
 @pytest.mark.slow
@@ -419,20 +419,20 @@ def test_many_strokes_are_where_few_would_be(many: HeadView) -> None:
     picture = many.figure()
     vector = picture.drawing
     dense = picture.drawn(density=1, dense=True)
-    lines = "a vector file keeps its lines; the colour bar is an image"
+    lines = "a vector file keeps its lines; the color bar is an image"
     assert (len(vector.rasters), len(dense.rasters)) == (1, 2), lines
     page = picture.svg.replace(f'width="{vector.width}"', f'width="{dense.width}"')
     wanted = blocks_of(vl_convert.svg_to_png(page))
-    for colours in (None, 256):
-        data = png(dense, pixels=round(dense.width), scale=1, colours=colours)
+    for colors in (None, 256):
+        data = png(dense, pixels=round(dense.width), scale=1, colors=colors)
         assert np.corrcoef(blocks_of(data), wanted)[0, 1] > 0.95
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("theme", [LIGHT, DARK], ids=["light", "dark"])
-def test_fewer_colours_leave_the_ground_as_it_is(many: HeadView, theme: Theme) -> None:
+def test_fewer_colors_leave_the_ground_as_it_is(many: HeadView, theme: Theme) -> None:
     drawing = many.figure(theme="dark" if theme is DARK else "light").drawing
-    data = png(drawing, pixels=200, scale=1, colours=256)
+    data = png(drawing, pixels=200, scale=1, colors=256)
     with Image.open(io.BytesIO(data)) as picture:
         assert picture.mode == "P"
         assert picture.convert("RGB").getpixel((1, 1)) == ImageColor.getrgb(theme.ground)

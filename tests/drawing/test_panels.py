@@ -122,7 +122,7 @@ def test_one_alone_and_many_columns(three: list[Any]) -> None:
         (None, {"columns": 1.5}, ValueError, ("columns", "1.5")),
         (None, {"labels": "A"}, TypeError, ("labels", "'A'")),
         (None, {"width": -1}, ValueError, ("width", "-1")),
-        (None, {"theme": "grey"}, ValueError, ("theme", "'grey'")),
+        (None, {"theme": "gray"}, ValueError, ("theme", "'gray'")),
         (27, {}, ValueError, ("27 panels", "labels=False")),
     ],
 )

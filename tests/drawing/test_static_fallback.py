@@ -139,10 +139,10 @@ def test_a_failing_picture_leaves_the_live_view_and_one_warning(
     grid: HeadGrid, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def broken(*state: Any, **how: Any) -> Drawing:
-        raise RuntimeError("the figure could not be drawn: no such colour\n    at paint")
+        raise RuntimeError("the figure could not be drawn: no such color\n    at paint")
 
     monkeypatch.setattr("attnwidget.drawing.picture.draw", broken)
-    parts = ("HeadGrid", "no such colour", "options.static_fallback")
+    parts = ("HeadGrid", "no such color", "options.static_fallback")
     with pytest.warns(RuntimeWarning, match=naming(*parts)):
         data, _ = grid._repr_mimebundle_()
     assert set(data) == {VIEW, "text/html", "text/plain"}
@@ -278,14 +278,14 @@ def test_a_picture_that_fails_leaves_the_view_and_the_reason(
     grid: HeadGrid, notebook: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def broken(*state: Any, **how: Any) -> Drawing:
-        raise RuntimeError("no such colour")
+        raise RuntimeError("no such color")
 
     monkeypatch.setattr("attnwidget.drawing.picture.draw", broken)
     with pytest.warns(RuntimeWarning, match=naming("HeadGrid", "without a picture")):
         display(grid)
     reason, view = notebook
     assert VIEW in view["data"] and set(reason["data"]) == {"text/html"}
-    assert "has no stored picture: RuntimeError: no such colour" in reason["data"]["text/html"]
+    assert "has no stored picture: RuntimeError: no such color" in reason["data"]["text/html"]
 
 
 def test_requests_of_the_page_are_answered_after_its_changes(grid: HeadGrid) -> None:
@@ -341,8 +341,8 @@ def test_an_option_takes_its_own_type(value: object) -> None:
 def test_an_unknown_option_is_named_with_the_nearest() -> None:
     with pytest.raises(AttributeError, match=naming("'static_fallbck'", "'static_fallback'")):
         options.static_fallbck = False  # type: ignore[attr-defined]
-    with pytest.raises(AttributeError, match=naming("'colour'", "static_fallback")):
-        options.colour  # noqa: B018
+    with pytest.raises(AttributeError, match=naming("'color'", "static_fallback")):
+        options.color  # noqa: B018
     with pytest.raises(AttributeError, match=naming("True", "deleted")):
         del options.static_fallback
     assert repr(options) == "options(static_fallback=True)" and "static_fallback" in dir(options)
@@ -439,7 +439,7 @@ def pictures(outputs: list[dict[str, Any]]) -> list[dict[str, Any]]:
 def test_the_picture_in_a_notebook_is_renewed_when_all_is_measured(
     model: AttentionModel, notebook: list[dict[str, Any]]
 ) -> None:
-    explorer = explore(model, "The cat sat on the mat.", treebank=False, tab="head_map")
+    explorer = explore(model, "The cat sat on the mat.", treebank=False, tab="head_scatter")
     display(explorer)
     assert explorer.wait(120)
     first, *renewed = pictures(notebook)

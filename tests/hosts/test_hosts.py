@@ -14,7 +14,7 @@ from hosts.start import CELL, SHARE, convert, started
 
 #: The panels that open when their data has been measured, by tab.
 LATER = {
-    "map of heads": "head_map",
+    "map of heads": "head_scatter",
     "predictions": "predictions",
     "why": "why",
     "relations": "table",
@@ -24,7 +24,7 @@ LATER = {
 OF_HOSTS = ("font-awesome", "fontawesome", "mathjax", "require.js", "html-manager")
 #: Voila cannot load the extension of Notebook 7, if both are in an environment.
 NOISE = "@jupyter-notebook/lab-extension"
-#: Cells of a thumbnail of 17 tokens; most have a colour of their own.
+#: Cells of a thumbnail of 17 tokens; most have a color of their own.
 SIDE = 17
 CELLS = [(row, column) for row in range(SIDE) for column in range(SIDE)]
 #: The background of the editor in VS Code.
@@ -81,8 +81,8 @@ def see_explorer(root: Locator, folder: Path, theme: str = "light") -> None:
     expect(root).to_be_visible()
     expect(root).to_have_attribute("data-theme", theme)
     grid = GridOnPage(root)
-    colours = {tuple(colour) for colour in grid.pixels(3, 5, CELLS, SIDE).tolist()}
-    assert len(colours) > 20
+    colors = {tuple(color) for color in grid.pixels(3, 5, CELLS, SIDE).tolist()}
+    assert len(colors) > 20
     grid.click(3, 5)
     title = root.locator(".attnw-ex-title")
     expect(title).to_contain_text("L3 H5")

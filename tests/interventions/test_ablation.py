@@ -18,7 +18,7 @@ from attnwidget.capture.model import AttentionModel
 from attnwidget.capture.tapping.edits import Change
 from attnwidget.capture.tapping.head import Head
 from attnwidget.capture.tapping.replay import Replay, replaying
-from attnwidget.interventions import score_pairs
+from attnwidget.interventions import measure_minimal_pairs
 from attnwidget.interventions.ablation_results import Ablation
 from attnwidget.mechanisms import direct_effects, logit_lens
 from capture.test_predict import words
@@ -50,10 +50,12 @@ def test_minimal_pairs_are_those_of_a_loop() -> None:
     model = load_model(device="cpu")
     found = run(model, PAIRS, score="minimal pair", method="zero", heads=HEADS)
     assert found.note == "" and found.judged and found.complete
-    np.testing.assert_array_equal(found.intact, score_pairs(model, PAIRS, progress=False).right)
+    np.testing.assert_array_equal(
+        found.intact, measure_minimal_pairs(model, PAIRS, progress=False).right
+    )
     for layer, head in HEADS:
         with model.disabled((layer, head), method="zero"):
-            right = score_pairs(model, PAIRS, progress=False).right
+            right = measure_minimal_pairs(model, PAIRS, progress=False).right
         np.testing.assert_array_equal(found.head_scores[layer, head], right)
         broken = (found.intact.astype(bool) & ~right).sum()
         assert found.of_heads.broken[layer, head] == broken

@@ -61,10 +61,10 @@ def test_exact_effects_are_those_of_a_loop(name: str, method: Any) -> None:
 def test_a_token_that_is_no_mask_is_masked() -> None:
     reading = load_model(device="cpu").attend("The woman washed her hands.").reading
     assert reading is not None
-    before = reading.predict(at=[4])
+    before = reading.predict(positions=[4])
     answer = int(before.log_probabilities[0].argmax())
     found = effects_of(reading, answer, 4, stack="self")
-    after = reading.predict([Head(3, 5)], at=[4])
+    after = reading.predict([Head(3, 5)], positions=[4])
     change = after.probability(answer) - before.probability(answer)
     assert found is not None and found[3, 5] == pytest.approx(change, abs=1e-5)
 
@@ -79,14 +79,14 @@ def test_effects_on_several_answers_are_those_on_each(
     reading = load_model(source, device="cpu").attend(text).reading
     assert reading is not None
     at = None if position < 0 else [position]
-    before = reading.predict(at=at)
+    before = reading.predict(positions=at)
     answers = [int(i) for i in np.argsort(-before.log_probabilities[0])[:3]]
     heads = [Head(1, 2), Head(5, 8)]
     found = effects_on_answers(reading, answers, position, stack="self", only=heads)
     assert found is not None and found.shape == (3, 6, 12)
     for answer, effects in zip(answers, found, strict=True):
         for head in heads:
-            after = reading.predict([head], at=at)
+            after = reading.predict([head], positions=at)
             change = after.probability(answer) - before.probability(answer)
             assert effects[head[:2]] == pytest.approx(change, abs=1e-5)
 
@@ -97,7 +97,7 @@ def test_estimates_are_derivatives(name: str, method: Any) -> None:
     model, reading, position = asked(name, torch.float64)
     answer = 3
     found = effects_of(reading, answer, position, [], method, stack="self", exact=False)
-    # Llama normalises in float32: a smaller step would drown in its rounding.
+    # Llama normalizes in float32: a smaller step would drown in its rounding.
     given = dict(reading.inputs)
     step = 0.03
     size = model.hf_model.config.hidden_size // model.n_heads

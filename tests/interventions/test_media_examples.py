@@ -155,7 +155,7 @@ def test_the_mean_over_pictures_stands_in_for_a_head(shapes: AttentionModel) -> 
 
 
 def test_pictures_without_labels_have_a_divergence(shapes: AttentionModel) -> None:
-    found = ablate(shapes, DRAWN.pictures[:2], score="kl", heads=[(0, 0)], progress=False)
+    found = ablate(shapes, DRAWN.pictures[:2], scoring="kl", heads=[(0, 0)], progress=False)
     assert (found.head_scores[0, 0] > 0).all()
     with pytest.raises(ValueError, match=naming("score", "label")):
         run(shapes, DRAWN.pictures)
@@ -213,7 +213,7 @@ def test_outputs_of_heads_move_from_picture_to_picture(shapes: AttentionModel) -
         assert found.head_scores[layer, head, 0] == pytest.approx(difference, abs=1e-4)
     assert found.tokens[:2] == ("[CLS]", "r0c0") and len(found.tokens) == 65
     by_token = patch_heads(
-        shapes, [clean], [corrupted], heads=[(3, 0)], positions=True, progress=False
+        shapes, [clean], [corrupted], heads=[(3, 0)], by_position=True, progress=False
     )
     frame = by_token.to_frame("positions")
     assert len(frame) == 65 and frame["token"][0] == "[CLS]"

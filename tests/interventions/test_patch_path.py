@@ -92,7 +92,7 @@ def test_an_unchanged_sender_changes_nothing() -> None:
 @pytest.mark.parametrize("name", ["llama", "gemma2", "qwen3", "gpt-oss"])
 def test_other_architectures(name: str) -> None:
     model = load_model(zoo.build(name), words())
-    found = patch_path(model, CLEAN, CORRUPTED, SENDER, RECEIVER, into="clean")
+    found = patch_path(model, CLEAN, CORRUPTED, SENDER, RECEIVER, patch_into="clean")
     assert found.scores.shape == (3, 1) and abs(found.of_inputs.difference).max() > 0
 
 

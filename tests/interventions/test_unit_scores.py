@@ -100,8 +100,8 @@ def test_a_layer_with_a_single_head_is_a_layer() -> None:
     tokenizer = load_model(device="cpu").tokenizer
     model = load_model(transformers.GPT2LMHeadModel(config), tokenizer)
     examples = [("The cat sat on the", "mat")]
-    layers = ablate(model, examples, score="loss", heads="layers", progress=False)
-    heads = ablate(model, examples, score="loss", heads=[(0, 0), (1, 0)], progress=False)
+    layers = ablate(model, examples, scoring="loss", heads="layers", progress=False)
+    heads = ablate(model, examples, scoring="loss", heads=[(0, 0), (1, 0)], progress=False)
     assert np.isnan(layers.head_scores).all() and layers.heads() == {}
     np.testing.assert_array_equal(layers.layer_scores, heads.head_scores[:, 0])
 

@@ -67,12 +67,12 @@ def test_unrelated_circuits_score_as_stated() -> None:
     assert root == pytest.approx(random_composition(size), rel=0.03)
 
 
-@pytest.mark.parametrize("centres", [True, False])
-def test_gains_move_into_the_matrices_around_a_norm(centres: bool) -> None:
+@pytest.mark.parametrize("centers", [True, False])
+def test_gains_move_into_the_matrices_around_a_norm(centers: bool) -> None:
     torch.manual_seed(0)
     gain, vectors, reader = torch.rand(8) + 0.5, torch.randn(5, 8), torch.randn(8, 3)
-    norm = NormGain(gain, torch.zeros(8), centres)
-    if centres:
+    norm = NormGain(gain, torch.zeros(8), centers)
+    if centers:
         normed = torch.nn.functional.layer_norm(vectors, (8,), gain)
         size = vectors.std(-1, correction=0, keepdim=True)
     else:
@@ -80,7 +80,7 @@ def test_gains_move_into_the_matrices_around_a_norm(centres: bool) -> None:
         size = vectors.square().mean(-1, keepdim=True).sqrt()
     assert torch.allclose(vectors / size @ norm.read_by(reader), normed @ reader, atol=1e-4)
     assert torch.allclose(
-        norm.normalised(vectors) @ norm.read_by(reader), normed @ reader, atol=1e-4
+        norm.normalized(vectors) @ norm.read_by(reader), normed @ reader, atol=1e-4
     )
     assert torch.allclose(norm.after(vectors) / size, normed, atol=1e-4)
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from attnwidget.kernels import divergence
 from attnwidget.kernels.divergence import js_changes, js_divergences
 from attnwidget.kernels.entropy import entropy
-from attnwidget.kernels.pooling import cell_edges, max_pool, quantise
+from attnwidget.kernels.pooling import cell_edges, max_pool, quantize
 from attnwidget.kernels.weights import attention_weights
 from attnwidget.kernels.word_weights import word_weights
 from references import reference_kernels as reference
@@ -107,7 +107,7 @@ def test_pooling_equals_the_reference(seed: int, rows: int, columns: int, side: 
 @given(seed=seeds)
 def test_bytes_hold_the_weight_to_a_step(seed: int) -> None:
     weights = torch.from_numpy(maps(seed, 2, 7, 7))
-    values, maxima = quantise(weights)
+    values, maxima = quantize(weights)
     back = (values.float() / 255).square() * maxima[:, None, None]
     assert values.amax() == 255
     # One step of the root is 1/255; the square's slope is at most 2.
@@ -115,7 +115,7 @@ def test_bytes_hold_the_weight_to_a_step(seed: int) -> None:
 
 
 def test_an_empty_map_stays_zero() -> None:
-    values, maxima = quantise(torch.zeros(3, 3))
+    values, maxima = quantize(torch.zeros(3, 3))
     assert not values.any() and maxima == 0
 
 

@@ -98,7 +98,7 @@ def test_what_is_held_out_was_never_trained_on() -> None:
 
 
 @pytest.mark.parametrize("pattern", PATTERNS)
-def test_the_network_recognises_generated_maps(pattern: str) -> None:
+def test_the_network_recognizes_generated_maps(pattern: str) -> None:
     maps = [made_map(pattern, np.random.default_rng(2 * 10**6 + k)) for k in range(100)]
     hits = np.equal(labels_of(maps), by_network(maps))
     assert hits.mean() >= 0.85
@@ -153,7 +153,7 @@ def test_cells_hold_what_their_queries_give_to_all_of_their_keys() -> None:
 
 @pytest.mark.slow
 @given(seed=seeds, lengths=st.lists(st.integers(1, 70), min_size=1, max_size=3))
-def test_padding_and_neighbours_change_no_image(seed: int, lengths: list[int]) -> None:
+def test_padding_and_neighbors_change_no_image(seed: int, lengths: list[int]) -> None:
     maps = random_maps(seed, lengths, padding=3)[0]
     together = pattern_images(maps, torch.tensor(lengths))
     assert together.isfinite().all()
@@ -250,7 +250,7 @@ def test_the_script_trains_from_a_seed_and_writes_a_network(
         main([*files, "--out", str(tmp_path / name)])
     assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
     printed = capsys.readouterr().out
-    assert "244 labelled maps and 50 made ones" in printed
+    assert "244 labeled maps and 50 made ones" in printed
     losses = [float(line.rpartition(" ")[2]) for line in printed.splitlines() if "loss" in line]
     assert losses[0] == losses[1] < 3
     stored = safetensors.torch.load_file(tmp_path / "a")

@@ -1,4 +1,4 @@
-"""Patterns of maps: by rule as by eye, on made maps of each pattern and on labelled ones."""
+"""Patterns of maps: by rule as by eye, on made maps of each pattern and on labeled ones."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ DATA = Path(__file__).parents[1] / "data"
 seeds = st.integers(0, 2**31 - 1)
 
 
-def labelled() -> Iterator[tuple[np.ndarray, dict[str, Any]]]:
+def labeled() -> Iterator[tuple[np.ndarray, dict[str, Any]]]:
     """Maps [n, n] of embedded models as bytes of sqrt(weight / maximum), and labels.
 
     Labels were given by eye, those of today's models by a language model that saw pictures of the
     maps, and before any rule or network had named them. "development" maps were
-    looked at while the rules were made; "held out" ones were drawn and labelled afterwards: both
+    looked at while the rules were made; "held out" ones were drawn and labeled afterwards: both
     are of an earlier embedded model. "training" and "held out later" are of today's two, of other
     texts each. The network was trained on "development" and "training".
     """
@@ -67,7 +67,7 @@ def name_of(map_: np.ndarray, first: int | None = None, *, causal: bool = False)
 
 
 def macro_f1(pairs: list[tuple[str, str]]) -> float:
-    """Mean over the patterns that occur of 2 TP / (labelled + named)."""
+    """Mean over the patterns that occur of 2 TP / (labeled + named)."""
     found = []
     for pattern in PATTERNS:
         hits = sum(label == name == pattern for label, name in pairs)
@@ -78,10 +78,10 @@ def macro_f1(pairs: list[tuple[str, str]]) -> float:
 
 
 def agreement(*samples: str) -> tuple[float, float]:
-    """Accuracy and macro-F1 of the rules on labelled samples."""
+    """Accuracy and macro-F1 of the rules on labeled samples."""
     pairs = [
         (entry["label"], name_of(map_, entry["first"]))
-        for map_, entry in labelled()
+        for map_, entry in labeled()
         if entry["sample"] in samples
     ]
     return float(np.mean([label == name for label, name in pairs])), macro_f1(pairs)
@@ -89,7 +89,7 @@ def agreement(*samples: str) -> tuple[float, float]:
 
 @pytest.mark.slow
 def test_rules_agree_with_labels_by_eye() -> None:
-    assert sum(1 for _ in labelled()) == 406
+    assert sum(1 for _ in labeled()) == 406
     accuracy, f1 = agreement("held out")
     assert accuracy >= 0.90 and f1 >= 0.87
     accuracy, f1 = agreement("development", "held out")
@@ -97,7 +97,7 @@ def test_rules_agree_with_labels_by_eye() -> None:
 
 
 def test_every_pattern_is_among_the_labels() -> None:
-    assert {entry["label"] for _, entry in labelled()} == set(PATTERNS)
+    assert {entry["label"] for _, entry in labeled()} == set(PATTERNS)
 
 
 def made(pattern: str, n: int, draw: np.random.Generator) -> np.ndarray:

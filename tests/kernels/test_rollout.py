@@ -89,19 +89,21 @@ def test_studies_of_one_input() -> None:
     assert found.layers == tuple(range(6)) and found.tokens == tuple(attention.tokens)
     frame = found.to_frame()
     row = frame[(frame["layer"] == 5) & (frame["query"] == 1) & (frame["key"] == 0)].iloc[0]
-    assert row["value"] == found.of(5)[1, 0]
+    assert row["value"] == found.links(5)[1, 0]
     assert (row["query_token"], row["key_token"]) == ("the", "[CLS]")
     assert len(frame) == 6 * n * n
     flows = attention_flow(attention, queries=[0, 3])
     assert flows.relevance.shape == (1, 2, n)
     np.testing.assert_allclose(
-        attention_flow(attention, 1, queries=[0, 3]).of(1),
+        attention_flow(attention, 1, queries=[0, 3]).after_layer(1),
         reference.flow(attention.weights(), 1)[[0, 3]],
     )
     assert list(flows.to_frame()["query"].unique()) == [0, 3]
     through = attention_rollout(attention, head=(3, 5))
     np.testing.assert_allclose(
-        through.of(3), head_rollout(torch.from_numpy(attention.weights()), 3, 5), atol=1e-12
+        through.after_layer(3),
+        head_rollout(torch.from_numpy(attention.weights()), 3, 5),
+        atol=1e-12,
     )
     assert repr(through) == f"TokenRelevance(Rollout through L3 H5, L3, {n} tokens)"
     assert "Rollout after L5" in found.chart().to_dict()["title"]["text"][0]

@@ -7,7 +7,7 @@ import pytest
 from sklearn.manifold import smacof as of_sklearn
 
 from attnwidget.kernels import scaling
-from attnwidget.kernels.scaling import minimise_stress, smacof
+from attnwidget.kernels.scaling import minimize_stress, smacof
 from attnwidget.metrics import clustering
 from attnwidget.metrics.clustering import embed_distances
 
@@ -49,7 +49,7 @@ def test_both_ways_end_at_the_same_minimum() -> None:
     distances = distances_of(40)
     start, _ = smacof(distances, np.random.default_rng(0).random((40, 2)), max_iterations=50)
     expected, stress = smacof(distances, start, max_iterations=5000)
-    positions, found = minimise_stress(distances, start, max_iterations=1000)
+    positions, found = minimize_stress(distances, start, max_iterations=1000)
     assert found == pytest.approx(stress, rel=1e-5)
     np.testing.assert_allclose(positions, expected, atol=1e-2)
 

@@ -138,7 +138,7 @@ def test_a_mask_as_a_rule_is_any_part_of_the_mask() -> None:
     }
     whole = torch.ones(9, 9, dtype=torch.bool).tril()
     for item in (0, 1):
-        rows = LazyMask.of(given_).item(item)
+        rows = LazyMask.from_arguments(given_).item(item)
         torch.testing.assert_close(rows[...][0], whole & real[item])
         torch.testing.assert_close(rows[:, 2:5], (whole & real[item])[None, 2:5])
         torch.testing.assert_close(rows[..., [7, 1]], (whole & real[item])[None, :, [7, 1]])

@@ -44,7 +44,7 @@ def models() -> dict[str, AttentionModel]:
 def read_by_heads(vectors: TokenVectors, circuits: HeadCircuits, tokens: list[int]) -> Tensor:
     """What the heads of layer 0 read of tokens, without the gain of the norm."""
     stream = vectors.embedded(torch.tensor(tokens))
-    return stream if circuits.norm is None else circuits.norm.normalised(stream)
+    return stream if circuits.norm is None else circuits.norm.normalized(stream)
 
 
 @torch.no_grad()
@@ -73,7 +73,7 @@ def test_heads_write_what_their_circuits_say(models: dict[str, AttentionModel], 
         position = torch.zeros(weights.size)
     vectors = TokenVectors(weights)
     stream = vectors.embedded(torch.tensor([FIRST, SECOND])) + position
-    read = stream if circuits.norm is None else circuits.norm.normalised(stream)
+    read = stream if circuits.norm is None else circuits.norm.normalized(stream)
     written = torch.einsum("td,hde,hef->tf", read, circuits.value, circuits.output)
     expected = attention_output(weights, FIRST) - attention_output(weights, SECOND)
     difference = (written[0] - written[1] - expected).abs().max()
@@ -224,10 +224,10 @@ def test_norms_of_queries_leave_the_output_circuit(models: dict[str, AttentionMo
     assert head_vocabulary(model, 1, 0, tokens=[5]).scores.shape == (1, zoo.VOCABULARY)
 
 
-def test_quantised_models_are_refused() -> None:
-    quantised = torch.ao.quantization.quantize_dynamic(zoo.build("llama"), {torch.nn.Linear})
-    with pytest.raises(ValueError, match=naming("layer 1", "LlamaAttention", "quantised")):
-        head_composition(load_model(quantised, device="cpu"), 1, 0)
+def test_quantized_models_are_refused() -> None:
+    quantized = torch.ao.quantization.quantize_dynamic(zoo.build("llama"), {torch.nn.Linear})
+    with pytest.raises(ValueError, match=naming("layer 1", "LlamaAttention", "quantized")):
+        head_composition(load_model(quantized, device="cpu"), 1, 0)
 
 
 @pytest.mark.slow

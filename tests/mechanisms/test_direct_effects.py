@@ -17,7 +17,7 @@ from attnwidget.results import DirectEffects
 from capture.test_predict import words
 from fixtures import zoo
 from fixtures.mechanism_models import tiered
-from mechanisms.test_head_writes import randomised
+from mechanisms.test_head_writes import randomized
 from refusals import naming
 from sweep.small_models import build, inputs_of
 
@@ -26,7 +26,7 @@ CAUSAL = ["gpt2", "gpt-neox", "llama", "qwen3", "gemma", "gemma2", "gpt-oss", "o
 
 
 def effects_of(name: str, **options: Any) -> tuple[Any, DirectEffects]:
-    model = load_model(randomised(name), words())
+    model = load_model(randomized(name), words())
     return model, direct_effects(model.attend(TEXT), "w3", "w40", **options)
 
 
@@ -93,7 +93,7 @@ def test_layers_that_are_neither_attention_nor_mlp_are_refused() -> None:
 
 
 def test_effects_are_those_of_a_literal_version() -> None:
-    """GPT-2: what a head writes, centred, over the frozen deviation, onto two rows."""
+    """GPT-2: what a head writes, centered, over the frozen deviation, onto two rows."""
     model, effects = effects_of("gpt2")
     attention = model.attend(TEXT)
     inputs = dict(model.tokenizer(TEXT, return_tensors="pt"))
@@ -245,7 +245,7 @@ def test_bert_has_no_direct_effects_and_the_error_names_what_it_has() -> None:
     assert "not linear in the residual stream" in message
     assert "cls.predictions.transform.dense stands between" in message
     assert "gradient_effects(" in message and "ablate(" in message
-    effects = gradient_effects(attention, "her", "his", total=True)
+    effects = gradient_effects(attention, "her", "his", with_total=True)
     assert effects.effects.shape == (6, 12) and effects.total is not None
     inputs = model.tokenizer("The woman washed [MASK] hands.", return_tensors="pt")
     ids = model.tokenizer.convert_tokens_to_ids(["her", "his"])
@@ -303,8 +303,8 @@ def test_refusals_have_reasons() -> None:
     half = load_model(zoo.build("llama", dtype=torch.bfloat16), words())
     with pytest.raises(ValueError, match=naming("bfloat16", "dtype=torch.float32")):
         direct_effects(half.attend(TEXT), "w3", "w4")
-    quantised = torch.ao.quantization.quantize_dynamic(
+    quantized = torch.ao.quantization.quantize_dynamic(
         zoo.build("llama"), {torch.nn.Linear}, torch.qint8
     )
-    with pytest.raises(ValueError, match=naming("LlamaForCausalLM", "quantised")):
-        direct_effects(load_model(quantised, words()).attend(TEXT), "w3", "w4")
+    with pytest.raises(ValueError, match=naming("LlamaForCausalLM", "quantized")):
+        direct_effects(load_model(quantized, words()).attend(TEXT), "w3", "w4")

@@ -24,7 +24,7 @@ STACKS = [(name, "self") for name, recipe in zoo.ZOO.items() if recipe.reads != 
 STACKS += [(name, stack) for name in ("t5", "bart") for stack in ("encoder", "decoder", "cross")]
 
 
-def randomised(name: str) -> Any:
+def randomized(name: str) -> Any:
     """A zoo model whose biases, norms and sinks are not zero or one."""
     model = zoo.build(name)
     torch.manual_seed(1)
@@ -60,7 +60,7 @@ def projection_outputs(model: Any, inputs: dict[str, Any], stack: str) -> list[t
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "stack"), tiered(STACKS))
 def test_heads_and_bias_sum_to_the_attention_output(name: str, stack: str) -> None:
-    model = randomised(name)
+    model = randomized(name)
     attention = attention_of(model, name)
     outputs = projection_outputs(model, zoo.inputs(name, batch=1, padded=0), stack)
     axes = attention.stacks[stack]
@@ -82,7 +82,7 @@ def test_heads_and_bias_sum_to_the_attention_output(name: str, stack: str) -> No
 
 
 def test_the_bias_of_values_belongs_to_the_layer() -> None:
-    model = randomised("gpt2")
+    model = randomized("gpt2")
     attention = attention_of(model, "gpt2")
     block = model.transformer.h[1].attn
     bias = block.c_attn.bias.detach()[64:].double().numpy()
@@ -102,7 +102,7 @@ def test_the_bias_of_values_belongs_to_the_layer() -> None:
 
 
 def test_a_bias_reaches_a_query_with_sinks_in_the_share_of_its_weights() -> None:
-    model = randomised("gpt-oss")
+    model = randomized("gpt-oss")
     attention = attention_of(model, "gpt-oss")
     block = model.model.layers[1].self_attn
     writes = head_writes(attention, 1, 0, position=6)
@@ -157,11 +157,11 @@ def test_refusals_have_reasons() -> None:
         head_writes(attention, 0, 0)
 
 
-def test_quantised_projections_are_refused() -> None:
+def test_quantized_projections_are_refused() -> None:
     model = zoo.build("llama")
-    quantised = torch.ao.quantization.quantize_dynamic(model, {nn.Linear}, torch.qint8)
-    attention = load_model(quantised, None).attend(zoo.inputs("llama", batch=1, padded=0))
-    with pytest.raises(ValueError, match=naming("LlamaAttention", "quantised")):
+    quantized = torch.ao.quantization.quantize_dynamic(model, {nn.Linear}, torch.qint8)
+    attention = load_model(quantized, None).attend(zoo.inputs("llama", batch=1, padded=0))
+    with pytest.raises(ValueError, match=naming("LlamaAttention", "quantized")):
         head_writes(attention, 0, 0)
 
 

@@ -28,7 +28,7 @@ def states_of(hf_model: Any, **inputs: Any) -> tuple[torch.Tensor, ...]:
 )
 def test_rows_are_the_head_on_the_states_after_each_layer(name: str) -> None:
     model = load_model(zoo.build(name), words())
-    lens = logit_lens(model.attend(TEXT), at=[2, 5])
+    lens = logit_lens(model.attend(TEXT), positions=[2, 5])
     inputs = dict(model.tokenizer(TEXT, return_tensors="pt"))
     states = states_of(model.hf_model, **inputs)
     norm = {
@@ -38,7 +38,7 @@ def test_rows_are_the_head_on_the_states_after_each_layer(name: str) -> None:
         "opt": "model.decoder.final_layer_norm",
     }.get(name, "model.norm")
     head = model.hf_model.get_output_embeddings()
-    for row, state in enumerate(states[:-1]):  # the last one is normalised already
+    for row, state in enumerate(states[:-1]):  # the last one is normalized already
         with torch.no_grad():
             logits = head(model.hf_model.get_submodule(norm)(state[0, [1, 4]]))
         if name == "gemma2":
@@ -46,7 +46,7 @@ def test_rows_are_the_head_on_the_states_after_each_layer(name: str) -> None:
             logits = cap * torch.tanh(logits / cap)
         wanted = torch.log_softmax(logits, -1).numpy()
         np.testing.assert_allclose(lens.log_probabilities[row], wanted, atol=1e-4)
-    predictions = model.predict(TEXT, at=[2, 5])
+    predictions = model.predict(TEXT, positions=[2, 5])
     np.testing.assert_allclose(lens.log_probabilities[-1], predictions.log_probabilities, atol=1e-4)
     np.testing.assert_allclose(lens.divergence[-1], 0, atol=1e-6)
     assert (lens.divergence > -1e-6).all()
@@ -68,8 +68,8 @@ def test_masked_answers_go_through_the_whole_head() -> None:
     assert lens.rows[:2] == ("embeddings", "L0") and repr(lens).endswith("→ her)")
     assert lens.chart().to_dict() and lens.questions == ("4: [MASK]",)
     # Each named token is masked by itself.
-    named = logit_lens(attention, at=[2, 5])
-    wanted = model.predict("The woman washed [MASK] hands.", at=[2, 5]).log_probabilities
+    named = logit_lens(attention, positions=[2, 5])
+    wanted = model.predict("The woman washed [MASK] hands.", positions=[2, 5]).log_probabilities
     np.testing.assert_allclose(named.log_probabilities[-1], wanted, atol=1e-4)
 
 
@@ -94,6 +94,6 @@ def test_refusals_have_reasons() -> None:
         logit_lens(weights)
     model = load_model(zoo.build("llama"), words())
     with pytest.raises(ValueError, match=naming("token 9", "2")):
-        logit_lens(model.attend("w1 w2"), at=[9])
+        logit_lens(model.attend("w1 w2"), positions=[9])
     with pytest.raises(ValueError, match=naming("top", "got 0")):
         logit_lens(model.attend("w1 w2"), top=0)

@@ -30,7 +30,7 @@ def writes(attention: Attention) -> Tensor:
 
 
 def lens(attention: Attention) -> Tensor:
-    return torch.as_tensor(logit_lens(attention, at=[2]).log_probabilities)
+    return torch.as_tensor(logit_lens(attention, positions=[2]).log_probabilities)
 
 
 @pytest.mark.parametrize("mechanism", [moved, sources, writes, lens])

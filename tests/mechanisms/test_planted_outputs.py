@@ -53,7 +53,7 @@ def test_direct_effects_name_the_induction_head() -> None:
 def test_total_effects_name_both_heads() -> None:
     clean, _, answer, rival = texts()
     attention = planted_model().attend({"input_ids": torch.tensor([clean])})
-    effects = direct_effects(attention, answer, rival, total=True)
+    effects = direct_effects(attention, answer, rival, with_total=True)
     assert effects.total is not None
     totals = effects.total.copy()
     for head in (PREVIOUS, INDUCTION):
@@ -65,7 +65,7 @@ def test_total_effects_name_both_heads() -> None:
 def test_patching_names_the_induction_head() -> None:
     clean, corrupted, answer, rival = texts()
     found = patch_heads(
-        planted_model(), (clean, answer), (corrupted, rival), positions=True, progress=False
+        planted_model(), (clean, answer), (corrupted, rival), by_position=True, progress=False
     )
     shares = found.heads()["logit difference recovered"]
     assert shares[INDUCTION] == pytest.approx(1, abs=_NOTHING)
@@ -85,14 +85,16 @@ def test_patching_names_the_previous_token_head_where_the_texts_differ_in_the_ma
     other = next(i for i in range(2, 9) if i not in (place - 1, place))
     corrupted[place - 1], corrupted[other] = corrupted[other], corrupted[place - 1]
     model = planted_model()
-    found = patch_heads(model, (clean, answer), (corrupted, rival), score="loss", progress=False)
+    found = patch_heads(model, (clean, answer), (corrupted, rival), scoring="loss", progress=False)
     shares = found.heads()["loss recovered"]
     ranked = np.argsort(-shares, axis=None)
     assert {tuple(np.unravel_index(i, shares.shape)) for i in ranked[:2]} == {PREVIOUS, INDUCTION}
-    path = patch_path(model, (clean, answer), (corrupted, rival), PREVIOUS, INDUCTION, score="loss")
+    path = patch_path(
+        model, (clean, answer), (corrupted, rival), PREVIOUS, INDUCTION, scoring="loss"
+    )
     query, key, value = np.abs(path.of_inputs.difference)
     assert key > 5 * max(query, value)
     nothing = patch_path(
-        model, (clean, answer), (corrupted, rival), (0, 3), INDUCTION, score="loss"
+        model, (clean, answer), (corrupted, rival), (0, 3), INDUCTION, scoring="loss"
     )
     assert np.abs(nothing.of_inputs.difference).max() < _NOTHING * key

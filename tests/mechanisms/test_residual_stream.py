@@ -77,7 +77,7 @@ def test_half_precision_is_refused() -> None:
         ResidualStream(model, zoo.inputs("llama", batch=1, padded=0))
 
 
-def test_quantised_projections_are_refused() -> None:
+def test_quantized_projections_are_refused() -> None:
     class Packed(nn.Module):
         def __init__(self, inner: nn.Linear) -> None:
             super().__init__()
@@ -86,7 +86,7 @@ def test_quantised_projections_are_refused() -> None:
     model = zoo.build("llama")
     model.model.layers[1].self_attn.o_proj = Packed(model.model.layers[1].self_attn.o_proj)
     with pytest.raises(
-        ValueError, match=naming("LlamaForCausalLM", "model.layers.1.self_attn", "quantised")
+        ValueError, match=naming("LlamaForCausalLM", "model.layers.1.self_attn", "quantized")
     ):
         ResidualStream(model, zoo.inputs("llama", batch=1, padded=0))
 

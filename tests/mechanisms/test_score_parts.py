@@ -211,14 +211,14 @@ def test_the_plane_holds_the_best_two_directions_of_the_scores() -> None:
     products = attention.scores(1, 2).products
     parts = attention.score_parts(attention.head((1, 2)))
     mean = parts.scaling * (parts.query @ parts.key.mean(0)).numpy()
-    centred = products - mean[:, None]
-    values = np.linalg.svd(centred, compute_uv=False)
-    left_over = centred - plot.queries @ plot.keys.T
+    centered = products - mean[:, None]
+    values = np.linalg.svd(centered, compute_uv=False)
+    left_over = centered - plot.queries @ plot.keys.T
     assert np.square(left_over).sum() == pytest.approx(np.square(values[2:]).sum())
     assert plot.explained == pytest.approx(
-        1 - np.square(left_over).sum() / np.square(centred).sum()
+        1 - np.square(left_over).sum() / np.square(centered).sum()
     )
-    same = np.where(attention.visible(1, 2), centred, -np.inf)
+    same = np.where(attention.visible(1, 2), centered, -np.inf)
     softmax = np.exp(same - same.max(-1, keepdims=True))
     softmax /= softmax.sum(-1, keepdims=True)
     np.testing.assert_allclose(softmax, attention.weights(1, 2), atol=1e-6)

@@ -11,7 +11,7 @@ from attnwidget.mechanisms.written_vocabulary import written_vocabulary
 from capture.test_predict import words
 from fixtures import planted_circuit, zoo
 from fixtures.mechanism_models import tiered
-from mechanisms.test_head_writes import randomised
+from mechanisms.test_head_writes import randomized
 from refusals import naming
 
 TEXT = "w7 w8 w9 w11 w30"
@@ -20,7 +20,7 @@ CAUSAL = ["gpt2", "gpt-neox", "llama", "qwen3", "gemma", "gemma2", "gpt-oss", "o
 
 @pytest.mark.parametrize("name", tiered(CAUSAL))
 def test_logits_of_a_source_are_its_direct_effects(name: str) -> None:
-    attention = load_model(randomised(name), words()).attend(TEXT)
+    attention = load_model(randomized(name), words()).attend(TEXT)
     effects = direct_effects(attention, "w3", "w40")
     for layer, head, key in ((0, 1, 2), (1, 3, 4)):
         found = written_vocabulary(attention, layer, head, query=4, key=key)

@@ -215,7 +215,7 @@ def test_clusters_are_the_groups() -> None:
     assert cut_tree(cluster_tree(blobs(0, 4)), 2).tolist() == [0, 0, 1, 1]
 
 
-def test_behaviours_follow_the_rules_of_figure_6_and_the_later_wins() -> None:
+def test_behaviors_follow_the_rules_of_figure_6_and_the_later_wins() -> None:
     heads = {
         "next token": np.array([[0.6, 0.0, 0.0, 0.6]]),
         "previous token": np.array([[0.6, 0.5, 0.0, 0.0]]),
@@ -230,7 +230,7 @@ def test_behaviours_follow_the_rules_of_figure_6_and_the_later_wins() -> None:
     assert clark_labels(heads)[0, 2] == "to [SEP]"
     heads["to [SEP]"][:] = 0
     assert clark_labels(heads)[0, 2] == "attends broadly"
-    assert clark_labels(heads, broad_from=4)[0, 2] == "other"
+    assert clark_labels(heads, broad_entropy=4)[0, 2] == "other"
     assert clark_labels({"to first token": np.array([[0.9]])}).tolist() == [["to first token"]]
     with pytest.raises(ValueError, match=naming("'confidence'", "'next token'", "measure")):
         clark_labels({"confidence": np.ones((1, 1))})

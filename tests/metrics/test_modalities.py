@@ -63,15 +63,15 @@ def test_shares_are_those_of_a_loop() -> None:
         for query in set(NAMES):
             rows = [n for n, of in enumerate(NAMES) if of == query]
             expected = weights[:, :, rows][..., members].sum(-1).mean(-1)
-            np.testing.assert_allclose(result.of(query, name), expected, atol=1e-6)
+            np.testing.assert_allclose(result.share(query, name), expected, atol=1e-6)
     np.testing.assert_allclose(result.shares.sum(0), 1, atol=1e-6)
     assert list(result.heads()) == [f"to {name}" for name in MODALITIES if name in NAMES]
     assert np.isnan(result.by_query[MODALITIES.index("answer")]).all()
     assert "share of attention" in str(result.chart().to_dict())
     with pytest.raises(ValueError, match=naming("'answer'", "queries")):
-        result.of("answer", "picture")
+        result.share("answer", "picture")
     with pytest.raises(ValueError, match=naming("'text'", "there")):
-        result.of("picture", "text")
+        result.share("picture", "text")
 
 
 def test_shares_of_every_query_sum_to_1() -> None:
@@ -94,7 +94,7 @@ def test_shares_of_every_query_sum_to_1() -> None:
 def test_the_weight_on_no_token_is_a_share_of_its_own() -> None:
     weights = np.full((1, 2, 7, 7), 1 / 14)
     tokens = replace(mixed_tokens(), places=())
-    attention = Attention.from_weights(weights, tokens, allow_unnormalised=True)
+    attention = Attention.from_weights(weights, tokens, allow_unnormalized=True)
     found = modality_shares(attention)
     assert found.shares[-1] == pytest.approx(0.5) and found.shares.sum(0) == pytest.approx(1)
     result = measure_attention(attention, ["modalities"])["modalities"]
@@ -108,7 +108,7 @@ def test_answers_of_a_model() -> None:
     weights = attention.weights().astype(float)
     answer = slice(attention.n_prompt, None)
     expected = weights[:, :, answer, answer].sum(-1).mean(-1)
-    np.testing.assert_allclose(result.of("answer", "answer"), expected, atol=1e-6)
+    np.testing.assert_allclose(result.share("answer", "answer"), expected, atol=1e-6)
     n = len(attention.tokens)
     visible = np.tril(np.ones((n, n))) / np.arange(1, n + 1)[:, None]
     even = visible[:, answer].sum(1).mean()

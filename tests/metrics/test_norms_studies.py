@@ -183,5 +183,5 @@ def test_what_cannot_be_measured_says_why(model: Any) -> None:
         measure(other, SEGMENTS, [Norms()], progress=False)
     config = transformers.BertConfig(**zoo._ENCODER | {"vocab_size": len(model.tokenizer)})
     headless = load_model(transformers.BertModel(config), model.tokenizer)
-    with pytest.raises(TypeError, match=naming("BertModel", "language-modelling")):
+    with pytest.raises(TypeError, match=naming("BertModel", "language-modeling")):
         measure(headless, SEGMENTS, [Gradients()], progress=False)

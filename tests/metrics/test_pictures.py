@@ -11,7 +11,7 @@ import pytest
 from attnwidget import Attention, load_model, measure_attention
 from attnwidget.corpus.accumulator import Accumulator
 from attnwidget.corpus.attention_reader import add_attention, measured_stack, subject_of
-from attnwidget.metrics import AttentionDistance, MassInPlaces, PictureOffsets
+from attnwidget.metrics import AttentionDistance, ImageOffsets, MassInPlaces
 from attnwidget.text.places import Box, Place
 from attnwidget.text.segments import Segment
 from references import reference_pictures as reference
@@ -89,8 +89,8 @@ def test_offsets_are_those_of_a_loop() -> None:
     rows, columns = 3, 5
     places = [None, *reference.grid(rows, columns, 5, 4)]
     weights = random_weights(len(places))
-    found = measure_attention(attention_of(weights, places), ["picture_offsets"])
-    result = found["picture_offsets"]
+    found = measure_attention(attention_of(weights, places), ["image_offsets"])
+    result = found["image_offsets"]
     for layer in range(2):
         for head in range(3):
             expected = reference.offset_means(weights[layer, head, 1:, 1:], rows, columns)
@@ -99,7 +99,7 @@ def test_offsets_are_those_of_a_loop() -> None:
     np.testing.assert_allclose(result.shares.sum((2, 3)), in_picture, atol=1e-6)
     assert result.reach == (rows - 1, columns - 1) and result.even == pytest.approx(1 / 16)
     assert not result.farther.round(6).any()
-    near = measure_attention(attention_of(weights, places), [PictureOffsets(2)])["picture_offsets"]
+    near = measure_attention(attention_of(weights, places), [ImageOffsets(2)])["image_offsets"]
     np.testing.assert_allclose(near.weights, result.weights[..., 2:-2], atol=1e-9)
     np.testing.assert_allclose(near.shares.sum((2, 3)) + near.farther, in_picture, atol=1e-6)
 
@@ -109,21 +109,21 @@ def test_offsets_are_within_tiles_and_within_the_whole_picture() -> None:
     right = np.zeros((10, 10))
     right[:2, :2] = reference.shifted(1, 2, 1)
     right[2:, 2:] = reference.shifted(2, 4, 1)
-    result = measure_attention(attention_of(right[None, None], places), ["picture_offsets"])
-    weights = result["picture_offsets"].heads()
+    result = measure_attention(attention_of(right[None, None], places), ["image_offsets"])
+    weights = result["image_offsets"].heads()
     assert weights["weight right"].item() == 1 and weights["weight left"].item() == 0
     mixed = np.zeros((10, 10))
     mixed[:2, 2:] = 1 / 8
     mixed[2:, :2] = 1 / 2
-    result = measure_attention(attention_of(mixed[None, None], places), ["picture_offsets"])
-    assert not result["picture_offsets"].shares.any()
+    result = measure_attention(attention_of(mixed[None, None], places), ["image_offsets"])
+    assert not result["image_offsets"].shares.any()
 
 
 @pytest.mark.parametrize("down", [0, 1])
 def test_a_head_that_looks_to_the_right_is_a_point(down: int) -> None:
     weights = np.roll(reference.shifted(4, 4, 2), 4 * down, axis=1)[None, None]
     attention = attention_of(weights, reference.grid(4, 4))
-    result = measure_attention(attention, ["picture_offsets"])["picture_offsets"]
+    result = measure_attention(attention, ["image_offsets"])["image_offsets"]
     assert result.weights[0, 0, 3 + down, 3 + 2] == 1
     assert result.shares[0, 0].max() == result.shares[0, 0, 3 + down, 3 + 2]
     chart = result.chart([(0, 0)]).to_dict()
@@ -134,7 +134,7 @@ def test_a_head_that_looks_to_the_right_is_a_point(down: int) -> None:
 
 def test_a_reach_is_a_number_of_patches() -> None:
     with pytest.raises(ValueError, match=naming("reach", "0", "patch")):
-        PictureOffsets(0)
+        ImageOffsets(0)
 
 
 def measured(

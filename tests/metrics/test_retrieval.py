@@ -48,7 +48,7 @@ class Planted:
         stack = SimpleNamespace(
             n_layers=1, n_heads=3, query=SimpleNamespace(ids=whole, text=axis.text)
         )
-        return SimpleNamespace(stacks={"self": stack}, of_token=found.of_token)  # type: ignore[return-value]
+        return SimpleNamespace(stacks={"self": stack}, token_values=found.token_values)  # type: ignore[return-value]
 
 
 @pytest.mark.slow

@@ -18,7 +18,7 @@ from attnwidget import (
     measure,
     measure_attention,
 )
-from attnwidget.behaviours import find_links, head_examples
+from attnwidget.behaviors import find_links, head_examples
 from attnwidget.metrics import Classes, Roles
 from attnwidget.results import RolesResult
 from attnwidget.text.segments import Segment
@@ -149,7 +149,7 @@ def test_a_segment_of_a_chat_has_the_ids_and_roles_that_attend_reads(
         model, chat_model("chatml", spread=1.0), make_segments([MESSAGES, SHORT], model)
     )
     assert found.n_segments == 2
-    examples = head_examples(model, make_segments([SHORT] * 2, model), k=1, progress=False)
+    examples = head_examples(model, make_segments([SHORT] * 2, model), n_examples=1, progress=False)
     assert examples.n_segments == 2
 
 

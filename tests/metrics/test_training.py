@@ -56,8 +56,10 @@ def test_emergence_is_the_first_step_above_half_of_the_end_that_stays() -> None:
     rises_and_falls_back = [0.0, 0.6, 0.2, 0.7, 0.8]
     from_the_start = [0.9, 0.8, 0.9, 0.8, 0.9]
     below_the_control = [0.5, 0.4, 0.0, -0.1, -0.2]
-    without_attention = [np.nan] * 5
-    curves = np.array([rises_and_falls_back, from_the_start, below_the_control, without_attention])
+    layers_without_attention = [np.nan] * 5
+    curves = np.array(
+        [rises_and_falls_back, from_the_start, below_the_control, layers_without_attention]
+    )
     assert emergence(curves.T).tolist() == [3, 0, 5, 5]
 
 

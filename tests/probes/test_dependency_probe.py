@@ -223,7 +223,7 @@ def _first(examples: TrainingExamples, n: int) -> TrainingExamples:
 
 
 def test_scores_are_counted_without_punctuation() -> None:
-    words = JudgedWords.of(SENTENCES[:2])
+    words = JudgedWords.from_sentences(SENTENCES[:2])
     governors = [one.governors for one in SENTENCES[:2]]
     guesses = [np.stack([one.governors, np.full(len(one), 3)]) for one in SENTENCES[:2]]
     found = judged(words, governors, guesses)
@@ -345,7 +345,7 @@ def test_a_saved_probe_is_the_same(probe: DependencyProbe, tmp_path: Path) -> No
     path = probe.save(tmp_path / "probe.npz")
     alone = load_probe(path)
     sentence = demo_treebank()[81]
-    with pytest.raises(ValueError, match=naming("load_probe", "of_model")):
+    with pytest.raises(ValueError, match=naming("load_probe", "for_model")):
         alone.predictions(sentence)
     again = load_probe(path, load_model())
     assert repr(again) == repr(probe) and again.options == probe.options

@@ -228,7 +228,7 @@ def test_the_result_of_a_model(probe: PairProbe) -> None:
 
 
 @pytest.mark.slow
-def test_its_coefficients_colour_a_grid(probe: PairProbe) -> None:
+def test_its_coefficients_color_a_grid(probe: PairProbe) -> None:
     grid = HeadGrid(load_model().attend("The cat sat."), metrics=probe)
     assert {*grid.metrics["self"]} == {*probe.heads()}
     grid.close()

@@ -151,7 +151,7 @@ def test_a_layer_ends_when_its_best_is_too_long_ago_and_keeps_it() -> None:
 def test_scores_are_those_of_the_reference() -> None:
     sentences = random_sentences(40, 12, least=2)
     random = np.random.default_rng(0)
-    gold = [GoldTree.of(one, "xpos") for one in sentences]
+    gold = [GoldTree.from_sentence(one, "xpos") for one in sentences]
     scores = TreeScores(gold, 2)
     slow = []
     for index, sentence in enumerate(sentences):
@@ -171,13 +171,15 @@ def test_scores_are_those_of_the_reference() -> None:
 def test_the_chain_knows_trees_that_are_chains() -> None:
     chain = Sentence(tuple("abcdef"), (0, 1, 2, 3, 4, 5), ("dep",) * 6, xpos=("NN",) * 6)
     other = Sentence(tuple("abcdef"), (2, 3, 4, 5, 6, 0), ("dep",) * 6, xpos=("NN",) * 6)
-    found = chain_scores([GoldTree.of(one, "xpos") for one in (chain, other)]).estimates()
+    found = chain_scores(
+        [GoldTree.from_sentence(one, "xpos") for one in (chain, other)]
+    ).estimates()
     np.testing.assert_allclose(found[0, :, 0], [1, 1, 0.5, 0])
 
 
 def test_what_is_not_counted_is_no_number() -> None:
     short = Sentence(("a", "b"), (0, 1), ("root", "dep"), xpos=("NN", "."))
-    found = chain_scores([GoldTree.of(short, "xpos")]).estimates()
+    found = chain_scores([GoldTree.from_sentence(short, "xpos")]).estimates()
     assert np.isnan(found[0, [0, 1, 3], 0]).all() and found[0, 2, 0] == 1
 
 
@@ -188,7 +190,7 @@ def test_vectors_that_are_trees_are_read_without_error() -> None:
     dev = VectorTrees(sentences, vectors)
     identity = np.stack([np.eye(dim, dtype=np.float32)] * 2)
     run = StructuralRun(dim, 0, 1, identity, identity, np.zeros((2, 2)), True)
-    gold = [GoldTree.of(one, "xpos") for one in sentences]
+    gold = [GoldTree.from_sentence(one, "xpos") for one in sentences]
     estimates, deviations = scores_of([run], dev, gold)
     values, low, high = estimates
     np.testing.assert_allclose(values, 1)
@@ -215,7 +217,7 @@ def test_training_finds_trees_behind_a_rotation() -> None:
         parts.append(VectorTrees(sentences, made))
     train, dev = parts
     run = trained(train, dev, rank=dim, epochs=30, rate=0.02, batch_size=10)
-    gold = [GoldTree.of(one, "xpos") for one in dev.sentences]
+    gold = [GoldTree.from_sentence(one, "xpos") for one in dev.sentences]
     estimates, _ = scores_of([run], dev, gold)
     assert (estimates[0, :, 0] > 0.9).all(), "the layer that has the tree"
     assert (estimates[0, :, 1] < 0.7).all(), "the layer of noise"
@@ -239,9 +241,9 @@ def test_what_tells_punctuation() -> None:
     universal = Sentence(("Hi", "!"), (0, 1), ("root", "punct"), ("INTJ", "PUNCT"), ("ITJ", "PUN"))
     assert punctuation_rule([universal, universal]) == "upos"
     for sentence, rule in ((plain, "relation"), (universal, "upos")):
-        assert GoldTree.of(sentence, rule).kept.tolist() == [True, False]  # type: ignore[arg-type]
+        assert GoldTree.from_sentence(sentence, rule).kept.tolist() == [True, False]  # type: ignore[arg-type]
     alone = Sentence(("!", "?"), (2, 0), ("punct", "root"), xpos=(".", "."))
-    assert GoldTree.of(alone, "xpos").root_of(np.array([1, 0])) == 1
+    assert GoldTree.from_sentence(alone, "xpos").root_of(np.array([1, 0])) == 1
 
 
 @pytest.fixture(scope="module")
@@ -320,7 +322,7 @@ def test_a_saved_probe_is_the_same_and_refuses_another_model(
     before, after = (one.predictions(TREES[50]) for one in (probe, again))
     assert (before.distances == after.distances).all() and before.edges == after.edges
     with pytest.raises(
-        ValueError, match=naming("'small BERT (in the package)'", "load_probe", "of_model")
+        ValueError, match=naming("'small BERT (in the package)'", "load_probe", "for_model")
     ):
         load_probe(path).predictions(TREES[50])
     with pytest.raises(ValueError, match=naming("trained on", "other weights")):

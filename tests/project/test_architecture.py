@@ -99,7 +99,7 @@ BELOW = {
         "corpus",
         "interventions",
     },
-    "behaviours": {
+    "behaviors": {
         "text",
         "kernels",
         "model_facts",
@@ -126,10 +126,10 @@ BELOW = {
         "interventions",
         "probes",
         "mechanisms",
-        "behaviours",
+        "behaviors",
     },
     # Models and texts of the package. No folder imports it.
-    "demo": {"text", "capture", "probes", "behaviours"},
+    "demo": {"text", "capture", "probes", "behaviors"},
 }
 # Libraries that a folder does not import, so that it can be read and tested without them.
 FOREIGN = {
@@ -143,7 +143,7 @@ FOREIGN = {
     "interventions": {"anywidget", "ipywidgets"},
     "probes": {"anywidget", "ipywidgets"},
     "mechanisms": {"anywidget", "ipywidgets"},
-    "behaviours": {"anywidget", "ipywidgets"},
+    "behaviors": {"anywidget", "ipywidgets"},
     "charts": {"torch", "transformers", "anywidget", "ipywidgets"},
     "drawing": {"torch", "transformers", "anywidget", "ipywidgets", "altair"},
     "widgets": {"transformers"},
@@ -354,9 +354,9 @@ def test_every_module_is_in_a_known_folder() -> None:
         ("drawing", "from attnwidget import Head"),
         ("widgets", "import attnwidget.demo"),
         ("text", "import torch.nn"),
-        ("behaviours", "import_module('attnwidget.widgets.atlas_view.widget')"),
-        ("behaviours", "importlib.import_module(f'attnwidget.widgets.{name}.widget')"),
-        ("behaviours", "import_module('..widgets', __package__)"),
+        ("behaviors", "import_module('attnwidget.widgets.atlas_view.widget')"),
+        ("behaviors", "importlib.import_module(f'attnwidget.widgets.{name}.widget')"),
+        ("behaviors", "import_module('..widgets', __package__)"),
         ("charts", "__import__('torch')"),
     ],
 )

@@ -243,7 +243,7 @@ def test_a_block_without_its_title_runs_and_a_picture_belongs_to_it(page_code: M
             "```",
             "",
             '```python title="a/file.py"',
-            "import a.neighbour",
+            "import a.neighbor",
             "```",
         ]
     )

@@ -21,8 +21,8 @@ import pytest
 import torch
 
 import attnwidget
-from attnwidget.behaviours import score_behaviours
-from attnwidget.behaviours.registry import known_behaviours, words_of
+from attnwidget.behaviors import measure_behaviors
+from attnwidget.behaviors.registry import known_behaviors, words_of
 from project.added_sources import PAGE, build_with, section, shown_files
 
 ROOT = Path(__file__).parents[2]
@@ -99,16 +99,16 @@ def added_module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[s
     return import_example
 
 
-def test_the_behaviour_is_found_and_has_the_right_numbers(
+def test_the_behavior_is_found_and_has_the_right_numbers(
     added_module: Callable[[str], ModuleType],
 ) -> None:
-    found_once = (known_behaviours, words_of)
-    before = known_behaviours()
+    found_once = (known_behaviors, words_of)
+    before = known_behaviors()
     try:
-        added_module("A behaviour")
+        added_module("A behavior")
         for function in found_once:
             function.cache_clear()
-        assert known_behaviours()[:-1] == before
+        assert known_behaviors()[:-1] == before
         assert words_of("prepositions") == ("the prepositions", "grammar")
         model = attnwidget.load_model(device="cpu")
         texts = [
@@ -116,15 +116,15 @@ def test_the_behaviour_is_found_and_has_the_right_numbers(
             "He lives in a house.",
             "She came from the city by car.",
         ]
-        table = score_behaviours(
+        table = measure_behaviors(
             model,
             attnwidget.make_segments(texts, model),
             ["prepositions"],
-            random_models=0,
+            n_random_models=0,
             progress=False,
         )
     finally:
-        sys.modules.pop("attnwidget.behaviours.prepositions", None)
+        sys.modules.pop("attnwidget.behaviors.prepositions", None)
         for function in found_once:
             function.cache_clear()
 
@@ -191,7 +191,7 @@ def test_the_intervention_has_the_right_numbers(
 
 @pytest.mark.parametrize(
     ("title", "most"),
-    [("A behaviour", 1), ("An intervention", 1), ("A control", 4), ("A widget", 6)],
+    [("A behavior", 1), ("An intervention", 1), ("A control", 4), ("A widget", 6)],
 )
 def test_the_files_of_an_example_are_those_of_its_list_and_few(title: str, most: int) -> None:
     listed = re.findall(r"^\| `((?:attnwidget|js/src)/[^`]+)` \|", section(title), re.M)
@@ -207,7 +207,7 @@ def test_the_counts_of_files_are_those_of_the_lists() -> None:
     )
     assert [title for title, _, _ in rows] == [
         "a metric",
-        "a behaviour",
+        "a behavior",
         "an intervention",
         "a study",
         "a control",

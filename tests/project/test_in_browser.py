@@ -48,7 +48,7 @@ sys.modules["pyodide.ffi"].jsnull = jsnull
 threading.Thread.start = no_thread
 sys.platform = "emscripten"
 
-from attnwidget import Attention, HeadGrid, HeadView, link, options, save_page
+from attnwidget import Attention, HeadGrid, HeadView, link_figures, options, save_page
 
 folder = Path(sys.argv[1])
 lesson = folder / "01_what_attention_is.ipynb"
@@ -63,7 +63,7 @@ attention = Attention.from_weights(maps, list("abcd"))
 metric = maps[..., -1].mean(axis=-1)
 grid = HeadGrid(attention, metrics={"to the last": metric}, metric="to the last")
 view, word = HeadView(attention, 1, 2), HeadGrid(attention, tokens=[("query", 2)])
-together = link(grid, view, word)
+together = link_figures(grid, view, word)
 
 
 def from_page(widget, **state):

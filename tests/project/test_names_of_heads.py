@@ -25,7 +25,7 @@ from attnwidget import (
     make_segments,
     measure_attention,
 )
-from attnwidget.behaviours import head_examples
+from attnwidget.behaviors import head_examples
 from attnwidget.demo import demo_atlas, drawn_shapes
 from attnwidget.interventions import patch_heads, patch_path
 from attnwidget.mechanisms import (
@@ -57,7 +57,7 @@ NOT_NAMED = {
     "StructuralProbe.chart",
     "StructuralProbe.predictions",
     "TokenRelevance.chart",
-    "TokenRelevance.of",
+    "TokenRelevance.after_layer",
     "word_times",  # asked in tests/words/test_speech.py: cross-attention
 }
 
@@ -116,10 +116,10 @@ def of_lists(model: AttentionModel) -> dict[str, Callable[..., Any]]:
     return {
         "Attention.mean": lambda a, heads: a.mean(heads=heads).weights(),
         "Attention.max": lambda a, heads: a.max(heads=heads).weights(),
-        "Attention.without": lambda a, heads: a.without(heads).weights(3),
+        "Attention.without": lambda a, heads: a.disabled(heads).weights(3),
         "AttentionModel.disabled": switched_off,
         "ablate": lambda a, heads: (
-            ablate(model, pairs, score="minimal pair", heads=heads, progress=False).head_scores
+            ablate(model, pairs, scoring="minimal pair", heads=heads, progress=False).head_scores
         ),
         "patch_heads": lambda a, heads: (
             patch_heads(model, clean, corrupted, heads=heads, progress=False).head_scores
@@ -177,20 +177,20 @@ def test_heads_of_models_and_results_are_named_in_every_form(
     atlas = demo_atlas()
     pictures = measure_attention(
         load_model("attnwidget/shapes").attend(images=drawn_shapes(1).pictures[0]),
-        ["picture_offsets"],
-    )["picture_offsets"]
+        ["image_offsets"],
+    )["image_offsets"]
 
     def written(call: Callable[..., Any], *head: Any) -> str:
         table: str = call(causal, *head, tokens=[5, 6], top=3).to_frame().to_csv()
         return table
 
     given: dict[str, Callable[..., Any]] = {
-        "HeadExamples.of": lambda *h: examples.of(*h, "heaviest"),
+        "HeadExamples.links": lambda *h: examples.links(*h, "heaviest"),
         "Atlas.card": lambda *h: atlas.card(*h).name,
         "head_composition": lambda *h: head_composition(causal, *h).to_frame().to_csv(),
         "head_vocabulary": lambda *h: written(head_vocabulary, *h),
         "attended_vocabulary": lambda *h: written(attended_vocabulary, *h),
-        "PictureOffsetsResult.chart": lambda *h: (
+        "ImageOffsetsResult.chart": lambda *h: (
             pictures.chart([h]).to_json() if len(h) == 2 else pictures.chart(h[0]).to_json()
         ),
         "attention_rollout": lambda *h: (
@@ -231,7 +231,7 @@ def test_a_head_with_its_stack_is_named_in_one_argument() -> None:
         (lambda a: a.weights("the pronoun head"), ValueError, ("'L1 H3'", "'the pronoun head'")),
         (lambda a: a.scores(1), ValueError, ("layer=1", "head=")),
         (lambda a: a.scores("L1 H3", 3), ValueError, ("once", "'L1 H3'", "head=3")),
-        (lambda a: a.without([1, 3]), TypeError, ("[1, 3]", "layer")),
+        (lambda a: a.disabled([1, 3]), TypeError, ("[1, 3]", "layer")),
         (lambda a: a.mean(1, 3), TypeError, ("mean", "positional")),
         (lambda a: a.rows("L1 H3", "hee"), ValueError, ("'hee'", "'he'")),
         (lambda a: a.rows("L1 H3", "the"), ValueError, ("'the'", "1, 11", "('the', 2)")),
@@ -251,13 +251,13 @@ def test_what_names_no_head_or_token_is_refused(
 
 def test_every_public_call_with_a_head_is_asked(model: AttentionModel) -> None:
     known = {*of_attention(), *of_lists(model), *NOT_NAMED}
-    known |= {"HeadExamples.of", "Atlas.card", "head_composition", "head_vocabulary"}
-    known |= {"attended_vocabulary", "PictureOffsetsResult.chart", "attention_rollout"}
+    known |= {"HeadExamples.links", "Atlas.card", "head_composition", "head_vocabulary"}
+    known |= {"attended_vocabulary", "ImageOffsetsResult.chart", "attention_rollout"}
     # The same two functions of `attnwidget.capture.tapping.head` as above.
-    known |= {"FoundLinks.of", "GovernorPredictions.map", "LookingAway.head", "patch_path"}
+    known |= {"FoundLinks.links", "GovernorPredictions.map", "NoOpWeights.head", "patch_path"}
     known |= {"RolesResult.turn_chart", "score_at_distances", "Attention.head", "Attention.has"}
     found = set()
-    for module in ("", ".metrics", ".mechanisms", ".interventions", ".words", ".behaviours"):
+    for module in ("", ".metrics", ".mechanisms", ".interventions", ".words", ".behaviors"):
         found |= _takers(importlib.import_module(f"attnwidget{module}"))
     found |= _takers(importlib.import_module("attnwidget.results"))
     assert found <= known, sorted(found - known)

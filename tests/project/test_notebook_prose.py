@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 from attnwidget import Attention, AttentionModel, ablate, load_model
-from attnwidget.demo import demo_genres, demo_pairs, demo_probe
+from attnwidget.demo import demo_genres, demo_minimal_pairs, demo_probe
 
 NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
 SOURCES = [*sorted(NOTEBOOKS.glob("*.ipynb")), *sorted(NOTEBOOKS.glob("lessons/*.ipynb"))]
@@ -207,9 +207,9 @@ def baselines_of_the_probe(facts: Facts) -> bool:
 
 
 def regular_plurals_by_all_words(facts: Facts) -> bool:
-    pairs = [pair for pair in demo_pairs() if pair.phenomenon.startswith("regular_plural")]
+    pairs = [pair for pair in demo_minimal_pairs() if pair.phenomenon.startswith("regular_plural")]
     score = "minimal pair, all words"
-    found = ablate(facts.model, pairs, score=score, method="zero", heads=[(2, 8)], progress=False)
+    found = ablate(facts.model, pairs, scoring=score, method="zero", heads=[(2, 8)], progress=False)
     shares = [found.intact.mean(), found.head_scores[2, 8].mean()]
     return [round(100 * float(share), 1) for share in shares] == [75.0, 73.3]
 

@@ -19,7 +19,7 @@ from attnwidget import (
     load_model,
     measure,
 )
-from attnwidget.behaviours import find_links
+from attnwidget.behaviors import find_links
 from attnwidget.demo import demo_atlas, demo_treebank
 from attnwidget.interventions import head_importance
 from attnwidget.mechanisms import (
@@ -55,7 +55,7 @@ READ: dict[str, Callable[[AttentionModel], Attention]] = {
     "text": lambda model: model.attend(TEXT),
     "pair": lambda model: model.attend("The cat sat.", "It slept."),
     "gradients": lambda model: model.attend("The cat sat.", loss="masked"),
-    "heads off": lambda model: model.attend(TEXT).without([(2, 8)]),
+    "heads off": lambda model: model.attend(TEXT).disabled([(2, 8)]),
     "batch": lambda model: model.attend_batch([TEXT, "The cat sat.", TEXT])[2],
     "weights": lambda _: Attention.from_weights(np.full((2, 3, 2, 2), 0.5), ["a", "b"]),
     "states": lambda _: Attention.from_queries_keys(
@@ -87,7 +87,7 @@ def test_attentions_are_copied_without_their_model(
         np.testing.assert_array_equal(*words)
     assert copied.made_by == attention.made_by and copied.head_maps.lock is not model.lock
     with pytest.raises(ValueError, match=naming("pickled or copied", "model")):
-        copied.intact.without([(0, 1, stack)])
+        copied.intact.disabled([(0, 1, stack)])
     assert again(attention.words).tokens == attention.words.tokens
 
 
@@ -95,7 +95,7 @@ def test_a_shallow_copy_keeps_the_model(model: AttentionModel) -> None:
     attention = model.attend(TEXT)
     copied = copy.copy(attention)
     assert copied is not attention and copied.reading is attention.reading
-    assert copied.without([(2, 8)]).edits
+    assert copied.disabled([(2, 8)]).edits
 
 
 def test_a_long_input_is_deep_copied_and_its_pickle_refused() -> None:
@@ -112,7 +112,7 @@ RESULTS: dict[str, Callable[[AttentionModel], Any]] = {
     "next token": lambda _: load_model("attnwidget/induction").predict("The cat"),
     "class": lambda _: load_model("attnwidget/genre").predict("The cat sat."),
     "change": lambda model: (
-        model.attend(TEXT).without([(2, 8)]).intact.reading.predict([(2, 8)]) - model.predict(TEXT)
+        model.attend(TEXT).disabled([(2, 8)]).intact.reading.predict([(2, 8)]) - model.predict(TEXT)
     ),
     "measure": lambda model: measure(
         model, [SEGMENT], ["entropy", "distances", "patterns"], progress=False

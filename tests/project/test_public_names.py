@@ -21,7 +21,7 @@ from attnwidget.public_names import attach_names, public_homes
 from refusals import naming
 
 MODULES = (
-    "behaviours",
+    "behaviors",
     "charts",
     "demo",
     "interventions",
@@ -31,7 +31,7 @@ MODULES = (
     "results",
     "words",
 )
-STUBS = ("behaviours", "interventions", "mechanisms", "probes", "words")
+STUBS = ("behaviors", "interventions", "mechanisms", "probes", "words")
 
 
 def run(code: str, *options: str, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -88,7 +88,7 @@ def test_every_name_of_a_stub_is_what_its_module_defines() -> None:
     [
         ("attnwidget", "patch_heads", "attnwidget.interventions"),
         ("attnwidget.metrics", "measure", "attnwidget"),
-        ("attnwidget.behaviours", "atlas", "attnwidget"),
+        ("attnwidget.behaviors", "atlas", "attnwidget"),
         ("attnwidget.probes", "demo_probe", "attnwidget.demo"),
         ("attnwidget", "Norms", "attnwidget.metrics"),
         ("attnwidget", "Link", "attnwidget.results"),
@@ -163,9 +163,9 @@ def test_a_name_loads_its_module_and_no_other() -> None:
     # `import attnwidget` says which figure an atlas has; this file imports nothing.
     figure = [
         "attnwidget.public_names",
-        "attnwidget.behaviours",
-        "attnwidget.behaviours.head_atlas",
-        "attnwidget.behaviours.head_atlas.atlas_figure",
+        "attnwidget.behaviors",
+        "attnwidget.behaviors.head_atlas",
+        "attnwidget.behaviors.head_atlas.atlas_figure",
     ]
     loaded = [*figure, "attnwidget.text", "attnwidget.text.segments", "attnwidget.words"]
     assert run(code).stdout.strip() == str(loaded)

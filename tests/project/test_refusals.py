@@ -1,4 +1,4 @@
-"""`naming`: the patterns by which tests recognise a refusal."""
+"""`naming`: the patterns by which tests recognize a refusal."""
 
 from __future__ import annotations
 

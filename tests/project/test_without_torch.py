@@ -32,7 +32,7 @@ sys.meta_path.insert(0, Blocked())
 
 import numpy as np
 
-from attnwidget import Attention, HeadGrid, HeadView, link, save_page
+from attnwidget import Attention, HeadGrid, HeadView, link_figures, save_page
 
 folder = Path(sys.argv[1])
 maps = np.load(folder / "maps.npy")
@@ -52,7 +52,7 @@ attention = Attention.from_weights(Foreign(), tokens, model_name="a server")
 grid = HeadGrid(attention)
 view = HeadView(attention)
 word = HeadGrid(attention, tokens=[("query", 2)])
-link(grid, view, word)
+link_figures(grid, view, word)
 grid.selected = [(1, 2)]
 grid.hidden = ["sep"]
 view.unit = "words"
@@ -64,7 +64,7 @@ answer = {
     "hidden": [list(widget.hidden) for widget in (grid, view, word)],
     "code": grid.code(),
     "words": attention.words.weights(1, 2).tolist(),
-    "word": attention.of_token("query", 2).tolist(),
+    "word": attention.token_values("query", 2).tolist(),
     "tile": attention.tile(1, 2, (0, 7), (0, 7), step=2).tolist(),
     "links": attention.top_links(1, 2, 4),
     "frame": len(attention.to_frame()),
@@ -97,7 +97,7 @@ def test_numbers_equal_those_of_tensors(saved: tuple[Path, dict[str, Any]]) -> N
     with_torch = Attention.from_weights(torch.from_numpy(causal_maps()), TOKENS)
     assert answer["loaded"] == []
     np.testing.assert_allclose(answer["words"], with_torch.words.weights(1, 2), atol=1e-6)
-    np.testing.assert_array_equal(answer["word"], with_torch.of_token("query", 2))
+    np.testing.assert_array_equal(answer["word"], with_torch.token_values("query", 2))
     np.testing.assert_array_equal(answer["tile"], with_torch.tile(1, 2, (0, 7), (0, 7), step=2))
     assert [tuple(link) for link in answer["links"]] == with_torch.top_links(1, 2, 4)
     assert answer["frame"] == 2 * 4 * 7 * 7

@@ -48,7 +48,7 @@ class FormulaAttention(Attention):
         # Small maps that differ by head, for the thumbnails of grids.
         strengths = np.linspace(0.1, 1, n_layers * n_heads).reshape(n_layers, n_heads, 1, 1)
         small = Attention.from_weights(
-            strengths * np.tri(64), ["t"] * 64, model_name="a formula", allow_unnormalised=True
+            strengths * np.tri(64), ["t"] * 64, model_name="a formula", allow_unnormalized=True
         )
         text = ["<s>", *(WORDS[i % len(WORDS)] for i in range(n - 1))]
         for place in NEEDLES:

@@ -39,7 +39,7 @@ def link_score(attention, links, pairing):
     return max(float(attention[s][t]) for s, t in pairs)
 
 
-def looking_away(attention, words, has, targets):
+def no_op(attention, words, has, targets):
     """Sums over words with a relation and over others of their weight on each set of targets.
 
     `words` are lists of tokens; a word's weight is the mean over its tokens.

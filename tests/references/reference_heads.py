@@ -73,16 +73,16 @@ def flow(maps: Array, layer: int) -> Array:
 def _maximum_flow(edges: dict, source: tuple[int, int], sink: tuple[int, int]) -> Fraction:
     left = dict(edges)
     left.update({(b, a): Fraction(0) for a, b in edges if (b, a) not in edges})
-    neighbours: dict = {}
+    neighbors: dict = {}
     for a, b in left:
-        neighbours.setdefault(a, []).append(b)
+        neighbors.setdefault(a, []).append(b)
     total = Fraction(0)
     while True:
         came_from = {source: source}
         queue = deque([source])
         while queue and sink not in came_from:
             at = queue.popleft()
-            for to in neighbours.get(at, []):
+            for to in neighbors.get(at, []):
                 if to not in came_from and left[at, to] > 0:
                     came_from[to] = at
                     queue.append(to)

@@ -34,7 +34,7 @@ def shifted(rows: int, columns: int, right: int) -> Array:
     return weights
 
 
-def centre(box: Box) -> tuple[float, float]:
+def center(box: Box) -> tuple[float, float]:
     return (box.left + box.right) / 2, (box.top + box.bottom) / 2
 
 
@@ -48,8 +48,8 @@ def attention_distance(weights: Array, places: Sequence[Place | None]) -> tuple[
         for j, key in enumerate(places):
             if not isinstance(key, Box) or key.picture != query.picture:
                 continue
-            dx = centre(key)[0] - centre(query)[0]
-            dy = centre(key)[1] - centre(query)[1]
+            dx = center(key)[0] - center(query)[0]
+            dy = center(key)[1] - center(query)[1]
             total += weights[i, j]
             in_pixels += weights[i, j] * math.hypot(dx, dy)
             width, height = query.right - query.left, query.bottom - query.top

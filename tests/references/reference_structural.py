@@ -14,18 +14,18 @@ PUNCTUATION = ("''", ",", ".", ":", "``", "-LRB-", "-RRB-")
 def distances(governors: Sequence[int]) -> np.ndarray:
     """Edges between every two words, by a breadth-first search from each."""
     n = len(governors)
-    neighbours: list[set[int]] = [set() for _ in range(n)]
+    neighbors: list[set[int]] = [set() for _ in range(n)]
     for word, governor in enumerate(governors):
         if governor:
-            neighbours[word].add(governor - 1)
-            neighbours[governor - 1].add(word)
+            neighbors[word].add(governor - 1)
+            neighbors[governor - 1].add(word)
     found = np.full((n, n), -1)
     for start in range(n):
         found[start, start] = 0
         waiting = deque([start])
         while waiting:
             at = waiting.popleft()
-            for other in neighbours[at]:
+            for other in neighbors[at]:
                 if found[start, other] < 0:
                     found[start, other] = found[start, at] + 1
                     waiting.append(other)

@@ -50,7 +50,7 @@ def confidence(weights: Array, excluded: list[int]) -> float:
 
 
 def explained_by_offset(maps: list[Array], reach: int) -> float:
-    """Share of the squares of row-centred log weights that a number per offset explains."""
+    """Share of the squares of row-centered log weights that a number per offset explains."""
     n_rows = sum(len(weights) for weights in maps)
     designs, scores, total, row = [], [], 0.0, 0
     for weights in maps:

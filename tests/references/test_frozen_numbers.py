@@ -1,6 +1,6 @@
 """Numbers of all public studies, against those stored in the repository, and that none is left out.
 
-`python tests/frozen_numbers.py summarise tests/references/frozen_numbers.json` writes the stored
+`python tests/frozen_numbers.py summarize tests/references/frozen_numbers.json` writes the stored
 numbers again, after a change that is meant to change them.
 """
 

@@ -111,7 +111,7 @@ def _ablate(folder: Path) -> Any:
     return ablate(
         model("gpt2"),
         make_segments(texts(), model("gpt2")),
-        score="loss",
+        scoring="loss",
         batch_size=2,
         resume=folder / "run.npz",
         progress=False,

@@ -22,7 +22,7 @@ from attnwidget import (
     DependencyArcs,
     Document,
     HeadGrid,
-    HeadMap,
+    HeadScatter,
     HeadView,
     LinkView,
     PredictionView,
@@ -30,7 +30,7 @@ from attnwidget import (
     RelationTable,
     Sentence,
     explore,
-    link,
+    link_figures,
     load_model,
 )
 from attnwidget.demo import demo_atlas
@@ -93,7 +93,7 @@ def makers(model: Any) -> dict[str, Make]:
     def linked() -> list[Any]:
         grid = HeadGrid(attention)
         view = HeadView(attention)
-        link(grid, view)
+        link_figures(grid, view)
         grid.selected = [(2, 8)]
         return [grid, view]
 
@@ -113,7 +113,7 @@ def makers(model: Any) -> dict[str, Make]:
         "HeadView": lambda: [HeadView(attention, 2, 8)],
         "HeadView, two": lambda: [HeadView(attention, versus=other)],
         "HeadGrid, a word": lambda: [HeadGrid(attention, tokens=[("query", 4)])],
-        "HeadMap": lambda: [HeadMap.from_positions(positions)],
+        "HeadScatter": lambda: [HeadScatter.from_positions(positions)],
         "RelationTable": lambda: [RelationTable(relations, min_count=1)],
         "DependencyArcs": lambda: [DependencyArcs(model, [SENTENCE], relations)],
         "CoreferenceView": lambda: [CoreferenceView(coreference)],

@@ -20,8 +20,8 @@ from typing import Any
 import numpy as np
 
 from attnwidget.text.coreference import load_coreference
-from attnwidget.text.framenet import load_framenet
-from attnwidget.text.minimal_pairs import load_pairs
+from attnwidget.text.framenet import load_framenet_links
+from attnwidget.text.minimal_pairs import load_minimal_pairs
 from attnwidget.text.segments import read_lines
 from attnwidget.text.treebank_files import load_treebank
 from attnwidget.text.word_links import load_links
@@ -255,7 +255,7 @@ def _framenet() -> Reader:
     def read(path: Path) -> Any:
         whole = next(up for up in path.parents if (up / "frameIndex.xml").exists())
         try:
-            return load_framenet(whole)
+            return load_framenet_links(whole)
         finally:
             # The next case has one changed file as well.
             path.write_bytes(good[path.relative_to(whole).as_posix()])
@@ -309,7 +309,7 @@ READERS: dict[str, Callable[[], Reader]] = {
     ),
     "segments": lambda: Reader(_of_lines, {"prose.txt": PROSE.encode()}, text, _same_paragraphs),
     "minimal pairs": lambda: Reader(
-        load_pairs, {"pairs.jsonl": PAIRS_JSON.encode()}, text, _same_pairs
+        load_minimal_pairs, {"pairs.jsonl": PAIRS_JSON.encode()}, text, _same_pairs
     ),
     "word vectors": lambda: Reader(
         load_vectors,

@@ -48,7 +48,9 @@ def _ablations() -> Reader:
     texts = make_segments(["w1 w2 w3"], answering)
 
     def run(path: Path) -> Any:
-        found = ablate(answering, texts, score="loss", heads=[(0, 1)], resume=path, progress=False)
+        found = ablate(
+            answering, texts, scoring="loss", heads=[(0, 1)], resume=path, progress=False
+        )
         return found.to_frame()
 
     return Reader(run, {"run.npz": _saved(run)}, mutated_arrays)

@@ -72,7 +72,7 @@ def _measure(path: Path) -> Any:
 def _ablate(path: Path) -> Any:
     model = faults.model("gpt2")
     segments = make_segments(TEXTS, model)
-    return ablate(model, segments, score="loss", heads=[(0, 1)], resume=path, progress=False)
+    return ablate(model, segments, scoring="loss", heads=[(0, 1)], resume=path, progress=False)
 
 
 def _probe(path: Path) -> Any:

@@ -13,10 +13,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from attnwidget import load_framenet, load_links, load_vectors
+from attnwidget import load_framenet_links, load_links, load_vectors
 from attnwidget.probes.saved_arrays import write_probe
 from attnwidget.text.coreference import load_coreference
-from attnwidget.text.minimal_pairs import load_pairs
+from attnwidget.text.minimal_pairs import load_minimal_pairs
 from attnwidget.text.segments import read_lines
 from attnwidget.text.stored_arrays import stored_arrays, write_arrays
 from attnwidget.text.treebank_files import load_treebank
@@ -50,7 +50,7 @@ HALF = gzip.compress(PROSE.encode() * 40)[:-12]
 REFUSED: list[tuple[str, Callable[[Path], Any], str, bytes | str, str]] = [
     ("Latin-1 prose", paragraphs, "a.txt", "one\nna\xefve".encode("latin-1"), ("a.txt:2", "UTF-8")),
     ("half a .gz of prose", paragraphs, "a.txt.gz", HALF, ("a.txt.gz", "whole")),
-    ("no .gz of pairs", load_pairs, "a.jsonl.gz", PAIRS_JSON, ("a.jsonl.gz", "whole")),
+    ("no .gz of pairs", load_minimal_pairs, "a.jsonl.gz", PAIRS_JSON, ("a.jsonl.gz", "whole")),
     (
         "broken deflate",
         paragraphs,
@@ -246,7 +246,7 @@ def test_a_broken_framenet_names_the_file(
     assert old in content
     path.write_text(content.replace(old, new), "utf-8")
     with pytest.raises(ValueError, match=said.replace("lu1", unit.stem)):
-        load_framenet(folder)
+        load_framenet_links(folder)
 
 
 def test_entities_of_a_framenet_are_not_unfolded(tmp_path: Path) -> None:
@@ -254,7 +254,7 @@ def test_entities_of_a_framenet_are_not_unfolded(tmp_path: Path) -> None:
     content = path.read_text("utf-8").replace("<lexUnit", BOMB.decode() + "<lexUnit", 1)
     path.write_text(content.replace("<definition>", "<definition>&i;"), "utf-8")
     with pytest.raises(ValueError, match=naming("lu1.xml", "FrameNet 1.7", "ParseError")):
-        load_framenet(tmp_path)
+        load_framenet_links(tmp_path)
 
 
 @pytest.mark.timeout(600)
@@ -263,7 +263,7 @@ def test_a_pipe_among_the_files_of_framenet_is_refused(tmp_path: Path) -> None:
     (folder / "frame" / "Motion.xml").unlink()
     os.mkfifo(folder / "frame" / "Motion.xml")
     with pytest.raises(OSError, match=naming("Motion.xml", "pipe")):
-        load_framenet(folder)
+        load_framenet_links(folder)
 
 
 GOOD = {"words": np.array(["the", "cat"]), "vectors": np.eye(2, 5)}

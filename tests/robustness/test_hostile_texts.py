@@ -20,7 +20,7 @@ from attnwidget import (
     DependencyArcs,
     Document,
     HeadGrid,
-    HeadMap,
+    HeadScatter,
     HeadView,
     RelationTable,
     explore,
@@ -94,8 +94,8 @@ MAKERS: dict[str, Maker] = {
     "lines": lambda bad: HeadView(attention(bad), 0, 1, tokens=[("query", 1)]),
     "matrix": lambda bad: HeadView(attention(bad), 0, 1, mode="matrix"),
     "word": lambda bad: HeadGrid(attention(bad), tokens=[("query", 1)], selected=[(0, 1)]),
-    "map": lambda bad: HeadMap.from_positions(
-        np.random.default_rng(0).normal(size=(2, 2, 2)), behaviours=[[bad, "b"], ["b", "b"]]
+    "map": lambda bad: HeadScatter.from_positions(
+        np.random.default_rng(0).normal(size=(2, 2, 2)), behaviors=[[bad, "b"], ["b", "b"]]
     ),
     "table": lambda bad: RelationTable(of_treebank(bad)[1], min_count=1),  # type: ignore[arg-type]
     "arcs": predicted,

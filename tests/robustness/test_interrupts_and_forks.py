@@ -16,7 +16,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from attnwidget import AttentionModel, HeadGrid, HeadView, link, load_model, make_segments, measure
+from attnwidget import (
+    AttentionModel,
+    HeadGrid,
+    HeadView,
+    link_figures,
+    load_model,
+    make_segments,
+    measure,
+)
 from attnwidget.text.thread_lock import ThreadLock
 from fixtures.forks import in_fork
 from fixtures.recording import from_page, on_page
@@ -123,7 +131,7 @@ def test_nothing_hangs_after_ctrl_c_at_random_times(model: AttentionModel, tmp_p
     grid, view = HeadGrid(attention), HeadView(attention, 0, 0)
     grid.open()
     view.open()
-    link(grid, view)
+    link_figures(grid, view)
     segments = make_segments([TEXT] * 4, model)
     numbers = itertools.count()
 

@@ -275,7 +275,7 @@ def test_an_attention_made_in_inference_mode_can_be_used_after_it(model: Attenti
     check_same(inside, usual.weights(3, 1))
     check_same(attention.norms(2, 8), usual.norms(2, 8))
     check_same(attention.gradients(2, 8), usual.gradients(2, 8))
-    without = [one.without([(1, 3)]).weights(4, 0) for one in (attention, usual)]
+    without = [one.disabled([(1, 3)]).weights(4, 0) for one in (attention, usual)]
     check_same(*without)
 
 
@@ -304,7 +304,7 @@ def test_modes_of_the_caller_are_back_after_a_call(model: AttentionModel) -> Non
             assert torch.is_autocast_enabled("cpu") and not torch.is_grad_enabled()
         HeadView(attention, 2, 8).close()
         with pytest.raises(ValueError, match=naming("head 99", "'self'")):
-            attention.without([(0, 99)])
+            attention.disabled([(0, 99)])
         with model.disabled([(1, 2)], method="mean", reference=MASKED):
             assert torch.is_autocast_enabled("cpu") and not torch.is_grad_enabled()
         assert torch.is_autocast_enabled("cpu") and not torch.is_grad_enabled()
@@ -361,7 +361,7 @@ def test_a_model_from_a_relative_folder_outlives_a_change_of_folder(
     attention = loaded.attend(MASKED)
     monkeypatch.chdir(tmp_path / "elsewhere")
     check_same(loaded.attend(MASKED).weights(), attention.weights())
-    usual = model.attend(MASKED).without([(1, 2)])
-    check_same(attention.without([(1, 2)]).weights(5), usual.weights(5))
+    usual = model.attend(MASKED).disabled([(1, 2)])
+    check_same(attention.disabled([(1, 2)]).weights(5), usual.weights(5))
     assert loaded._load_again is not None
     check_same(loaded._load_again().attend(MASKED).weights(), attention.weights())

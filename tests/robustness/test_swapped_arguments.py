@@ -17,8 +17,13 @@ from attnwidget import (
     measure_attention,
     read_segments,
 )
-from attnwidget.behaviours import head_examples, score_behaviours
-from attnwidget.interventions import gradient_effects, head_importance, patch_heads, score_pairs
+from attnwidget.behaviors import head_examples, measure_behaviors
+from attnwidget.interventions import (
+    gradient_effects,
+    head_importance,
+    measure_minimal_pairs,
+    patch_heads,
+)
 from attnwidget.mechanisms import (
     direct_effects,
     explain_link,
@@ -46,11 +51,11 @@ STUDIES: dict[str, Callable[[AttentionModel], Any]] = {
     "read_segments": lambda model: read_segments(model, TEXTS),  # type: ignore[arg-type]
     "measure": lambda model: measure(TEXTS, model),  # type: ignore[arg-type]
     "compare": lambda model: compare(TEXTS, model, model),  # type: ignore[arg-type]
-    "ablate": lambda model: ablate(TEXTS, model, score="loss"),  # type: ignore[arg-type]
+    "ablate": lambda model: ablate(TEXTS, model, scoring="loss"),  # type: ignore[arg-type]
     "atlas": lambda model: atlas(TEXTS, model),  # type: ignore[arg-type]
-    "score_behaviours": lambda model: score_behaviours(TEXTS, model),  # type: ignore[arg-type]
+    "measure_behaviors": lambda model: measure_behaviors(TEXTS, model),  # type: ignore[arg-type]
     "head_examples": lambda model: head_examples(TEXTS, model, [(0, 0)]),  # type: ignore[arg-type]
-    "score_pairs": lambda model: score_pairs(TEXTS, model),  # type: ignore[arg-type]
+    "measure_minimal_pairs": lambda model: measure_minimal_pairs(TEXTS, model),  # type: ignore[arg-type]
     "head_importance": lambda model: head_importance(TEXTS, model),  # type: ignore[arg-type]
     "patch_heads": lambda model: patch_heads(TEXTS, model, TEXTS),  # type: ignore[arg-type]
     "head_vocabulary": lambda model: head_vocabulary(TEXTS, 0, 0, tokens=[1]),  # type: ignore[arg-type]

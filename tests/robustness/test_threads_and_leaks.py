@@ -23,7 +23,7 @@ from attnwidget import (
     HeadView,
     LinkView,
     explore,
-    link,
+    link_figures,
     load_model,
     make_segments,
     measure,
@@ -42,7 +42,7 @@ KINDS = (
     "HeadView",
     "HeadView, two",
     "HeadGrid, a word",
-    "HeadMap",
+    "HeadScatter",
     "RelationTable",
     "DependencyArcs",
     "CoreferenceView",
@@ -70,7 +70,7 @@ def test_what_is_changed_while_a_link_gives_is_not_lost() -> None:
     grid = HeadGrid(attention)
     view = HeadView(attention)
     other = HeadGrid(attention)
-    link(grid, other, view)  # what the first two have is given before the third holds it up
+    link_figures(grid, other, view)  # what the first two have is given before the third holds it up
     amid = threading.Event()
     go_on = threading.Event()
 
@@ -126,7 +126,7 @@ def test_four_threads_change_figures_while_studies_run(kind: str) -> None:
     explorer = None
     if kind == "linked":
         figures: list[Any] = [HeadGrid(intact), HeadView(intact), LinkView(intact)]
-        link(*figures)
+        link_figures(*figures)
     else:
         explorer = explore(model, text, treebank=False)
         assert explorer.wait()

@@ -25,7 +25,7 @@ from attnwidget import (
     measure,
     read_segments,
 )
-from attnwidget.behaviours import find_links, head_examples, score_behaviours
+from attnwidget.behaviors import find_links, head_examples, measure_behaviors
 from attnwidget.demo import demo_prose, demo_treebank, drawn_shapes
 from attnwidget.mechanisms import logit_lens
 from attnwidget.metrics import induction_scores
@@ -80,7 +80,7 @@ def _studies(model: AttentionModel, path: Path) -> dict[str, Callable[[Any], Any
         "batch": lambda n: measure(model, segments, "entropy", batch_size=n, **quiet),
         "sequences": lambda n: induction_scores(induction, n_sequences=n, length=4, **quiet),
         "examples": lambda n: head_examples(model, segments, n, **quiet),
-        "places": lambda n: find_links(model, trees, relation="nsubj", k=n, **quiet),
+        "places": lambda n: find_links(model, trees, relation="nsubj", n_links=n, **quiet),
         "epochs": lambda n: train_structural_probe(model, trees, dev, epochs=n, **quiet),
         "seeds": lambda n: train_dependency_probe(model, trees, dev, seeds=n, **quiet),
         "count of pairs": lambda n: train_pair_probe(model, trees, dev, min_count=n, **quiet),
@@ -118,14 +118,14 @@ def test_truth_values_name_no_heads_layers_and_tokens(
         lambda: attention.weights(True, 0),
         lambda: attention.head((0, True)),
         lambda: attention.rows(0, 0, [True]),
-        lambda: attention.of_token("query", True),
+        lambda: attention.token_values("query", True),
         lambda: attention.tile(0, 0, (False, True), (0, 2)),
-        lambda: model.predict(TEXT, at=[True]),
-        lambda: logit_lens(attention, at=[True]),
+        lambda: model.predict(TEXT, positions=[True]),
+        lambda: logit_lens(attention, positions=[True]),
         lambda: model.disabled([(True, False)]).__enter__(),
         lambda: model.disabled(layers=[True]).__enter__(),
         lambda: model.disabled([(0, 1)], edges=[(True, False)]).__enter__(),
-        lambda: ablate(model, [(TEXT, "her")], score="loss", heads=[(True, 0)]),
+        lambda: ablate(model, [(TEXT, "her")], scoring="loss", heads=[(True, 0)]),
     ]
     for call in calls:
         with pytest.raises(TypeError, match=r"is a whole number|layer and head are integers"):
@@ -144,8 +144,8 @@ def test_one_number_in_place_of_a_list_is_refused_by_name(
     model: AttentionModel, attention: Attention
 ) -> None:
     for call in (
-        lambda: model.predict(TEXT, at=3),  # type: ignore[arg-type]
-        lambda: logit_lens(attention, at=3),  # type: ignore[arg-type]
+        lambda: model.predict(TEXT, positions=3),  # type: ignore[arg-type]
+        lambda: logit_lens(attention, positions=3),  # type: ignore[arg-type]
         lambda: model.disabled(layers=1).__enter__(),  # type: ignore[arg-type]
         lambda: probe_relations(model, demo_treebank()[:2], offsets=1),  # type: ignore[arg-type]
     ):
@@ -173,7 +173,7 @@ def test_heads_in_a_dict_by_layer_are_refused(model: AttentionModel) -> None:
     with pytest.raises(TypeError, match=naming("(1, 3)", "{0: [1, 2], 3: [4]}")):
         model.disabled(by_layer).__enter__()
     with pytest.raises(TypeError, match=naming("(1, 3)", "{0: [1, 2], 3: [4]}")):
-        ablate(model, [(TEXT, "her")], score="loss", heads=by_layer)
+        ablate(model, [(TEXT, "her")], scoring="loss", heads=by_layer)
 
 
 def test_a_cut_that_leaves_no_room_for_tokens_is_refused(model: AttentionModel) -> None:
@@ -200,9 +200,9 @@ def test_levels_and_strengths_lie_between_0_and_1(
     model: AttentionModel, name: str, value: Any
 ) -> None:
     segments = make_segments(["The cat sat.", "It slept."], model)
-    options: dict[str, Any] = {name: value, "random_models": 0, "progress": False}
+    options: dict[str, Any] = {name: value, "n_random_models": 0, "progress": False}
     with pytest.raises(ValueError, match=naming(name, "0", "1", "number")):
-        score_behaviours(model, segments, ["previous token"], **options)
+        measure_behaviors(model, segments, ["previous token"], **options)
 
 
 def test_a_relation_that_no_word_has_is_refused(model: AttentionModel) -> None:

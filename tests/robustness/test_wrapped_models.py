@@ -1,4 +1,4 @@
-"""Models as users have them: adapted, quantised, offloaded, parallel, in half precision."""
+"""Models as users have them: adapted, quantized, offloaded, parallel, in half precision."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def lora(model: Any, targets: str | list[str] = "all-linear", **options: Any) ->
     return adapted(model, peft.LoraConfig(r=3, target_modules=targets, **options))
 
 
-def quantised(model: Any) -> Any:
+def quantized(model: Any) -> Any:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return torch.ao.quantization.quantize_dynamic(model, {nn.Linear}, dtype=torch.qint8)
@@ -140,9 +140,9 @@ FORMS: dict[str, tuple[str, Callable[[Any], Any], float]] = {
         lambda m: accelerate.cpu_offload(m, execution_device=torch.device("cpu")),
         1e-5,
     ),
-    "quantised": ("bert", quantised, 1e-5),
-    "quantised causal model": ("llama", quantised, 1e-5),
-    "quantised, seen by its weights": ("bloom", quantised, 1e-5),
+    "quantized": ("bert", quantized, 1e-5),
+    "quantized causal model": ("llama", quantized, 1e-5),
+    "quantized, seen by its weights": ("bloom", quantized, 1e-5),
     "packed weights": ("bert", packed, 1e-5),
     "packed weights and values": ("llama", lambda m: packed(m, rounds=True), 1e-5),
     "bfloat16": ("bert", lambda m: m.to(torch.bfloat16), 2e-2),
@@ -150,7 +150,7 @@ FORMS: dict[str, tuple[str, Callable[[Any], Any], float]] = {
     "checkpointed in training": ("bert", checkpointed, 1e-5),
     "with a layer in two places": ("bert", with_a_shared_layer, 1e-5),
 }
-WITHOUT_GRADIENTS = {n for n in FORMS if n.startswith("quantised") or n.endswith("and values")}
+WITHOUT_GRADIENTS = {n for n in FORMS if n.startswith("quantized") or n.endswith("and values")}
 
 
 def form(name: str) -> tuple[str, Any, float]:
@@ -264,7 +264,7 @@ def test_predictions_are_its_own(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", [*sorted(WITHOUT_GRADIENTS), "in part", "packed in part"])
-def test_gradients_that_would_go_round_a_quantised_layer_are_refused(name: str) -> None:
+def test_gradients_that_would_go_round_a_quantized_layer_are_refused(name: str) -> None:
     if name == "in part":
         only = {
             "bert.encoder.layer.1.intermediate.dense": torch.ao.quantization.default_dynamic_qconfig
@@ -278,7 +278,7 @@ def test_gradients_that_would_go_round_a_quantised_layer_are_refused(name: str) 
         wrapped = form(name)[1]
     model = load_model(wrapped, tokenizer())
     assert model.attend(" ".join(WORDS)).weights().shape == (3, 4, 8, 8)
-    with pytest.raises(ValueError, match=naming("no gradient", "quantised")):
+    with pytest.raises(ValueError, match=naming("no gradient", "quantized")):
         model.attend(" ".join(WORDS), loss=states)
 
 
@@ -299,7 +299,7 @@ def test_each_place_of_a_shared_layer_is_a_layer(layer: int) -> None:
     row = found.weights(layer, HEAD)[0]
     np.testing.assert_allclose(row, 1 / len(row), atol=1e-6)
     examples = [Segment(WORDS)]
-    scores = ablate(model, examples, score=logits_of, progress=False)
+    scores = ablate(model, examples, scoring=logits_of, progress=False)
     assert scores.head_scores.shape[:2] == (3, 4)
 
 
@@ -372,7 +372,7 @@ def test_offloaded_weights_are_where_accelerate_keeps_them(tmp_path: Path) -> No
 
 
 @pytest.mark.slow
-def test_a_resume_file_belongs_to_one_adapter_and_one_quantisation(tmp_path: Path) -> None:
+def test_a_resume_file_belongs_to_one_adapter_and_one_quantization(tmp_path: Path) -> None:
     def goes_on(model: Any, path: str) -> bool:
         try:
             measure(
@@ -397,10 +397,10 @@ def test_a_resume_file_belongs_to_one_adapter_and_one_quantisation(tmp_path: Pat
     assert goes_on(model, "adapters")
 
     bert = zoo.build("bert")
-    assert goes_on(quantised(bert), "weights") and goes_on(quantised(bert), "weights")
+    assert goes_on(quantized(bert), "weights") and goes_on(quantized(bert), "weights")
     with torch.no_grad():
         bert.bert.encoder.layer[1].attention.self.query.weight.mul_(1.5)
-    assert not goes_on(quantised(bert), "weights")
+    assert not goes_on(quantized(bert), "weights")
 
     assert goes_on(packed(zoo.build("bert")), "packed")
     assert not goes_on(packed(zoo.build("bert"), rounds=True), "packed")

@@ -287,12 +287,12 @@ def test_rules_choose_what_was_worked_out_by_hand(passage: Passage) -> None:
         for rule in BASELINES.values():
             index = rule(document, anaphor)
             star = "*" if index in anaphor.antecedents else ""
-            chosen.append(None if index is None else star + labelled(document, index))
-        found[labelled(document, anaphor.mention)] = tuple(chosen)
+            chosen.append(None if index is None else star + labeled(document, index))
+        found[labeled(document, anaphor.mention)] = tuple(chosen)
     assert found == passage.answers
 
 
-def labelled(document: Document, index: int) -> str:
+def labeled(document: Document, index: int) -> str:
     mention = document.mentions[index]
     return f"{as_text(document, mention)}@{mention.start}"
 

@@ -16,10 +16,10 @@ from attnwidget import (
     fetch_treebank,
     load_atlas,
     load_coreference,
-    load_framenet,
+    load_framenet_links,
     load_links,
+    load_minimal_pairs,
     load_model,
-    load_pairs,
     load_probe,
     load_treebank,
     load_vectors,
@@ -30,7 +30,7 @@ from attnwidget import (
     save_page,
     save_table,
 )
-from attnwidget.behaviours.scores.score_behaviours import score_behaviours
+from attnwidget.behaviors.scores.measure_behaviors import measure_behaviors
 from attnwidget.demo import demo_atlas, demo_treebank
 from attnwidget.metrics import measure_checkpoints, merge_resume_files
 from attnwidget.probes.features import extract_features
@@ -61,8 +61,16 @@ def never_loaded() -> AttentionModel:
 READERS: dict[str, tuple[str, str, Use]] = {
     "load_treebank": ("ewt.conllu", "treebank", lambda model, path: load_treebank(path)),
     "load_coreference": ("gum.conllu", "CorefUD", lambda model, path: load_coreference(path)),
-    "load_framenet": ("framenet_v17", "FrameNet", lambda model, path: load_framenet(path)),
-    "load_pairs": ("blimp.jsonl", "minimal pairs", lambda model, path: load_pairs(path)),
+    "load_framenet_links": (
+        "framenet_v17",
+        "FrameNet",
+        lambda model, path: load_framenet_links(path),
+    ),
+    "load_minimal_pairs": (
+        "blimp.jsonl",
+        "minimal pairs",
+        lambda model, path: load_minimal_pairs(path),
+    ),
     "load_links": ("links.csv", ".tsv", lambda model, path: load_links(path)),
     "GloVe": ("glove.txt", "GloVe", lambda model, path: load_vectors(path)),
     "word2vec": ("vectors.bin", "word2vec", lambda model, path: load_vectors(path)),
@@ -230,7 +238,7 @@ def test_a_folder_that_is_made_is_no_file(tmp_path: Path, model: AttentionModel)
     with pytest.raises(NotADirectoryError, match=naming(f"'{file}'", "treebanks")):
         fetch_treebank("UD_English-EWT", folder=file)
     with pytest.raises(NotADirectoryError, match=naming(f"'{file}'", "resume files")):
-        score_behaviours(model, make_segments(["The cat sat."], model), resume=file)
+        measure_behaviors(model, make_segments(["The cat sat."], model), resume=file)
     assert make_folder(tmp_path / "a" / "b", "figures").is_dir()
 
 

@@ -25,14 +25,14 @@ from attnwidget import (
     load_treebank,
     sentences_from_spacy,
 )
-from attnwidget.behaviours import find_links
+from attnwidget.behaviors import find_links
 from attnwidget.probes.features import extract_features
 from attnwidget.text.loaded import Loaded
 from attnwidget.words import (
     probe_coreference,
     probe_features,
     probe_links,
-    probe_looking_away,
+    probe_no_op,
     probe_relations,
     subject_verb_links,
 )
@@ -234,7 +234,7 @@ def treebank(tmp_path_factory: pytest.TempPathFactory) -> Loaded[Sentence]:
 STUDIES: dict[str, Callable[..., Any]] = {
     "relations": probe_relations,
     "features": lambda *given, **how: probe_features(*given, features=["NOUN"], **how),
-    "looking away": lambda *given, **how: probe_looking_away(*given, "nsubj", **how),
+    "looking away": lambda *given, **how: probe_no_op(*given, "nsubj", **how),
     "links": lambda model, sentences, **how: probe_links(
         model, subject_verb_links(sentences), **how
     ),

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from attnwidget import HeadGrid, measure_attention
-from attnwidget.behaviours import score_behaviours
-from attnwidget.demo import demo_atlas, demo_pairs, demo_treebank
+from attnwidget.behaviors import measure_behaviors
+from attnwidget.demo import demo_atlas, demo_minimal_pairs, demo_treebank
 from attnwidget.metrics import Confidence
 from attnwidget.text.linguistic_features import feature_words
 from attnwidget.text.near_names import among, did_you_mean, near_names
@@ -33,22 +33,22 @@ NAMES: dict[str, tuple[str, str, Use]] = {
         "entropy",
         lambda model: measure_attention(model.attend(TEXT), ["entropy"])["Entropy"],
     ),
-    "behaviour": (
+    "behavior": (
         "previous tokn",
         "previous token",
-        lambda model: score_behaviours(model, behaviours=["previous tokn"]),
+        lambda model: measure_behaviors(model, behaviors=["previous tokn"]),
     ),
-    "behaviour of an atlas": (
+    "behavior of an atlas": (
         "previus token",
         "previous token",
         lambda model: demo_atlas().find("previus token"),
     ),
-    "score of a behaviour": (
+    "score of a behavior": (
         "previous tokn",
         "previous token",
         lambda model: demo_atlas().table["previous tokn"],
     ),
-    "chart of a behaviour": (
+    "chart of a behavior": (
         "previous tokn",
         "previous token",
         lambda model: demo_atlas().chart("previous tokn"),
@@ -57,7 +57,7 @@ NAMES: dict[str, tuple[str, str, Use]] = {
     "paradigm": (
         "anaphor_number_agrement",
         "anaphor_number_agreement",
-        lambda model: demo_pairs("anaphor_number_agrement"),
+        lambda model: demo_minimal_pairs("anaphor_number_agrement"),
     ),
     "linguistic feature": (
         "noun",

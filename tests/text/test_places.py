@@ -22,8 +22,8 @@ def test_places_of_own_weights_are_on_both_axes_of_one_sequence():
     stack = attention.stacks["self"]
     assert stack.query.places == stack.key.places == tuple(PLACES)
     assert not stack.key.is_line
-    assert attention.pictures[0].shape == (8, 16, 3)
-    assert attention.mean().pictures == attention.pictures
+    assert attention.images[0].shape == (8, 16, 3)
+    assert attention.mean().pictures == attention.images
 
 
 def test_places_of_cross_attention_are_on_the_keys_alone():
@@ -38,7 +38,7 @@ def test_places_of_cross_attention_are_on_the_keys_alone():
     )
     assert attention.stacks["cross"].query.places == ()
     assert attention.stacks["cross"].key.places[1] == Span(0, 0.3, 0.6)
-    assert attention.sounds[0].seconds == 1
+    assert attention.audio[0].seconds == 1
 
 
 def test_words_of_patches_keep_their_places():
@@ -78,11 +78,11 @@ def test_places_need_an_extent():
 
 
 def test_pictures_are_read_from_files_arrays_and_pil(tmp_path):
-    colours = np.zeros((4, 6, 3), dtype=np.uint8)
-    colours[..., 0] = 200
-    Image.fromarray(colours).save(tmp_path / "red.png")
-    for picture in (tmp_path / "red.png", Image.fromarray(colours), colours, colours / 255.0):
-        assert (picture_array(picture) == colours).all()
+    colors = np.zeros((4, 6, 3), dtype=np.uint8)
+    colors[..., 0] = 200
+    Image.fromarray(colors).save(tmp_path / "red.png")
+    for picture in (tmp_path / "red.png", Image.fromarray(colors), colors, colors / 255.0):
+        assert (picture_array(picture) == colors).all()
     assert picture_array(np.ones((4, 6))).tolist() == np.full((4, 6, 3), 255).tolist()
 
 
@@ -106,17 +106,17 @@ def test_pictures_of_16_bits_keep_their_shades(tmp_path):
         assert (picture_array(picture)[..., 1] == shades // 257).all()
 
 
-def test_modes_of_pil_are_read_as_colours():
-    colours = np.zeros((4, 6, 3), dtype=np.uint8)
-    colours[:2] = (255, 0, 0)
-    picture = Image.fromarray(colours)
+def test_modes_of_pil_are_read_as_colors():
+    colors = np.zeros((4, 6, 3), dtype=np.uint8)
+    colors[:2] = (255, 0, 0)
+    picture = Image.fromarray(colors)
     for mode in ("RGBA", "P", "CMYK"):
-        assert (picture_array(picture.convert(mode)) == colours).all(), mode
-    grey = np.asarray(picture.convert("L"))
+        assert (picture_array(picture.convert(mode)) == colors).all(), mode
+    gray = np.asarray(picture.convert("L"))
     for mode in ("L", "LA"):
-        assert (picture_array(picture.convert(mode)) == grey[..., None]).all(), mode
-    assert (picture_array(grey[..., None]) == grey[..., None]).all()
-    assert picture_array(Image.fromarray(grey.astype(np.float32) / 255))[0, 0, 0] == grey[0, 0]
+        assert (picture_array(picture.convert(mode)) == gray[..., None]).all(), mode
+    assert (picture_array(gray[..., None]) == gray[..., None]).all()
+    assert picture_array(Image.fromarray(gray.astype(np.float32) / 255))[0, 0, 0] == gray[0, 0]
 
 
 def test_a_file_that_is_no_picture_is_named(tmp_path):
@@ -137,7 +137,7 @@ def test_a_file_that_is_no_picture_is_named(tmp_path):
         (np.ones((4, 6), dtype=np.int64), ValueError, ("int64", "1 to 1")),
         (np.full((4, 6), 200, dtype=np.uint16), ValueError, ("uint16", "200")),
         (np.zeros((4, 6), dtype=bool), ValueError, ("bool",)),
-        (np.array([["red"]]), ValueError, ("colours are numbers",)),
+        (np.array([["red"]]), ValueError, ("colors are numbers",)),
         (Image.fromarray(np.full((4, 6), 999, dtype=np.int32)), ValueError, ("999",)),
         (np.zeros((3, 4, 6)), ValueError, ("[3, 4, 6]", "last")),
         ([1, 2], TypeError, ("list", "PIL")),

@@ -210,7 +210,7 @@ def test_a_segment_is_what_the_tokenizer_would_make(kind: str, pair: bool) -> No
     encoded = tokenizer(*texts)
     parts = [tokenizer.convert_tokens_to_ids(tokenizer.tokenize(text)) for text in texts]
     parts += [[]] * (2 - len(parts))
-    template = Template.of(tokenizer, pair=pair)
+    template = Template.from_tokenizer(tokenizer, pair=pair)
     assert template.ids(*parts) == list(encoded["input_ids"])
     n_special = len(template.before + template.between + template.after)
     assert n_special == tokenizer.num_special_tokens_to_add(pair=pair)

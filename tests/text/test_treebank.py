@@ -75,7 +75,7 @@ def test_gz_and_limit(tmp_path: Path) -> None:
 def test_relations_are_names_without_spaces_around_them(tmp_path: Path) -> None:
     rows = [line(1, "a", 2, "nsubj "), line(2, "b", 0, "_"), line(3, "c", 2, "")]
     (sentence,) = load_treebank(write(tmp_path, "\n".join(rows)))
-    assert sentence.relations == ("nsubj", "unlabelled", "unlabelled")
+    assert sentence.relations == ("nsubj", "unlabeled", "unlabeled")
 
 
 def test_lines_of_word_and_governor(tmp_path: Path) -> None:

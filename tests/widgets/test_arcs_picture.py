@@ -70,7 +70,7 @@ class Arc:
 
 def predicted(picture: Picture) -> list[Arc]:
     """Predicted arcs, in the order in which they are drawn; ticks and crosses have no opacity."""
-    theme = colours(picture)
+    theme = colors(picture)
     return [
         Arc(
             *ends(path.get("d", "")),
@@ -89,13 +89,13 @@ def ends(d: str) -> tuple[float, float]:
     return numbers[0], numbers[-2]
 
 
-def colours(picture: Picture) -> Theme:
+def colors(picture: Picture) -> Theme:
     return DARK if picture.theme == "dark" else LIGHT
 
 
 def annotated(picture: Picture) -> list[Element]:
     """Annotated arcs that stand out, and the root's."""
-    return strokes(picture, colours(picture).text)
+    return strokes(picture, colors(picture).text)
 
 
 def rows(picture: Picture) -> list[dict[str, float]]:
@@ -132,14 +132,14 @@ def test_every_word_and_every_arc_is_drawn(
     governors = arcs.predictions.governors[at]
     weights = arcs.predictions.weights[at]
     right = {i: governors[i] == g for i, g in enumerate(MAT.governors) if g}
-    centres = list(row.values())
+    centers = list(row.values())
     drawn = {arc.end: arc for arc in predicted(shown)}
-    assert sorted(drawn) == sorted(centres[i] for i in right)
+    assert sorted(drawn) == sorted(centers[i] for i in right)
     for i, is_right in right.items():
-        arc = drawn[centres[i]]
-        governor = centres[governors[i] - 1]
+        arc = drawn[centers[i]]
+        governor = centers[governors[i] - 1]
         assert abs(arc.start - governor) == 6, "it begins beside its governor"
-        assert arc.stroke == (colours(shown).right if is_right else colours(shown).wrong)
+        assert arc.stroke == (colors(shown).right if is_right else colors(shown).wrong)
         assert bool(arc.dash) != is_right
         assert arc.opacity == 0.8
         assert arc.width == pytest.approx(max(0.75, 10 * weights[i]), abs=6e-4)
@@ -147,8 +147,8 @@ def test_every_word_and_every_arc_is_drawn(
 
 @pytest.mark.parametrize("theme", [LIGHT, DARK])
 def test_the_faintest_arc_stands_out_from_the_ground(theme: Theme) -> None:
-    for colour in (theme.right, theme.wrong):
-        assert contrast(colour, 0.8, theme.ground) >= 3
+    for color in (theme.right, theme.wrong):
+        assert contrast(color, 0.8, theme.ground) >= 3
 
 
 def test_strong_arcs_lie_over_weak_ones(model: AttentionModel) -> None:
@@ -176,8 +176,8 @@ def test_a_long_sentence_breaks_into_rows(model: AttentionModel, width: int) -> 
     found = rows(shown)
     assert len(found) > 1 and [word for row in found for word in row] == list(SIXTY.words)
     for row in found:
-        centres = list(row.values())
-        assert centres == sorted(centres) and centres[0] > 0 and centres[-1] < width - 16
+        centers = list(row.values())
+        assert centers == sorted(centers) and centers[0] > 0 and centers[-1] < width - 16
     drawn = predicted(shown)
     assert len(drawn) == 59 and len(annotated(shown)) == 60
     governors = arcs.predictions.governors[2, 8, 0] - 1

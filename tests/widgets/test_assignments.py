@@ -22,7 +22,7 @@ from attnwidget import (
     HeadView,
     LinkView,
     PredictionView,
-    link,
+    link_figures,
 )
 from refusals import naming
 
@@ -134,7 +134,7 @@ def test_a_closed_figure_names_the_way_to_make_it_again(
         lambda: view.caption,
         lambda: view.save(tmp_path / "view.svg"),
         lambda: view.observe(print),
-        lambda: link(view, HeadGrid(attention)),
+        lambda: link_figures(view, HeadGrid(attention)),
     )
     for call in calls:
         with pytest.raises(RuntimeError, match=says):
@@ -146,7 +146,7 @@ def test_a_closed_figure_names_the_way_to_make_it_again(
 
 def test_a_closed_figure_is_freed(attention: Attention) -> None:
     view, grid = HeadView(attention), HeadGrid(attention)
-    link(view, grid)
+    link_figures(view, grid)
     view.close()
     reference = weakref.ref(view)
     del view
@@ -167,7 +167,7 @@ def test_a_closed_explorer_has_closed_figures(explorer: Explorer) -> None:
 
 def test_the_figures_linked_with_a_closed_figure_stay_linked(attention: Attention) -> None:
     grid, view, other = HeadGrid(attention), HeadView(attention), HeadView(attention)
-    figure_link = link(grid, view, other)
+    figure_link = link_figures(grid, view, other)
     view.close()
     grid.selected = [(2, 4)]
     assert other.head == (2, 4, "self") and view.head != other.head

@@ -17,14 +17,14 @@ from attnwidget import (
     Attention,
     Head,
     HeadGrid,
-    HeadMap,
+    HeadScatter,
     HeadView,
-    link,
+    link_figures,
     load_atlas,
     load_model,
 )
-from attnwidget.behaviours.examples.example_link import ExampleLink
-from attnwidget.behaviours.head_atlas.atlas_result import Atlas
+from attnwidget.behaviors.examples.example_link import ExampleLink
+from attnwidget.behaviors.head_atlas.atlas_result import Atlas
 from attnwidget.demo import demo_atlas
 from attnwidget.text.tokens import Tokens
 from attnwidget.widgets.atlas_view.card_wire import card_to_wire, example_to_wire
@@ -50,7 +50,7 @@ def test_it_opens_on_the_strongest_name_with_its_card(atlas: Atlas) -> None:
     card = on_page(view, "card")
     assert card["name"] == strongest["name"]
     named = card["scores"][card["named_by"]]
-    assert named["behaviour"] == card["name"]
+    assert named["behavior"] == card["name"]
     assert named["score"] == pytest.approx(strongest["score"], rel=1e-5)
     assert len(on_page(view, "heads")["name"]) == 72
     json.dumps([card, on_page(view, "source")], allow_nan=False)
@@ -72,8 +72,8 @@ def test_python_and_the_page_agree_on_the_rows(atlas: Atlas, column: str) -> Non
 
 def test_a_choice_on_the_page_sends_a_card_and_reaches_linked_figures(atlas: Atlas) -> None:
     positions = np.random.default_rng(0).normal(size=(6, 12, 2))
-    view, heads = AtlasView(atlas), HeadMap.from_positions(positions)
-    link(view, heads)
+    view, heads = AtlasView(atlas), HeadScatter.from_positions(positions)
+    link_figures(view, heads)
     assert heads.selected == view.selected
     before = len(updates(view))
     from_page(view, {"selected": [[2, 8, "self"]], "layer": 2})
@@ -123,8 +123,8 @@ def test_an_example_opens_in_linked_figures_with_its_link_locked(atlas: Atlas) -
     attention = load_model().attend("The cat sat.")
     view = AtlasView(atlas, selected=[(2, 8)])
     grid, head_view = HeadGrid(attention), HeadView(attention, hidden=["sep"])
-    link(view, grid)
-    link(grid, head_view)
+    link_figures(view, grid)
+    link_figures(grid, head_view)
     from_page(view, {"example": 1})
     opened = view.example_link
     assert opened == atlas.examples[Head(2, 8)]["strongest"][1]
@@ -159,12 +159,12 @@ def test_an_example_that_no_linked_model_can_read_is_refused(atlas: Atlas) -> No
     ):
         view.example = 10
     maps = HeadView(Attention.from_weights(np.full((6, 12, 2, 2), 0.5), ["a", "b"]))
-    link(view, maps)
+    link_figures(view, maps)
     view.example = 0  # no linked figure has a model: the example is marked
     assert len(maps.attention.tokens) == 2
     other = HeadView(load_model("attnwidget/induction").attend("The cat sat."))
     before = other.attention
-    link(view, other, names=["layer"])
+    link_figures(view, other, traits=["layer"])
     with pytest.raises(ValueError, match="another vocabulary"):
         view.example = 1
     assert view.example is None and "another vocabulary" in view._refused
@@ -174,7 +174,7 @@ def test_an_example_that_no_linked_model_can_read_is_refused(atlas: Atlas) -> No
 def test_an_explorer_reads_the_text_of_an_example(atlas: Atlas) -> None:
     explorer = Explorer(text="The cat sat.", treebank=False)
     view = AtlasView(atlas, selected=[(1, 8)])
-    link(view, explorer)
+    link_figures(view, explorer)
     for kind in ("strongest", "missed"):
         view.examples = kind
         view.example = 0

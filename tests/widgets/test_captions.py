@@ -25,7 +25,7 @@ from attnwidget import (
     Attention,
     AttentionModel,
     HeadGrid,
-    HeadMap,
+    HeadScatter,
     HeadView,
     LinkView,
     PredictionView,
@@ -165,7 +165,7 @@ def _(given: Inputs) -> Any:
 
 @state("HeadGrid, heads switched off")
 def _(given: Inputs) -> Any:
-    changes = given.attention.without(OFF).changes(given.attention)
+    changes = given.attention.disabled(OFF).changes(given.attention)
     changes[[1, 2], [3, 0]] = 0
     given.prints(changes.max())
     return HeadGrid(given.attention, disabled=OFF)
@@ -173,7 +173,7 @@ def _(given: Inputs) -> Any:
 
 @state("HeadGrid, heads set to zero against the intact model")
 def _(given: Inputs) -> Any:
-    off = given.attention.without(OFF, "zero")
+    off = given.attention.disabled(OFF, "zero")
     apart = np.abs(off.weights() - given.attention.weights())[..., 1:-1, 1:-1]
     changes = off.changes(given.attention)
     for layer, head in OFF:
@@ -189,7 +189,7 @@ def _(given: Inputs) -> Any:
 
 @state("HeadGrid, a locked token with a head off")
 def _(given: Inputs) -> Any:
-    changes = given.attention.without([(1, 3)]).changes(given.attention)
+    changes = given.attention.disabled([(1, 3)]).changes(given.attention)
     changes[1, 3] = 0
     given.prints(changes.max())
     return HeadGrid(given.attention, tokens=[("query", 7)], disabled=[(1, 3)])
@@ -285,10 +285,10 @@ def _(given: Inputs) -> Any:
     return HeadView(given.attention, selected=[])
 
 
-@state("HeadMap, given positions")
+@state("HeadScatter, given positions")
 def _(given: Inputs) -> Any:
     positions = np.arange(24, dtype=float).reshape(3, 4, 2)
-    return HeadMap.from_positions(positions, selected=[(1, 2)])
+    return HeadScatter.from_positions(positions, selected=[(1, 2)])
 
 
 @state("CoreferenceView, one head")

@@ -16,7 +16,7 @@ from attnwidget import (
     DependencyArcs,
     Document,
     HeadGrid,
-    HeadMap,
+    HeadScatter,
     HeadView,
     RelationTable,
     explore,
@@ -145,8 +145,8 @@ def test_measurements_are_named_and_not_written() -> None:
     )
     positions = np.random.default_rng(0).normal(size=(6, 12, 2))
     labels = np.full((6, 12), "to [SEP]")
-    given = {"positions": positions, "behaviours": labels}
-    plane = HeadMap.from_positions(positions, labels, note="by hand", selected=[(1, 2)])
+    given = {"positions": positions, "behaviors": labels}
+    plane = HeadScatter.from_positions(positions, labels, note="by hand", selected=[(1, 2)])
     assert_same(plane, **given)
 
 

@@ -59,11 +59,11 @@ def numbers(picture: Picture) -> list[str]:
     return [text.text or "" for text in of_size(picture, NUMBER)]
 
 
-def lines(picture: Picture, colour: str, width: float, *, dashed: bool = False) -> list[str]:
+def lines(picture: Picture, color: str, width: float, *, dashed: bool = False) -> list[str]:
     """The paths of lines that look like this, one of what is drawn without a break."""
     return [
         part
-        for line in strokes(picture, colour)
+        for line in strokes(picture, color)
         for part in re.findall("M[^M]*", line.get("d", ""))
         if float(line.get("stroke-width", 1)) == width
         and bool(line.get("stroke-dasharray")) == dashed
@@ -89,14 +89,14 @@ def found(model: AttentionModel) -> CoreferenceAccuracies:
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_every_word_and_mention_is_drawn(found: CoreferenceAccuracies, theme: str) -> None:
     shown = CoreferenceView(found, mention=None).figure(theme=theme)
-    colours = DARK if theme == "dark" else LIGHT
+    colors = DARK if theme == "dark" else LIGHT
     # "The captain told his men that he would stay .": his men are mentioned once.
     assert words(shown) == PASSAGES[0].words
     assert numbers(shown) == ["1", "1", "1"]
-    assert {text.get("fill") for text in of_size(shown, NUMBER)} == {colours.series[0]}
-    under = lines(shown, colours.series[0], 2)
+    assert {text.get("fill") for text in of_size(shown, NUMBER)} == {colors.series[0]}
+    under = lines(shown, colors.series[0], 2)
     assert len(under) == 3
-    once = lines(shown, colours.muted, 1, dashed=True)
+    once = lines(shown, colors.muted, 1, dashed=True)
     assert len(once) == 2, "his men, and the key"
     inner = [start(path)[1] for path in under if start(path)[0] <= start(once[0])[0]]
     assert start(once[0])[1] > max(inner), "a longer mention is underlined below those within it"
@@ -118,18 +118,18 @@ def test_what_was_chosen_is_outlined_and_said(found: CoreferenceAccuracies, vari
             right = bool(found.is_correct[row, at, layer, head])
             seen.add(right)
             shown = view.figure()
-            colour = LIGHT.right if right else LIGHT.wrong
+            color = LIGHT.right if right else LIGHT.wrong
             other = LIGHT.wrong if right else LIGHT.right
             # The word chosen, and the key's sample.
-            chosen, _ = lines(shown, colour, 2, dashed=not right)
+            chosen, _ = lines(shown, color, 2, dashed=not right)
             assert len(lines(shown, other, 2, dashed=right)) == 1
             assert number(of_size(shown, WORD)[word], "x") - start(chosen)[0] == pytest.approx(
                 2, abs=1
             )
             # An arrow head points at the middle of the word, and its line looks like the outline.
-            assert len(fills(shown, colour)) == 1
+            assert len(fills(shown, color)) == 1
             assert (
-                len([path for path in lines(shown, colour, 1.5, dashed=not right) if "C" in path])
+                len([path for path in lines(shown, color, 1.5, dashed=not right) if "C" in path])
                 == 1
             )
             weight = found.weights[row, at, layer, head]
@@ -236,8 +236,8 @@ def test_lines_under_nested_mentions_do_not_meet(found: CoreferenceAccuracies) -
     shown = CoreferenceView(found, ["nested"], mention=None).figure()
     # By height: from where to where.
     spans: dict[float, list[tuple[float, float]]] = {}
-    for colour in LIGHT.series[:3]:
-        for path in lines(shown, colour, 2):
+    for color in LIGHT.series[:3]:
+        for path in lines(shown, color, 2):
             (x, y), [end] = start(path), re.findall(r"L([\d.]+) ", path)
             spans.setdefault(y, []).append((x, float(end)))
     heights = sorted(spans)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import traitlets
 
-from attnwidget import AttentionModel, Head, HeadGrid, link
+from attnwidget import AttentionModel, Head, HeadGrid, link_figures
 from attnwidget.text.mentions import Document
 from attnwidget.widgets.coreference_view.widget import CoreferenceView
 from attnwidget.words.coreference import CoreferenceAccuracies, probe_coreference
@@ -169,7 +169,7 @@ def test_the_page_asks_for_jumps(found: CoreferenceAccuracies) -> None:
 def test_it_follows_a_grid(model: AttentionModel, found: CoreferenceAccuracies) -> None:
     grid = HeadGrid(model.attend("The captain told his men that he would stay."))
     view = CoreferenceView(found)
-    link(view, grid)
+    link_figures(view, grid)
     assert grid.head == view.head
     grid.selected = [(4, 9)]
     assert view.selected == [Head(4, 9)] and drawn(view)["head"] == Head(4, 9)

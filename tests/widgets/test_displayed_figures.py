@@ -235,7 +235,7 @@ def test_the_figures_of_a_suspended_explorer_are_suspended(
     # A suspended explorer is used as any other, and its new figures do not open.
     old.text = "The cat sat on the mat."
     assert len(old.view.attention.tokens) == 9 and old.wait(60)
-    assert old.why._is_suspended and old.head_map._is_suspended
+    assert old.why._is_suspended and old.head_scatter._is_suspended
     notebook.run("grid", "None")
     assert old.grid._is_suspended
     opened = len(open_widgets) - before
@@ -274,7 +274,7 @@ def test_a_figure_whose_cell_runs_again_computes_no_further(
     old._background._thread.join(60)
     assert steps == [0]
     notebook.run("again", "explorer")
-    assert old.wait(60) and steps == [0, 1, 2] and old.head_map is not None
+    assert old.wait(60) and steps == [0, 1, 2] and old.head_scatter is not None
     old.close()
 
 

@@ -81,7 +81,7 @@ def test_the_page_gets_grid_and_view_at_once_and_the_rest_later(model: Attention
     sent = [state for state, _ in updates(explorer)]
     assert {name for state in sent for name in state} >= {*WITHOUT_ATLAS[2:], "progress", "_notes"}
     assert explorer.progress == {} and on_page(explorer, "problems") == {}
-    assert on_page(explorer, "notes") == {"head_map": "of this text alone"}
+    assert on_page(explorer, "notes") == {"head_scatter": "of this text alone"}
 
 
 def test_nothing_is_measured_before_the_page_has_drawn(model: AttentionModel) -> None:
@@ -103,10 +103,10 @@ def test_all_figures_follow_each_other(model: AttentionModel) -> None:
     assert [one.selected for one in explorer.children.values()] == [[Head(3, 5)]] * len(
         WITHOUT_ATLAS
     )
-    from_page(explorer.head_map, {"selected": [[1, 1, "self"], [2, 4, "self"]], "layer": 2})
+    from_page(explorer.head_scatter, {"selected": [[1, 1, "self"], [2, 4, "self"]], "layer": 2})
     assert explorer.selected == explorer.grid.selected == [Head(1, 1), Head(2, 4)]
     explorer.layer = 4
-    assert explorer.view.head == explorer.head_map.head == explorer.arcs.head == Head(4, 4)
+    assert explorer.view.head == explorer.head_scatter.head == explorer.arcs.head == Head(4, 4)
     explorer.hidden = ["cls"]
     explorer.unit = "words"
     assert (explorer.grid.hidden, explorer.view.unit) == (["cls"], "words")
@@ -146,10 +146,12 @@ def test_metrics_and_distances_are_those_of_the_text(model: AttentionModel) -> N
 def test_given_metrics_are_shown_and_kept(model: AttentionModel) -> None:
     whole = measure(model, make_segments([TEXT, "It is."], model), ["distances"], progress=False)
     explorer = explore(model, TEXT, metrics=whole, treebank=False, atlas=False)
-    assert set(explorer.progress) == {"head_map", "predictions", "why"}
+    assert set(explorer.progress) == {"head_scatter", "predictions", "why"}
     explorer.wait(60)
     assert on_page(explorer, "notes") == {} and (explorer.table, explorer.arcs) == (None, None)
-    np.testing.assert_array_equal(explorer.head_map.positions, whole["distances"].embed().positions)
+    np.testing.assert_array_equal(
+        explorer.head_scatter.positions, whole["distances"].embed().positions
+    )
     kept = explorer.grid.metrics["self"]
     explorer.text = "Another text."
     assert set(explorer.progress) == {"predictions"} and explorer.wait(60)
@@ -305,7 +307,7 @@ def test_what_goes_wrong_is_said_in_the_panel_and_by_wait(
     with pytest.raises(ValueError, match="no fast tokenizer"):
         explorer.wait(60)
     assert on_page(explorer, "problems") == dict.fromkeys(("table", "arcs"), "no fast tokenizer")
-    assert explorer.progress == {} and explorer.head_map is not None
+    assert explorer.progress == {} and explorer.head_scatter is not None
 
 
 @pytest.mark.slow
@@ -415,7 +417,7 @@ def test_the_code_restores_the_view_exactly(model: AttentionModel) -> None:
     assert again.wait(60) and choices(again) == choices(explorer)
     assert again.grid.passing == explorer.grid.passing
     np.testing.assert_array_equal(again.view.weights, explorer.view.weights)
-    np.testing.assert_array_equal(again.head_map.positions, explorer.head_map.positions)
+    np.testing.assert_array_equal(again.head_scatter.positions, explorer.head_scatter.positions)
     drawn = [
         bytes(one.get_state()["_drawn"]["predicted"]["map"]["view"])
         for one in (again.arcs, explorer.arcs)
@@ -435,17 +437,17 @@ def test_what_was_measured_before_is_not_measured_again(
 @pytest.mark.slow
 def test_a_refused_text_changes_no_option(model: AttentionModel) -> None:
     explorer = measured(model)
-    explorer.head_map.behaviours = np.arange(72).reshape(6, 12) % 3
+    explorer.head_scatter.behaviors = np.arange(72).reshape(6, 12) % 3
     explorer.view.highlight = ["captain"]
     with pytest.raises(ValueError, match="at most"):
         explorer.text = "word " * 600
     assert explorer.wait(60) and f'"{TEXT}"' in explorer.code()
-    assert explorer.head_map.behaviours[0, 4] == 1
+    assert explorer.head_scatter.behaviors[0, 4] == 1
     assert explorer.view.highlight == ["captain"]
     explorer.text = "Another one."
     assert explorer.view.highlight == []
     explorer.selected = [(1, 2)]
-    assert explorer.head_map.selected == explorer.selected
+    assert explorer.head_scatter.selected == explorer.selected
 
 
 def test_numbers_of_another_model_are_refused(found: RelationAccuracies) -> None:
@@ -497,7 +499,7 @@ def test_the_code_keeps_the_lens_of_the_predictions(model: AttentionModel) -> No
 
 @pytest.mark.slow
 def test_the_figure_has_the_panels_in_sight(model: AttentionModel) -> None:
-    explorer = measured(model, tab="head_map")
+    explorer = measured(model, tab="head_scatter")
     for width, theme in ((1000, "light"), (480, "dark")):
         picture = explorer.figure(width=width, theme=theme)
         written = " ".join(texts(picture))
@@ -532,12 +534,12 @@ def test_effects_of_many_heads_wait_until_they_are_seen(
     assert explorer.wait()
     view = explorer.predictions
     assert view is not None and view.effects is None and view.offer == ""
-    assert "entropy" in explorer.grid.metrics["self"] and explorer.head_map is not None
+    assert "entropy" in explorer.grid.metrics["self"] and explorer.head_scatter is not None
     explorer.tab = "predictions"
     assert explorer.wait() and view.is_estimate is False
     # The grid shows the effects of the next text too, although the tab is closed.
     explorer.grid.metric = "effect on “her” (uniform)"
-    explorer.tab = "head_map"
+    explorer.tab = "head_scatter"
     explorer.text = "The king lost [MASK] crown."
     assert explorer.wait() and view.is_estimate is False
     explorer.grid.metric = "entropy"

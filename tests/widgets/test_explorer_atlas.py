@@ -69,9 +69,9 @@ def test_the_line_says_what_the_head_does(model: AttentionModel, atlas: Atlas) -
         "head": [0, 2, "self"],
         "label": "previous token",
         "said": "the word before",
-        "family": "neighbour",
+        "family": "neighbor",
     }
-    assert explorer.grid._families[0] == [[0, 2, "self"], "neighbour"]
+    assert explorer.grid._families[0] == [[0, 2, "self"], "neighbor"]
     explorer.labels[(0, 2)] = "one back"
     assert explorer.caption.notes[0].startswith("In L0 H2 (“one back”), “")
     explorer.disabled = [(0, 2)]
@@ -206,7 +206,7 @@ def test_heads_are_named_when_asked_for(
     assert explorer.wait(60) and explorer.atlas is atlas and explorer.progress == {}
     assert explorer.labels[(0, 2)] == explorer.grid.labels[(0, 2)] == "previous token"
     assert explorer.labels[(2, 8)] == "determiners"
-    assert [[0, 2, "self"], "neighbour"] in explorer.grid._families
+    assert [[0, 2, "self"], "neighbor"] in explorer.grid._families
     assert on_page(explorer, "tested")[0]["said"] == "the word before"
     assert explorer.card.atlas is atlas and explorer.tokens == locked
     with pytest.raises(RuntimeError, match=naming("have names", "being named")):

@@ -154,7 +154,7 @@ def test_the_code_keeps_the_example(model: AttentionModel) -> None:
 
 
 def planted(layer: int, head: int, n: int = 10) -> np.ndarray:
-    """Maps of 2 x 3 heads to [SEP], to the neighbour, and in one head from each word far off."""
+    """Maps of 2 x 3 heads to [SEP], to the neighbor, and in one head from each word far off."""
     maps = np.zeros((2, 3, n, n), "f4")
     maps[..., -1] = 1
     maps[0, 1] = np.roll(np.eye(n), 1, axis=1)

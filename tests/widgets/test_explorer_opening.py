@@ -10,8 +10,8 @@ import torch
 from transformers import BertConfig, BertForMaskedLM
 
 from attnwidget import Attention, AttentionModel, Head, load_model
-from attnwidget.behaviours.head_atlas.demo_atlas import own_atlas
-from attnwidget.behaviours.registry import words_of
+from attnwidget.behaviors.head_atlas.demo_atlas import own_atlas
+from attnwidget.behaviors.registry import words_of
 from attnwidget.capture.maps.resting_places import resting_places
 from attnwidget.demo import demo_atlas
 from attnwidget.text.word_classes import plain_word, word_classes
@@ -31,7 +31,7 @@ LONG = (
     "The captain told his men that he would not leave the ship until they were safe. The storm had "
     "broken both masts, and water was rising in the hold. Some of the sailors wept and prayed, but "
     "most of them worked at the pumps all night without a word. At dawn a fisherman saw the wreck "
-    "from the cliffs and called his neighbours. They launched two boats, although the waves were "
+    "from the cliffs and called his neighbors. They launched two boats, although the waves were "
     "high, and rowed for three hours. The captain was the last to climb down. When he reached the "
     "shore, he counted his men and found that nobody was lost. The women of the village gave them "
     "bread and dry clothes."
@@ -181,7 +181,7 @@ def test_factors_of_a_score_are_those_of_the_documentation() -> None:
     assert both.key == (7,) and both.score == pytest.approx(0.4 - usual, rel=1e-3)
 
 
-def test_links_to_neighbours_function_words_and_copies_do_not_count() -> None:
+def test_links_to_neighbors_function_words_and_copies_do_not_count() -> None:
     for link in ((0, 4, 3, 0.9), (0, 9, 8, 0.9), (0, 9, 9, 0.9), (0, 9, 15, 0.9), (0, 9, 16, 0.9)):
         assert not opening_of(planted(link)).stands_out, link
     weak = opening_of(planted((1, 9, 7, 0.099)))
@@ -359,7 +359,7 @@ def test_embedded_models_have_an_atlas_of_their_own(model: AttentionModel) -> No
 
 def test_every_name_of_the_atlas_has_a_family(names: Mapping[Head, str]) -> None:
     assert {words_of(name).family for name in names.values()} <= {
-        "neighbour",
+        "neighbor",
         "grammar",
         "pronoun",
         "same word",

@@ -24,7 +24,7 @@ def llava():
 
 def test_a_picture_opens_on_a_patch_that_the_class_token_looks_at():
     drawn = drawn_shapes(1, seed=1)
-    explorer = explore(load_model("attnwidget/shapes"), images=drawn.pictures[0], atlas=False)
+    explorer = explore(load_model("attnwidget/shapes"), images=drawn.images[0], atlas=False)
     try:
         assert explorer.tokens == [("query", 0)]
         assert explorer.view.mode == "places"

@@ -41,13 +41,13 @@ def of_queries() -> Attention:
 
 #: Attentions without a model, and the details that their data allow.
 WITHOUT_MODEL: dict[str, tuple[Callable[[], Attention], set[str]]] = {
-    "a watched module": (watched, {"head_map", "why"}),
-    "weights": (lambda: Attention.from_weights(weights(), WORDS), {"head_map"}),
+    "a watched module": (watched, {"head_scatter", "why"}),
+    "weights": (lambda: Attention.from_weights(weights(), WORDS), {"head_scatter"}),
     "weights to other tokens": (
         lambda: Attention.from_weights(weights(4), WORDS, key_tokens=list("abcd")),
         set(),
     ),
-    "queries and keys": (of_queries, {"head_map", "why"}),
+    "queries and keys": (of_queries, {"head_scatter", "why"}),
 }
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import traitlets
 
-from attnwidget import Attention, AttentionModel, HeadGrid, HeadView, link, load_model
+from attnwidget import Attention, AttentionModel, HeadGrid, HeadView, link_figures, load_model
 from attnwidget.widgets.explorer.explore import explore
 from attnwidget.widgets.head_view.generation_steps import RIVALS
 from fixtures import zoo
@@ -41,7 +41,7 @@ def test_probabilities_of_each_step_are_those_of_the_model(
     ids = causal.tokenizer.convert_tokens_to_ids(written.tokens)
     for step in range(8):
         place = n_prompt + step
-        (shares,) = causal.predict(ids[:place], at=[place]).probabilities
+        (shares,) = causal.predict(ids[:place], positions=[place]).probabilities
         assert steps["chosen"][step] == pytest.approx(shares[ids[place]], abs=2e-6)
         likeliest = np.argsort(-shares)
         others = [int(i) for i in likeliest if i != ids[place]][:RIVALS]
@@ -75,7 +75,7 @@ def test_the_caption_names_the_step_of_the_locked_query(written: Attention) -> N
 
 def test_linked_figures_follow_the_step(written: Attention) -> None:
     view, grid = HeadView(written, 1, 2), HeadGrid(written)
-    both = link(view, grid)
+    both = link_figures(view, grid)
     first = on_page(view, "steps")["first"]
     from_page(view, {"tokens": [["query", first + 2]]})
     rows = on_page(grid, "rows")
@@ -93,7 +93,7 @@ def test_probabilities_follow_the_heads_that_are_off(
     with causal.disabled([(1, 2)]):
         place = before["first"] + 1
         ids = causal.tokenizer.convert_tokens_to_ids(written.tokens)
-        (shares,) = causal.predict(ids[:place], at=[place]).probabilities
+        (shares,) = causal.predict(ids[:place], positions=[place]).probabilities
     assert after["chosen"][0] == pytest.approx(shares[ids[place]], abs=2e-6)
     assert after["chosen"] != before["chosen"]
     view.disabled = []

@@ -15,7 +15,7 @@ import pytest
 import traitlets
 from numpy.typing import NDArray
 
-from attnwidget import Attention, HeadGrid, HeadView, link
+from attnwidget import Attention, HeadGrid, HeadView, link_figures
 from attnwidget.results import Box
 from attnwidget.text.places import Media
 from attnwidget.widgets.shared.painted_rows import painted_token, painted_values, rounded_rows
@@ -144,7 +144,7 @@ def test_without_a_first_query_the_row_is_the_mean_of_all() -> None:
     attention = picture_attention()
     axis = attention.stacks["self"].query
     patches = replace(axis, special=("",) * len(axis))
-    other = Attention.from_weights(attention.weights(), patches, pictures=attention.pictures)
+    other = Attention.from_weights(attention.weights(), patches, pictures=attention.images)
     # All tokens are patches but the first, which is a word.
     values = painted_values(other, "self", "tokens", "weights", ("query", None))
     np.testing.assert_allclose(values, other.weights().mean(axis=2), rtol=1e-6)
@@ -153,7 +153,7 @@ def test_without_a_first_query_the_row_is_the_mean_of_all() -> None:
         np.full((1, 1, 2, 2), 0.5),
         ["a", "b"],
         places=[Box(0, 0, 0, 40, 40), Box(0, 40, 0, 80, 40)],
-        pictures=attention.pictures,
+        pictures=attention.images,
     )
     assert painted_token(placed, "self", "tokens", []) == ("query", None)
     row = on_page(HeadGrid(placed), "thumbnails")["row"]
@@ -204,7 +204,7 @@ def test_differences_between_pictures_of_one_layout_are_signed() -> None:
 def test_a_linked_view_locks_the_token_of_all_heads() -> None:
     attention = picture_attention()
     grid, view = HeadGrid(attention), HeadView(attention)
-    link(grid, view)
+    link_figures(grid, view)
     view.tokens = [("query", 9)]
     assert on_page(grid, "thumbnails")["row"]["of"] == 9
 

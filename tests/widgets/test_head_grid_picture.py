@@ -235,7 +235,7 @@ def test_a_thumbnail_smaller_than_its_map_keeps_its_strongest_cells(width: int) 
     weights = np.zeros((2, 16, 64, 64), np.float32)
     weights[..., 5, 41] = 1
     tokens = [f"t{i}" for i in range(64)]
-    grid = HeadGrid(Attention.from_weights(weights, tokens, allow_unnormalised=True))
+    grid = HeadGrid(Attention.from_weights(weights, tokens, allow_unnormalized=True))
     image = images(grid.figure(width=width))[0]
     side = round(2 * cell_side(width, 16))
     assert (side < 64) == (width == 480)
@@ -249,11 +249,11 @@ def test_a_thumbnail_smaller_than_its_map_keeps_its_strongest_cells(width: int) 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_selected_heads_are_framed_in_their_cells(attention: Attention, theme: ThemeName) -> None:
-    colours = DARK if theme == "dark" else LIGHT
+    colors = DARK if theme == "dark" else LIGHT
     picture = HeadGrid(attention, selected=[(1, 2), (3, 5)]).figure(theme=theme)
     x0, y0 = place(elements(picture, "image")[0])
     cell = cell_side(640, 12)
-    frames = strokes(picture, colours.accent)
+    frames = strokes(picture, colors.accent)
     assert [
         (*place(frame), number(frame, "width"), number(frame, "height")) for frame in frames
     ] == [
@@ -263,13 +263,13 @@ def test_selected_heads_are_framed_in_their_cells(attention: Attention, theme: T
     assert all(number(frame, "stroke-width") == 2 for frame in frames)
     # Solid on the head that a view shows, with a hole on the others.
     notches = [path for path in elements(picture, "path") if path.get("fill") != "none"]
-    assert [path.get("fill") for path in notches].count(colours.accent) == 2
-    assert [path.get("fill") for path in notches].count(colours.ground) == 3
+    assert [path.get("fill") for path in notches].count(colors.accent) == 2
+    assert [path.get("fill") for path in notches].count(colors.ground) == 3
     assert {"head", "layer 0", "5", "11"} <= set(texts(picture))
     # Rows and columns of the selected heads are strong; what the next step starts from is no
     # part of a picture.
-    assert fills(picture, colours.text) == []
-    strong = [text for text in elements(picture, "text") if text.get("fill") == colours.text]
+    assert fills(picture, colors.text) == []
+    strong = [text for text in elements(picture, "text") if text.get("fill") == colors.text]
     numbers = [text.text for text in strong if (text.text or "").isdecimal()]
     assert numbers[:4] == ["2", "5", "1", "3"]
 

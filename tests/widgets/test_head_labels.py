@@ -15,10 +15,10 @@ from attnwidget import (
     AttentionModel,
     Head,
     HeadGrid,
-    HeadMap,
+    HeadScatter,
     HeadView,
     explore,
-    link,
+    link_figures,
 )
 from fixtures.recording import from_page, updates
 from fixtures.shown_code import shown_by
@@ -98,8 +98,8 @@ def test_a_bad_label_is_refused_with_its_value(
 
 def test_linked_figures_share_labels_of_the_heads_that_they_have(attention: Attention) -> None:
     grid = HeadGrid(attention, labels={PRONOUN: "pronoun", (5, 0): "last"})
-    small = HeadMap.from_positions(np.random.default_rng(0).normal(size=(2, 12, 2)))
-    link(grid, small)
+    small = HeadScatter.from_positions(np.random.default_rng(0).normal(size=(2, 12, 2)))
+    link_figures(grid, small)
     assert small.labels == {PRONOUN: "pronoun"}
     grid.labels[(0, 0)] = "first"
     assert small.labels == {PRONOUN: "pronoun", Head(0, 0): "first"}
@@ -116,9 +116,9 @@ def test_captions_and_code_have_labels(attention: Attention) -> None:
     view = HeadView(attention, selected=selected, labels=labels)
     assert view.caption.head == name
     positions = np.random.default_rng(0).normal(size=(6, 12, 2))
-    head_map = HeadMap.from_positions(positions, selected=selected, labels=labels)
-    assert head_map.caption.head == name
-    assert "pronoun" in head_map.figure().svg and "pronoun" in view.figure().svg
+    head_scatter = HeadScatter.from_positions(positions, selected=selected, labels=labels)
+    assert head_scatter.caption.head == name
+    assert "pronoun" in head_scatter.figure().svg and "pronoun" in view.figure().svg
     assert "labels" not in HeadGrid(attention).code()
 
 

@@ -246,14 +246,14 @@ def slow_nearest(metrics: dict[str, np.ndarray], head: tuple[int, int], n: int) 
     return sorted(away, key=lambda other: (away[other], other))[:n]
 
 
-def test_similar_heads_are_the_nearest_in_standardised_metrics() -> None:
+def test_similar_heads_are_the_nearest_in_standardized_metrics() -> None:
     metrics = {**METRICS, "large": 1e6 * rng.random((L, H))}
     grid = HeadGrid(attention(), metrics=metrics)
     for head in np.ndindex(L, H):
-        assert grid.similar(head, n=4) == slow_nearest(metrics, head, 4)
+        assert grid.similar(head, top=4) == slow_nearest(metrics, head, 4)
     grid.selected = [(1, 2)]
     assert grid.similar() == slow_nearest(metrics, (1, 2), 5)
-    assert len(grid.similar(n=99)) == L * H - 1
+    assert len(grid.similar(top=99)) == L * H - 1
     wire = grid.get_state()["_metrics"]["similar"]
     table = np.frombuffer(wire["view"], "<i4").reshape(wire["shape"])
     assert [Head(*divmod(int(i), H)) for i in table[1 * H + 2]] == grid.similar()
@@ -273,7 +273,7 @@ def test_similar_says_what_it_lacks() -> None:
     with pytest.raises(ValueError, match=naming("no head", "similar((layer, head))")):
         grid.similar()
     with pytest.raises(ValueError, match=naming("n", "got 0")):
-        grid.similar((0, 0), n=0)
+        grid.similar((0, 0), top=0)
     with pytest.raises(ValueError, match=naming("'self'", "`metrics`")):
         HeadGrid(attention()).similar((0, 0))
 

@@ -1,4 +1,4 @@
-"""The picture of a HeadView: the same numbers, colours and marks as on the page."""
+"""The picture of a HeadView: the same numbers, colors and marks as on the page."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def share(value: float) -> str:
 
 
 def spoken(value: float) -> str:
-    """A weight as sentences and colour bars have it, from 0.1 % on."""
+    """A weight as sentences and color bars have it, from 0.1 % on."""
     digits = 0 if value >= 0.0995 else 1
     return f"{math.floor(100 * 10**digits * value + 0.5) / 10**digits:.{digits}f}\xa0%"
 
@@ -82,7 +82,7 @@ def aligned(value: float) -> str:
 
 
 def line_ends(view: HeadView, row: int = ROW) -> dict[tuple[int, int], str]:
-    """The colour of the line between a query and a key, rows being `row` pixels high."""
+    """The color of the line between a query and a key, rows being `row` pixels high."""
     found = {}
     for path in elements(view.figure(), "path"):
         for piece in re.findall(r"M[^MZ]*L[^MZ]*", path.get("d", "") if path.get("stroke") else ""):
@@ -110,7 +110,7 @@ def test_lines_are_as_thick_as_their_weights_from_a_least_weight_on(attention: A
         least = max(1.5 / len(weights), 0.03)
         expected = {(q, k): 8 * float(weights[q, k]) for q, k in np.argwhere(weights >= least)}
         assert line_widths(view) == pytest.approx(expected, abs=0.02)
-        # Opacity is constant: all lines have one colour.
+        # Opacity is constant: all lines have one color.
         assert len(set(line_ends(view).values())) == 1
 
 
@@ -173,18 +173,18 @@ def test_what_is_hidden_and_filtered_is_said(pair: Attention) -> None:
     rows = [i for i in range(len(weights)) if i not in special]
     shown = weights[np.ix_(rows, rows)]
     assert float(view.figure().table["weight"][0]) == pytest.approx(float(shown.max()), abs=6e-4)
-    assert cell_colours(view) == expected_cells(shown)
+    assert cell_colors(view) == expected_cells(shown)
     part = 100 * weights[rows][:, special].sum() / weights[rows].sum()
     assert f"{part:.1f}\xa0%" in view.caption.text()
     view = HeadView(pair, 3, 5, sentences="ab", mode="matrix")
     segments = np.array(pair.stacks["self"].query.segments)
-    assert cell_colours(view) == expected_cells(weights[np.ix_(segments == 0, segments == 1)])
+    assert cell_colors(view) == expected_cells(weights[np.ix_(segments == 0, segments == 1)])
     other = 100 * weights[segments == 0][:, segments == 0].sum() / (segments == 0).sum()
     assert f"A → B ({other:.1f}\xa0%" in view.caption.text()
 
 
-def cell_colours(view: HeadView, theme: ThemeName = "light") -> dict[tuple[int, int], str]:
-    """The colour of each cell that is drawn one by one, from the picture's paths."""
+def cell_colors(view: HeadView, theme: ThemeName = "light") -> dict[tuple[int, int], str]:
+    """The color of each cell that is drawn one by one, from the picture's paths."""
     found = {}
     places = []
     for path in elements(view.figure(theme=theme), "path"):
@@ -201,14 +201,14 @@ def expected_cells(
     weights: np.ndarray, theme: str = "light", scale: str = "absolute"
 ) -> dict[tuple[int, int], str]:
     end = 1 if scale == "absolute" else float(np.nanmax(weights))
-    colours = ramp_table(theme)[levels(weights, end, scale)]
-    return {at: css(colours[at]) for at in np.ndindex(*weights.shape) if weights[at] == weights[at]}
+    colors = ramp_table(theme)[levels(weights, end, scale)]
+    return {at: css(colors[at]) for at in np.ndindex(*weights.shape) if weights[at] == weights[at]}
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
-def test_cells_have_the_colours_of_their_weights(attention: Attention, theme: ThemeName) -> None:
+def test_cells_have_the_colors_of_their_weights(attention: Attention, theme: ThemeName) -> None:
     view = HeadView(attention, 3, 5, mode="matrix", hidden=[])
-    assert cell_colours(view, theme) == expected_cells(attention.weights(3, 5), theme)
+    assert cell_colors(view, theme) == expected_cells(attention.weights(3, 5), theme)
     # Wordpieces are written in two parts, the mark paler.
     assert {token.removeprefix("##") for token in attention.tokens} <= set(
         texts(view.figure(theme=theme))
@@ -219,7 +219,7 @@ def test_the_hidden_half_of_a_causal_map_is_blank(causal: Attention) -> None:
     view = HeadView(causal, 1, 1, mode="matrix")
     visible = causal.visible(1, 1)
     assert visible is not None
-    assert set(cell_colours(view)) == set(map(tuple, np.argwhere(visible).tolist()))
+    assert set(cell_colors(view)) == set(map(tuple, np.argwhere(visible).tolist()))
     assert not any(path.get("stroke-opacity") for path in elements(view.figure(), "path"))
     assert "causal mask" in view.caption.notes and "H0–H1" in view.caption.text()
     view.mode = "lines"
@@ -261,14 +261,14 @@ def test_a_locked_pair_is_outlined_and_read_out(attention: Attention) -> None:
     assert view.figure().table.values.tolist() == [["told", "his", share(weight)]]
 
 
-def test_highlighted_words_have_the_second_colour(attention: Attention) -> None:
+def test_highlighted_words_have_the_second_color(attention: Attention) -> None:
     view = HeadView(attention, 3, 5, highlight=["captain"], mode="matrix", hidden=[])
     second = [int(LIGHT.second[i : i + 2], 16) for i in (1, 3, 5)]
     weights = attention.weights(3, 5)
     strongest = levels(weights, 1, "absolute")[2, 0] / 255
     mixed = [int(255 + (c - 255) * strongest + 0.5) for c in second]
-    assert cell_colours(view)[2, 0] == css(mixed)
-    assert "second colour: attention from and to captain" in texts(view.figure())
+    assert cell_colors(view)[2, 0] == css(mixed)
+    assert "second color: attention from and to captain" in texts(view.figure())
     view.mode = "lines"
     assert "mix-blend-mode:darken" in view.figure().svg
     assert "mix-blend-mode:lighten" in view.figure(theme="dark").svg
@@ -353,13 +353,13 @@ def test_a_window_shows_a_part_of_the_matrix_and_the_caption_says_which(long: At
     view = HeadView(long, 0, 1, window=(100, 120, 300, 320), tokens=[("query", 105)], scale="sqrt")
     assert view.mode == "matrix"
     weights = long.weights(0, 1)
-    # Colours end at the largest weight in sight, and the colour bar and the caption say so.
+    # Colors end at the largest weight in sight, and the color bar and the caption say so.
     shown = weights[100:120, 300:320]
-    colours = ramp_table("light")[levels(shown, float(shown.max()), "sqrt")]
-    expected = {at: css(colours[at]) for at in np.ndindex(20, 20)}
+    colors = ramp_table("light")[levels(shown, float(shown.max()), "sqrt")]
+    expected = {at: css(colors[at]) for at in np.ndindex(20, 20)}
     assert f"0 to {spoken(float(shown.max()))}" in view.caption.scale
     assert {"sqrt · in sight", spoken(float(shown.max()))} <= set(texts(view.figure()))
-    assert cell_colours(view) == expected
+    assert cell_colors(view) == expected
     (zoomed,) = [note for note in view.caption.notes if note.startswith("zoomed")]
     assert all(part in zoomed for part in ("100 to 119", "300 to 319", "512"))
     assert {"t100", "t119", "t300", "t319"} <= set(texts(view.figure()))
@@ -423,7 +423,7 @@ def test_a_matrix_with_hardly_any_room_is_small_and_not_mirrored() -> None:
     tokens = [f"{'long' * 6}{i}" for i in range(12)]
     view = HeadView(Attention.from_weights(np.full((1, 1, 12, 12), 1 / 12), tokens), mode="matrix")
     picture = view.figure(width=100)
-    assert len(cell_colours(view)) == 144
+    assert len(cell_colors(view)) == 144
     assert 'width="100"' in picture.svg
     for path in elements(picture, "path") + elements(picture, "rect"):
         assert number(path, "width") >= 0 and number(path, "height") >= 0

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from attnwidget import Attention, HeadGrid, HeadView, link
+from attnwidget import Attention, HeadGrid, HeadView, link_figures
 from fixtures.interrupts import interrupted_lines
 from fixtures.recording import from_page, on_page
 
@@ -54,7 +54,7 @@ def test_linked_figures_follow_after_ctrl_c_at_any_line(step: int) -> None:
     grid, view = HeadGrid(attention), HeadView(attention, 0, 0)
     grid.open()
     view.open()
-    link(grid, view)
+    link_figures(grid, view)
 
     def change() -> None:
         from_page(grid, {"selected": [[1, 2, "self"]]})

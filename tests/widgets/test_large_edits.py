@@ -11,7 +11,15 @@ from unittest.mock import patch
 import numpy as np
 import pytest
 
-from attnwidget import Attention, AttentionModel, Head, HeadGrid, HeadView, PredictionView, link
+from attnwidget import (
+    Attention,
+    AttentionModel,
+    Head,
+    HeadGrid,
+    HeadView,
+    PredictionView,
+    link_figures,
+)
 from attnwidget.capture.maps.input_reading import Reading
 from attnwidget.capture.maps.layer_steps import watched_layers
 from attnwidget.capture.maps.thumbnails import draw_thumbnails
@@ -67,7 +75,7 @@ def test_the_page_is_answered_while_the_model_reads(
     assert grid.selected == [Head(2, 2)]
     gate.opened.set()
     assert grid._editing.wait(PATIENCE)
-    assert grid.attention is attention.without([(1, 3)]) and on_page(grid, "working") == ""
+    assert grid.attention is attention.disabled([(1, 3)]) and on_page(grid, "working") == ""
     assert on_page(grid, "thumbnails")["disabled"] == [Head(1, 3)]
     said = [state["_working"] for state, _ in updates(grid) if "_working" in state]
     assert any("steps done, undo to cancel" in text for text in said)
@@ -121,12 +129,12 @@ def test_linked_figures_follow_in_the_background(attention: Attention) -> None:
     grid = HeadGrid(attention)
     view = HeadView(attention, 3, 0)
     answers = PredictionView(attention, position=2)
-    link(grid, view, answers)
+    link_figures(grid, view, answers)
     from_page(grid, {"disabled": [[1, 3, "self"]]})
     for figure in (grid, view, answers):
         assert figure._editing.wait(PATIENCE)
     assert view.disabled == answers.disabled == [Head(1, 3)]
-    assert view.attention is grid.attention is attention.without([(1, 3)])
+    assert view.attention is grid.attention is attention.disabled([(1, 3)])
     assert "without L1 H3 (uniform)" in str(answers.after)
     for figure in (grid, view, answers):
         figure.close()
@@ -135,7 +143,7 @@ def test_linked_figures_follow_in_the_background(attention: Attention) -> None:
 def test_what_the_model_refuses_goes_back_and_is_said(attention: Attention) -> None:
     grid = HeadGrid(attention)
     view = HeadView(attention)
-    link(grid, view)
+    link_figures(grid, view)
     with patch.object(Reading, "without", side_effect=ValueError("its values are not seen")):
         from_page(grid, {"disabled": [[4, 4, "self"]]})
         for figure in (grid, view):
@@ -155,7 +163,7 @@ def test_python_waits_for_the_maps_and_an_interrupt_undoes_the_choice(
 ) -> None:
     grid = HeadGrid(attention)
     grid.disabled = [(1, 3)]
-    assert grid.attention is attention.without([(1, 3)])
+    assert grid.attention is attention.disabled([(1, 3)])
     before = grid.attention
     with (
         patch.object(Reading, "without", side_effect=KeyboardInterrupt),
@@ -170,7 +178,7 @@ def test_a_watched_reading_drawing_and_comparison_can_be_stopped(
     model: AttentionModel,
 ) -> None:
     attention = model.attend(TEXT)
-    off = attention.without([(1, 3)], "zero")
+    off = attention.disabled([(1, 3)], "zero")
     works = {
         "reading": lambda: model.attend(TEXT),
         "drawing": lambda: draw_thumbnails(attention),

@@ -9,7 +9,7 @@ import pytest
 import torch
 import traitlets
 
-from attnwidget import Attention, Head, HeadView, LinkView, link, load_model
+from attnwidget import Attention, Head, HeadView, LinkView, link_figures, load_model
 from attnwidget.mechanisms import explain_link, head_writes, score_at_distances, score_sources
 from attnwidget.widgets.link_view import widget
 from fixtures import planted_circuit, zoo
@@ -192,7 +192,7 @@ def test_without_a_head_or_a_query_nothing_is_computed(attention: Attention) -> 
 def test_it_follows_a_linked_view_and_asks_only_what_is_new(attention: Attention) -> None:
     view = HeadView(attention, 1, 3)
     why = LinkView(attention)
-    link(view, why)
+    link_figures(view, why)
     view.tokens = [("query", HE), ("key", CAPTAIN)]
     assert why.wait() and on_page(why, "link")["head"] == [1, 3, "self"]
     written = why.writes

@@ -20,7 +20,7 @@ from attnwidget import (
     HeadGrid,
     HeadView,
     explore,
-    link,
+    link_figures,
     load_model,
     save_page,
 )
@@ -198,7 +198,7 @@ def text_of(state: dict[str, Any]) -> int:
 def test_a_grid_sends_its_tokens_once(long: FormulaAttention) -> None:
     grid = HeadGrid(long)
     view = HeadView(long, 0, 1)
-    with link(grid, view):
+    with link_figures(grid, view):
         before = len(updates(grid))
         grid.selected = [(1, 2)]
         grid.hidden = ["first"]
@@ -329,7 +329,7 @@ def test_a_linked_quantity_that_a_long_input_lacks_stays_where_it_is(read: Whole
     model = load_model()
     short = HeadView(model.attend("The cat sat.", loss="masked"), 2, 1)
     long = HeadView(read.long[0], 2, 1)
-    with link(short, long):
+    with link_figures(short, long):
         short.quantity = "norms"
         assert long.quantity == "norms"
         short.quantity = "gradients"
@@ -361,7 +361,9 @@ def test_two_inputs_are_compared_on_common_axes(read: Whole) -> None:
 
 @pytest.mark.slow
 def test_several_heads_have_a_tile_each(read: Whole) -> None:
-    view = HeadView(read.long[0], 2, 1, arrangement="beside", of="layer", window=(0, 40, 0, 40))
+    view = HeadView(
+        read.long[0], 2, 1, arrangement="beside", shown_heads="layer", window=(0, 40, 0, 40)
+    )
     tile = on_page(view, "tile")
     assert [head[1] for head in tile["heads"]] == [0, 1, 2, 3, 4, 5]
     (q0, q1), (k0, k1) = tile["queries"], tile["keys"]
@@ -440,8 +442,8 @@ def test_an_explorer_reads_long_and_short_texts(above_100: None) -> None:
     assert explorer.scale == explorer.view.scale == "absolute"
     # A long input has no maps between words.
     assert explorer.unit == explorer.view.unit == explorer.grid.unit == "tokens"
-    assert list(on_page(explorer, "problems")) == ["head_map"] and explorer.head_map is None
-    assert "need whole maps" in on_page(explorer, "problems")["head_map"]
+    assert list(on_page(explorer, "problems")) == ["head_scatter"] and explorer.head_scatter is None
+    assert "need whole maps" in on_page(explorer, "problems")["head_scatter"]
     explorer.hidden = ["cls"]
     assert (explorer.grid.hidden, explorer.view.hidden) == (["cls"], ["cls"])
     explorer.selected = [(2, 4)]
@@ -455,7 +457,7 @@ def test_an_explorer_reads_long_and_short_texts(above_100: None) -> None:
     assert explorer.scale == explorer.view.scale == "absolute"
     assert explorer.unit == explorer.view.unit == explorer.grid.unit == "words"
     assert on_page(explorer.view, "maps") is None and on_page(explorer, "problems") == {}
-    assert explorer.wait(60) and explorer.head_map is not None
+    assert explorer.wait(60) and explorer.head_scatter is not None
     explorer.text = "The dog ran. " * 40
     assert explorer.scale == explorer.view.scale == "absolute"
     assert explorer.unit == explorer.view.unit == explorer.grid.unit == "tokens"

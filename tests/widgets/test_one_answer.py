@@ -19,9 +19,9 @@ from attnwidget import (
     measure,
     read_segments,
 )
-from attnwidget.behaviours import score_behaviours
-from attnwidget.behaviours.named_links import named_links
-from attnwidget.behaviours.registry import known_behaviours, words_of
+from attnwidget.behaviors import measure_behaviors
+from attnwidget.behaviors.named_links import named_links
+from attnwidget.behaviors.registry import known_behaviors, words_of
 from attnwidget.demo import demo_atlas, demo_prose, demo_treebank
 from attnwidget.mechanisms import copying_scores
 from attnwidget.metrics import clark_labels
@@ -81,7 +81,7 @@ def assert_one_answer(model: AttentionModel, found: Atlas, text: str) -> None:
         assert card.name == name
         assert repr(card).startswith(f"{head}: {name or 'no name'}")
         assert (card.named_by is None) == (name == "")
-        assert card.named_by is None or card.named_by.behaviour == name
+        assert card.named_by is None or card.named_by.behavior == name
         assert (head in found.find(name)) if name else True
         # The grid of an explorer, and a grid with the names of the atlas as labels.
         assert explorer.labels.get(head, "") == explorer.grid.labels.get(head, "") == name
@@ -126,7 +126,7 @@ def test_labels_cards_and_the_line_of_an_explorer_have_the_names_of_the_atlas(
 
 def test_the_line_has_other_words_for_every_name() -> None:
     """The words of the line are one to one with names, so the line never merges two names."""
-    names = {*demo_atlas().table.behaviours, *(b.name for b in known_behaviours())}
+    names = {*demo_atlas().table.behaviors, *(b.name for b in known_behaviors())}
     names |= {f"{name} (random tokens)" for name in ("induction", "duplicate token")}
     relations = {relation for sentence in demo_treebank() for relation in sentence.relations}
     names |= {f"{relation} to governor" for relation in relations}
@@ -138,7 +138,7 @@ def test_the_line_has_other_words_for_every_name() -> None:
 def test_scores_of_one_name_are_one_number() -> None:
     model = load_model("attnwidget/induction")
     names = ["repeated random tokens", "copying"]
-    table = score_behaviours(model, (), names, treebank=(), random_models=0, progress=False)
+    table = measure_behaviors(model, (), names, treebank=(), n_random_models=0, progress=False)
     pairs = repeated_and_other(model, 16, 50, seed=0)
     read = read_repeated(model, pairs)
     for number, title in enumerate(SCORES[:2]):
@@ -186,7 +186,7 @@ def test_every_figure_draws_the_name_of_a_head_in_the_atlas(model: AttentionMode
 def test_scores_made_again_name_the_heads_of_the_embedded_model_as_its_atlas(
     model: AttentionModel,
 ) -> None:
-    table = score_behaviours(model, progress=False)
+    table = measure_behaviors(model, progress=False)
     assert table.names.tolist() == demo_atlas().names.tolist()
     assert table.runners_up.tolist() == demo_atlas().table.runners_up.tolist()
 
@@ -196,6 +196,6 @@ def test_scores_made_again_name_the_heads_of_the_embedded_model_as_its_atlas(
 def test_every_place_gives_a_head_of_the_causal_model_the_same_name() -> None:
     model = load_model("attnwidget/induction")
     found = atlas(model, effects=False, progress=False)
-    table = score_behaviours(model, progress=False)
+    table = measure_behaviors(model, progress=False)
     assert table.names.tolist() == found.names.tolist()
     assert_one_answer(model, found, TEXTS["attnwidget/induction"])

@@ -8,7 +8,7 @@ from types import ModuleType
 
 import pytest
 
-from attnwidget import Explorer, HeadGrid, HeadView, link, load_model
+from attnwidget import Explorer, HeadGrid, HeadView, link_figures, load_model
 from attnwidget.widgets.shared.head_widget import HeadWidget
 from fixtures.recording import from_page
 
@@ -81,6 +81,6 @@ def test_linked_figures_are_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "marimo", ModuleType("marimo"))
     for figure in (grid, view, other):
         in_anywidget(figure)
-    with link(grid, view):
+    with link_figures(grid, view):
         from_page(grid, {"selected": [[3, 5, "self"]]})
     assert (asked(grid), asked(view), asked(other)) == ([], [1], [])

@@ -26,7 +26,7 @@ from attnwidget.widgets.atlas_view.widget import AtlasView
 from attnwidget.widgets.coreference_view.widget import CoreferenceView
 from attnwidget.widgets.dependency_arcs.widget import DependencyArcs
 from attnwidget.widgets.explorer.widget import Explorer
-from attnwidget.widgets.head_map import HeadMap
+from attnwidget.widgets.head_scatter import HeadScatter
 from attnwidget.widgets.link_view.widget import LinkView
 from attnwidget.widgets.pages.encoding import as_json_value
 from attnwidget.widgets.pages.page_data import page_data
@@ -130,7 +130,7 @@ def test_every_kind_of_figure_has_a_page_and_stays_as_it_is(
     widgets: dict[str, HeadWidget] = {
         "head_grid": HeadGrid(attention, metrics=strongest, metric="strongest", sort="all"),
         "head_view": HeadView(attention, layer=3, head=5),
-        "head_map": HeadMap.from_positions(np.zeros((6, 12, 2))),
+        "head_scatter": HeadScatter.from_positions(np.zeros((6, 12, 2))),
         "relation_table": RelationTable(relations, sort="relation"),
         "dependency_arcs": DependencyArcs(model, SENTENCES, relations, sentence=1),
         "coreference_view": CoreferenceView(coreference, document=1),
@@ -229,9 +229,7 @@ def test_arcs_hold_every_heads_predictions_exactly_and_its_maps_rounded(
 
 
 @pytest.mark.slow
-def test_arcs_hold_neighbours_as_far_as_there_is_room(
-    model: AttentionModel, tmp_path: Path
-) -> None:
+def test_arcs_hold_neighbors_as_far_as_there_is_room(model: AttentionModel, tmp_path: Path) -> None:
     many = [SENTENCES[1]] * 100
     path = write_page(DependencyArcs(model, many, sentence=50), tmp_path / "arcs.html")
     assert "holds sentences 31 to 70 of 100 (counted from 0)" in caption(path)
@@ -310,11 +308,13 @@ def test_a_page_of_a_grid_has_disabled_heads_and_differences(
     assert "kernel" in state["_source"]["fixed"]
     drawn = first["thumbnails"]
     got = array(drawn["changes"]["view"], "<f4", 6, 12)
-    wanted = attention.without([(1, 3)]).changes(attention)
+    wanted = attention.disabled([(1, 3)]).changes(attention)
     wanted[1, 3] = 0
     np.testing.assert_array_equal(got, wanted)
     assert drawn["signed"] and drawn["values"] == as_json_value(grid._thumbnails["values"])
-    sides = [(one["thumbnails"]["unit"], one["thumbnails"]["of_two"]) for one in (first, *rest)]
+    sides = [
+        (one["thumbnails"]["unit"], one["thumbnails"]["comparison_part"]) for one in (first, *rest)
+    ]
     assert sides == list(product(("tokens", "words"), ("difference", "first", "second")))
     grid.versus = None
     (first, second) = read(grid.save(tmp_path / "maps.html"))["held"]["thumbnails"]
@@ -530,8 +530,8 @@ def test_what_is_no_page_or_no_attention_is_refused(attention: Attention, tmp_pa
             save_page(attention, tmp_path / name)
     with pytest.raises(TypeError, match=naming("save_page", "HeadGrid", ".save(path)")):
         save_page(HeadGrid(attention), tmp_path / "page.html")  # type: ignore[arg-type]
-    with pytest.raises(TypeError, match=naming("HeadMap or None", "int")):
-        save_page(attention, tmp_path / "page.html", head_map=3)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match=naming("HeadScatter or None", "int")):
+        save_page(attention, tmp_path / "page.html", head_scatter=3)  # type: ignore[arg-type]
     assert not list(tmp_path.iterdir())
 
 

@@ -309,7 +309,7 @@ def test_a_query_of_another_axis_starts_with_the_mean() -> None:
     assert view.figure().table["token"][0] == f"{np.argmax(mean) / 10:.1f}"
 
 
-def test_rows_over_a_sound_are_labelled_by_what_they_write() -> None:
+def test_rows_over_a_sound_are_labeled_by_what_they_write() -> None:
     view = HeadView(sound_attention(), tokens=[("query", 0)])
     assert on_page(view, "places")["writes"]
     assert "from the, which writes cat" in view.caption.text()

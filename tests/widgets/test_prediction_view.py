@@ -16,7 +16,7 @@ from attnwidget import (
     HeadGrid,
     HeadView,
     PredictionView,
-    link,
+    link_figures,
     load_model,
 )
 from attnwidget.charts.theme import LIGHT
@@ -46,7 +46,7 @@ def test_the_word_of_the_text_is_asked_as_a_whole(model: AttentionModel) -> None
     told = on_page(view, "predictions")
     assert told["piece"] == [1, 4] and told["position"] == 2
     ids = model.tokenizer("mathematician", add_special_tokens=False)["input_ids"]
-    found = model.predict("The mathematician left her.", at=[2, 3, 4, 5])
+    found = model.predict("The mathematician left her.", positions=[2, 3, 4, 5])
     whole = float(np.exp(found.log_probabilities[range(4), ids].sum()))
     assert told["own"]["answer"] == "mathematician" and told["own"]["token"] == ""
     assert told["own"]["before"] == pytest.approx(whole, rel=1e-4)
@@ -59,7 +59,7 @@ def test_the_word_of_the_text_is_asked_as_a_whole(model: AttentionModel) -> None
     assert view.wait()
     effects = on_page(view, "effects")
     tokens = [effects["followed"], *effects["others"]["tokens"]]
-    likely = model.predict("The mathematician left her.", at=[7], top=5).to_frame()["token"]
+    likely = model.predict("The mathematician left her.", positions=[7], top=5).to_frame()["token"]
     assert set(tokens) == {*likely, "her"} and effects["followed"] == likely[0]
     assert effects["others"]["values"]["shape"] == [len(tokens) - 1, 6, 12]
     view.unit = "tokens"
@@ -150,7 +150,7 @@ def test_a_locked_token_is_masked_and_predicted(model: AttentionModel) -> None:
     other = HeadView(attention, 2, 3)
     assert view.predictions is None and "choose a token" in on_page(view, "message")
     assert "choose a token" in " ".join(texts(view.figure()))
-    link(view, other)
+    link_figures(view, other)
     other.tokens = [("query", 3), ("query", 4)]
     assert view.predictions is not None and view.predictions.positions == (4,)
     assert on_page(view, "message") == ""
@@ -174,7 +174,7 @@ def test_a_causal_model_says_what_follows() -> None:
     assert "“w1” (token 3)" in view.caption.quantity
     view.tokens = [("query", 1)]
     assert view.predictions.positions == (2,)
-    wanted = model.predict("w7 w8 w9 w1", at=[2]).log_probabilities
+    wanted = model.predict("w7 w8 w9 w1", positions=[2]).log_probabilities
     np.testing.assert_allclose(view.predictions.log_probabilities, wanted, atol=1e-6)
     assert view.wait() and view.effects is not None and view.effects.shape == (3, 4)
     with pytest.raises(traitlets.TraitError, match=naming("'position'", "1 to 4", "got 0")):

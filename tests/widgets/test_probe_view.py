@@ -12,7 +12,7 @@ import pytest
 import traitlets
 from numpy.typing import NDArray
 
-from attnwidget import HeadGrid, ProbeView, explore, link, load_model
+from attnwidget import HeadGrid, ProbeView, explore, link_figures, load_model
 from attnwidget.demo import demo_treebank
 from attnwidget.probes import train_dependency_probe, train_structural_probe
 from attnwidget.probes.dependency.dependency_results import DependencyProbe
@@ -70,7 +70,7 @@ def test_a_word_selects_the_heads_that_spoke_for_its_governor(probe: DependencyP
     view = ProbeView(probe, SHOWN, sentence=3)
     grid = HeadGrid(load_model().attend(SHOWN[3].text))
     view.open()
-    with link(view, grid):
+    with link_figures(view, grid):
         from_page(view, {"word": 2})
         votes = view.votes.sum(-1)
         chosen = [votes[head[:2]] for head in view.selected]

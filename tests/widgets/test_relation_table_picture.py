@@ -151,10 +151,10 @@ def test_every_cell_has_its_heads_accuracy(found: RelationAccuracies, theme: The
     columns, rows = (sorted({place(cell)[i] for cell in cells}) for i in (0, 1))
     assert (len(columns), len(rows)) == accuracy.shape[::-1] == (12, 6)
     levels = np.floor(255 * accuracy / accuracy.max() + 0.5).astype(int)
-    colours = ramp_table(theme)[levels]
+    colors = ramp_table(theme)[levels]
     for cell in cells:
         x, y = place(cell)
-        assert cell.get("fill") == css(colours[rows.index(y), columns.index(x)])
+        assert cell.get("fill") == css(colors[rows.index(y), columns.index(x)])
     accent = (DARK if theme == "dark" else LIGHT).accent
     frames = [e for e in squares if e.get("stroke") == accent]
     at = [(rows.index(y + 1), columns.index(x + 1)) for x, y in map(place, frames)]
@@ -313,6 +313,6 @@ def test_a_caption_names_what_is_shown(found: RelationAccuracies) -> None:
     assert "map: every head on det, dependent to governor" in text
     assert "15 words in 3 sentences" in text and found.model_name in text
     most = found.accuracy[:, :, 0, found.relations.index("det")].max()
-    assert table.caption.scale == f"map: linear colour scale, 0 to {percent(most, 100)}\xa0%"
+    assert table.caption.scale == f"map: linear color scale, 0 to {percent(most, 100)}\xa0%"
     table.selected = [(layer, head) for layer in range(2) for head in range(4)]
     assert table.caption.head.endswith("L1 H1 (2-2) and 2 more")

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import traitlets
 
-from attnwidget import AttentionModel, Head, HeadGrid, HeadView, link
+from attnwidget import AttentionModel, Head, HeadGrid, HeadView, link_figures
 from attnwidget.text.treebank import Sentence
 from attnwidget.widgets.dependency_arcs.widget import DependencyArcs
 from attnwidget.widgets.relation_table import COLUMNS, RelationTable
@@ -73,7 +73,7 @@ def test_the_table_opens_with_all_counts_as_bytes(found: RelationAccuracies) -> 
     assert source == {
         "model": found.model_name,
         "note": "15 words in 3 sentences",
-        "without_attention": [],
+        "layers_without_attention": [],
     }
 
 
@@ -332,8 +332,8 @@ def test_table_arcs_and_grid_follow_each_other(
     table = RelationTable(found)
     arcs = DependencyArcs(model, SENTENCES)
     grid = HeadGrid(model.attend("Cats eat fish"))
-    link(table, arcs)
-    link(table, grid)
+    link_figures(table, arcs)
+    link_figures(table, grid)
     table.choose("nsubj")
     assert arcs.relation == "nsubj" and arcs.direction == table.direction
     assert arcs.selected == grid.selected == table.selected
@@ -370,8 +370,8 @@ def test_a_relation_passes_through_figures_without_relations(
     grid = HeadGrid(attention)
     view = HeadView(attention)
     table.choose("nsubj")
-    link(grid, table), link(view, grid)
-    last = link(view, arcs)
+    link_figures(grid, table), link_figures(view, grid)
+    last = link_figures(view, arcs)
     assert arcs.relation == "nsubj" and arcs.direction == table.direction
     arcs.relation = "det"
     arcs.direction = DIRECTIONS[1]
@@ -381,10 +381,10 @@ def test_a_relation_passes_through_figures_without_relations(
     assert arcs.relation == "det"
     # A figure without words of the relation shows all words, and does not report that back.
     few = DependencyArcs(model, SENTENCES[1:2])
-    link(view, few)
+    link_figures(view, few)
     table.relation = "det"
     assert (table.relation, few.relation) == ("det", "all")
-    link(grid, arcs, names=["selected"])
+    link_figures(grid, arcs, traits=["selected"])
     table.relation = "obj"
     assert arcs.relation == "det"
 
@@ -394,7 +394,7 @@ def test_a_relation_missing_in_a_linked_figure_shows_all_words_there(
 ) -> None:
     table = RelationTable(found)
     arcs = DependencyArcs(model, SENTENCES[1:2])
-    link(table, arcs)
+    link_figures(table, arcs)
     table.choose("det")
     assert (table.relation, arcs.relation) == ("det", "all")
 

@@ -11,7 +11,7 @@ import pytest
 import traitlets
 from PIL import Image
 
-from attnwidget import Attention, Head, HeadGrid, HeadView, link, load_model
+from attnwidget import Attention, Head, HeadGrid, HeadView, link_figures, load_model
 from attnwidget.widgets.head_view import several
 from fixtures import zoo
 from fixtures.recording import on_page, updates
@@ -137,7 +137,7 @@ def test_the_picture_has_all_heads(attention: Attention, arrangement: str, mode:
     )
 
 
-def test_one_scale_makes_the_same_weight_the_same_colour() -> None:
+def test_one_scale_makes_the_same_weight_the_same_color() -> None:
     weights = np.full((1, 2, 2, 2), 0.5, "f4")
     weights[0, 1] = [[1, 0], [0.5, 0.5]]
     attention = Attention.from_weights(weights, ["a", "b"])
@@ -145,9 +145,9 @@ def test_one_scale_makes_the_same_weight_the_same_colour() -> None:
     half = tuple(ramp_table("light")[levels(0.5, 1, "absolute")])
 
     def cells(shown: HeadView) -> int:
-        """Pixels in the colour of a half, of which the colour bar has few."""
+        """Pixels in the color of a half, of which the color bar has few."""
         image = Image.open(io.BytesIO(shown.figure(width=480).png(1))).convert("RGB")
-        counts = [n for n, colour in image.getcolors(1 << 20) or [] if colour == half]
+        counts = [n for n, color in image.getcolors(1 << 20) or [] if color == half]
         return sum(counts) if sum(counts) > 500 else 0
 
     # Four cells of the first head, and two of the second.
@@ -158,7 +158,7 @@ def test_one_scale_makes_the_same_weight_the_same_colour() -> None:
 
 
 def test_what_is_not_shown_is_said(attention: Attention) -> None:
-    view = HeadView(attention, 2, 7, arrangement="beside", of="layer")
+    view = HeadView(attention, 2, 7, arrangement="beside", shown_heads="layer")
     assert "6 of 12 heads side by side" in view.caption.notes
     assert view.caption.head == "L2 H6 (3-7) to L2 H11 (3-12)"
     view.of = "selected"
@@ -166,7 +166,7 @@ def test_what_is_not_shown_is_said(attention: Attention) -> None:
     assert "6 of 7 heads side by side" in view.caption.notes
     view.arrangement = "overlay"
     view.of = "layer"
-    assert any(note.startswith("in grey: L0 H8") for note in view.caption.notes)
+    assert any(note.startswith("in gray: L0 H8") for note in view.caption.notes)
 
 
 def test_heads_of_another_stack_are_left_out_and_said() -> None:
@@ -193,6 +193,6 @@ def test_a_page_holds_all_heads_and_how_they_are_drawn(
 def test_a_grid_selects_for_it(attention: Attention) -> None:
     grid = HeadGrid(attention)
     view = HeadView(attention, arrangement="beside")
-    with link(grid, view):
+    with link_figures(grid, view):
         grid.selected = THREE
         assert on_page(view, "maps")["heads"] == [Head(*head, "self") for head in THREE]

@@ -19,11 +19,11 @@ from attnwidget import (
     HeadGrid,
     HeadView,
     explore,
-    link,
+    link_figures,
 )
 from attnwidget.capture.maps.input_reading import Reading
 from attnwidget.kernels.divergence import js_divergences
-from attnwidget.kernels.pooling import farthest_pool, quantise_signed
+from attnwidget.kernels.pooling import farthest_pool, quantize_signed
 from attnwidget.widgets.explorer.widget import Explorer
 from attnwidget.widgets.shared.computed import ComputedTraits
 from attnwidget.widgets.wire.values import in_unit
@@ -53,7 +53,7 @@ def floats(wire: dict) -> NDArray[np.float32]:
 
 
 def test_changes_are_the_divergences_of_each_head_from_itself(attention: Attention) -> None:
-    off = attention.without(OFF)
+    off = attention.disabled(OFF)
     changes = off.changes(attention)
     for layer, head in [(1, 3), (2, 1), (3, 4), (5, 11)]:
         pair = [one.weights(layer, head) for one in (off, attention)]
@@ -71,7 +71,7 @@ def test_a_grid_sends_how_far_heads_changed_only_while_some_are_off(attention: A
     )
     grid.disabled = OFF
     changes = floats(on_page(grid, "thumbnails")["changes"])
-    wanted = attention.without(OFF).changes(attention)
+    wanted = attention.disabled(OFF).changes(attention)
     wanted[[1, 2], [3, 0]] = 0
     np.testing.assert_array_equal(changes, wanted)
     caption = grid.caption.text()
@@ -90,7 +90,7 @@ def test_versus_intact_sends_signed_differences(
     grid.unit = unit
     grid.hidden = hidden
     sent = on_page(grid, "thumbnails")
-    off = attention.without(OFF, "zero")
+    off = attention.disabled(OFF, "zero")
     values = np.frombuffer(bytes(sent["values"]["view"]), "u1").reshape(sent["values"]["shape"])
     kinds = [attention.stacks["self"].query, attention.stacks["self"].key]
     special = (kinds[0].to_words() if unit == "words" else kinds[0]).special
@@ -116,7 +116,7 @@ def test_a_difference_of_many_tokens_keeps_the_farthest_of_each_cell() -> None:
     for i, j in [(0, 0), (5, 60), (63, 63)]:
         cell = maps[1, rows[i][0] : rows[i][1], columns[j][0] : columns[j][1]].flatten()
         assert pooled[1, i, j] == cell[cell.abs().argmax()]
-    levels, farthest = quantise_signed(pooled)
+    levels, farthest = quantize_signed(pooled)
     assert (levels.min() >= 1 and (levels > 128).equal(pooled > 0) is False) or True
     assert farthest[0].abs() == pooled[0].abs().max()
 
@@ -160,7 +160,7 @@ def test_cells_that_answer_for_a_word_name_the_edit(attention: Attention) -> Non
 def test_what_the_model_refuses_is_said_and_goes_back(attention: Attention) -> None:
     grid = HeadGrid(attention)
     view = HeadView(attention)
-    link(grid, view)
+    link_figures(grid, view)
     grid.disabled = [(1, 3)]
     before = grid.attention
     refuses = patch.object(Reading, "without", side_effect=ValueError("its values are not seen"))
@@ -250,9 +250,9 @@ def test_an_explorer_keeps_what_is_shown_and_measures_again(explorer: Explorer) 
     off = explorer.grid.metrics["self"]["entropy"]
     assert not np.allclose(intact[3:], off[3:])
     said = "of this text alone, without L0 H3 (uniform)"
-    assert on_page(explorer, "notes")["head_map"] == said
+    assert on_page(explorer, "notes")["head_scatter"] == said
     assert "metrics of this text alone" in explorer.grid.caption.notes
-    explorer.tab = "head_map"
+    explorer.tab = "head_scatter"
     assert f"map of heads {said}" in explorer.caption.notes
     explorer.tab = None
     explorer.text = "Another text that the model reads."
@@ -263,7 +263,7 @@ def test_an_explorer_keeps_what_is_shown_and_measures_again(explorer: Explorer) 
     assert explorer.attention is explorer.attention.intact is explorer.view.attention
     assert (
         explorer.text.startswith("Another")
-        and on_page(explorer, "notes")["head_map"] == "of this text alone"
+        and on_page(explorer, "notes")["head_scatter"] == "of this text alone"
     )
     explorer.example = "pronouns"
     explorer.wait()
@@ -310,7 +310,7 @@ def test_a_page_of_given_weights_knows_why(attention: Attention) -> None:
 def test_changes_below_an_edit_are_those_of_equal_maps(
     attention: Attention, head: tuple[int, int]
 ) -> None:
-    off = attention.without([head])
+    off = attention.disabled([head])
     changes = off.changes(attention)
     maps = [Attention.from_weights(each.weights(), each.tokens) for each in (off, attention)]
     np.testing.assert_array_equal(changes, maps[0].changes(maps[1]))

@@ -9,7 +9,7 @@ import anywidget
 import pytest
 import traitlets
 
-from attnwidget import Attention, AttentionModel, Explorer, HeadGrid, HeadView, link
+from attnwidget import Attention, AttentionModel, Explorer, HeadGrid, HeadView, link_figures
 from attnwidget.widgets.explorer.explorer_figure import Child
 from attnwidget.widgets.pages.encoding import state_of
 from attnwidget.widgets.shared.computed import Computed
@@ -117,11 +117,11 @@ def test_a_trait_passes_through_figures_that_lack_it(
     """A figure between two links needs no trait of its own: links share all tagged traits."""
     views = [HeadView(attention), HeadView(attention)]
     grid = HeadGrid(attention)
-    links = [link(view, grid) for view in views]
+    links = [link_figures(view, grid) for view in views]
     views[0].token_size = "L"
     assert views[1].token_size == "L"
     later = HeadView(attention)
-    links.append(link(grid, later))
+    links.append(link_figures(grid, later))
     assert later.token_size == "L"
     for each in links:
         each.unlink()

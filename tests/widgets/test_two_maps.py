@@ -21,12 +21,12 @@ from attnwidget import (
     HeadGrid,
     HeadView,
     explore,
-    link,
+    link_figures,
     load_model,
 )
 from attnwidget.capture.maps.thumbnails import draw_thumbnails
 from attnwidget.kernels.divergence import js_divergences
-from attnwidget.kernels.pooling import farthest_pool, quantise_signed
+from attnwidget.kernels.pooling import farthest_pool, quantize_signed
 from attnwidget.text.alignment import SharedAxis, common_subsequence
 from attnwidget.text.tokens import Tokens
 from attnwidget.widgets.explorer.opening import opening_of_change
@@ -159,7 +159,7 @@ def test_thumbnails_differ_between_the_tokens_that_both_have(
         torch.from_numpy(one.weights())[..., at, :][..., at]
         for one, at in zip(pair, rows, strict=True)
     ]
-    expected, maxima = quantise_signed(farthest_pool(maps[0] - maps[1]))
+    expected, maxima = quantize_signed(farthest_pool(maps[0] - maps[1]))
     sent = on_page(grid, "thumbnails")
     assert bytes(sent["values"]["view"]) == expected.numpy().tobytes()
     assert np.array_equal(floats(sent["maxima"]), maxima.numpy())
@@ -169,8 +169,8 @@ def test_thumbnails_differ_between_the_tokens_that_both_have(
     at = (maps[0][layer, head] - maps[1][layer, head]).abs().argmax().item()
     strongest = np.frombuffer(bytes(sent["strongest"]["view"]), "<i4").reshape(6, 12, 2)
     assert strongest[layer, head].tolist() == [rows[0][at // 6], rows[0][at % 6]]
-    for of_two, shown in (("first", pair[0]), ("second", pair[1])):
-        from_page(grid, {"of_two": of_two})
+    for comparison_part, shown in (("first", pair[0]), ("second", pair[1])):
+        from_page(grid, {"comparison_part": comparison_part})
         assert (
             bytes(on_page(grid, "thumbnails")["values"]["view"])
             == draw_thumbnails(shown, hidden=["cls"]).values.tobytes()
@@ -234,7 +234,7 @@ def test_tokens_are_linked_only_where_axes_are_the_same(
     single = HeadGrid(pair[0])
     same = HeadView(pair[0], versus=tuned.attend(ONE))
     differs = HeadView(pair[0], versus=pair[1])
-    with link(single, same), link(single, differs):
+    with link_figures(single, same), link_figures(single, differs):
         single.tokens = [("query", 3)]
         assert same.tokens == [("query", 3)] and differs.tokens == []
         differs.tokens = [("query", 5)]
@@ -340,20 +340,24 @@ def test_a_page_holds_both(pair: tuple[Attention, Attention], tmp_path) -> None:
             assert first[0]["shape"] == second[0]["shape"] == [6, 12, 13, 13]
         else:
             by_token = filter(in_tokens, held["thumbnails"])
-            drawn = {one["thumbnails"]["of_two"]: one for one in by_token}
+            drawn = {one["thumbnails"]["comparison_part"]: one for one in by_token}
             assert drawn.keys() == {"difference", "first", "second"}
-            for of_two, count in (("first", 9), ("second", 11)):
-                shape = drawn[of_two]["thumbnails"]["values"]["shape"]
+            for comparison_part, count in (("first", 9), ("second", 11)):
+                shape = drawn[comparison_part]["thumbnails"]["values"]["shape"]
                 assert shape == [6, 12, count, count]
-                assert len(drawn[of_two]["axes"]["query"]["text"]) == count
+                assert len(drawn[comparison_part]["axes"]["query"]["text"]) == count
     # Nor does a page of what switching off changed show one model under the other's name.
     grid = HeadGrid(pair[0], disabled=[(1, 2)], versus="intact")
     page = grid.save(tmp_path / "off.html").read_text("utf-8")
     script = re.search(r'<script type="application/json"[^>]*>(.*?)</script>', page, re.S)
     held = json.loads(script[1])["held"]["thumbnails"]
     first, second = (
-        next(one for one in held if in_tokens(one) and one["thumbnails"]["of_two"] == of_two)
-        for of_two in ("first", "second")
+        next(
+            one
+            for one in held
+            if in_tokens(one) and one["thumbnails"]["comparison_part"] == comparison_part
+        )
+        for comparison_part in ("first", "second")
     )
     assert first["thumbnails"]["values"] != second["thumbnails"]["values"]
     grid.versus = None
@@ -368,21 +372,21 @@ def test_a_picture_has_the_maps_that_the_page_has(pair: tuple[Attention, Attenti
     view = HeadView(pair[0], versus=pair[1], layer=2, head=1)
     a, b, difference = f"A: {ONE}", f"B: {OTHER}", "A − B"
     end = next(text for text in texts(view.figure()) if re.match(r"\+[\d.]+\u00a0points", text))
-    over = f"{difference}, ±{end[1:]}"  # its range, which the colours of a difference state too
+    over = f"{difference}, ±{end[1:]}"  # its range, which the colors of a difference state too
     expected = {
         "all": [a, b, over, difference],
         "difference": [over, difference],
         "first": [a],
         "second": [b],
     }
-    for of_two, headings in expected.items():
-        from_page(view, {"of_two": of_two})
+    for comparison_part, headings in expected.items():
+        from_page(view, {"comparison_part": comparison_part})
         drawn = texts(view.figure())
         assert [text for text in drawn if text in {a, b, over, difference}] == headings
         alone = [note for note in view.caption.notes if note.endswith("alone is drawn")]
-        assert bool(alone) == (of_two != "all")
-    with pytest.raises(traitlets.TraitError, match=naming("'of_two'", "'both'")):
-        view.of_two = "both"
+        assert bool(alone) == (comparison_part != "all")
+    with pytest.raises(traitlets.TraitError, match=naming("'comparison_part'", "'both'")):
+        view.comparison_part = "both"
 
 
 @pytest.mark.slow
@@ -425,13 +429,13 @@ def test_the_explorer_compares_two_texts(model: AttentionModel) -> None:
     try:
         assert on_page(explorer.view, "axes")["query"]["alone"] == ([2, 3], [4, 5, 9, 10])
         # The difference comes first, and all three are asked for.
-        assert explorer.view.of_two == explorer.grid.of_two == "difference"
-        assert "of_two" not in explorer.code()
-        explorer.view.of_two = "all"
-        assert 'explorer.view.of_two = "all"' in explorer.code()
+        assert explorer.view.comparison_part == explorer.grid.comparison_part == "difference"
+        assert "comparison_part" not in explorer.code()
+        explorer.view.comparison_part = "all"
+        assert 'explorer.view.comparison_part = "all"' in explorer.code()
         assert f'versus_text="{OTHER}"' in explorer.code()
         again = shown_by(explorer.code())
-        assert (again.view.of_two, again.versus_text) == ("all", OTHER)
+        assert (again.view.comparison_part, again.versus_text) == ("all", OTHER)
         again.close()
         with pytest.raises(ValueError, match="no common token"):
             explorer.text = "xyz"

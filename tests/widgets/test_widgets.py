@@ -22,7 +22,7 @@ from attnwidget import (
     HeadGrid,
     HeadView,
     LinkView,
-    link,
+    link_figures,
 )
 from attnwidget.capture.maps.thumbnails import draw_thumbnails
 from fixtures.recording import from_page, on_page, updates
@@ -84,7 +84,7 @@ def test_stepping_in_python_moves_the_selection(attention: Attention) -> None:
 def test_a_linked_view_sends_the_exact_map_in_one_message(attention: Attention) -> None:
     grid = HeadGrid(attention)
     view = HeadView(attention)
-    link(grid, view)
+    link_figures(grid, view)
     view.comm.sent.clear()
     from_page(grid, {"selected": [[3, 5, "self"]], "layer": 3})
     maps = [(state, buffers) for state, buffers in updates(view) if "_tile" in state]
@@ -99,7 +99,7 @@ def test_a_linked_view_sends_the_exact_map_in_one_message(attention: Attention) 
 def test_links_go_both_ways_until_unlinked(attention: Attention) -> None:
     first = HeadGrid(attention, selected=[(1, 1)], scale="log")
     second = HeadGrid(attention)
-    both = link(first, second)
+    both = link_figures(first, second)
     assert repr(both) == "FigureLink(HeadGrid, HeadGrid): they share their choices until unlink()"
     assert (second.selected, second.scale) == ([Head(1, 1)], "log")
     second.layer = 3
@@ -114,7 +114,7 @@ def test_any_number_of_widgets_is_linked_until_unlinked(attention: Attention) ->
     second = HeadView(attention)
     third = HeadGrid(attention)
     second.selected = [(2, 4)]
-    together = link(first, second, third)
+    together = link_figures(first, second, third)
     assert first.selected == second.selected == third.selected == [Head(2, 4)]
     assert second.scale == third.scale == "log"
     third.layer = 5
@@ -125,16 +125,16 @@ def test_any_number_of_widgets_is_linked_until_unlinked(attention: Attention) ->
     second.selected = [(1, 1)]
     assert third.selected == [Head(5, 4)]
     with pytest.raises(TypeError, match=naming("link", "got 1")):
-        link(first)
+        link_figures(first)
     with pytest.raises(TypeError, match=naming("link", "list")):
-        link(first, second, ["selected"])
+        link_figures(first, second, ["selected"])
 
 
 def test_figures_that_are_linked_twice_keep_a_selection(attention: Attention) -> None:
     grid = HeadGrid(attention, selected=[(0, 0)])
     view = HeadView(attention)
     third = HeadGrid(attention)
-    links = [link(grid, view), link(grid, view), link(third, grid, view)]
+    links = [link_figures(grid, view), link_figures(grid, view), link_figures(third, grid, view)]
     for source, others in ((grid, (view, third)), (view, (grid, third)), (third, (grid, view))):
         source.selected = [(2, 8), (1, 3)]
         for figure in others:
@@ -149,9 +149,9 @@ def test_indirectly_linked_figures_form_one_circle(attention: Attention) -> None
     grids = [HeadGrid(attention) for _ in range(5)]
     assert [grid.get_state()["_circle"] for grid in grids] == [""] * 5
     first, second, third, fourth, alone = grids
-    pair = link(first, second)
-    other = link(third, fourth)
-    bridge = link(second, third)
+    pair = link_figures(first, second)
+    other = link_figures(third, fourth)
+    bridge = link_figures(second, third)
     assert len({on_page(one, "circle") for one in grids[:4]}) == 1
     assert on_page(first, "circle") != on_page(alone, "circle") == ""
     bridge.unlink()
@@ -161,12 +161,12 @@ def test_indirectly_linked_figures_form_one_circle(attention: Attention) -> None
         != on_page(third, "circle")
         == on_page(fourth, "circle")
     )
-    again = link(first, second)
+    again = link_figures(first, second)
     pair.unlink()
     assert on_page(first, "circle") == on_page(second, "circle") != ""
     again.unlink()
     second.close()
-    with link(first, third):
+    with link_figures(first, third):
         assert on_page(first, "circle") == on_page(fourth, "circle")
     other.unlink()
     assert [on_page(one, "circle") for one in (first, third, fourth)] == [""] * 3
@@ -176,7 +176,7 @@ def test_a_smaller_model_is_given_the_heads_it_has(attention: Attention) -> None
     maps = np.full((2, 3, 4, 4), 0.25, "f4")
     small = HeadView(Attention.from_weights(maps, list("abcd")))
     grid = HeadGrid(attention)
-    link(grid, small)
+    link_figures(grid, small)
     grid.selected = [(1, 2), (5, 11)]
     assert small.selected == [Head(1, 2)]
 
@@ -184,7 +184,7 @@ def test_a_smaller_model_is_given_the_heads_it_has(attention: Attention) -> None
 def test_a_grid_with_no_selection_takes_the_views(attention: Attention) -> None:
     grid = HeadGrid(attention)
     view = HeadView(attention, 2, 4)
-    link(grid, view)
+    link_figures(grid, view)
     assert grid.selected == view.selected == [Head(2, 4)]
     assert grid.layer == 2
 
@@ -261,7 +261,7 @@ def test_another_unit_locks_the_same_words(model: AttentionModel) -> None:
     attention = model.attend("The frobnicator sat.")
     assert attention.tokens[2:6] == ["fr", "##ob", "##nic", "##ator"]
     view, grid = HeadView(attention), HeadGrid(attention)
-    with link(view, grid):
+    with link_figures(view, grid):
         view.tokens = [("query", 3), ("key", 6)]
         view.unit = "words"
         assert view.tokens == grid.tokens == [("query", 2), ("key", 3)]
@@ -279,7 +279,7 @@ def test_linked_figures_leave_out_tokens_that_they_lack(
 ) -> None:
     long, short = HeadView(attention), HeadGrid(model.attend("It sat."))
     last = len(attention.tokens) - 1
-    with link(long, short, names=["tokens"]):
+    with link_figures(long, short, traits=["tokens"]):
         long.tokens = [("query", last), ("key", 1)]
         assert short.tokens == [("key", 1)] and long.tokens == [("query", last), ("key", 1)]
 
@@ -296,7 +296,7 @@ def test_locked_tokens_are_shown(attention: Attention) -> None:
 def test_unknown_options_get_a_hint(attention: Attention) -> None:
     with pytest.raises(TypeError, match=naming("'select'", "'selected'")):
         HeadGrid(attention, select=[(0, 0)])
-    with pytest.raises(TypeError, match=naming("'oftwo'", "'of_two'")):
+    with pytest.raises(TypeError, match=naming("'oftwo'", "'comparison_part'")):
         HeadView(attention, oftwo="first")
     with pytest.raises(TypeError, match=naming("'xyzzy'", "options")) as refused:
         HeadView(attention, xyzzy=1)
@@ -385,7 +385,7 @@ def test_a_window_is_a_part_of_the_map(attention: Attention) -> None:
 def test_linked_figures_write_tokens_in_one_size(attention: Attention) -> None:
     first = HeadView(attention, token_size="L")
     second = HeadView(attention)
-    link(first, second)
+    link_figures(first, second)
     assert second.token_size == "L"
 
 
@@ -401,7 +401,7 @@ def test_closing_frees_the_widget(attention: Attention) -> None:
     before = len(ipywidgets.widgets.widget._instances)
     grid = HeadGrid(attention)
     view = HeadView(attention)
-    both = link(grid, view)
+    both = link_figures(grid, view)
     freed = [weakref.ref(grid), weakref.ref(view)]
     grid.close()
     view.close()
@@ -429,7 +429,7 @@ def test_a_selection_in_another_layer_reaches_linked_figures_in_one_step(
     attention: Attention,
 ) -> None:
     grid, view = HeadGrid(attention, selected=[(0, 1)]), HeadView(attention)
-    link(grid, view)
+    link_figures(grid, view)
     seen: list[list[Head]] = []
     view.observe(lambda change: seen.append(change["new"]), "selected")
     grid.selected = [(1, 2)]
@@ -449,7 +449,7 @@ def test_a_link_keeps_what_another_thread_changes_while_it_begins(attention: Att
 
     # A link gives tokens after the selection.
     second.observe(change, "tokens")
-    with link(first, second):
+    with link_figures(first, second):
         assert first.selected == second.selected == [Head(2, 3)]
 
 

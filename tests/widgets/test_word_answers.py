@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from attnwidget import Attention, AttentionModel, HeadGrid, HeadView, link, load_model
+from attnwidget import Attention, AttentionModel, HeadGrid, HeadView, link_figures, load_model
 from fixtures import zoo
 from fixtures.recording import from_page, on_page, updates
 from fixtures.svg_picture import elements
@@ -26,7 +26,7 @@ def bold_numbers(grid: HeadGrid) -> int:
 def test_heads_with_the_largest_weight_to_a_locked_key_are_bold(model: AttentionModel) -> None:
     attention = model.attend(TEXT)
     query = attention.tokens.index("he")
-    rows = attention.of_token("query", query)
+    rows = attention.token_values("query", query)
     for hidden in ([], ["cls", "sep"]):
         shown = rows.copy()
         shown[..., [kind in hidden for kind in attention.special]] = -1
@@ -68,7 +68,7 @@ def test_one_message_answers_a_lock() -> None:
 def test_a_grid_follows_the_locks_of_a_view(model: AttentionModel) -> None:
     attention = model.attend(TEXT)
     grid, view = HeadGrid(attention), HeadView(attention, 1, 2)
-    both = link(grid, view)
+    both = link_figures(grid, view)
     view.tokens = [("key", 5)]
     assert (on_page(grid, "rows")["side"], on_page(grid, "rows")["of"]) == ("key", 5)
     both.unlink()
@@ -80,6 +80,6 @@ def test_stacks_of_an_encoder_decoder() -> None:
     grid = HeadGrid(translated, stack="cross", tokens=[("query", 2)])
     rows = on_page(grid, "rows")
     held = np.frombuffer(rows["values"]["view"], "<f4").reshape(rows["values"]["shape"])
-    np.testing.assert_allclose(held, translated.of_token("query", 2, stack="cross"), rtol=1e-5)
+    np.testing.assert_allclose(held, translated.token_values("query", 2, stack="cross"), rtol=1e-5)
     grid.tokens = [("key", 3)]
     assert on_page(grid, "rows")["values"]["shape"][-1] == len(translated.stacks["cross"].query)

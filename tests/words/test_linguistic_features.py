@@ -15,7 +15,7 @@ from attnwidget.text.linguistic_features import FEATURES, feature_words
 from attnwidget.text.treebank import Sentence
 from attnwidget.words.annotated_links import subject_verb_links
 from attnwidget.words.linguistic_features import LinguisticFeatures, probe_features
-from attnwidget.words.looking_away import TARGETS, LookingAwayFrom, probe_looking_away
+from attnwidget.words.no_op import TARGETS, NoOpWeightsFrom, probe_no_op
 from attnwidget.words.word_links import Links
 from attnwidget.words.word_segments import WordSegmenter
 from fixtures.annotated_sentences import SENTENCES, maps_of, over_heads, small_model
@@ -142,7 +142,7 @@ def test_sentences_that_do_not_fit_are_left_out_and_counted(model: Any) -> None:
     found = probe_features(model, [odd, *SENTENCES], skip_unaligned=True, progress=False)
     assert (found.n_skipped, found.n_sentences, found.complete) == (1, 4, True)
     assert np.allclose(found.weights, whole.weights, equal_nan=True)
-    away = probe_looking_away(model, [odd, *SENTENCES], "obj", skip_unaligned=True, progress=False)
+    away = probe_no_op(model, [odd, *SENTENCES], "obj", skip_unaligned=True, progress=False)
     assert (away.n_skipped, away.counts) == (1, (3, 25))
 
 
@@ -173,7 +173,7 @@ def test_looking_away_equals_the_reference(
     relation: str, direction: str, which: str, request: pytest.FixtureRequest
 ) -> None:
     model = request.getfixturevalue(which)
-    found = probe_looking_away(
+    found = probe_no_op(
         model, SENTENCES, relation, direction=direction, batch_size=3, progress=False
     )
     has = WITH_RELATION[relation, direction]
@@ -187,16 +187,14 @@ def test_looking_away_equals_the_reference(
         ]
         targets.append([t for w in feature_words(one, "PUNCT") for t in groups[w]])
         for layer, head in np.ndindex(maps.shape[:2]):
-            sums[..., layer, head] += reference.looking_away(
-                maps[layer, head], groups, with_it, targets
-            )
+            sums[..., layer, head] += reference.no_op(maps[layer, head], groups, with_it, targets)
     expected = sums / np.array(found.counts)[:, None, None, None]
     assert np.allclose(found.weights, expected, atol=1e-6)
 
 
 @pytest.mark.slow
 def test_looking_away_result(model: Any) -> None:
-    found = probe_looking_away(model, SENTENCES, "obj", progress=False)
+    found = probe_no_op(model, SENTENCES, "obj", progress=False)
     heads = found.heads()
     assert list(heads)[:2] == [
         "to [SEP] with obj as dependent",
@@ -224,7 +222,7 @@ def test_a_comparison_needs_two_sides(
 ) -> None:
     given: dict[str, Any] = {"sentences": SENTENCES, "progress": False}
     with pytest.raises(ValueError, match=naming(*parts)):
-        probe_looking_away(model, relation=relation, **given | options)
+        probe_no_op(model, relation=relation, **given | options)
 
 
 def accumulators(sentences: list[Sentence]) -> list[Accumulator[Any]]:
@@ -234,7 +232,7 @@ def accumulators(sentences: list[Sentence]) -> list[Accumulator[Any]]:
     return [
         LinguisticFeatures(FEATURES, words),
         Links(subject_verb_links(sentences)),
-        LookingAwayFrom(has, punctuation, "SUBJ", "dependent to governor"),
+        NoOpWeightsFrom(has, punctuation, "SUBJ", "dependent to governor"),
     ]
 
 

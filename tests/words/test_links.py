@@ -206,11 +206,11 @@ def test_framenet(tmp_path: Path) -> None:
     pytest.importorskip("nltk", reason="nltk is not installed (the extra framenet)")
     from nltk.corpus.reader.framenet import FramenetCorpusReader
 
-    from attnwidget.text.framenet import load_framenet
+    from attnwidget.text.framenet import load_framenet_links
     from fixtures.framenet_sample import write_framenet
 
     folder = write_framenet(tmp_path / "framenet_v17")
-    found = load_framenet(folder)
+    found = load_framenet_links(folder)
     label = "Emotion_directed.Experiencer"
     assert [one.links for one in found] == [
         (Link((0,), (3,), label),),
@@ -218,7 +218,7 @@ def test_framenet(tmp_path: Path) -> None:
         (Link((0, 1, 2), (5,), label),),
     ]
     assert found[0].words == ("He", "was", "becoming", "agitated", ".")
-    nearer = load_framenet(folder, max_words=14, max_element=4, min_distance=1)
+    nearer = load_framenet_links(folder, max_words=14, max_element_words=4, min_distance=1)
     # All but the one whose element is in no core set, and the frame that has none.
     assert len(nearer) == 6
     import nltk.data
@@ -227,13 +227,13 @@ def test_framenet(tmp_path: Path) -> None:
     nltk.data.path.append(str(folder))
     try:
         reader = FramenetCorpusReader(str(folder), r".*\.xml|(frame|lu)/.*\.xml")
-        assert load_framenet(reader) == found
+        assert load_framenet_links(reader) == found
     finally:
         nltk.data.path.remove(str(folder))
     with pytest.raises(ValueError, match=naming("FrameNet", "frameIndex.xml")):
-        load_framenet(tmp_path)
+        load_framenet_links(tmp_path)
     with pytest.raises(ValueError, match=naming("framenet_v17", "no exemplar")):
-        load_framenet(folder, max_words=2)
+        load_framenet_links(folder, max_words=2)
 
 
 def test_framenet_without_nltk_says_what_to_install(
@@ -241,14 +241,14 @@ def test_framenet_without_nltk_says_what_to_install(
 ) -> None:
     import sys
 
-    from attnwidget.text.framenet import load_framenet
+    from attnwidget.text.framenet import load_framenet_links
 
     monkeypatch.setitem(sys.modules, "nltk", None)
     monkeypatch.setitem(sys.modules, "nltk.tokenize", None)
     with pytest.raises(
-        ImportError, match=naming('pip install "attnwidget[framenet]"', "load_framenet")
+        ImportError, match=naming('pip install "attnwidget[framenet]"', "load_framenet_links")
     ):
-        load_framenet(tmp_path)
+        load_framenet_links(tmp_path)
 
 
 @pytest.mark.data

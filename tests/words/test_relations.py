@@ -203,7 +203,7 @@ def judge(sentence: Sentence, predicted: list[int], possessive: Any = "clark") -
         [[0] * len(sentence)],
         n_labels=1,
         offsets=[1],
-        by_clitic=possessive == "clark",
+        split_possessor=possessive == "clark",
         n_words=len(sentence),
         device=torch.device("cpu"),
     )

@@ -31,10 +31,10 @@ from refusals import naming
 
 @pytest.fixture(scope="module")
 def tokenizers() -> dict[str, Any]:
-    return {name: make() for name, make in MAKERS.items()} | {"normalising": normalising()}
+    return {name: make() for name, make in MAKERS.items()} | {"normalizing": normalizing()}
 
 
-def normalising() -> Any:
+def normalizing() -> Any:
     """Wordpieces of a text decomposed, in lower case and without accents: lengths change."""
     backend = Tokenizer(models.WordPiece(unk_token="[UNK]"))
     backend.normalizer = normalizers.Sequence(
@@ -73,7 +73,7 @@ def reader(tokenizer: Any, positions: int = 64) -> AttentionModel:
 WORDS = ["The", "½", "ﬁne", "naïve", "didn't", "🙂", "İ", "cat,", "played", "a", "."]
 
 
-@pytest.mark.parametrize("name", [*MAKERS, "normalising"])
+@pytest.mark.parametrize("name", [*MAKERS, "normalizing"])
 def test_each_token_is_part_of_its_word(tokenizers: dict[str, Any], name: str) -> None:
     """A word's tokens are those that its own characters give, whatever stands around it."""
     tokenizer = tokenizers[name]
@@ -90,7 +90,7 @@ def test_each_token_is_part_of_its_word(tokenizers: dict[str, Any], name: str) -
         assert end <= starts[word] + len(WORDS[word])
 
 
-@pytest.mark.parametrize("name", [*MAKERS, "normalising"])
+@pytest.mark.parametrize("name", [*MAKERS, "normalizing"])
 def test_both_ways_of_reading_words_agree(tokenizers: dict[str, Any], name: str) -> None:
     model = reader(tokenizers[name])
     tokens = model.attend(WORDS).stacks["self"].query

@@ -12,7 +12,7 @@ _LONGEST = 30
 _MARKS = ("cls_token_id", "sep_token_id", "bos_token_id", "eos_token_id", "pad_token_id")
 
 
-def labelled_places(tokenizer: Any, ids: Sequence[int]) -> list[int]:
+def labeled_places(tokenizer: Any, ids: Sequence[int]) -> list[int]:
     """Return the places of the tokens that a tagger labels: all but the template's tokens.
 
     If the text has no further tokens, or without a tokenizer, these are all tokens.

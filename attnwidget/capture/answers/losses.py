@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from attnwidget.capture.answers.answer_places import answer_spans, labelled_places
+from attnwidget.capture.answers.answer_places import answer_spans, labeled_places
 from attnwidget.inputs.mask_token import mask_id_of
 from attnwidget.kernels.gradients import document_losses
 from attnwidget.model_facts.answer_heads import AnswerHead, answer_head
@@ -157,13 +157,13 @@ def _own_answer(head: AnswerHead, tokenizer: Any, inputs: Mapping[str, Tensor]) 
             return torch.stack(losses)
 
         return LossTask(_OWN_ANSWERS[head], inputs, of_spans)
-    labelled = torch.zeros_like(inputs["input_ids"], dtype=torch.bool)
+    labeled = torch.zeros_like(inputs["input_ids"], dtype=torch.bool)
     for item, (start, row) in enumerate(zip(starts, rows, strict=True)):
-        labelled[item, [start + place for place in labelled_places(tokenizer, row)]] = True
+        labeled[item, [start + place for place in labeled_places(tokenizer, row)]] = True
 
     def of_labels(output: Any) -> Tensor:
-        losses = _own_loss(answer_logits(output)).where(labelled, 0)
-        return losses.sum(-1) / labelled.sum(-1)
+        losses = _own_loss(answer_logits(output)).where(labeled, 0)
+        return losses.sum(-1) / labeled.sum(-1)
 
     return LossTask(_OWN_ANSWERS[head], inputs, of_labels)
 
@@ -249,7 +249,7 @@ def _real(inputs: Mapping[str, Tensor], prefix: str = "") -> Tensor:
 
 
 def language_model_head(hf_model: Any) -> Literal["masked", "causal"] | None:
-    """Return the kind of the model's language-modelling head, or None without this head."""
+    """Return the kind of the model's language-modeling head, or None without this head."""
     from transformers.models.auto import modeling_auto as auto
 
     heads: dict[str, tuple[Mapping[str, str], ...]] = {
@@ -277,7 +277,7 @@ def _kind(hf_model: Any) -> Literal["masked", "causal"]:
     if (kind := language_model_head(hf_model)) is not None:
         return kind
     raise TypeError(
-        f"{type(hf_model).__name__} has no language-modelling head for a loss: load the model as "
+        f"{type(hf_model).__name__} has no language-modeling head for a loss: load the model as "
         "AutoModelForMaskedLM or AutoModelForCausalLM, or pass as loss= a function from the "
         "model's output to a number"
     )
@@ -292,5 +292,5 @@ def _logits(output: Any, hf_model: Any = None) -> Tensor:
         return logits
     raise TypeError(
         f"{type(hf_model or output).__name__} gives no logits over a vocabulary: load the model "
-        "with its language-modelling head, or pass loss= a function of the model's output"
+        "with its language-modeling head, or pass loss= a function of the model's output"
     )

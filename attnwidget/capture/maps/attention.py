@@ -160,7 +160,7 @@ class Attention:
                 kept[0].n_heads,
                 kept[0].n_key_heads,
                 *axes[name],
-                layer_numbers.without_attention,
+                layer_numbers.layers_without_attention,
             )
         stacks |= combined or {}
         self.media = Media() if media is None else media
@@ -345,7 +345,7 @@ class Attention:
             >>> attention.weights(2).shape, attention.weights().shape
             ((12, 6, 6), (6, 12, 6, 6))
         """
-        return self.head_maps.of("weights", layer, head, stack)
+        return self.head_maps.maps("weights", layer, head, stack)
 
     def norms(
         self,
@@ -370,7 +370,7 @@ class Attention:
             >>> attention.norms(2, 8)[1].round(2)
             array([0.05, 0.12, 3.21, 2.17, 0.18, 0.03], dtype=float32)
         """
-        return self.head_maps.of("norms", layer, head, stack)
+        return self.head_maps.maps("norms", layer, head, stack)
 
     def gradients(
         self,
@@ -392,7 +392,7 @@ class Attention:
             >>> attention.gradients(2, 8).shape
             (6, 6)
         """
-        return self.head_maps.of("gradients", layer, head, stack)
+        return self.head_maps.maps("gradients", layer, head, stack)
 
     @in_plain_torch
     @says_cuts
@@ -515,14 +515,14 @@ class Attention:
         Example:
             >>> from attnwidget import load_model
             >>> attention = load_model().attend("The cat sat.")
-            >>> attention.without("L0 H3").model_name
+            >>> attention.disabled("L0 H3").model_name
             'small BERT (in the package), without L0 H3 (uniform)'
         """
         named = [self.head(head) for head in listed_heads(heads)]
         if not named:
             return self.intact
         if self.intact is not self:
-            return self.intact.without(named, method)
+            return self.intact.disabled(named, method)
         if self.reading is None:
             raise ValueError(NOT_READ_AGAIN)
         if method in REFERRING:
@@ -665,7 +665,7 @@ class Attention:
     def top_links(
         self,
         head: HeadName,
-        count: int = 20,
+        top: int = 20,
         *,
         stack: str | None = None,
         within: tuple[int, int, int, int] | None = None,
@@ -677,7 +677,7 @@ class Attention:
         self,
         layer: int,
         head: int,
-        count: int = 20,
+        top: int = 20,
         *,
         stack: str | None = None,
         within: tuple[int, int, int, int] | None = None,
@@ -689,7 +689,7 @@ class Attention:
         self,
         layer: int | HeadName,
         head: int | None,
-        count: int = 20,
+        top: int = 20,
         *,
         stack: str | None = None,
         within: tuple[int, int, int, int] | None = None,
@@ -714,10 +714,10 @@ class Attention:
         part = (0, len(axes.query), 0, len(axes.key)) if within is None else within
         _check_part("queries", part[:2], len(axes.query))
         _check_part("keys", part[2:], len(axes.key))
-        count = whole_number("count", count, 1, "link")
+        top = whole_number("top", top, 1, "link")
         with self.head_maps.lock.in_turn(), self.head_maps.without_gradients():
             tiles = self.head_maps.tiles[name]
-            return tiles.top_links(layer, head, count, part, diagonal=diagonal)
+            return tiles.top_links(layer, head, top, part, diagonal=diagonal)
 
     def visible(
         self, layer: int | HeadName, head: int | None = None, *, stack: str | None = None
@@ -909,9 +909,9 @@ class Attention:
             (9, 9)
         """
         named = self.head_maps.head_in(stack, layer, head)
-        return self.head_maps.of(quantity, named.layer, named.head, named.stack)
+        return self.head_maps.maps(quantity, named.layer, named.head, named.stack)
 
-    def of_token(
+    def token_values(
         self,
         side: str,
         index: TokenName,
@@ -934,9 +934,9 @@ class Attention:
             >>> attention = load_model().attend("The cat sat.")
             >>> attention.tokens[2]
             'cat'
-            >>> attention.of_token("query", 2).shape
+            >>> attention.token_values("query", 2).shape
             (6, 12, 6)
-            >>> attention.of_token("query", 2, layer=2)[8].round(2)
+            >>> attention.token_values("query", 2, layer=2)[8].round(2)
             array([0.7 , 0.01, 0.05, 0.19, 0.04, 0.01], dtype=float32)
         """
         self.head_maps.check_quantity(quantity)
@@ -976,7 +976,7 @@ class Attention:
         Example:
             >>> from attnwidget import load_model
             >>> attention = load_model().attend("The cat sat on the mat.")
-            >>> changes = attention.without([(1, 3)]).changes(attention)
+            >>> changes = attention.disabled([(1, 3)]).changes(attention)
             >>> changes[0].any(), changes[2:].all()
             (np.False_, np.True_)
         """
@@ -1055,7 +1055,7 @@ class Attention:
         segments: Sequence[int] | None = None,
         stack: str = "self",
         model_name: str = "weights",
-        allow_unnormalised: bool = False,
+        allow_unnormalized: bool = False,
         places: Sequence[Place | None] = (),
         pictures: Sequence[Any] = (),
         sounds: Sequence[Sound] = (),
@@ -1075,7 +1075,7 @@ class Attention:
             segments: For each of `tokens`, 0 or 1: sentence A or B.
             stack: Stack of an array or a sequence: "self", "encoder", "decoder" or "cross".
             model_name: Name of the model in figures.
-            allow_unnormalised: Whether to accept rows that do not sum to 1.
+            allow_unnormalized: Whether to accept rows that do not sum to 1.
             places: The place of each attended token in a picture or a sound (`Box`, `Span`), None
                 for a token without a place; also of the attending tokens if these are the same.
             pictures: The pictures of the places, as PIL images, paths or arrays [height, width, 3].
@@ -1103,7 +1103,7 @@ class Attention:
             placed = replace(placed, places=tuple(places), is_line=False)
             query, key = (placed, None) if key is None else (query, placed)
         media = Media(tuple(map(picture_array, pictures)), tuple(sounds))
-        stacks = weights_by_stack(weights, stack, allow_unnormalised=allow_unnormalised)
+        stacks = weights_by_stack(weights, stack, allow_unnormalized=allow_unnormalized)
         layers = {name: layers_of_weights(maps, name) for name, maps in stacks.items()}
         axes = {name: axes_of_stack(name, query, key, kept[0]) for name, kept in layers.items()}
         made = cls(layers, axes, model_name=model_name, no_norms=_NO_NORMS, media=media)
@@ -1111,7 +1111,7 @@ class Attention:
         options: dict[str, Any] = {"key_tokens": key_tokens, "segments": segments}
         options["stack"] = None if stack == "self" else stack
         options["model_name"] = None if model_name == "weights" else model_name
-        options["allow_unnormalised"] = allow_unnormalised or None
+        options["allow_unnormalized"] = allow_unnormalized or None
         options |= {name: YOURS for name, value in given.items() if len(value)}
         call_options = {"weights": YOURS, "tokens": tokens}
         made.made_by = call("Attention.from_weights", call_options, options)

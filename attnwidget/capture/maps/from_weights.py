@@ -29,7 +29,7 @@ _FLOAT32_TOLERANCE = 1e-3
 
 
 def weights_by_stack(
-    weights: object, stack: str, *, allow_unnormalised: bool = False
+    weights: object, stack: str, *, allow_unnormalized: bool = False
 ) -> dict[str, list[Array]]:
     """Return the maps of each stack, one [H, Q, K] array per layer.
 
@@ -40,7 +40,7 @@ def weights_by_stack(
         weights: An array [L, H, Q, K], a sequence of layers [H, Q, K] or [1, H, Q, K], or a model
             output with such sequences.
         stack: The stack of an array or a sequence.
-        allow_unnormalised: Whether to accept rows that do not sum to 1, and any finite values.
+        allow_unnormalized: Whether to accept rows that do not sum to 1, and any finite values.
 
     Raises:
         TypeError: if `weights` has none of these forms.
@@ -53,7 +53,7 @@ def weights_by_stack(
     stacks = {name: _layers(value, name) for name, value in fields.items()}
     for name, layers in stacks.items():
         for index, layer in enumerate(layers):
-            _check_values(layer, f"layer {index} of {name!r}", allow_unnormalised)
+            _check_values(layer, f"layer {index} of {name!r}", allow_unnormalized)
     return stacks
 
 
@@ -151,7 +151,7 @@ def _in_one_library(layers: list[Array]) -> list[Array]:
     return [tensor_of(layer, "weights", "[heads, queries, keys]") for layer in layers]
 
 
-def _check_values(layer: Array, where: str, allow_unnormalised: bool) -> None:
+def _check_values(layer: Array, where: str, allow_unnormalized: bool) -> None:
     library = library_of(layer)
     maps = converted(layer, "float32")
     if not bool(library.isfinite(maps).all()):
@@ -160,7 +160,7 @@ def _check_values(layer: Array, where: str, allow_unnormalised: bool) -> None:
             f"{where} has the value {maps[head, query, key].item()} at head {head}, query {query}, "
             f"key {key}: attention weights are finite"
         )
-    if allow_unnormalised:
+    if allow_unnormalized:
         return
     kind = str(layer.dtype).removeprefix("torch.")
     tolerance = _TOLERANCE.get(kind, _FLOAT32_TOLERANCE)
@@ -169,7 +169,7 @@ def _check_values(layer: Array, where: str, allow_unnormalised: bool) -> None:
     if low < -tolerance or high > 1 + tolerance:
         raise ValueError(
             f"{where} has values from {low:.4g} to {high:.4g}, attention weights lie between 0 and "
-            "1: are these scores before the softmax? (allow_unnormalised=True takes them so)"
+            "1: are these scores before the softmax? (allow_unnormalized=True takes them so)"
         )
     sums = maps.sum(-1)
     head, query = divmod(int(abs(sums - 1).argmax()), sums.shape[-1])
@@ -177,7 +177,7 @@ def _check_values(layer: Array, where: str, allow_unnormalised: bool) -> None:
         raise ValueError(
             f"{where}: the row of head {head}, query {query} sums to "
             f"{sums[head, query].item():.4g}, not 1. Padding, attention sinks or "
-            "dropout can cause that; allow_unnormalised=True takes the weights as they are"
+            "dropout can cause that; allow_unnormalized=True takes the weights as they are"
         )
 
 

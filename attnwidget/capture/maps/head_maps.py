@@ -246,7 +246,7 @@ class HeadMaps(MapCache):
         number, _, name = self.head_in(stack, layer, 0)
         return self.layers[name][number]
 
-    def of(
+    def maps(
         self,
         quantity: str,
         layer: int | HeadName | None,
@@ -283,7 +283,7 @@ class HeadMaps(MapCache):
         """The maps of every layer with attention, [layers, H, Q, K]."""
         axes = self.stacks[stack]
         self.refuse_whole(stack, axes.n_heads * len(axes.layers.numbers), copies=2)
-        return np.stack([self.of(quantity, layer, None, stack) for layer in axes.layers.numbers])
+        return np.stack([self.maps(quantity, layer, None, stack) for layer in axes.layers.numbers])
 
     def of_tokens(
         self,

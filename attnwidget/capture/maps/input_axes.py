@@ -96,7 +96,7 @@ class InputAxes:
         """What is missing on the axes that `of` has returned; "" for nothing."""
         return ", ".join(filter(None, [self.picture_axes.note, self.sound_axes.note]))
 
-    def of(self, layers: Mapping[str, Sequence[Layer]]) -> dict[str, tuple[Tokens, Tokens]]:
+    def axes(self, layers: Mapping[str, Sequence[Layer]]) -> dict[str, tuple[Tokens, Tokens]]:
         """Return the axes of queries and keys of each stack.
 
         Args:

@@ -152,7 +152,7 @@ class Reading(Generic[A]):
         self.refuse_changed()
         predictions = self._answered.get((at, top))
         if predictions is None:
-            predictions = self.predict(at=at, top=top)
+            predictions = self.predict(positions=at, top=top)
             self._answered.add((at, top), predictions)
         return predictions
 
@@ -161,7 +161,7 @@ class Reading(Generic[A]):
         heads: Sequence[Head] = (),
         method: EditMethod | None = None,
         *,
-        at: Iterable[int] | None = None,
+        positions: Iterable[int] | None = None,
         top: int = 10,
     ) -> Predictions:
         """Return the model's predictions for this input, with `heads` off.
@@ -172,6 +172,6 @@ class Reading(Generic[A]):
         """
         self.refuse_changed()
         if not heads:
-            return self.model._predict_again(self, at=at, top=top)
+            return self.model._predict_again(self, at=positions, top=top)
         with self.model.lock.in_turn(), self.model.disabled(heads, method=method):
-            return self.model._predict_again(self, at=at, top=top)
+            return self.model._predict_again(self, at=positions, top=top)

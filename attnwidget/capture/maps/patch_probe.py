@@ -228,7 +228,7 @@ def _check_whole(
     Raises:
         MixedTokens: A token does not change with one of the patches of its block.
     """
-    of_token = torch.tensor(codes, dtype=torch.int64, device="cpu")
+    token_values = torch.tensor(codes, dtype=torch.int64, device="cpu")
     numbers, _ = layout.merged(merged)
     rows, columns = layout.patches[:, 1] % merged, layout.patches[:, 2] % merged
     for row in range(merged):
@@ -237,7 +237,7 @@ def _check_whole(
             # Blocks at the edge of the picture may have fewer patches.
             has_patch = torch.zeros(count + 1, dtype=torch.bool, device="cpu")
             has_patch[numbers[visible]] = True
-            if not torch.equal(watch.changed(visible), has_patch[of_token]):
+            if not torch.equal(watch.changed(visible), has_patch[token_values]):
                 raise MixedTokens
 
 

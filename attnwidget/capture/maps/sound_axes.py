@@ -106,14 +106,14 @@ def _placed(found: SoundTokens, sound: Sound, length: int) -> Tokens:
             places.append(None)
             continue
         band, step = divmod(cell, found.steps)
-        centre = found.first + step * found.step
+        center = found.first + step * found.step
         low, high = found.bands[band] if found.bands else (None, None)
-        name = f"{centre:.2f} s" if low is None else f"{centre:.2f} s {low:,.0f} Hz"
+        name = f"{center:.2f} s" if low is None else f"{center:.2f} s {low:,.0f} Hz"
         names.append(name)
-        is_padding = centre > sound.seconds
+        is_padding = center > sound.seconds
         special.append("padding" if is_padding else "")
-        start = max(0.0, centre - found.step / 2)
-        end = min(sound.seconds, centre + found.step / 2)
+        start = max(0.0, center - found.step / 2)
+        end = min(sound.seconds, center + found.step / 2)
         places.append(None if is_padding or end <= start else Span(0, start, end, low, high))
     return replace(
         position_axis(length, is_line=not found.bands),

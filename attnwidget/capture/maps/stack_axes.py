@@ -26,7 +26,7 @@ class Stack:
             (grouped-query attention).
         query: The attending tokens, rows of a map.
         key: The attended tokens, columns of a map.
-        without_attention: The layers without attention of a hybrid model; else empty.
+        layers_without_attention: The layers without attention of a hybrid model; else empty.
         head_names: Names of heads that combine other heads (`Attention.mean`), by layer; empty for
             the heads of a model.
         layer_labels: Short names of the layers of such heads, for the margin of a grid.
@@ -46,7 +46,7 @@ class Stack:
     # Printed tokens of a sound would fill pages.
     query: Tokens = field(repr=False)
     key: Tokens = field(repr=False)
-    without_attention: tuple[int, ...] = ()
+    layers_without_attention: tuple[int, ...] = ()
     head_names: tuple[tuple[str, ...], ...] = ()
     layer_labels: tuple[str, ...] = ()
     head_labels: tuple[str, ...] = ()
@@ -54,7 +54,7 @@ class Stack:
     @cached_property
     def layers(self) -> LayerNumbers:
         """The numbers of the layers with attention."""
-        return LayerNumbers.without(self.without_attention, self.n_layers)
+        return LayerNumbers.without(self.layers_without_attention, self.n_layers)
 
     def head_name(self, layer: int, head: int) -> str:
         """Return the name of a head, for example "L3 H0" or "mean of 12 heads of layer 3"."""

@@ -30,8 +30,8 @@ from attnwidget.kernels.pooling import (
     cell_edges,
     farthest_pool,
     max_pool,
-    quantise,
-    quantise_signed,
+    quantize,
+    quantize_signed,
 )
 from attnwidget.model_facts.latest_values import LatestValues
 from attnwidget.text.alignment import SharedAxis
@@ -251,7 +251,7 @@ class _Drawing:
             places.append(sizes.argmax(-1) + start * n_columns)
         library = library_of(pooled[0])
         small = pooled[0] if len(pooled) == 1 else library.concatenate(pooled, -2)
-        values, maxima = quantise(small) if self.other is None else quantise_signed(small)
+        values, maxima = quantize(small) if self.other is None else quantize_signed(small)
         if len(places) == 1:
             return values, maxima, places[0]
         library = library_of(places[0])
@@ -277,7 +277,7 @@ def _from_pass(kept: Layer, maxima: Streamed) -> _Drawn:
     assert kept.products is not None
     queries = maxima.largest.argmax(-1)
     keys = kept.products.row_of_each_head(queries).argmax(-1)
-    return *quantise(maxima.blocks), queries * kept.n_key + keys
+    return *quantize(maxima.blocks), queries * kept.n_key + keys
 
 
 def _common(axis: Tokens, other: Tokens, places: Sequence[int]) -> list[tuple[int, int]]:

@@ -49,7 +49,7 @@ class Tiles:
         self,
         layer: int,
         head: int,
-        count: int,
+        top: int,
         within: tuple[int, int, int, int],
         *,
         diagonal: bool = True,
@@ -63,18 +63,18 @@ class Tiles:
         keys = within[2:]
         parts = [(queries, keys)]
         if (queries[1] - queries[0]) * (keys[1] - keys[0]) > _CELLS_AT_ONCE:
-            parts = self._strongest_parts(layer, head, count, queries, keys, diagonal)
+            parts = self._strongest_parts(layer, head, top, queries, keys, diagonal)
         links: list[tuple[float, int, int]] = []
         for (first, last), (left, right) in parts:
             for rows in _row_blocks((first, last), (left, right), 1):
                 values = _values(self._layers[layer], head, rows, slice(left, right))
                 if not diagonal:
                     values = _off_diagonal(values, rows.start, left)
-                for weight, place in zip(*largest_entries(values.reshape(-1), count), strict=True):
+                for weight, place in zip(*largest_entries(values.reshape(-1), top), strict=True):
                     row, column = divmod(place, right - left)
                     links += [(weight, rows.start + row, left + column)] if weight >= 0 else []
         links.sort(key=lambda link: (-link[0], link[1], link[2]))
-        return [(query, key, weight) for weight, query, key in links[:count]]
+        return [(query, key, weight) for weight, query, key in links[:top]]
 
     def _strongest_parts(
         self,

@@ -164,7 +164,7 @@ class WordAttention:
         share: Float32Array = word_weights(seen.astype(np.float32), *self._words[name])
         return share > 0
 
-    def of_token(
+    def token_values(
         self,
         side: str,
         index: TokenName,
@@ -185,7 +185,7 @@ class WordAttention:
         Example:
             >>> from attnwidget import load_model
             >>> words = load_model().attend("The otters purred.").words
-            >>> words.tokens[2], words.of_token("query", 2).shape
+            >>> words.tokens[2], words.token_values("query", 2).shape
             ('otters', (6, 12, 6))
         """
         self.head_maps.check_quantity(quantity)
@@ -230,7 +230,7 @@ class WordAttention:
         if names_head(layer) or names_head(head):
             layer, head, stack = self.head_maps.head_in(stack, layer, head)
         name = self.head_maps.stack(stack).name
-        values = self.head_maps.of(quantity, layer, head, name)
+        values = self.head_maps.maps(quantity, layer, head, name)
         merged: Float32Array = word_weights(values, *self._words[name])
         return merged
 

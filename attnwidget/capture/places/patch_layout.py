@@ -106,7 +106,7 @@ class PatchLayout:
     def show(self, visible: Tensor) -> Tensor:
         """Return pixels in which only some patches are visible.
 
-        Visible patches show noise, and the others a dark grey: some models leave out pictures
+        Visible patches show noise, and the others a dark gray: some models leave out pictures
         whose pixels are all 0. Frames of padding keep their zeros for the same reason.
 
         Args:

@@ -169,7 +169,7 @@ class FrameFinder:
 
     The processor reads pictures of the same sizes whose brightness says the place: black, white,
     and ramps from left to right and from top to bottom. Every number of the resulting pixels
-    then says its place by (ramp - black) / (white - black), whatever the processor normalises.
+    then says its place by (ramp - black) / (white - black), whatever the processor normalizes.
     Pixels that are equal for black and white are padding.
 
     Example:
@@ -225,11 +225,11 @@ def _frames_of(
     if read.ndim > 3:
         channels, height, width = read.shape[-3:]
         if channels not in (1, 3):
-            raise NoPlaces(f"its pixels have the shape {list(read.shape)}, without colours")
-        ramps = _Ramps.of(process, sizes, (-1, channels, height, width))
+            raise NoPlaces(f"its pixels have the shape {list(read.shape)}, without colors")
+        ramps = _Ramps.from_process(process, sizes, (-1, channels, height, width))
         frames = tuple(_frame(ramps, i, sizes) for i in range(len(ramps.covered)))
         return PictureFrames(frames, ramps.black, ramps.white)
-    patches = _Ramps.of(process, sizes, (-1, read.shape[-1]))
+    patches = _Ramps.from_process(process, sizes, (-1, read.shape[-1]))
     order, shapes = _flat_order(patches, inputs)
     ramps_of_frames = [patches.one_frame(order, frame, shape) for frame, shape in enumerate(shapes)]
     frames = tuple(_frame(ramps, 0, sizes) for ramps in ramps_of_frames)
@@ -291,7 +291,7 @@ class _Ramps:
     white: Float64Array
 
     @classmethod
-    def of(
+    def from_process(
         cls,
         process: _Process,
         sizes: Sequence[tuple[int, int]],
@@ -300,8 +300,8 @@ class _Ramps:
         """Push ramps through a processor; the numbers along axis 1 of `shape` are one place."""
 
         def read(level: Callable[[int, int, int], Float64Array]) -> Float64Array:
-            grey = [_grey(level(i, *size), size) for i, size in enumerate(sizes)]
-            return process(grey).double().cpu().numpy().reshape(shape)
+            gray = [_gray(level(i, *size), size) for i, size in enumerate(sizes)]
+            return process(gray).double().cpu().numpy().reshape(shape)
 
         black = read(lambda *_: np.zeros(1))
         span = read(lambda *_: np.ones(1)) - black
@@ -357,11 +357,11 @@ def _middles(count: int) -> Float64Array:
     return np.asarray((np.arange(count) + 0.5) / count)
 
 
-def _grey(level: Float64Array, size: tuple[int, int]) -> PixelArray:
-    """Return a grey picture of levels from 0 to 1.
+def _gray(level: Float64Array, size: tuple[int, int]) -> PixelArray:
+    """Return a gray picture of levels from 0 to 1.
 
     Large pictures have more pixels than a byte has levels. Noise before rounding keeps the mean
-    of neighbouring pixels exact.
+    of neighboring pixels exact.
     """
     width, height = size
     shown = np.asarray(level * 255, dtype=np.float32)
@@ -371,13 +371,13 @@ def _grey(level: Float64Array, size: tuple[int, int]) -> PixelArray:
         tile = np.random.default_rng(0).random((61, 67), dtype=np.float32)
         noise = np.tile(tile, (height // 61 + 1, width // 67 + 1))[:height, :width]
         shown = shown + noise * 0.999  # no noise makes a level of the next whole number
-    grey = np.broadcast_to(shown.astype(np.uint8), (height, width))
-    return np.stack([grey, grey, grey], axis=2)
+    gray = np.broadcast_to(shown.astype(np.uint8), (height, width))
+    return np.stack([gray, gray, gray], axis=2)
 
 
 def _pictures_of(processor: Any) -> Any:
     """Return the image processor of a processor."""
-    parts = Processor.of(processor)
+    parts = Processor.from_object(processor)
     return processor if parts is None or parts.pictures is None else parts.pictures
 
 

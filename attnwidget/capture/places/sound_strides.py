@@ -149,7 +149,7 @@ def text_tokens_of_sound(
 
 
 def _of_whisper(extractor: Any, rate: int, inputs: Mapping[str, Tensor]) -> SoundTokens | None:
-    """Return tokens that are centred at every second frame of a spectrogram, from 0 s on."""
+    """Return tokens that are centered at every second frame of a spectrogram, from 0 s on."""
     features = inputs.get("input_features")
     if features is None:
         return None

@@ -153,7 +153,7 @@ def _route(module: nn.Module, path: str) -> Route | None:
 def _is_projection(module: nn.Module) -> bool:
     return (
         isinstance(module, (nn.Linear, nn.Conv1d, nn.Conv2d))
-        or hasattr(module, "in_features")  # quantised, or with an adapter around it
+        or hasattr(module, "in_features")  # quantized, or with an adapter around it
         or next(module.parameters(recurse=False), None) is not None
     )
 

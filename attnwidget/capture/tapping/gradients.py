@@ -47,7 +47,7 @@ def attention_gradients(
 
     Raises:
         ValueError: if the loss is not a number, does not depend on a layer's weights, or must pass
-            through layers that quantise their inputs; or the model was made under
+            through layers that quantize their inputs; or the model was made under
             torch.inference_mode().
 
     Example:
@@ -119,7 +119,7 @@ def check_differentiable(hf_model: nn.Module) -> None:
         if not _passes_gradients_on(module):
             raise ValueError(
                 f"no gradient goes through {path!r} of {type(hf_model).__name__}, since it is "
-                "quantised: load the model as it was before, or quantised in its weights alone"
+                "quantized: load the model as it was before, or quantized in its weights alone"
             )
 
 
@@ -129,7 +129,7 @@ def _passes_gradients_on(module: nn.Module) -> bool:
     weight: Any = getattr(module, "weight", None)
     if not isinstance(module, nn.Linear) or type(weight) in (Tensor, nn.Parameter):
         return True
-    # Some further types of weights quantise the input as well, and stop gradients.
+    # Some further types of weights quantize the input as well, and stop gradients.
     probe = torch.ones(1, module.in_features, device=weight.device, dtype=weight.dtype)
     if not probe.is_floating_point():
         return True  # of bitsandbytes, which has gradients

@@ -27,7 +27,7 @@ class LayerNumbers:
         >>> import numpy as np
         >>> from attnwidget.capture.tapping.layer_numbers import LayerNumbers
         >>> layers = LayerNumbers((1, 3), 4)
-        >>> layers.without_attention, layers.place(3)
+        >>> layers.layers_without_attention, layers.place(3)
         ((0, 2), 1)
         >>> layers.spread(np.array([0.5, 0.25]))
         array([ nan, 0.5 ,  nan, 0.25])
@@ -37,13 +37,13 @@ class LayerNumbers:
     n_layers: int
 
     @classmethod
-    def without(cls, without_attention: Collection[int], n_layers: int) -> LayerNumbers:
+    def without(cls, layers_without_attention: Collection[int], n_layers: int) -> LayerNumbers:
         """Make the layer numbers of a stack from its layers without attention."""
-        numbers = (number for number in range(n_layers) if number not in without_attention)
+        numbers = (number for number in range(n_layers) if number not in layers_without_attention)
         return cls(tuple(numbers), n_layers)
 
     @property
-    def without_attention(self) -> tuple[int, ...]:
+    def layers_without_attention(self) -> tuple[int, ...]:
         """The layers that have no attention; empty in most models."""
         return tuple(sorted({*range(self.n_layers)} - {*self.numbers}))
 
@@ -65,12 +65,12 @@ class LayerNumbers:
 
     def check(self, layer: int) -> None:
         """Refuse a layer that has no attention; ValueError as `place`."""
-        if layer in self.without_attention:
+        if layer in self.layers_without_attention:
             self.place(layer)
 
     def said(self, stack: str) -> str:
         """Describe the layers without attention in a note; "" if every layer has attention."""
-        without = self.without_attention
+        without = self.layers_without_attention
         if not without:
             return ""
         of_stack = "" if stack == "self" else f" of {stack!r}"

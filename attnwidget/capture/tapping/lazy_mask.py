@@ -43,7 +43,7 @@ class LazyMask:
     spans: dict[int, Spans] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, arguments: Mapping[str, Any]) -> LazyMask:
+    def from_arguments(cls, arguments: Mapping[str, Any]) -> LazyMask:
         """Make a mask from the arguments of a mask function of transformers 4.57 or later."""
         device = arguments.get("device", "cpu")
         queries = arguments.get("cache_position")

@@ -27,12 +27,12 @@ def layer_numbers(model: nn.Module, sites: Sequence[Site]) -> dict[str, LayerNum
         own_sites = {site.module for site in sites if site.stack == stack}
         first = 1 if is_stage(stack) else 0
         layers = _in_one_list(model, [site.path for site in sites if site.stack == stack], first)
-        if layers is not None and layers.without_attention:
+        if layers is not None and layers.layers_without_attention:
             # A module that several layers share has several paths.
             modules = model.named_modules(remove_duplicate=False)
             paths = [path for path, module in modules if module in own_sites]
             layers = _in_one_list(model, paths, first)
-        if layers is not None and layers.without_attention:
+        if layers is not None and layers.layers_without_attention:
             numbers[stack] = layers
     return numbers
 

@@ -86,7 +86,7 @@ class Projections:
             if projection is None:
                 self._why_not[site.module] = (
                     f"{type(site.module).__name__} has no output projection that is known, or a "
-                    "quantised one"
+                    "quantized one"
                 )
             else:
                 self._modules[site.module] = projection
@@ -225,7 +225,7 @@ class Projections:
         projection = self._modules[module]
         weight = projection_weight(projection)
         if not isinstance(output, Tensor):
-            self._why_not[module] = f"{self._where(module)} gives more than a tensor (quantised)"
+            self._why_not[module] = f"{self._where(module)} gives more than a tensor (quantized)"
             return
         rows = spread_row_numbers(summed.n_query, _ROWS_CHECKED, output.device)
         got = output.detach().reshape(-1, weight.shape[0])
@@ -256,7 +256,7 @@ def block_of(hf_model: nn.Module, site: Site) -> nn.Module:
 
 
 def projection_of(hf_model: nn.Module, site: Site) -> nn.Module | None:
-    """Return the output projection of an attention module; None if unknown or quantised.
+    """Return the output projection of an attention module; None if unknown or quantized.
 
     Args:
         hf_model: The model, uncompiled.
@@ -282,7 +282,7 @@ def find_projection(module: nn.Module, parent: nn.Module) -> nn.Module | None:
 
 
 def is_plain_linear(module: nn.Module) -> bool:
-    """Return whether a module has a matrix of weights that are neither quantised nor integers."""
+    """Return whether a module has a matrix of weights that are neither quantized nor integers."""
     weight: Any = getattr(module, "weight", None)
     # Weights of torchao and bitsandbytes have types of their own.
     plain = type(weight) in (Tensor, nn.Parameter)

@@ -123,7 +123,7 @@ class _Masks:
     empty_rows: Tensor | None = None
 
     @classmethod
-    def of(cls, mask: Tensor, implementation: str, dtype: torch.dtype) -> _Masks:
+    def from_mask(cls, mask: Tensor, implementation: str, dtype: torch.dtype) -> _Masks:
         """Return the forms of a mask for queries of a type."""
         empty_rows = rows_without_keys(mask) if implementation != "eager" else None
         # Eager functions would add a bool mask as 0 and 1.
@@ -502,7 +502,7 @@ def _attention(
     masks = _Masks()
     if mask is not None:
         asked = (mask, implementation, query.dtype)
-        masks = taps[-1].masks(asked, partial(_Masks.of, *asked))
+        masks = taps[-1].masks(asked, partial(_Masks.from_mask, *asked))
     if eager is None:
         raise TypeError(
             f"{type(module).__name__} has no eager attention function; its attention cannot be read"
@@ -624,7 +624,7 @@ def _mask(*args: Any, **kwargs: Any) -> Any:
     config = kwargs.get("config")
     taps = [t for t in _open_taps.get() if config is None or id(config) in t.config_keys]
     if taps and taps[-1].on_long is not None:
-        return None if _hides_nothing(kwargs) else LazyMask.of(kwargs)
+        return None if _hides_nothing(kwargs) else LazyMask.from_arguments(kwargs)
     if taps:
         mask = eager_mask(*args, **kwargs)
         if mask is None or _original(config) == "eager":

@@ -275,7 +275,7 @@ class DependencyProbe(HeadResult):
             model_name=self.model_name,
         )
 
-    def of_model(self, model: AttentionModel) -> DependencyProbe:
+    def for_model(self, model: AttentionModel) -> DependencyProbe:
         """The probe with a model at hand, for one that was loaded without.
 
         Raises:
@@ -375,7 +375,7 @@ class DependencyProbe(HeadResult):
         if self.model is None:
             raise ValueError(
                 "no model is at hand to read the sentence: load_probe(path, model), or "
-                "probe.of_model(model)"
+                "probe.for_model(model)"
             )
         self._check_model(self.model)
         return torch.from_numpy(sentence_maps(self.model, sentence)).double()

@@ -309,7 +309,7 @@ class _Study:
         self, fitted: FittedProbes, examples: TrainingExamples, drawn: bool = False
     ) -> ParseScores:
         """The scores of what was trained; governors that were drawn are no trees."""
-        words = JudgedWords.of(examples.sentences)
+        words = JudgedWords.from_sentences(examples.sentences)
         tree = self._decode == "tree" and not drawn
         return judged(words, examples.governors, _predicted(fitted, examples, tree))
 
@@ -317,7 +317,7 @@ class _Study:
         self, train: Sequence[Sentence], dev: Sequence[Sentence]
     ) -> dict[str, ParseScores | None]:
         """The scores of the next word, and of the place that is best on the training sentences."""
-        words = JudgedWords.of(dev)
+        words = JudgedWords.from_sentences(dev)
         governors = [sentence.governors for sentence in dev]
         best = best_offset(train)
 

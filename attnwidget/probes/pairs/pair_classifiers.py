@@ -111,7 +111,7 @@ def train_classifiers(
             order = random.permutation(kept).tolist()
             for block in examples.blocks(order if epoch >= done else []):
                 for (task, predictor, _), classifier in tried.items():
-                    rows = block.of(task)
+                    rows = block.is_example(task)
                     if rows.any():
                         vectors = block.vectors[predictor][rows] / scales[predictor]
                         classifier.partial_fit(
@@ -195,7 +195,7 @@ def right(
     classifier: PairClassifier, block: PairBlock, task: str, predictor: str
 ) -> NDArray[np.bool_]:
     """Bool, for the pairs of the task alone: whether a classifier is right."""
-    rows = block.of(task)
+    rows = block.is_example(task)
     return classifier.predict(block.vectors[predictor][rows]) == block.labels(task)[rows]
 
 
@@ -212,7 +212,7 @@ def _spread(
             values = block.vectors[name].astype(np.float64)
             sums[name] = [total + values.sum(0), squares + (values**2).sum(0)]
         for task in TASKS:
-            seen[task] += int(block.of(task).sum())
+            seen[task] += int(block.is_example(task).sum())
     if missing := [task for task in TASKS if not seen[task]]:
         raise ValueError(
             f"the {len(order)} sentences to train on, without the tenth that is held out, have no "

@@ -88,7 +88,7 @@ class PairBlock:
     balanced: NDArray[np.bool_]
     sentences: Int64Array
 
-    def of(self, task: str) -> NDArray[np.bool_]:
+    def is_example(self, task: str) -> NDArray[np.bool_]:
         """Bool [P], the pairs of a task, "dependency" or "relation"."""
         return self.balanced if task == "dependency" else self.relations >= 0
 

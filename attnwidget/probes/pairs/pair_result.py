@@ -169,7 +169,7 @@ class PairProbe(HeadResult):
             width=width,
         )
 
-    def of_model(self, model: AttentionModel) -> PairProbe:
+    def for_model(self, model: AttentionModel) -> PairProbe:
         """The probe, where it is of this model.
 
         Raises:
@@ -223,7 +223,7 @@ def pair_scores(
     confusion = np.zeros((n_relations, n_relations), np.int64)
     for block in dev.blocks(range(n)):
         for t, task in enumerate(TASKS):
-            rows = block.of(task)
+            rows = block.is_example(task)
             labels = block.labels(task)[rows]
             places = block.sentences[rows]
             totals[t] += np.bincount(places, minlength=n)

@@ -180,7 +180,7 @@ class StructuralProbe(Result):
         """The layer whose UUAS is best with the largest rank, from 0."""
         return self._chosen(None, None)[0]
 
-    def of_model(self, model: AttentionModel) -> StructuralProbe:
+    def for_model(self, model: AttentionModel) -> StructuralProbe:
         """The probe with a model at hand, for one that was loaded without.
 
         Raises:
@@ -289,13 +289,13 @@ class StructuralProbe(Result):
         if self.model is None:
             raise ValueError(
                 f"the model {self.model_name!r} is not at hand to read the sentence: pass it to "
-                "load_probe(path, model), or to probe.of_model(model)"
+                "load_probe(path, model), or to probe.for_model(model)"
             )
         refuse_other_weights(self.model, self.model_name, self.model_digest)
         run = next(run for run in self.runs if run.rank == rank)
         vectors = layer_vectors(self.model, sentence, layer)
         distances, depths = run.at(self.layers.index(layer)).predicted(vectors)
-        gold = GoldTree.of(sentence, self.punctuation)
+        gold = GoldTree.from_sentence(sentence, self.punctuation)
         return PredictedTree(
             sentence=sentence,
             layer=layer,

@@ -125,7 +125,7 @@ class GoldTree:
     edges: Edges
 
     @classmethod
-    def of(cls, sentence: Sentence, rule: Punctuation) -> GoldTree:
+    def from_sentence(cls, sentence: Sentence, rule: Punctuation) -> GoldTree:
         """That of a sentence, its punctuation told by the rule."""
         distances = tree_distances(sentence.governors)
         kept = ~is_punctuation(sentence, rule)

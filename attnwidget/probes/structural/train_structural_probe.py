@@ -173,7 +173,7 @@ def train_structural_probe(
         if not runs:
             raise KeyboardInterrupt
         rule = punctuation_rule([*of_train.sentences, *of_dev.sentences])
-        gold = [GoldTree.of(sentence, rule) for sentence in of_dev.sentences]
+        gold = [GoldTree.from_sentence(sentence, rule) for sentence in of_dev.sentences]
         reached = tuple(r for r in ranks if any(run.rank == r for run in runs))
         scored = [
             scores_of([run for run in runs if run.rank == r], trees["probe"][1], gold)

@@ -7,10 +7,10 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from typing import Any
 
-from attnwidget.behaviours.effects.head_effect import LOSING_IT_HURTS, HeadEffect
-from attnwidget.behaviours.examples.example_link import ExampleLink
-from attnwidget.behaviours.head_atlas.head_card import HeadCard, HeadScore
-from attnwidget.behaviours.registry import words_of
+from attnwidget.behaviors.effects.head_effect import LOSING_IT_HURTS, HeadEffect
+from attnwidget.behaviors.examples.example_link import ExampleLink
+from attnwidget.behaviors.head_atlas.head_card import HeadCard, HeadScore
+from attnwidget.behaviors.registry import words_of
 
 #: Largest number of examples of each kind on the page.
 MOST_EXAMPLES = 20
@@ -51,7 +51,7 @@ def example_to_wire(link: ExampleLink) -> dict[str, Any]:
         words that are left out. `query` and `key`: indices of pieces. `weight`: attention weight.
 
     Example:
-        >>> from attnwidget.behaviours.examples.example_link import ExampleLink
+        >>> from attnwidget.behaviors.examples.example_link import ExampleLink
         >>> from attnwidget.text.tokens import Tokens
         >>> from attnwidget.widgets.atlas_view.card_wire import example_to_wire
         >>> tokens = Tokens.plain(["[CLS]", "the", "cat", "saw", "him", "##self", "[SEP]"])
@@ -93,9 +93,9 @@ def _numbers_around(link: ExampleLink, groups: Sequence[Sequence[int]]) -> list[
 
 
 def _score(score: HeadScore) -> dict[str, Any]:
-    said = words_of(score.behaviour).said
+    said = words_of(score.behavior).said
     return {
-        "behaviour": score.behaviour,
+        "behavior": score.behavior,
         "said": said,
         "description": _described(score, said),
         "control_name": score.control_name,
@@ -116,7 +116,7 @@ def _score(score: HeadScore) -> dict[str, Any]:
 
 def _described(score: HeadScore, said: str) -> str:
     """Return the description, in which readers need no names of relations."""
-    is_named = "governor" in score.behaviour.split(" to ") and not said.endswith("its governor")
+    is_named = "governor" in score.behavior.split(" to ") and not said.endswith("its governor")
     return (
         f"attends from {'an' if said[0] in 'aeiou' else 'a'} {said}"
         if is_named

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
 
-from attnwidget.behaviours.effects.head_effect import LOSING_IT_HURTS, Outcome
-from attnwidget.behaviours.head_atlas.atlas_result import Atlas
-from attnwidget.behaviours.registry import words_of
+from attnwidget.behaviors.effects.head_effect import LOSING_IT_HURTS, Outcome
+from attnwidget.behaviors.head_atlas.atlas_result import Atlas
+from attnwidget.behaviors.registry import words_of
 from attnwidget.widgets.wire.values import to_wire
 
 if TYPE_CHECKING:

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any, get_args
 
 import traitlets
 
-from attnwidget.behaviours.examples.example_link import ExampleLink
-from attnwidget.behaviours.examples.example_results import ExampleKind
-from attnwidget.behaviours.head_atlas.atlas_result import Atlas
+from attnwidget.behaviors.examples.example_link import ExampleLink
+from attnwidget.behaviors.examples.example_results import ExampleKind
+from attnwidget.behaviors.head_atlas.atlas_result import Atlas
 from attnwidget.capture.maps.python_call import YOURS
 from attnwidget.capture.tapping.head import Head
 from attnwidget.inputs.advised_error import on_page
@@ -51,8 +51,8 @@ class AtlasView(HeadWidget):
         >>> from attnwidget import AtlasView, atlas, load_model, make_segments
         >>> model = load_model()
         >>> texts = make_segments(["The cat sat on the mat.", "It slept there."] * 4, model)
-        >>> found = atlas(model, texts, treebank=(), behaviours=["previous token"], effects=False,
-        ...     random_models=0, progress=False)
+        >>> found = atlas(model, texts, treebank=(), behaviors=["previous token"], effects=False,
+        ...     n_random_models=0, progress=False)
         >>> AtlasView(found, search="previous").to_frame()[["layer", "head", "name"]].head(1)
            layer  head            name
         0      0     2  previous token
@@ -78,10 +78,10 @@ class AtlasView(HeadWidget):
         sync=True, option=True
     )
     all_scores = traitlets.Bool(
-        False, help="Whether the card has the scores of all behaviours, not only the strongest."
+        False, help="Whether the card has the scores of all behaviors, not only the strongest."
     ).tag(sync=True, option=True)
     examples = traitlets.Enum(
-        _KINDS, "strongest", help="The kind of example links, as in `HeadExamples.of`."
+        _KINDS, "strongest", help="The kind of example links, as in `HeadExamples.links`."
     ).tag(sync=True, option=True)
     n_examples = traitlets.Int(
         6, min=1, max=MOST_EXAMPLES, help="The largest number of examples on the card."

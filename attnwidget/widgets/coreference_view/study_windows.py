@@ -128,7 +128,7 @@ def cluster_numbers(clusters: list[str]) -> dict[str, int]:
 def held_windows(
     accuracies: CoreferenceAccuracies, documents: list[list[Read]], shown: int
 ) -> Holding:
-    """Return the document shown and its neighbours, with the choices of every head, for a page.
+    """Return the document shown and its neighbors, with the choices of every head, for a page.
 
     Choices and weights are exact.
 

@@ -34,7 +34,7 @@ from attnwidget.words.coreference_results import (
 class CoreferenceView(OutcomeJumps):
     """The text of a document with its mentions, and the antecedent that the selected head chooses.
 
-    Mentions are underlined in the colour of their cluster and carry its number; nested mentions are
+    Mentions are underlined in the color of their cluster and carry its number; nested mentions are
     underlined above the longer mention. Click a mention for the word that the head attends to most
     from it (Clark et al. 2019, section 4.3): a solid outline where that is the head word of an
     antecedent, dashed elsewhere, with the true antecedents and what simple rules choose.
@@ -176,8 +176,8 @@ class CoreferenceView(OutcomeJumps):
         return {"self": (n_layers, n_heads)}
 
     def _layers(self, stack: str) -> LayerNumbers:
-        without_attention = self._accuracies.without_attention
-        return LayerNumbers.without(without_attention, self.shapes()[stack][0])
+        layers_without_attention = self._accuracies.layers_without_attention
+        return LayerNumbers.without(layers_without_attention, self.shapes()[stack][0])
 
     @traitlets.validate("document")
     def _check_document(self, proposal: dict[str, Any]) -> int:
@@ -220,7 +220,7 @@ class CoreferenceView(OutcomeJumps):
             "model": self._accuracies.model_name,
             "count": len(self._read),
             "layers": self.n_layers,
-            "without_attention": list(self._accuracies.without_attention),
+            "layers_without_attention": list(self._accuracies.layers_without_attention),
             "n": int(n),
             "baselines": {
                 name: int(correct)
@@ -242,7 +242,7 @@ class CoreferenceView(OutcomeJumps):
         }
 
     def page_part(self) -> Part:
-        """Return the document shown and its neighbours, with the choices of every head."""
+        """Return the document shown and its neighbors, with the choices of every head."""
         accuracies = self._accuracies
         return replace(
             super().page_part(),

@@ -32,7 +32,7 @@ class DependencyProbeAnswerer(ProbeAnswerer[ProbePredictions]):
         return {"kind": "dependency probe", "name": f"probe of {self.label}"}
 
     def note(self, options: ArcsOptions) -> str:
-        """Return the unlabelled attachment score on the development sentences."""
+        """Return the unlabeled attachment score on the development sentences."""
         scores = self._probe.scores
         return score_note("UAS", scores.uas, scores.interval, self._probe.options["n_dev"])
 

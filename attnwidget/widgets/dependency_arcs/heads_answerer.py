@@ -120,7 +120,7 @@ class HeadsAnswerer(Answerer):
     def page_answers(
         self, sentences: Sequence[Sentence], index: int, options: ArcsOptions
     ) -> PageAnswers:
-        """Return the sentence and its neighbours, with the predictions of every head."""
+        """Return the sentence and its neighbors, with the predictions of every head."""
         sizes = [self._page_size(sentence) for sentence in sentences]
 
         def embed(room: float) -> tuple[dict[str, Any], list[str]]:
@@ -139,7 +139,9 @@ class HeadsAnswerer(Answerer):
         )
 
     def _read(self, sentence: Sentence) -> GovernorPredictions:
-        return predict_governors(self.model, sentence, unit=self._unit, by_clitic=self._by_clitic)
+        return predict_governors(
+            self.model, sentence, unit=self._unit, split_possessor=self._by_clitic
+        )
 
     def _governors(self, sentence: Sentence) -> NDArray[np.int16]:
         """Return the predictions of all heads for a sentence of m words, from 1, [L, H, 2, m]."""

@@ -35,7 +35,7 @@ class ProbeAnswerer(Answerer, Generic[AnswersT]):
         if model is None:
             raise ValueError(
                 "no model is at hand to read sentences: load_probe(path, model), or "
-                "probe.of_model(model)"
+                "probe.for_model(model)"
             )
         super().__init__(model)
         self._answers: LatestValues[tuple[Sentence, int], AnswersT] = LatestValues(_KEPT)

@@ -152,7 +152,9 @@ class SentenceArcs(RelationChoice, OutcomeJumps):
             "note": self._answerer.note(self._arcs_options()),
             "count": len(self.sentences),
             "layers": self.n_layers,
-            "without_attention": list(self._layers(next(iter(self.shapes()))).without_attention),
+            "layers_without_attention": list(
+                self._layers(next(iter(self.shapes()))).layers_without_attention
+            ),
             "relations": self._names,
             "answerer": self._answerer.described(),
         }

@@ -68,7 +68,7 @@ def answer_effects(attention: Attention) -> EffectsOf | None:
         asked = (reading, likeliest(predictions), predictions.positions[0])
         try:
             estimates = effects_of(*asked, stack=stack, exact=False)
-        except (RuntimeError, ValueError):  # for example, no gradient passes quantised weights
+        except (RuntimeError, ValueError):  # for example, no gradient passes quantized weights
             return {}
         assert estimates is not None
         sizes = np.nan_to_num(np.abs(estimates))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from attnwidget.behaviours.head_atlas.atlas_result import Atlas
+from attnwidget.behaviors.head_atlas.atlas_result import Atlas
 from attnwidget.capture.model import AttentionModel
 from attnwidget.capture.tapping.head import Head
 from attnwidget.model_facts.pickled_model import weights_digest

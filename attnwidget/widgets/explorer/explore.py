@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from attnwidget.behaviours.head_atlas.atlas_result import Atlas
+from attnwidget.behaviors.head_atlas.atlas_result import Atlas
 from attnwidget.corpus.progress_bar import said_when_slow
 from attnwidget.kernels.plain_torch import in_plain_torch
 from attnwidget.probes.dependency.dependency_results import DependencyProbe

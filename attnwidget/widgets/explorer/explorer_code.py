@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from attnwidget.behaviours.head_atlas.atlas_result import Atlas
-from attnwidget.behaviours.head_atlas.kept_atlas import known_atlas
+from attnwidget.behaviors.head_atlas.atlas_result import Atlas
+from attnwidget.behaviors.head_atlas.kept_atlas import known_atlas
 from attnwidget.capture.maps.python_call import YOURS, Call, literal
 from attnwidget.capture.model import AttentionModel
 from attnwidget.probes.dependency.dependency_results import DependencyProbe
@@ -16,12 +16,12 @@ from attnwidget.widgets.explorer.atlas_names import names_in
 from attnwidget.widgets.explorer.examples import is_embedded
 from attnwidget.widgets.explorer.explorer_figure import ExplorerFigure
 from attnwidget.widgets.explorer.given_text import as_argument
-from attnwidget.widgets.explorer.panels import DETAILS, OF_TWO_AT_FIRST
+from attnwidget.widgets.explorer.panels import COMPARISON_PART_AT_FIRST, DETAILS
 from attnwidget.widgets.explorer.treebank import DEMO, Treebank
 from attnwidget.widgets.shared.widget_code import chosen_options, code_of
 
 #: Options with another default in an explorer.
-_OPENED_WITH = {"view": {"of_two": OF_TWO_AT_FIRST}}
+_OPENED_WITH = {"view": {"comparison_part": COMPARISON_PART_AT_FIRST}}
 
 
 @dataclass(frozen=True, eq=False)

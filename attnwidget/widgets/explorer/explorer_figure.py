@@ -61,14 +61,14 @@ class ExplorerFigure(DirectionChoice, TokenSize, AttentionWidget):
     panels = Subset(
         PANELS,
         default_value=list(PANELS),
-        help='The panels that there are: some of "grid", "view", "head_map", '
+        help='The panels that there are: some of "grid", "view", "head_scatter", '
         '"predictions", "why", "card", "table", "arcs".',
     ).tag(sync=True, option=True)
     tab = traitlets.Enum(
         DETAILS,
         None,
         allow_none=True,
-        help='The detail that is open in the row "more": "head_map", '
+        help='The detail that is open in the row "more": "head_scatter", '
         '"predictions", "why", "card", "table" or "arcs"; None while the row is closed.',
     ).tag(sync=True, option=True)
     progress = traitlets.Dict(
@@ -84,7 +84,7 @@ class ExplorerFigure(DirectionChoice, TokenSize, AttentionWidget):
 
     grid = Child("The HeadGrid.")
     view = Child("The HeadView.")
-    head_map = Child("The HeadMap; None until the text is measured.")
+    head_scatter = Child("The HeadScatter; None until the text is measured.")
     predictions = Child(
         "The PredictionView; None until grid and view are on the page, and of a model that "
         "predicts neither words nor classes."

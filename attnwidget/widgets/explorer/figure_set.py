@@ -9,7 +9,7 @@ from attnwidget.widgets.explorer.explorer_figure import ExplorerFigure
 from attnwidget.widgets.explorer.panels import DETAILS
 from attnwidget.widgets.shared.attention_widget import AttentionWidget
 from attnwidget.widgets.shared.head_widget import HeadWidget
-from attnwidget.widgets.shared.linking import FigureLink, link
+from attnwidget.widgets.shared.linking import FigureLink, link_figures
 
 
 class FigureSet:
@@ -38,7 +38,7 @@ class FigureSet:
 
     def link(self, name: str) -> None:
         """Link a figure with the explorer."""
-        self._links[name] = link(self._explorer, getattr(self._explorer, name))
+        self._links[name] = link_figures(self._explorer, getattr(self._explorer, name))
 
     def unlink(self, name: str) -> None:
         """End the link of a figure."""

@@ -141,7 +141,7 @@ def shown_text(model: AttentionModel | None, text: Any, others: Mapping[str, Any
     assert model is not None
     read = as_chat(listed(text))
     if isinstance(read, Chat):
-        return GivenText(ChatText.of(model.tokenizer, read).text, read)
+        return GivenText(ChatText.from_chat(model.tokenizer, read).text, read)
     if isinstance(read, Mapping):
         inputs = given_inputs(read, model.hf_model)
         ids = unpadded(inputs, "input_ids", "attention_mask")

@@ -8,11 +8,11 @@ from typing import Any, Literal
 
 import numpy as np
 
-from attnwidget.behaviours.head_atlas.atlas_result import Atlas
-from attnwidget.behaviours.head_atlas.build_atlas import atlas as make_atlas
-from attnwidget.behaviours.head_atlas.kept_atlas import keep_atlas, known_atlas
-from attnwidget.behaviours.named_links import named_links
-from attnwidget.behaviours.registry import words_of
+from attnwidget.behaviors.head_atlas.atlas_result import Atlas
+from attnwidget.behaviors.head_atlas.build_atlas import atlas as make_atlas
+from attnwidget.behaviors.head_atlas.kept_atlas import keep_atlas, known_atlas
+from attnwidget.behaviors.named_links import named_links
+from attnwidget.behaviors.registry import words_of
 from attnwidget.capture.maps.attention import Attention
 from attnwidget.capture.model import AttentionModel
 from attnwidget.capture.tapping.head import Head
@@ -124,7 +124,7 @@ class HeadNames:
     def begin(self) -> None:
         """Make the card of the shown head, or offer to name the heads."""
         if self.atlas is not None:
-            self._colour_families()
+            self._color_families()
             self._status.measuring({_PANEL: 0.0})
             self._background.add("card", self._card_job())
         elif self._may_offer:
@@ -200,13 +200,13 @@ class HeadNames:
             self._status.offer({_PANEL: _KEEP})
             self.atlas = found
             explorer.labels = self.by_head | dict(explorer.labels)
-            self._colour_families()
+            self._color_families()
             self._show_card()
 
-    def _colour_families(self) -> None:
-        """Colour the names of heads in the grid by what the heads do."""
+    def _color_families(self) -> None:
+        """Color the names of heads in the grid by what the heads do."""
         tested = self.tested or []
-        self._explorer.grid.colour_names([[named["head"], named["family"]] for named in tested])
+        self._explorer.grid.color_names([[named["head"], named["family"]] for named in tested])
 
     def _show_card(self) -> None:
         explorer = self._explorer

@@ -8,8 +8,8 @@ from typing import Literal
 
 import numpy as np
 
-from attnwidget.behaviours.behaviour import Family
-from attnwidget.behaviours.registry import words_of
+from attnwidget.behaviors.behavior import Family
+from attnwidget.behaviors.registry import words_of
 from attnwidget.capture.maps.attention import Attention
 from attnwidget.capture.maps.resting_places import resting_places
 from attnwidget.capture.maps.stack_axes import Stack
@@ -105,7 +105,7 @@ def opening_of(
       function words (`word_classes`);
     - the name of the head: 4 from a pronoun in a head for pronouns, which gets 0.25 elsewhere; 1.5
       in a head for grammar, which gets 0.25 from a pronoun; 0.75 in a head that rests on special
-      tokens; 0.25 in a head for neighbours or copies; 1 without a name;
+      tokens; 0.25 in a head for neighbors or copies; 1 without a name;
     - 0.5 if the word attends more to another visible word, and 0.25 if a pronoun attends to a later
       word.
 
@@ -167,7 +167,7 @@ def active_word(
     """Return the word to make active when a head is shown, as entries (side, index) of the figure.
 
     The word is the attending word of the link of this head that stands out most; links between
-    neighbours count, because the head is chosen. In a causal map, it is the last word, on which the
+    neighbors count, because the head is chosen. In a causal map, it is the last word, on which the
     next word depends, and in a masked text the mask token. No word is active in a long input, and
     in a map in which no link stands out.
 
@@ -462,7 +462,7 @@ def _fit(words: _Words, layer: int, n_heads: int, families: Mapping[Head, Family
             "pronoun": (4, 0.25),
             "grammar": (0.25, 1.5),
             "rests": (0.75, 0.75),
-            "neighbour": (0.25, 0.25),
+            "neighbor": (0.25, 0.25),
             "same word": (0.25, 0.25),
             "": (1, 1),
         }[family]

@@ -6,7 +6,7 @@ from __future__ import annotations
 PANELS = (
     "grid",
     "view",
-    "head_map",
+    "head_scatter",
     "predictions",
     "why",
     "card",
@@ -17,12 +17,12 @@ PANELS = (
 DETAILS = PANELS[2:]
 #: The names of the tabs on the page, where they differ from the names of the panels.
 TAB_NAMES = {
-    "head_map": "map of heads",
+    "head_scatter": "map of heads",
     "card": "this head",
     "table": "relations",
 }
 #: The tabs that show the text, and those that show a treebank.
-OF_TEXT = ("head_map", "predictions", "why")
+OF_TEXT = ("head_scatter", "predictions", "why")
 OF_TREEBANK = ("table", "arcs")
 #: The maps of a comparison that the view shows at first; all three would be as high as a page.
-OF_TWO_AT_FIRST = "difference"
+COMPARISON_PART_AT_FIRST = "difference"

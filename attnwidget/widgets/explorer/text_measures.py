@@ -13,7 +13,7 @@ from attnwidget.widgets.explorer.figure_set import FigureSet
 from attnwidget.widgets.explorer.measures import text_distances, text_metrics
 from attnwidget.widgets.explorer.panel_status import PanelStatus
 from attnwidget.widgets.explorer.panels import OF_TEXT
-from attnwidget.widgets.head_map import HeadMap
+from attnwidget.widgets.head_scatter import HeadScatter
 from attnwidget.widgets.link_view.widget import LinkView
 from attnwidget.widgets.prediction_view.shown_question import (
     asked_places,
@@ -192,11 +192,11 @@ class TextMeasures:
             names.remove("why")
         if self._figures.is_linked("predictions") or not can_be_asked(attention):
             names.remove("predictions")
-        if self._given_distances is not None and explorer.head_map is not None:
-            names.remove("head_map")
-        if "head_map" in names and (problem := _without_distances(attention)):
-            names.remove("head_map")
-            self._status.problem("head_map", problem)
+        if self._given_distances is not None and explorer.head_scatter is not None:
+            names.remove("head_scatter")
+        if "head_scatter" in names and (problem := _without_distances(attention)):
+            names.remove("head_scatter")
+            self._status.problem("head_scatter", problem)
         if names or not self.are_given:
             self._status.measuring(dict.fromkeys(names, 0.0))
             key = explorer._key_of_input()
@@ -214,7 +214,7 @@ class TextMeasures:
         if not self.are_given:
             metrics = known[0] if known else text_metrics(attention)
             yield partial(self._show_metrics, attention, metrics)
-        if "head_map" not in names:
+        if "head_scatter" not in names:
             return
         distances = self._given_distances or (known[1] if known else text_distances(attention))
         yield None
@@ -282,18 +282,18 @@ class TextMeasures:
             if not self._is_shown(attention):
                 return
             if self._given_distances is None:
-                self._status.note({"head_map": _alone(attention)})
-            if explorer.head_map is None:
-                self._figures.adopt("head_map", HeadMap(distances))
+                self._status.note({"head_scatter": _alone(attention)})
+            if explorer.head_scatter is None:
+                self._figures.adopt("head_scatter", HeadScatter(distances))
             else:
-                explorer.head_map.show(distances)
-            self._status.measured("head_map")
+                explorer.head_scatter.show(distances)
+            self._status.measured("head_scatter")
 
     def _note_given(self) -> None:
         """Note that distances from the caller were not measured with the present heads off."""
         if self._given_distances is not None:
             edits = self._explorer.edits
-            self._status.note({"head_map": f"as given, not measured {edits}" if edits else ""})
+            self._status.note({"head_scatter": f"as given, not measured {edits}" if edits else ""})
 
 
 def _has_links(attention: Attention) -> bool:

@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 import traitlets
 
-from attnwidget.behaviours.head_atlas.atlas_result import Atlas
+from attnwidget.behaviors.head_atlas.atlas_result import Atlas
 from attnwidget.capture.load import load_model
 from attnwidget.capture.maps.attention import Attention
 from attnwidget.capture.model import AttentionModel
@@ -37,10 +37,10 @@ from attnwidget.widgets.explorer.head_names import HeadNames
 from attnwidget.widgets.explorer.own_choice import OwnChoice, unknown_of
 from attnwidget.widgets.explorer.panel_status import PanelStatus
 from attnwidget.widgets.explorer.panels import (
+    COMPARISON_PART_AT_FIRST,
     DETAILS,
     OF_TEXT,
     OF_TREEBANK,
-    OF_TWO_AT_FIRST,
     TAB_NAMES,
 )
 from attnwidget.widgets.explorer.read_input import (
@@ -74,7 +74,7 @@ _PAUSE = 0.3
 class Explorer(BackgroundAnswers, ExplorerFigure):
     """A text with examples, one row of controls, and linked figures. See `explore`.
 
-    `grid`, `view`, `head_map`, `why`, `card`, `table` and `arcs` are widgets with
+    `grid`, `view`, `head_scatter`, `why`, `card`, `table` and `arcs` are widgets with
     options, for example `explorer.view.mode = "matrix"`. `grid` and `view` exist from the start.
     All further figures are None until the page shows the grid and the view and the measurements are
     done; `table` and `arcs` stay None without a treebank, and `card` without an atlas. Assign
@@ -168,7 +168,7 @@ class Explorer(BackgroundAnswers, ExplorerFigure):
             seconds_per_token=seconds / len(attention.tokens),
         )
         if probe is not None:
-            probe = probe.of_model(self._reader)
+            probe = probe.for_model(self._reader)
         self._relations_found = RelationPanels(self, *parts, loaded, treebank, probe)
         self._measures = TextMeasures(self, *parts, metrics)
 
@@ -248,7 +248,7 @@ class Explorer(BackgroundAnswers, ExplorerFigure):
         panels: list[HeadWidget] = []
         try:
             panels.append(HeadGrid(attention, metrics=metrics, **shared))
-            panels.append(HeadView(attention, of_two=OF_TWO_AT_FIRST, **shared))
+            panels.append(HeadView(attention, comparison_part=COMPARISON_PART_AT_FIRST, **shared))
             super().__init__(attention, **traits)
         except Exception:
             for child in panels:
@@ -465,7 +465,7 @@ class Explorer(BackgroundAnswers, ExplorerFigure):
             other = compared_with(model, attention, shown, count)
         if self.disabled:
             # Switch heads off before anything changes, because this may fail too.
-            attention = attention.without(self.disabled, self.method)
+            attention = attention.disabled(self.disabled, self.method)
         demo = self._demos.get(self.example or "")
         tells = demo is not None and (demo.text, demo.pair) == (shown["text"], shown["pair"])
         self._figures.let_closed_tabs_wait()

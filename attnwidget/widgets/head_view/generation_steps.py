@@ -80,7 +80,7 @@ def _probabilities(
     method: EditMethod | None,
 ) -> tuple[list[float], list[list[tuple[str, float]]]]:
     """Return the probability of the token at each place, and of its likeliest rivals."""
-    answers = reading.predict(heads, method, at=places)
+    answers = reading.predict(heads, method, positions=places)
     inputs = reading.inputs
     ids = inputs["decoder_input_ids" if "decoder_input_ids" in inputs else "input_ids"][0]
     chosen = []

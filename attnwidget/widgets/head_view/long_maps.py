@@ -174,7 +174,7 @@ class LongMaps:
     def exact_to_wire(self, side: str, index: int | None) -> dict[str, Any] | None:
         """Return one row or one column of each map with all values, float32 [maps, n].
 
-        On the axis of a picture, a row of patches follows the row above. Maxima of neighbouring
+        On the axis of a picture, a row of patches follows the row above. Maxima of neighboring
         keys would mix the end of a row of patches with the start of the next row.
 
         Args:
@@ -327,7 +327,7 @@ def _step(queries: IndexRange, keys: IndexRange, cells: int) -> int:
 
 
 def _widened(start: int, end: int, count: int, step: int, most: int) -> IndexRange:
-    """Return whole blocks, with as many neighbours as a tile can hold for panning."""
+    """Return whole blocks, with as many neighbors as a tile can hold for panning."""
     first = start // step
     last = -(-end // step)
     every = -(-count // step)

@@ -67,7 +67,7 @@ class TokenCells:
     def __call__(self, queries: CellPlaces, keys: CellPlaces) -> Float32Array:
         """The cells between some tokens."""
         layer, head, stack = self.head
-        if layer in self.attention.stacks[stack].without_attention:
+        if layer in self.attention.stacks[stack].layers_without_attention:
             return np.full((len(queries), len(keys)), np.nan, np.float32)
         rows, columns = ((int(at[0]), int(at[-1]) + 1) for at in (queries, keys))
         values = self.attention.tile(layer, head, rows, columns, stack=stack)

@@ -225,7 +225,8 @@ class FigureOfMaps(Versus):
             heads = self._heads_together()
             maps = [
                 HeadParts(self.attention, one)
-                if plain and one.layer not in self.attention.stacks[one.stack].without_attention
+                if plain
+                and one.layer not in self.attention.stacks[one.stack].layers_without_attention
                 else shown(
                     cells_of(self.attention, one, self.quantity, self.unit),
                     id(self.attention),

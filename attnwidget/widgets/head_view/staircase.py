@@ -51,7 +51,7 @@ def staircase_to_wire(attention: Attention, head: Head, unit: str) -> dict[str, 
     if len(transcript.words) > MOST_WORDS:
         return None
     weights = transcript.weights(head.layer, head.head)
-    seconds = attention.sounds[0].seconds
+    seconds = attention.audio[0].seconds
     count = max(1, ceil(seconds / STEP - 1e-6))
     middles = (transcript.edges[:-1] + transcript.edges[1:]) / 2
     places = np.minimum((middles / STEP).astype(int), count - 1)

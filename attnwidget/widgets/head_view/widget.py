@@ -42,7 +42,7 @@ from attnwidget.widgets.shared.places import (
 )
 from attnwidget.widgets.shared.token_size import TokenSize
 from attnwidget.widgets.shared.traits import WindowTrait
-from attnwidget.widgets.shared.versus import OF_TWO
+from attnwidget.widgets.shared.versus import COMPARISON_PARTS
 from attnwidget.widgets.wire.values import axes_in, axes_to_wire, in_unit
 
 #: Above so many tokens a view opens as a matrix.
@@ -64,14 +64,14 @@ class HeadView(TokenSize, FigureOfMaps):
     `layer` and `head` (0-based), with `stack` in an encoder-decoder, choose the head, or the name
     of a head in place of layer and head: "L1 H3", (1, 3) or a `Head`. A view linked to a `HeadGrid`
     shows the head selected in the grid. With `arrangement="beside"` or `"overlay"` the view shows
-    all selected heads, or with `of="layer"` all heads in the layer of the last selected head; up to
+    all selected heads, or with `shown_heads="layer"` all heads in the layer of the last selected head; up to
     six heads in `selected` open beside each other. With an attention in `versus` the view shows the
     head in both attentions and the difference, on axes that hold the common tokens (a longest
     common subsequence) once; a token of one attention is hatched in the map of the other. Unless a
     head is chosen, such a view opens on the head that changed most (`Attention.changes`), or on the
     first head of a long input.
 
-    `highlight` names words whose attention, to and from, is drawn in a second colour. Further
+    `highlight` names words whose attention, to and from, is drawn in a second color. Further
     options are the traits below, as keywords. An unknown one raises TypeError, a value out of range
     traitlets.TraitError, a highlighted word that the input lacks traitlets.TraitError.
 
@@ -117,21 +117,21 @@ class HeadView(TokenSize, FigureOfMaps):
         ARRANGEMENTS,
         "one",
         help="A single head, up to six heads side by side on a common scale, or an overlay with a "
-        "colour per head; all heads must belong to one stack.",
+        "color per head; all heads must belong to one stack.",
     ).tag(sync=True, option=True)
     of = traitlets.Enum(
         ["selected", "layer"],
         "selected",
         help="Which heads are drawn together: the selected ones, or all of the layer.",
     ).tag(sync=True, option=True)
-    of_two = traitlets.Enum(
-        ["all", *OF_TWO],
+    comparison_part = traitlets.Enum(
+        ["all", *COMPARISON_PARTS],
         "all",
         help='The shown maps of a comparison: "all" = both and the difference side by side, or the '
         '"difference" (first minus second), the "first", or the "second" alone.',
     ).tag(sync=True, option=True)
     highlight: ListOption[str] = ListOption(
-        traitlets.Unicode(), help="Words whose attention is drawn in a second colour."
+        traitlets.Unicode(), help="Words whose attention is drawn in a second color."
     ).tag(option=True)
 
     # The pictures and sounds that were last sent, and what was sent: switched heads change neither.

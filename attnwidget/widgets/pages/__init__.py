@@ -11,9 +11,9 @@ which options these are: the traits depend on them, and the page does not choose
 of the page refuses to change fixed options, and their controls are disabled with the reason as a
 hint.
 
-`Atlas.save` writes a page with an `AtlasView`, but `behaviours` is below the figures and imports
+`Atlas.save` writes a page with an `AtlasView`, but `behaviors` is below the figures and imports
 none of them. `attnwidget/__init__.py` is above all folders. It sets the figure of an atlas in
-`behaviours/head_atlas/atlas_figure.py`, as a function that loads `AtlasView` when a page is saved.
+`behaviors/head_atlas/atlas_figure.py`, as a function that loads `AtlasView` when a page is saved.
 The page has the cards of all heads, and a figure in a notebook has the card of the selected head.
 
 The scripts of a page are in the page, and the policy lists the hash of each. A page imports no

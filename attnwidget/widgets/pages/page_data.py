@@ -8,7 +8,7 @@ from typing import Any
 
 from attnwidget.widgets.pages.page_document import as_json, code_size
 from attnwidget.widgets.pages.page_part import Holding, Part
-from attnwidget.widgets.pages.size_limit import NEIGHBOURS_SHARE, ContentSize, refuse_above
+from attnwidget.widgets.pages.size_limit import NEIGHBORS_SHARE, ContentSize, refuse_above
 from attnwidget.widgets.wire.linked_traits import fitting
 
 #: Figures in their order on a page. Further figures follow by name.
@@ -16,7 +16,7 @@ _FIRST = (
     "explorer",
     "head_grid",
     "head_view",
-    "head_map",
+    "head_scatter",
     "relation_table",
     "dependency_arcs",
     "coreference_view",
@@ -77,7 +77,7 @@ def page_data(parts: Mapping[str, Part], limit_mb: float) -> PageData:
     # Before anything large is computed.
     expected = [*sizes, code, *_least(holdings)]
     refuse_above(limit_mb, expected)
-    room = min(NEIGHBOURS_SHARE * limit, (limit - _total(expected)) / 2)
+    room = min(NEIGHBORS_SHARE * limit, (limit - _total(expected)) / 2)
     held: dict[str, Any] = {}
     notes: list[str] = []
     for name, holding in holdings.items():

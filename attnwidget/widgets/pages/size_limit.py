@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 #: What sentences or documents beside the one shown may take of a page.
-NEIGHBOURS_SHARE = 0.25
+NEIGHBORS_SHARE = 0.25
 
 
 class ContentSize(NamedTuple):

@@ -42,7 +42,7 @@ def write_page(
       eighth of `limit_mb` are rounded to 8 bits. A `HeadView` whose maps are over the limit holds
       the shown map. A `HeadGrid` also holds its thumbnails, of every stack in tokens and in words.
     - `DependencyArcs` and `CoreferenceView` hold the shown sentence or document, and as many
-      neighbours as fit into a quarter of `limit_mb` (at most 40 sentences).
+      neighbors as fit into a quarter of `limit_mb` (at most 40 sentences).
     - The page of any other figure holds all data of the figure.
 
     Args:

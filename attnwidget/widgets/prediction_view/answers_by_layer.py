@@ -19,7 +19,7 @@ def answers_by_layer(attention: Attention, answered: Answered) -> dict[str, Any]
         reason why there are no rows.
     """
     try:
-        lens = logit_lens(attention, at=as_at(answered.position), top=1)
+        lens = logit_lens(attention, positions=as_at(answered.position), top=1)
     except (TypeError, ValueError) as error:
         return {"rows": [], "problem": on_page(error)}
     followed = lens.probability(answered.answer)

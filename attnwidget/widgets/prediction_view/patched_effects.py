@@ -85,7 +85,7 @@ def patched_effects(
             other[place] = mask_id
     if task == "next":
         clean, other = clean[:position], other[:position]
-    predictions = model.predict(other, at=as_at(position))
+    predictions = model.predict(other, positions=as_at(position))
     order = predictions.log_probabilities[0].argsort()[::-1]
     rival = int(order[order != answer][0]) if versus is None else versus
     patches = patch_heads(

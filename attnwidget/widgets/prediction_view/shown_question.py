@@ -228,7 +228,7 @@ def ask(
     """What the model answers at a position with heads off; `before` where none are."""
     if not heads:
         return before
-    return reading.predict(heads, method, at=asked_places(reading, position))
+    return reading.predict(heads, method, positions=asked_places(reading, position))
 
 
 def answers_to_wire(answered: Answered, rows: Sequence[Row], **about: Any) -> dict[str, Any]:

@@ -83,7 +83,7 @@ class AttentionWidget(HeadWidget):
     scale = traitlets.Enum(
         ["absolute", "linear", "sqrt", "log"],
         "absolute",
-        help='Scale of colours and lines. "absolute" is the same in every figure for weights, from '
+        help='Scale of colors and lines. "absolute" is the same in every figure for weights, from '
         '0 to 1, and one scale for all heads shown of other quantities. "linear", "sqrt" and "log" '
         "(three decades) end at the largest value shown, in a grid at the largest of each head; "
         "titles name them.",
@@ -222,7 +222,7 @@ class AttentionWidget(HeadWidget):
         self, attention: Attention, heads: list[Head], method: EditMethod | None
     ) -> Attention:
         """Return an attention as the figure shows it: heads that are off stay off."""
-        return attention.without(heads, method) if heads else attention
+        return attention.disabled(heads, method) if heads else attention
 
     @when_open("disabled", "method")
     def _read_without(self, change: dict[str, Any]) -> None:

@@ -186,7 +186,7 @@ class ComputedTraits(ThreadMessages):
         return self.comm is not None or self._is_suspended
 
     def get_state(self, key: Any = None, drop_defaults: bool = False) -> dict[str, Any]:
-        """Return the synchronised traits. The opening message has all computed traits.
+        """Return the synchronized traits. The opening message has all computed traits.
 
         Panel and Shiny open a widget by themselves, before `open` is called.
         """

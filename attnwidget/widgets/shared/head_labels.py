@@ -70,7 +70,7 @@ class HeadLabels(MutableMapping[Any, str]):
 
     def named(self, head: Head) -> str:
         """Return the name of a head with its label, for example "L1 H3 “pronoun”"."""
-        return labelled(head, self._texts)
+        return labeled(head, self._texts)
 
     @property
     def _texts(self) -> dict[Head, str]:
@@ -85,13 +85,13 @@ class HeadLabels(MutableMapping[Any, str]):
         return head
 
 
-def labelled(head: Head, labels: Mapping[Head, str]) -> str:
+def labeled(head: Head, labels: Mapping[Head, str]) -> str:
     """Return the name of a head, with its label in quotes if it has one.
 
     Example:
         >>> from attnwidget import Head
-        >>> from attnwidget.widgets.shared.head_labels import labelled
-        >>> labelled(Head(1, 3), {Head(1, 3): "pronoun"}), labelled(Head(2, 0), {})
+        >>> from attnwidget.widgets.shared.head_labels import labeled
+        >>> labeled(Head(1, 3), {Head(1, 3): "pronoun"}), labeled(Head(2, 0), {})
         ('L1 H3 “pronoun”', 'L2 H0')
     """
     return f"{head} “{labels[head]}”" if head in labels else str(head)

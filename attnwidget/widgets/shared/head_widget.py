@@ -97,7 +97,7 @@ class HeadWidget(Exporting, ComputedTraits):
     _changes_reported = traitlets.Int(0).tag(sync=True, from_page=True, live=True)
     # A name shared by all figures that are linked, also indirectly; "" for a figure without links.
     _circle = traitlets.Unicode().tag(sync=True, live=True)
-    # The figure's name on pages, by which its picture in the notebook recognises the live figure.
+    # The figure's name on pages, by which its picture in the notebook recognizes the live figure.
     _figure = traitlets.Unicode(read_only=True).tag(sync=True, live=True)
 
     # anywidget would add these traits to every figure, and make a new class for that each time.
@@ -156,8 +156,8 @@ class HeadWidget(Exporting, ComputedTraits):
         """Return the names of the traits that linked figures share, in the order of the classes.
 
         Example:
-            >>> from attnwidget import HeadMap
-            >>> HeadMap.shared_traits()
+            >>> from attnwidget import HeadScatter
+            >>> HeadScatter.shared_traits()
             ('selected', 'layer', 'labels')
         """
         shared = cls.class_traits(shared=True)
@@ -404,7 +404,7 @@ class HeadWidget(Exporting, ComputedTraits):
         self.send({"changes": self._changes_elsewhere})
 
     def get_state(self, key: Any = None, drop_defaults: bool = False) -> dict[str, Any]:
-        """Return the synchronised traits as a page takes them."""
+        """Return the synchronized traits as a page takes them."""
         if key is None:
             self._resume()
         state: dict[str, Any] = null_in_browser.to_page(super().get_state(key, drop_defaults))

@@ -188,7 +188,7 @@ def _name_circles(widgets: Sequence[HeadWidget]) -> None:
             one._circle = name
 
 
-def link(*widgets: HeadWidget, names: Sequence[str] | None = None) -> FigureLink:
+def link_figures(*widgets: HeadWidget, names: Sequence[str] | None = None) -> FigureLink:
     """Link widgets: they share the selection, layer, locked tokens, hidden tokens and scale.
 
     All widgets start from the state of the first widget. If it has no head selected, the selection
@@ -210,10 +210,10 @@ def link(*widgets: HeadWidget, names: Sequence[str] | None = None) -> FigureLink
         ValueError: A widget lacks a trait of `names`.
 
     Example:
-        >>> from attnwidget import HeadGrid, HeadView, link, load_model
+        >>> from attnwidget import HeadGrid, HeadView, link_figures, load_model
         >>> attention = load_model().attend("The cat sat on the mat.")
         >>> grid, view = HeadGrid(attention), HeadView(attention)
-        >>> both = link(grid, view)
+        >>> both = link_figures(grid, view)
         >>> grid.selected = [(2, 4)]
         >>> str(view.head)
         'L2 H4'

@@ -130,21 +130,21 @@ class MetricChoice(StackChoice):
         values = self._values
         if values is None or self.filter is None:
             passes = np.ones(self.shapes()[stack], dtype=bool)
-            passes[list(self._layers(stack).without_attention)] = False
+            passes[list(self._layers(stack).layers_without_attention)] = False
         else:
             # The page compares in float32: the two must not differ on a head.
             low, high = map(np.float32, self.filter)
             passes = (values.astype(np.float32) >= low) & (values.astype(np.float32) <= high)
         return [Head(int(layer), int(head), stack) for layer, head in np.argwhere(passes)]
 
-    def similar(self, head: Head | Sequence[Any] | None = None, n: int = N_SIMILAR) -> list[Head]:
-        """Return the `n` heads whose metrics are nearest to the metrics of a head, nearest first.
+    def similar(self, head: Head | Sequence[Any] | None = None, top: int = N_SIMILAR) -> list[Head]:
+        """Return the `top` heads whose metrics are nearest to the metrics of a head, nearest first.
 
-        `head` is the one selected last if left out. Each metric is standardised over the heads of
+        `head` is the one selected last if left out. Each metric is standardized over the heads of
         the stack; distance is Euclidean over all metrics.
 
         Raises:
-            ValueError: no such head, no head selected, no metrics for its stack, or `n` below 1.
+            ValueError: no such head, no head selected, no metrics for its stack, or `top` below 1.
         """
         head_of = self.head if head is None else head
         if head_of is None:
@@ -155,9 +155,9 @@ class MetricChoice(StackChoice):
             raise ValueError(
                 f"there are no metrics for {wanted.stack!r} to compare heads by: assign `metrics`"
             )
-        n = whole_number("n", n, 1)
+        top = whole_number("top", top, 1)
         _, n_heads = self.shapes()[wanted.stack]
-        nearest = nearest_heads(metrics, n)[wanted.layer * n_heads + wanted.head]
+        nearest = nearest_heads(metrics, top)[wanted.layer * n_heads + wanted.head]
         return [Head(*divmod(int(index), n_heads), wanted.stack) for index in nearest]
 
     @traitlets.observe("metric")

@@ -126,10 +126,10 @@ def _array(title: object, values: ArrayLike) -> NDArray[np.float64]:
 
 def _refuse_missing(title: str, values: NDArray[np.float64]) -> None:
     # Layers without attention have no numbers; elsewhere a number for each head is expected.
-    without_attention = np.isnan(values).all(1, keepdims=True)
-    if without_attention.all():
-        without_attention = np.zeros_like(without_attention)
-    missing = np.argwhere(~np.isfinite(values) & ~without_attention)
+    layers_without_attention = np.isnan(values).all(1, keepdims=True)
+    if layers_without_attention.all():
+        layers_without_attention = np.zeros_like(layers_without_attention)
+    missing = np.argwhere(~np.isfinite(values) & ~layers_without_attention)
     if len(missing):
         layer, head = missing[0]
         others = f" and {len(missing) - 1} more heads" if len(missing) > 1 else ""
@@ -143,7 +143,7 @@ def _refuse_missing(title: str, values: NDArray[np.float64]) -> None:
 def nearest_heads(metrics: Metrics, n: int) -> NDArray[np.int64]:
     """The `n` heads most like each head, int64 [L * H, n] of layer-major indices, nearest first.
 
-    The distance is Euclidean over the metrics. Metrics are standardised over the heads (mean 0,
+    The distance is Euclidean over the metrics. Metrics are standardized over the heads (mean 0,
     deviation 1), so that units do not matter; ties go to the first head. Heads of layers without
     attention (NaN) are near to no head; their own rows are 0.
     """

@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import torch
 
-from attnwidget.behaviours.examples.example_link import ExampleLink
+from attnwidget.behaviors.examples.example_link import ExampleLink
 from attnwidget.capture.maps.attention import Attention
 from attnwidget.capture.model import AttentionModel
 from attnwidget.text.tokens import Tokens

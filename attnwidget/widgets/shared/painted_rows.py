@@ -71,7 +71,7 @@ def start_of(attention: Attention, stack: str, unit: str) -> int | None:
     first = attention.stacks[stack].layers.nearest(0)
 
     def sees_others(row: int) -> bool:
-        values = in_unit(attention, unit).of_token("query", row, layer=first, stack=stack)
+        values = in_unit(attention, unit).token_values("query", row, layer=first, stack=stack)
         return bool(np.count_nonzero(~np.isnan(values[0])) > 1)
 
     return first_query(query, key, n_prompt, sees_others)
@@ -135,7 +135,7 @@ def painted_values(
     """
     side, at = token
     if at is not None:
-        return in_unit(attention, unit).of_token(side, at, stack=stack, quantity=quantity)
+        return in_unit(attention, unit).token_values(side, at, stack=stack, quantity=quantity)
     axes = attention.stacks[stack]
     every = np.ndindex(axes.n_layers, axes.n_heads)
     heads = [Head(layer, head, stack) for layer, head in every]

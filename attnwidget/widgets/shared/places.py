@@ -204,7 +204,7 @@ def _sound(sound: Sound) -> dict[str, Any]:
     )
     played = samples[: round(MOST_SECONDS * rate)]
     if rate > _MOST_RATE:
-        # Means of neighbours lose the highest frequencies, which speech does not need.
+        # Means of neighbors lose the highest frequencies, which speech does not need.
         step = int(np.ceil(rate / _MOST_RATE))
         played = played[: len(played) // step * step].reshape(-1, step).mean(axis=1)
         rate /= step

@@ -1,4 +1,4 @@
-"""Traits that both the page and the user write: each trait validates and normalises its values."""
+"""Traits that both the page and the user write: each trait validates and normalizes its values."""
 
 from __future__ import annotations
 

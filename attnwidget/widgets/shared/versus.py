@@ -19,7 +19,7 @@ from attnwidget.widgets.shared.computed import computed, when_open
 #: What the page calls an attention that it cannot name.
 OTHER = "other"
 #: What can be shown of a comparison: the first minus the second, or either.
-OF_TWO = ("difference", "first", "second")
+COMPARISON_PARTS = ("difference", "first", "second")
 # A longer name is no heading.
 _LONGEST = 48
 
@@ -75,7 +75,7 @@ class Versus(AttentionWidget):
     def _compared(self) -> list[str]:
         """The names of both sides of a comparison; [] without a comparison."""
         other = self._other()
-        return [] if other is None else list(names_of_two(self.attention, other))
+        return [] if other is None else list(compared_names(self.attention, other))
 
     def _other(self) -> Attention | None:
         """The attention that the one shown is compared with; None for none."""
@@ -99,17 +99,17 @@ def _check_pair(attention: Attention, other: object) -> None:
             raise traitlets.TraitError(f"'versus': {error}") from None
 
 
-def names_of_two(attention: Attention, other: Attention) -> tuple[str, str]:
+def compared_names(attention: Attention, other: Attention) -> tuple[str, str]:
     """Return the difference between two attentions: their edits, their models, or their texts.
 
     Example:
         >>> from attnwidget import load_model
-        >>> from attnwidget.widgets.shared.versus import names_of_two
+        >>> from attnwidget.widgets.shared.versus import compared_names
         >>> model = load_model()
-        >>> names_of_two(model.attend("The cat sat."), model.attend("The dog sat."))
+        >>> compared_names(model.attend("The cat sat."), model.attend("The dog sat."))
         ('The cat sat.', 'The dog sat.')
         >>> attention = model.attend("The cat sat.")
-        >>> names_of_two(attention.without([(0, 3)]), attention)
+        >>> compared_names(attention.disabled([(0, 3)]), attention)
         ('without L0 H3 (uniform)', 'intact')
     """
     if attention.intact is other.intact:

@@ -71,7 +71,7 @@ def masked_map(attention: Attention, quantity: str, head: Head, unit: str) -> ND
     layer, number, stack = head
     shown = in_unit(attention, unit)
     axes = shown.stacks[stack]
-    if layer in axes.without_attention:
+    if layer in axes.layers_without_attention:
         return np.full((len(axes.query), len(axes.key)), np.nan, np.float32)
     values = shown.map(quantity, layer, number, stack=stack)
     visible = shown.visible(layer, number, stack=stack)
@@ -120,7 +120,7 @@ def stacks_to_wire(attention: Attention) -> list[dict[str, Any]]:
         {
             "name": stack.name,
             "n_layers": stack.n_layers,
-            "without_attention": list(stack.without_attention),
+            "layers_without_attention": list(stack.layers_without_attention),
             "n_heads": stack.n_heads,
             "n_key_heads": stack.n_key_heads,
             "n_query": len(stack.query),

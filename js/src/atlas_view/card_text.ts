@@ -26,10 +26,10 @@ const FEW = { least: 3, most: 8 };
 
 export const MEANINGS: Record<Column, string> = {
   head: "layer and head, from 0",
-  name: "the behaviour that describes the head best",
+  name: "the behavior that describes the head best",
   strength: "score above control, as a share of the possible excess",
   "held out": "score on the half of the data that did not choose the name",
-  outcome: "whether the loss rises without the head where its behaviour applies",
+  outcome: "whether the loss rises without the head where its behavior applies",
 };
 /** The heading of a column. */
 export const headingOf = (column: Column): string =>
@@ -57,7 +57,7 @@ export function cardSentences(card: Card): string[] {
   const also = card.runner_up ? `Also: ${card.runner_up}.` : "";
   if (!named) {
     const [closest] = card.scores;
-    const none = `None of ${card.scores.length} measured behaviours describes this head.`;
+    const none = `None of ${card.scores.length} measured behaviors describes this head.`;
     return closest ? [none, `Closest: ${closest.said}, ${scoreAgainst(closest)}.`] : [none];
   }
   const control = printScore(named.held_out_control);
@@ -102,7 +102,7 @@ export const scoreTexts = ({ score, control }: Score): [score: string, control: 
 
 /** A score in words. */
 export const scoreText = (score: Score): string =>
-  `${score.behaviour}: ${score.description} · control: ${score.control_name} · ` +
+  `${score.behavior}: ${score.description} · control: ${score.control_name} · ` +
   `${counted(score.n, score.unit.replace(/s$/, ""))} · ${score.source}`;
 
 /** A row of the chart of the effect. */

@@ -2,7 +2,7 @@ import { html, nothing } from "lit-html";
 import { keyed } from "lit-html/directives/keyed.js";
 import { live } from "lit-html/directives/live.js";
 import { choice, controlView } from "../shared/controls.js";
-import { relabelled } from "../shared/head_names.js";
+import { relabeled } from "../shared/head_names.js";
 import { labelFont } from "../shared/labels.js";
 import type { Look } from "../shared/mount.js";
 import { painted } from "../shared/painted.js";
@@ -250,7 +250,7 @@ function noteField(
   if (isPage) return now ? html`<p class="attnw-atlas-text attnw-atlas-noted">${now}</p>` : nothing;
   const entered = ({ currentTarget }: Event) => {
     const text = (currentTarget as HTMLTextAreaElement).value;
-    if (text.trim() !== now) change({ notes: relabelled(notes, head, text) });
+    if (text.trim() !== now) change({ notes: relabeled(notes, head, text) });
   };
   const pressed = (event: KeyboardEvent) => {
     const area = event.currentTarget as HTMLTextAreaElement;

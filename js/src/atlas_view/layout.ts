@@ -10,7 +10,7 @@ export const SPACE = 24;
 /** From this width on a card has two columns. */
 const TWO_COLUMNS = 840;
 const WIDEST_COLUMN = 768;
-/** Names of behaviours beside their bars. */
+/** Names of behaviors beside their bars. */
 const LABEL = { share: 0.36, most: 176 };
 /** Between a name, a bar and its numbers. */
 export const GAP = 8;

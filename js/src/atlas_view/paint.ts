@@ -1,6 +1,6 @@
 import { ARC_WIDTH, flatArc, PORT, paintArc } from "../shared/arc.js";
 import { clamp } from "../shared/clamp.js";
-import { css } from "../shared/colour.js";
+import { css } from "../shared/color.js";
 import { LABEL_SIZE, labelFont, write } from "../shared/labels.js";
 import type { Pen } from "../shared/pen.js";
 import type { Theme } from "../shared/theme.js";
@@ -18,7 +18,7 @@ export const EXAMPLE_BASE = 25;
 const ARC_FOOT = 16;
 const ARC_TOP = 3;
 const HALF_LINE = 8;
-/** Places on the colour scale of scores that may name the head, and of other scores. */
+/** Places on the color scale of scores that may name the head, and of other scores. */
 const NAMED = 0.75;
 const UNNAMED = 0.45;
 
@@ -100,5 +100,5 @@ function paintLink(pen: Pen, theme: Theme, line: PlacedPiece[]): void {
   const from = middle(query) + (isOne ? PORT : 0);
   const to = middle(key) - (isOne ? PORT : 0);
   const arc = flatArc([from, ARC_FOOT], [to, ARC_FOOT + 1], ARC_FOOT - ARC_TOP);
-  paintArc(pen, arc, { colour: theme.accent, width: ARC_WIDTH, hasArrow: true });
+  paintArc(pen, arc, { color: theme.accent, width: ARC_WIDTH, hasArrow: true });
 }

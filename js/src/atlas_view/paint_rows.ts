@@ -31,19 +31,19 @@ export function paintRows(
     outcome: strength + WIDTHS["held out"] + 2 * GAP,
   };
   const room = strength - WIDTHS.strength - WIDTHS.head;
-  const put = (column: Column, text: string, colour: string, isBold = false, size = LABEL_SIZE) => {
+  const put = (column: Column, text: string, color: string, isBold = false, size = LABEL_SIZE) => {
     pen.font = labelFont(font, isBold, size);
     const isNumber = column === "strength" || column === "held out";
     const shown =
       column === "name" ? shorten((part) => pen.measureText(part).width, text, room) : text;
-    write(pen, shown, [ends[column], MIDDLE], colour, isNumber ? "right" : "left");
+    write(pen, shown, [ends[column], MIDDLE], color, isNumber ? "right" : "left");
   };
   pen.save();
   pen.textBaseline = "middle";
   for (const column of COLUMNS) {
     const isOrder = column === state.sort;
-    const colour = isOrder ? theme.text : theme.muted;
-    put(column, headingOf(column), colour, isOrder, AXIS_LABEL_SIZE);
+    const color = isOrder ? theme.text : theme.muted;
+    put(column, headingOf(column), color, isOrder, AXIS_LABEL_SIZE);
   }
   pen.fillStyle = theme.muted;
   pen.fillRect(0, ROW - 1, width, 1);
@@ -73,7 +73,7 @@ export function paintRows(
 export interface BarRow {
   label: string;
   isBold: boolean;
-  /** The number in the colour of texts, and the number in the colour of remarks. */
+  /** The number in the color of texts, and the number in the color of remarks. */
   numbers: [text: string, muted: string];
   paint(pen: Pen): void;
 }

@@ -59,12 +59,12 @@ export const drawPicture: DrawPicture<AtlasState> = (state, request) => {
     sheet.figure(layout.table, height, (pen) =>
       paintRows(pen, theme, FONT, { rows: drawn, state, width: layout.table }),
     );
-    if (!rows.length) sheet.text(NOTHING, { size: LABEL_SIZE, colour: theme.text });
+    if (!rows.length) sheet.text(NOTHING, { size: LABEL_SIZE, color: theme.text });
     if (layout.isWide) sheet.aside(room - layout.table - SPACE);
     else sheet.gap();
   }
   if (state._card) drawCard(sheet, state, state._card, layout);
-  else sheet.text(NO_CARD, { size: LABEL_SIZE, colour: theme.text });
+  else sheet.text(NO_CARD, { size: LABEL_SIZE, color: theme.text });
   sheet.under();
   sheet.gap();
   sheet.notes(state._source.note, ...MEANING);
@@ -74,8 +74,8 @@ export const drawPicture: DrawPicture<AtlasState> = (state, request) => {
 
 function drawCard(sheet: Sheet, state: AtlasState, card: Card, layout: AtlasLayout): void {
   const { theme } = sheet;
-  const heading = { bold: true, colour: theme.text, line: 18 };
-  const words = { size: LABEL_SIZE, colour: theme.text, line: 16 };
+  const heading = { bold: true, color: theme.text, line: 18 };
+  const words = { size: LABEL_SIZE, color: theme.text, line: 16 };
   const bars = (rows: BarRow[]) =>
     sheet.place(layout.column, BAR_HEIGHT * rows.length, (pen) =>
       paintBarRows(pen, theme, FONT, { rows, layout, height: BAR_HEIGHT }),
@@ -134,15 +134,15 @@ function drawExampleList(
 ): void {
   const { theme, room } = sheet;
   const measure = tableRuler(labelFont(FONT));
-  sheet.text(title, { bold: true, colour: theme.text, line: 18 });
+  sheet.text(title, { bold: true, color: theme.text, line: 18 });
   sheet.place(room, EXAMPLE_HEIGHT * shown.length, (pen) => {
     for (const [number, example] of shown.entries()) {
       const isOpen = number === opened;
       pen.save();
       pen.font = labelFont(FONT, isOpen);
       pen.textBaseline = "middle";
-      const colour = isOpen ? theme.accent : theme.muted;
-      write(pen, percentText(example.weight), [0, EXAMPLE_BASE], colour);
+      const color = isOpen ? theme.accent : theme.muted;
+      write(pen, percentText(example.weight), [0, EXAMPLE_BASE], color);
       pen.translate(WEIGHT + 2, 0);
       paintExample(pen, theme, FONT, exampleLine(example, measure, room - WEIGHT - 4));
       pen.restore();

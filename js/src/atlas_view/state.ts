@@ -39,10 +39,10 @@ export interface HeadNumbers {
   held_out: WireArray;
 }
 
-/** One behaviour on the card of a head; null where a number is not finite. */
+/** One behavior on the card of a head; null where a number is not finite. */
 export interface Score {
-  behaviour: string;
-  /** The behaviour in words for readers. */
+  behavior: string;
+  /** The behavior in words for readers. */
   said: string;
   description: string;
   control_name: string;
@@ -52,7 +52,7 @@ export interface Score {
   low: number | null;
   high: number | null;
   adjusted: number | null;
-  /** Whether the behaviour may name the head. */
+  /** Whether the behavior may name the head. */
   names: boolean;
   n: number;
   unit: string;

@@ -228,8 +228,8 @@ interface PlacedPassage {
   at: PassageLayout;
 }
 
-/** The colour of what a number refers to; the number tells where colours cannot. */
-export function clusterColour(theme: Theme, cluster: number): string {
+/** The color of what a number refers to; the number tells where colors cannot. */
+export function clusterColor(theme: Theme, cluster: number): string {
   const { series } = theme.dark ? palette.dark : palette.light;
   return (!theme.forced && series[(cluster - 1) % series.length]) || theme.text;
 }
@@ -259,7 +259,7 @@ function outline(pen: Pen, at: PassageLayout, words: number[], width: number): v
 export function paintMarks(pen: Pen, { drawn, marked, own }: Scene, placed: PlacedPassage): void {
   const { theme, at } = placed;
   for (const { mention, cluster, words } of drawn.mentions) {
-    pen.strokeStyle = cluster ? clusterColour(theme, cluster) : theme.muted;
+    pen.strokeStyle = cluster ? clusterColor(theme, cluster) : theme.muted;
     pen.lineWidth = cluster ? 2 : 1;
     pen.setLineDash(cluster ? [] : DOTTED);
     pen.beginPath();
@@ -304,7 +304,7 @@ function paintChoice(
   outline(pen, at, [word], 2);
   pen.stroke();
   paintArc(pen, arcToChoice(at, [middle(from), from.line], [middle(to), to.line]), {
-    colour: theme[outcome],
+    color: theme[outcome],
     width: ARC_WIDTH,
     opacity: opacityOf(theme),
     isDashed: !right,
@@ -350,7 +350,7 @@ export function paintText(pen: Pen, { theme, font, at }: PlacedPassage): void {
     const top = topOf(at, line);
     pen.font = labelFont(font, true, NUMBER_SIZE);
     for (const { mention, start } of numbers) {
-      pen.fillStyle = clusterColour(theme, mention.cluster);
+      pen.fillStyle = clusterColor(theme, mention.cluster);
       write(String(mention.cluster), start, top + RAISED);
     }
     pen.font = labelFont(font, false, WORD_SIZE);
@@ -365,7 +365,7 @@ export const LEGEND = [
   ["right", "solid: the head chose an antecedent's head word"],
   ["wrong", "dashed: it chose another word"],
   ["once", "dotted: mentioned once"],
-  ["", "number and colour: the cluster"],
+  ["", "number and color: the cluster"],
 ] as const;
 type Sample = (typeof LEGEND)[number][0];
 const isOutcome = (kind: Sample): kind is Outcome => kind === "right" || kind === "wrong";

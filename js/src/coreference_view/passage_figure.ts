@@ -6,7 +6,7 @@ import { fresh } from "../shared/pen.js";
 import type { Theme } from "../shared/theme.js";
 import {
   AFTER_NUMBER,
-  clusterColour,
+  clusterColor,
   layoutPassage,
   type PassageLayout,
   type Piece,
@@ -157,14 +157,14 @@ function lineView(
 /** The numbered buttons before a word; Tab reaches one of them. */
 function chipViews(scene: Scene, { numbers }: Piece, reached: number | undefined, theme: Theme) {
   return numbers.map(({ mention, start, end }) => {
-    const colour = clusterColour(theme, mention.cluster);
+    const color = clusterColor(theme, mention.cluster);
     const number = String(mention.cluster);
     // The name starts with the text that is seen, for those who speak to the page.
     return html`<button type="button" class="attnw-coref-chip" data-mention=${mention.mention}
       aria-label=${`${number} ${mentionLabel(scene, mention)}`}
       aria-pressed=${mention.mention === scene.marked?.mention}
       tabindex=${mention.mention === reached ? 0 : -1}
-      .style=${`width: ${end - start + AFTER_NUMBER}px; color: ${colour}`}>${number}</button>`;
+      .style=${`width: ${end - start + AFTER_NUMBER}px; color: ${color}`}>${number}</button>`;
   });
 }
 

@@ -150,7 +150,7 @@ export function notesOf({ drawn, state: { _source } }: Scene): string[] {
   const end = drawn.start + drawn.words.length - 1;
   return [
     `words ${drawn.start}–${end} of ${drawn.length}`,
-    "special tokens left out, nothing renormalised",
+    "special tokens left out, nothing renormalized",
     `rules in the study: ${rules.join(", ")}`,
   ];
 }

@@ -57,10 +57,10 @@ export function drawBelow(
 ): SVGRectElement[] {
   svg.replaceChildren();
   if (!scene.answers) return [];
-  const bars = row.centres.map((centre) =>
+  const bars = row.centers.map((center) =>
     svgElement(svg, "rect", {
       class: "attnw-arcs-bar",
-      x: centre - 7,
+      x: center - 7,
       y: MARK_ROOM,
       width: 14,
       height: 0,

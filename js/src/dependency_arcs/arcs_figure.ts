@@ -71,12 +71,12 @@ export function arcsFigure(actions: FigureActions) {
     if (isFresh) scroller.value.scrollLeft = 0;
     isFresh = false;
     if (target === undefined) return;
-    const centre = row?.centres[target] ?? 0;
+    const center = row?.centers[target] ?? 0;
     const half = (row?.widths[target] ?? 0) / 2 + ASIDE;
     const { clientWidth, scrollLeft } = scroller.value;
     scroller.value.scrollLeft = Math.max(
-      Math.min(scrollLeft, centre - half),
-      centre + half - clientWidth,
+      Math.min(scrollLeft, center - half),
+      center + half - clientWidth,
     );
     target = undefined;
   }
@@ -85,10 +85,10 @@ export function arcsFigure(actions: FigureActions) {
   function wordViews({ tree, drawn }: Scene, { word, isHeld }: Active) {
     let end = 0;
     return tree.words.map((text, i) => {
-      const centre = row?.centres[i] ?? 0;
+      const center = row?.centers[i] ?? 0;
       const width = row?.widths[i] ?? 0;
-      const style = `width: ${width}px; margin-left: ${centre - width / 2 - end}px`;
-      end = centre + width / 2;
+      const style = `width: ${width}px; margin-left: ${center - width / 2 - end}px`;
+      end = center + width / 2;
       return html`<span role="option" id=${idOf(i)} data-word=${i} .style=${style}
         class=${i === word ? "attnw-arcs-active" : ""} aria-selected=${i === word && isHeld}
         >${text}</span>${drawn.spaces[i] === false ? "" : " "}`;

@@ -68,7 +68,7 @@ export interface WordRow {
   start: number;
   end: number;
   /** Middle and width of each word. */
-  centres: number[];
+  centers: number[];
   widths: number[];
   arcs: PlacedArc[];
   /** Pixels that the row needs. */
@@ -80,7 +80,7 @@ export interface WordRow {
 }
 
 export const isIn = ({ start, end }: WordRow, word: number) => word >= start && word < end;
-export const centreOf = (row: WordRow, word: number) => row.centres[word - row.start] ?? 0;
+export const centerOf = (row: WordRow, word: number) => row.centers[word - row.start] ?? 0;
 const length = (arc: Arc) => Math.abs(arc.governor - arc.dependent);
 
 /**
@@ -126,9 +126,9 @@ function rowOf(tree: Tree, start: number, end: number, widths: Widths, across = 
   const needed = ({ relation }: Annotated) => widths.relation(relation) + 2 * BESIDE;
 
   const sizes = tree.words.slice(start, end).map((word) => Math.ceil(widths.word(word)));
-  const centres: number[] = [];
-  const end0 = (arc: Arc) => (centres[arc.governor - start] ?? 0) + offset(arc.governor, arc);
-  const end1 = (arc: Arc) => (centres[arc.dependent - start] ?? 0) + offset(arc.dependent, arc);
+  const centers: number[] = [];
+  const end0 = (arc: Arc) => (centers[arc.governor - start] ?? 0) + offset(arc.governor, arc);
+  const end1 = (arc: Arc) => (centers[arc.dependent - start] ?? 0) + offset(arc.dependent, arc);
   const nameEnd = (arc: Arc) => governorName(tree, arc, widths).width + 4;
   // What is taken up so far.
   let taken = EDGE - GAP;
@@ -140,11 +140,11 @@ function rowOf(tree: Tree, start: number, end: number, widths: Widths, across = 
       const other = arc.governor === word ? end1(arc) : isWithin(arc) ? end0(arc) : nameEnd(arc);
       x = Math.max(x, other - offset(word, arc) + needed(arc));
     }
-    centres.push(Math.round(x));
+    centers.push(Math.round(x));
     taken = Math.round(x) + Math.max(half, right);
   }
   const hasRoot = tree.root >= start && tree.root < end;
-  const rootEnd = (centres[tree.root - start] ?? 0) + widths.relation("root") / 2;
+  const rootEnd = (centers[tree.root - start] ?? 0) + widths.relation("root") / 2;
   const ends = annotated
     .filter(({ governor }) => governor >= end)
     .map((arc) => end1(arc) + needed(arc) + nameEnd(arc));
@@ -171,7 +171,7 @@ function rowOf(tree: Tree, start: number, end: number, widths: Widths, across = 
   return {
     start,
     end,
-    centres,
+    centers,
     widths: sizes,
     arcs,
     width,
@@ -233,7 +233,7 @@ export function hangingIn(
     .filter(({ governor }) => governor >= 0)
     .map((arc): HangingArc => {
       if (isIn(row, arc.governor)) return nearArc(arc, row);
-      const x1 = centreOf(row, arc.dependent);
+      const x1 = centerOf(row, arc.dependent);
       const { text, width } = governorName(tree, arc, widths);
       const isLeft = arc.governor < row.start;
       const depth = (isLeft ? depths.left : depths.right) + LEVEL * (levels[far.indexOf(arc)] ?? 0);
@@ -254,8 +254,8 @@ export function hangingIn(
 
 /** An arc between two words of a row. */
 function nearArc(arc: Predicted, row: WordRow): HangingArc {
-  const x1 = centreOf(row, arc.dependent);
-  const governor = centreOf(row, arc.governor);
+  const x1 = centerOf(row, arc.dependent);
+  const governor = centerOf(row, arc.governor);
   const inwards = Math.sign(x1 - governor) * PORT;
   const ends = { x0: governor + inwards, x1: arc.isLink ? x1 - inwards : x1 };
   return { ...arc, ...ends, depth: roundHeight(x1 - governor), edge: undefined };
@@ -269,7 +269,7 @@ function rootArc(
   others: HangingArc[],
   widths: Widths,
 ): HangingArc {
-  const x1 = centreOf(row, arc.dependent);
+  const x1 = centerOf(row, arc.dependent);
   const { text, width } = governorName(tree, arc, widths);
   const x = Math.min(Math.max(x1, width / 2), row.across - width / 2);
   const passes = ({ x0, x1: end, edge }: HangingArc) => {

@@ -1,7 +1,7 @@
 import { html, nothing } from "lit-html";
 import { createRef, ref } from "lit-html/directives/ref.js";
-import { barTexts } from "../shared/colour_bar.js";
-import { barView } from "../shared/colour_bar_view.js";
+import { barTexts } from "../shared/color_bar.js";
+import { barView } from "../shared/color_bar_view.js";
 import type { Look } from "../shared/mount.js";
 import { counted } from "../shared/numbers.js";
 import { fresh } from "../shared/pen.js";

@@ -1,4 +1,4 @@
-import { ramp } from "../shared/colour.js";
+import { ramp } from "../shared/color.js";
 import { AXIS_LABEL_SIZE, labelFont, type Measure, shorten, write } from "../shared/labels.js";
 import type { Look } from "../shared/mount.js";
 import { type Pen, paintRaster, type Raster } from "../shared/pen.js";
@@ -86,13 +86,13 @@ export function pairAt(
 
 /** Pixels of both matrices on one scale from 0, which is the ground. */
 export function matrixPixels(distances: Distances, m: number, theme: Theme): Raster[] {
-  const colours = ramp(theme);
+  const colors = ramp(theme);
   return [distances.gold, distances.predicted].map((distance) => ({
     across: m,
     down: m,
     words: Uint32Array.from({ length: m * m }, (_, i) => {
       const share = distance(Math.floor(i / m), i % m) / distances.most;
-      return colours[Math.round(255 * share)] ?? 0;
+      return colors[Math.round(255 * share)] ?? 0;
     }),
   }));
 }

@@ -64,7 +64,7 @@ function answersOf(
     notes: (rightness) => [
       direction,
       rightness,
-      "special tokens left out, nothing renormalised",
+      "special tokens left out, nothing renormalized",
       LOOK_NOTE,
     ],
     bars: (word) => tree.words.map((_, other) => along(word, other)),

@@ -19,7 +19,7 @@ import type { Theme } from "../shared/theme.js";
 import type { Outcome } from "../shared/verdict.js";
 import { VERDICTS } from "../shared/verdict.js";
 import {
-  centreOf,
+  centerOf,
   type EdgeName,
   type HangingArc,
   isIn,
@@ -89,12 +89,12 @@ export function annotatedArcs(row: WordRow, scene: Scene, widths: Widths, theme:
   const arcs = [...row.arcs]
     .sort((a, b) => Number(isShown(a)) - Number(isShown(b)))
     .map((arc) => {
-      const colour = isShown(arc) ? theme.text : theme.hairline;
+      const color = isShown(arc) ? theme.text : theme.hairline;
       // Whose governor is not named begins where the name would.
       const way = Math.sign(arc.x1 - arc.x0);
       const start = isShown(arc) || !arc.edge ? arc.x0 : way > 0 ? 0 : row.across;
       const parts = arcShapes(annotatedArc({ ...arc, x0: start }, y), {
-        colour,
+        color,
         width: TREE_WIDTH,
         hasArrow: true,
       });
@@ -103,9 +103,9 @@ export function annotatedArcs(row: WordRow, scene: Scene, widths: Widths, theme:
       return group(arc, [...parts, relationName(arc, y, widths, theme)]);
     });
   if (!isIn(row, tree.root)) return arcs;
-  const x = centreOf(row, tree.root) + CRISP;
-  const colour = relation === ALL ? theme.text : theme.hairline;
-  const root = arcShapes(stem([x, 18], [x, y]), { colour, width: TREE_WIDTH, hasArrow: true });
+  const x = centerOf(row, tree.root) + CRISP;
+  const color = relation === ALL ? theme.text : theme.hairline;
+  const root = arcShapes(stem([x, 18], [x, y]), { color, width: TREE_WIDTH, hasArrow: true });
   if (relation === ALL) root.push(label("root", x, 12, theme.text));
   return [group({ governor: tree.root, dependent: tree.root }, root), ...arcs];
 }
@@ -150,9 +150,9 @@ const outcomeOf = ({ right }: HangingArc): Outcome => (right ? "right" : "wrong"
  * arc crosses a name or a mark.
  */
 export function predictedArcs(arcs: HangingArc[], theme: Theme): Shape[] {
-  const colourOf = (arc: HangingArc) => theme[outcomeOf(arc)];
+  const colorOf = (arc: HangingArc) => theme[outcomeOf(arc)];
   const names = arcs.flatMap((arc) =>
-    edgeName(arc.edge, MARK_ROOM + 2 + arc.depth, colourOf(arc), theme),
+    edgeName(arc.edge, MARK_ROOM + 2 + arc.depth, colorOf(arc), theme),
   );
   const marks = arcs.filter(isWhole).map((arc) => group(arc, markOn(arc, theme), "attnw-mark"));
   const drawn = [...arcs]
@@ -161,7 +161,7 @@ export function predictedArcs(arcs: HangingArc[], theme: Theme): Shape[] {
       const y = isWhole(arc) ? UNDER : MARK_ROOM + 2;
       const hasArrow = !arc.isLink;
       const parts = arcShapes(hangingArc(arc, y, hasArrow ? MARK_ROOM - 2 : y), {
-        colour: colourOf(arc),
+        color: colorOf(arc),
         // An arc is a prediction, so every arc is visible.
         width: widthOf(arc.weight, THINNEST),
         opacity: opacityOf(theme),
@@ -195,7 +195,7 @@ export const pointing = (shapes: Shape[], word: number | undefined): Shape[] =>
     return pale ? { ...shape, attributes: { ...shape.attributes, opacity: FAINT } } : shape;
   });
 
-/** Under each word, centred at `x`, its share of what the held word gives. */
+/** Under each word, centered at `x`, its share of what the held word gives. */
 export const barAt = (x: number, share: number) => ({
   x: x - 7,
   y: MARK_ROOM,

@@ -1,11 +1,11 @@
 import { caption } from "../shared/caption.js";
-import { barTexts } from "../shared/colour_bar.js";
+import { barTexts } from "../shared/color_bar.js";
 import { AXIS_LABEL_SIZE, LABEL_SIZE, tableRuler } from "../shared/labels.js";
 import { type DrawPicture, FONT, Sheet } from "../shared/picture/sheet.js";
 import { type Shape, shape } from "../shared/svg.js";
 import type { Theme } from "../shared/theme.js";
 import {
-  centreOf,
+  centerOf,
   hangingIn,
   rowsOf,
   type Widths,
@@ -54,7 +54,7 @@ export const drawPicture: DrawPicture<ArcsState> = (state, request) => {
   const said = captionOf(scene, request.brief);
   sheet.title(scene.title, scene.rightness, sourceTexts(scene).join(" · "));
   const { problem } = scene.drawn;
-  if (problem) sheet.text(problem, { size: LABEL_SIZE, colour: theme.text, line: 16 });
+  if (problem) sheet.text(problem, { size: LABEL_SIZE, color: theme.text, line: 16 });
   else {
     const widths = widthsIn(tableRuler, FONT);
     const rows = rowsOf(scene.tree, widths, sheet.room);
@@ -80,7 +80,7 @@ export const drawPicture: DrawPicture<ArcsState> = (state, request) => {
       const bars = heldWord(scene) === undefined ? "" : scene.answerer.barsOf(state);
       if (bars) sheet.text(`bars: ${bars}`);
       for (const text of heldTexts(scene))
-        sheet.text(text, { size: LABEL_SIZE, colour: theme.text, line: 16 });
+        sheet.text(text, { size: LABEL_SIZE, color: theme.text, line: 16 });
     }
     drawMatrices(sheet, scene);
   }
@@ -94,7 +94,7 @@ function drawMatrices(sheet: Sheet, scene: Scene): void {
   sheet.gap();
   const { width, height } = matrices.layout;
   sheet.figure(width, height, (pen) => paintMatrices(pen, matrices, sheet.look, heldWord(scene)));
-  sheet.colourBar(barTexts("linear", matrices.most, edges), DISTANCES);
+  sheet.colorBar(barTexts("linear", matrices.most, edges), DISTANCES);
 }
 
 /** A row of words with the arcs that end there. */
@@ -103,14 +103,14 @@ function drawRow(row: WordRow, scene: Scene, widths: Widths, theme: Theme) {
   const word = heldWord(scene);
   const look = { y: row.height + BASELINE, fill: theme.text, "font-size": WORD_SIZE };
   const words = tree.words.slice(row.start, row.end).map((text, i) => {
-    const x = centreOf(row, row.start + i);
+    const x = centerOf(row, row.start + i);
     const fill = row.start + i === word ? theme.accent : look.fill;
     return shape("text", { x, ...look, fill, "text-anchor": "middle" }, text);
   });
   const bottom = row.height + LINE;
   if (word !== undefined && word >= row.start && word < row.end) {
     const width = row.widths[word - row.start] ?? 0;
-    const across = { x: centreOf(row, word) - width / 2, width, height: MARK, fill: theme.accent };
+    const across = { x: centerOf(row, word) - width / 2, width, height: MARK, fill: theme.accent };
     for (const y of [row.height - MARK, bottom]) words.push(shape("rect", { ...across, y }));
   }
   const shapes = [...pointing(annotatedArcs(row, scene, widths, theme), word), ...words];
@@ -120,7 +120,7 @@ function drawRow(row: WordRow, scene: Scene, widths: Widths, theme: Theme) {
   const shares = word === undefined ? [] : sharesOf(scene, word).slice(row.start, row.end);
   const bars = shares.map((share, i) =>
     shape("rect", {
-      ...barAt(centreOf(row, row.start + i), share),
+      ...barAt(centerOf(row, row.start + i), share),
       fill: theme.accent,
       "fill-opacity": BAR_OPACITY,
     }),

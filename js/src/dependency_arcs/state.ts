@@ -76,7 +76,7 @@ export interface ArcsState extends Omit<RelationsState, "direction">, TextState 
     count: number;
     layers: number;
     /** The layers of a hybrid model that have no attention. */
-    without_attention?: number[];
+    layers_without_attention?: number[];
     relations: string[];
     answerer?: DescribedAnswerer;
   };

@@ -14,7 +14,7 @@ const BEFORE = { light: "#9aa0a6", dark: "#7d8188" };
 
 export const answersHeight = ({ answers }: Guess): number => answers.length * ROW;
 
-/** Two thin bars for each answer of the model, grey before and blue after. */
+/** Two thin bars for each answer of the model, gray before and blue after. */
 export function paintAnswers(
   pen: Pen,
   { answers, isOff }: Guess,

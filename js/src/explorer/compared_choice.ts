@@ -13,7 +13,7 @@ export const comparedChoice = (
   view: ViewModel | undefined,
   names: string[],
 ): unknown => {
-  const now = view?.get("of_two") ?? "all";
+  const now = view?.get("comparison_part") ?? "all";
   const [first = "A", second = "B"] = names;
   return controlView(
     choice<OfTwoMaps>({
@@ -25,9 +25,9 @@ export const comparedChoice = (
       // All three are as high as a page, and only Python and pages made by it ask for them.
       values: OF_TWO_MAPS.filter((of) => of !== "all" || now === "all"),
       value: now,
-      change: (of_two) => {
-        if (view) save(view, { of_two });
-        if (grid) save(grid, { of_two: of_two === "all" ? "difference" : of_two });
+      change: (comparison_part) => {
+        if (view) save(view, { comparison_part });
+        if (grid) save(grid, { comparison_part: comparison_part === "all" ? "difference" : comparison_part });
       },
       print: (of) => ofTwoMapsText[of],
     }),

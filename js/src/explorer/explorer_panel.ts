@@ -6,7 +6,7 @@ import { type ExplorerState, type Host, type Panel, TITLES } from "./explorer_ty
 const READ = "read this sentence above";
 const RELATIONS = "Measuring how well every head predicts relations …";
 const WAITING: Partial<Record<Panel, string>> = {
-  head_map: "Measuring how differently the heads attend …",
+  head_scatter: "Measuring how differently the heads attend …",
   predictions: "Asking the model …",
   why: "Reading what was kept of queries and keys …",
   card: "Finding out what every head does. Other work goes on …",

@@ -9,7 +9,7 @@ import type { WireArray } from "../shared/wire.js";
 export const PANELS = [
   "grid",
   "view",
-  "head_map",
+  "head_scatter",
   "predictions",
   "why",
   "card",
@@ -111,7 +111,7 @@ export interface ExplorerContext extends RenderContext<ExplorerState> {
 export const TITLES: Record<Panel, string> = {
   grid: "all heads",
   view: "one head",
-  head_map: "map of heads",
+  head_scatter: "map of heads",
   predictions: "predictions",
   why: "why",
   card: "this head",

@@ -11,8 +11,8 @@ import type { Reading } from "./sentence/reading.js";
 const wordAt = (reading: Reading, side: "query" | "key", at: number) =>
   reading.words[side][at]?.text ?? "";
 
-/** What the colours of maps say; on dark paper, much attention is bright. */
-function colourHint(grid: GridState | undefined, isDark: boolean): string {
+/** What the colors of maps say; on dark paper, much attention is bright. */
+function colorHint(grid: GridState | undefined, isDark: boolean): string {
   if (grid?._thumbnails?.signed) {
     const than = grid.versus === "other";
     const signs = than ? "in A, orange = more in B" : "than in the intact model, orange = less";
@@ -43,7 +43,7 @@ export function gridTitle(
   select: (head: Head) => void,
 ): TemplateResult {
   const stack = grid?._stacks.find(({ name }) => name === grid.stack);
-  const layers = (stack?.n_layers ?? 0) - (stack?.without_attention?.length ?? 0);
+  const layers = (stack?.n_layers ?? 0) - (stack?.layers_without_attention?.length ?? 0);
   const count = layers * (stack?.n_heads ?? 0);
   const rows = grid?._rows;
   const painted = grid?._thumbnails?.row;
@@ -55,7 +55,7 @@ export function gridTitle(
   if (!asks || !reading || locked === undefined || rows.side !== side || rows.of !== locked) {
     if (painted && !grid._thumbnails?.signed) return paintedTitle(painted, reading, count);
     return html`<span>${count === 1 ? "The only head" : `All ${count} heads`}</span>
-      <span class="attnw-ex-muted">${colourHint(grid, isDark)}</span>`;
+      <span class="attnw-ex-muted">${colorHint(grid, isDark)}</span>`;
   }
   if (from === undefined)
     return html`<span>Who looks at <b>${inQuotes(wordAt(reading, "key", locked))}</b> in each of the

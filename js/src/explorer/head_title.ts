@@ -1,5 +1,5 @@
 import { html, nothing, svg } from "lit-html";
-import { FAMILY_COLOURS } from "../shared/families.js";
+import { FAMILY_COLORS } from "../shared/families.js";
 import type { Theme } from "../shared/theme.js";
 import { headName } from "../shared/types.js";
 import type { Reading } from "./sentence/reading.js";
@@ -24,14 +24,14 @@ export function headTitle(of: {
   const { theme, reading, hasNames, isOff, fixed, switchHead, ways, hidden } = of;
   const named = reading?.name || (hasNames ? "no tested name" : "");
   const family = reading?.family;
-  const colours = FAMILY_COLOURS[theme.dark ? "dark" : "light"];
+  const colors = FAMILY_COLORS[theme.dark ? "dark" : "light"];
   const power = isOff ? "switch on" : "switch off";
   return html`<h4 aria-level="2" class="attnw-ex-title" ?hidden=${hidden}>
     <span class="attnw-ex-head-name">${reading ? headName(reading.head) : "no head"}</span>
     <span class="attnw-ex-muted">${
       family && family !== "other"
         ? html`<s class="attnw-ex-mark"
-            style=${`background: ${theme.forced ? theme.text : colours[family]}`}></s>`
+            style=${`background: ${theme.forced ? theme.text : colors[family]}`}></s>`
         : nothing
     }${named}</span>
     <button type="button" class="attnw-ex-power" aria-pressed=${isOff} aria-label=${power}

@@ -2,7 +2,7 @@ import { drawPicture as card } from "../atlas_view/picture.js";
 import { drawPicture as arcs } from "../dependency_arcs/picture.js";
 import { drawPicture as grid } from "../head_grid/picture.js";
 import type { GridState } from "../head_grid/state.js";
-import { drawPicture as headMap } from "../head_map/picture.js";
+import { drawPicture as headScatter } from "../head_scatter/picture.js";
 import { drawPicture as view } from "../head_view/picture.js";
 import type { ViewState } from "../head_view/state.js";
 import { drawPicture as why } from "../link_view/picture.js";
@@ -37,7 +37,7 @@ type Whole = ExplorerState & {
 const FIGURES: Record<Panel, DrawPicture<never>> = {
   grid,
   view,
-  head_map: headMap,
+  head_scatter: headScatter,
   predictions,
   why,
   card,
@@ -123,10 +123,10 @@ export const drawPicture: DrawPicture<Whole> = (state, request) => {
     sheet.place(at.width, at.height, (pen) => paintSentence(pen, at, reading, request.theme, FONT));
   }
   if (line) {
-    sheet.text(line, { size: LINE_SIZE, colour: request.theme.text, line: LINE_HEIGHT });
+    sheet.text(line, { size: LINE_SIZE, color: request.theme.text, line: LINE_HEIGHT });
     sheet.gap();
   }
-  if (!shown.length) sheet.text(NO_PANELS, { size: LABEL_SIZE, colour: request.theme.text });
+  if (!shown.length) sheet.text(NO_PANELS, { size: LABEL_SIZE, color: request.theme.text });
   for (const row of rowsFor(whole - 16, shown)) {
     const filled = row.filter((names) => names.length);
     if (!filled.length) continue;
@@ -140,7 +140,7 @@ export const drawPicture: DrawPicture<Whole> = (state, request) => {
     const { lead, word, rest } = askedOf(guess, reading);
     const after = afterName(guess, reading.head);
     sheet.text(`${lead}${word && inQuotes(word)}${rest} says`, { bold: true });
-    sheet.text(`grey: whole${after && `, blue: ${after}`}`);
+    sheet.text(`gray: whole${after && `, blue: ${after}`}`);
     const across = Math.min(ANSWERS_WIDTH, sheet.room);
     sheet.place(across, answersHeight(guess), (pen) =>
       paintAnswers(pen, guess, across, request.theme, FONT, tableRuler),

@@ -1,5 +1,5 @@
 import { corner, type GridLayout, WITH_WORD } from "../shared/cells.js";
-import { ramp, transfer } from "../shared/colour.js";
+import { ramp, transfer } from "../shared/color.js";
 import { inkOf } from "../shared/ink.js";
 import { labelFont, spelledOf } from "../shared/labels.js";
 import { type Pen, paintRaster, type Raster } from "../shared/pen.js";
@@ -116,7 +116,7 @@ function cellsOf({ layout, order }: Scene): { head: number; x: number; y: number
 const scaleOf = ({ look, theme }: Scene, head: number): Uint32Array =>
   look.papers?.get(head) ?? ramp(theme);
 
-/** Fill the cell of a head with the ink of a weight; the colour of letters on it. */
+/** Fill the cell of a head with the ink of a weight; the color of letters on it. */
 function square(
   pen: Pen,
   scene: Scene,

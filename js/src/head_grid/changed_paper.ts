@@ -1,12 +1,12 @@
 import { clamp } from "../shared/clamp.js";
-import { channels } from "../shared/colour.js";
+import { channels } from "../shared/color.js";
 import type { Theme } from "../shared/theme.js";
 
 const ORANGE = { light: "#f7b95a", dark: "#8a5410" };
 
 /**
  * How much of the orange the paper of a changed head takes, 0 to 1. The scale is the same in every
- * figure: a head that another text would change hardly at all is hardly coloured.
+ * figure: a head that another text would change hardly at all is hardly colored.
  */
 export const paperStrength = (change: number): number =>
   Math.min(1, 3 * Math.sqrt(Math.max(0, change)));
@@ -38,7 +38,7 @@ export function papersOf(
   changes: Float32Array | null,
 ): Map<number, Uint32Array> {
   const papers = new Map<number, Uint32Array>();
-  // The system's colours leave no hue for a paper: outlines say it there.
+  // The system's colors leave no hue for a paper: outlines say it there.
   if (theme.forced) return papers;
   const made = new Map<number, Uint32Array>();
   for (const [head, change] of changes?.entries() ?? []) {

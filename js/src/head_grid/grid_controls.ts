@@ -1,6 +1,6 @@
 import { html } from "lit-html";
 import { clamp } from "../shared/clamp.js";
-import { barView } from "../shared/colour_bar_view.js";
+import { barView } from "../shared/color_bar_view.js";
 import { type Control, choice } from "../shared/controls.js";
 import type { WithControls } from "../shared/figure_controls.js";
 import { specialName } from "../shared/labels.js";
@@ -9,7 +9,7 @@ import { save } from "../shared/snapshot.js";
 import type { Head, Model, RenderContext } from "../shared/types.js";
 import { legendOf, ofTwoText } from "./grid_text.js";
 import type { Scene } from "./scene.js";
-import { type GridState, OF_TWO, type OfTwo } from "./state.js";
+import { type GridState, COMPARISON_PARTS, type OfTwo } from "./state.js";
 import { headSwitch } from "./switch_controls.js";
 
 const PLAY_MS = 700;
@@ -82,11 +82,11 @@ export function gridControls(
     headSwitch(state, actions.toggle),
     choice<OfTwo>({
       name: "maps",
-      trait: "of_two",
+      trait: "comparison_part",
       place: "bar",
-      values: state._compared?.length ? OF_TWO : [],
-      value: state.of_two,
-      change: (of_two) => save(model, { of_two }),
+      values: state._compared?.length ? COMPARISON_PARTS : [],
+      value: state.comparison_part,
+      change: (comparison_part) => save(model, { comparison_part }),
       print: (of) => ofTwoText(of, state._compared),
     }),
     {
@@ -126,7 +126,7 @@ export function gridControls(
   ];
 }
 
-/** The row of controls under the grid, with the meaning of its colours. */
+/** The row of controls under the grid, with the meaning of its colors. */
 export function controlRow(
   scene: Scene,
   controls: ReturnType<WithControls["bar"]>,

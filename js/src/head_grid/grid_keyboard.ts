@@ -1,7 +1,7 @@
 import { shownHead } from "../shared/selection.js";
 import { save } from "../shared/snapshot.js";
 import type { Head, Model } from "../shared/types.js";
-import { type GridState, nextOfTwo } from "./state.js";
+import { type GridState, nextComparisonPart } from "./state.js";
 import { stepThrough } from "./step_controls.js";
 
 export const KEYS = [
@@ -34,7 +34,7 @@ export function gridLetters(
     const by = { ",": -1, ".": 1 }[key];
     if (by !== undefined) return stepThrough(model, by);
     if (key === "v" && model.get("versus") === "other")
-      save(model, { of_two: nextOfTwo(model.get("of_two")) });
+      save(model, { comparison_part: nextComparisonPart(model.get("comparison_part")) });
     else if (key === "v") save(model, { versus: model.get("versus") ? null : "intact" });
     else if (key.toLowerCase() !== "x") return false;
     else {

@@ -1,6 +1,6 @@
 import type { Cell, GridLayout } from "../shared/cells.js";
 import { clamp } from "../shared/clamp.js";
-import { endOfScale, NO_CHANGE, transfer } from "../shared/colour.js";
+import { endOfScale, NO_CHANGE, transfer } from "../shared/color.js";
 import type { Raster } from "../shared/pen.js";
 import type { Scale } from "../shared/types.js";
 import { asFloat32, asInt32, asUint8 } from "../shared/wire.js";
@@ -32,7 +32,7 @@ export function decode(thumbnails: Thumbnails): SmallMaps {
     disabled: [],
     method: null,
     versus: null,
-    of_two: "difference",
+    comparison_part: "difference",
     signed: false,
     times_keys: false,
     common: null,
@@ -96,7 +96,7 @@ export function gridEnd(scale: Scale, maps: SmallMaps | null): number | null {
   return isPlain ? endOfScale(scale, maps?.quantity ?? "weights", largest) : largest;
 }
 
-/** How values become colours. */
+/** How values become colors. */
 export interface Look {
   table: Uint32Array;
   /** The scales of heads that stand on another paper, as layer * heads + head. */
@@ -136,7 +136,7 @@ export function drawHead(
     return;
   }
   const share = look.end === null ? 1 : Math.abs(maps.maxima[head] ?? 0) / (look.end || 1);
-  const colours = bytePixels(look.papers?.get(head) ?? look.table, look.scale, share, signed);
+  const colors = bytePixels(look.papers?.get(head) ?? look.table, look.scale, share, signed);
   const zero = signed ? NO_CHANGE : 0;
   const queries = spans(height, down);
   const keys = spans(width, across);
@@ -158,7 +158,7 @@ export function drawHead(
           if (Math.abs(value - zero) > Math.abs(byte - zero)) byte = value;
         }
       }
-      pixels[to + j] = colours[byte] ?? 0;
+      pixels[to + j] = colors[byte] ?? 0;
     }
   }
 }

@@ -9,7 +9,7 @@ import {
   type Table,
 } from "../shared/caption.js";
 import type { Cell } from "../shared/cells.js";
-import { barTexts, strip } from "../shared/colour_bar.js";
+import { barTexts, strip } from "../shared/color_bar.js";
 import { FAMILIES } from "../shared/families.js";
 import { shortName } from "../shared/head_names.js";
 import { inLine } from "../shared/in_line.js";
@@ -31,7 +31,7 @@ import { linesIn } from "./answer_paint.js";
 import type { SmallMaps } from "./grid_pixels.js";
 import { barRange, type Metric, type Order, orderHeads, passes } from "./head_order.js";
 import { type PaintedRows, rowsBar } from "./painted_rows.js";
-import { coloursOf, type Scene } from "./scene.js";
+import { colorsOf, type Scene } from "./scene.js";
 import type { GridState, OfTwo } from "./state.js";
 import { stepNote } from "./training_step.js";
 
@@ -155,17 +155,17 @@ const differenceName = ({ versus }: GridState) =>
   versus === "other" ? "A − B" : "difference from the intact model";
 
 /** Which of two that are compared is shown alone. */
-const comparedName = ({ _compared: names = [], of_two: of }: GridState) =>
+const comparedName = ({ _compared: names = [], comparison_part: of }: GridState) =>
   names.length && of !== "difference" ? ofTwoText(of, names) : "";
 
 /** What can be shown of two that are compared. */
 export const ofTwoText = (of: OfTwo, names: string[] = []) =>
   ({ difference: "A − B", first: `A: ${names[0]}`, second: `B: ${names[1]}` })[of];
 
-/** The colour bar, the values under it, and the words beside it. */
+/** The color bar, the values under it, and the words beside it. */
 export function legendOf(scene: Scene) {
   const { state } = scene;
-  const { maps, scale, end, rows, table } = coloursOf(scene);
+  const { maps, scale, end, rows, table } = colorsOf(scene);
   const bar = (rows && rowsBar(rows, scale, end)) ?? strip(table);
   const quantity = maps?.quantity ?? "weights";
   const symbol = maps?.times_keys ? TIMES_KEYS : symbolOf(quantity);
@@ -204,7 +204,7 @@ export function legendOf(scene: Scene) {
 export function captionOf(scene: Scene): Caption {
   const { state, stack, metric, order, bands } = scene;
   const { hidden, _source: source, _axes: axes } = state;
-  const { maps, scale, end } = coloursOf(scene);
+  const { maps, scale, end } = colorsOf(scene);
   const most = end ?? 1;
   const print = maps && (maps.signed || most !== 1) ? printOf(maps) : String;
   const isPlain = !maps?.signed && !maps?.times_keys;
@@ -280,7 +280,7 @@ const rowWords = ({ side }: Pick<PaintedRows, "side">, token: string): string =>
       ? `where ${token} looks`
       : "where all queries look on average";
 
-/** What a caption says of the colours at the left of cells. */
+/** What a caption says of the colors at the left of cells. */
 const familyNote = ({ families }: Scene): string => {
   const there = FAMILIES.filter((family) => [...families.values()].includes(family));
   return there.length ? `left edge: what tests found that heads do (${there.join(", ")})` : "";
@@ -290,7 +290,7 @@ const familyNote = ({ families }: Scene): string => {
 function labelNote({ labels = [], stack, _stacks }: GridState): string {
   const heads = labels.map(([head]) => head).filter(([, , name]) => name === stack);
   return heads.length
-    ? `corner: labelled, ${headNames(heads, { short: true, labels, _stacks })}`
+    ? `corner: labeled, ${headNames(heads, { short: true, labels, _stacks })}`
     : "";
 }
 
@@ -311,7 +311,7 @@ function editNotes(scene: Scene): string[] {
   }
   if (state.versus === "other" && maps?.signed)
     notes.push(`A: ${state._compared?.[0]}`, `B: ${state._compared?.[1]}`);
-  if (state.versus === "intact" && maps && !maps.signed && state.of_two === "difference")
+  if (state.versus === "intact" && maps && !maps.signed && state.comparison_part === "difference")
     notes.push(
       state.disabled.length
         ? "the difference from the intact model is not held of these maps: they are shown " +

@@ -73,7 +73,7 @@ export const pageModel: Kernel<GridState, Own> = ({ state, own }, held) => {
         ({ thumbnails }) =>
           thumbnails.stack === model.get("stack") &&
           thumbnails.unit === model.get("unit") &&
-          (!model.get("_compared")?.length || thumbnails.of_two === model.get("of_two")),
+          (!model.get("_compared")?.length || thumbnails.comparison_part === model.get("comparison_part")),
       )
       .sort((a, b) => Number(isWanted(b)) - Number(isWanted(a)));
     if (!shown) throw new DamagedError("its thumbnails are missing");
@@ -108,7 +108,7 @@ export const pageModel: Kernel<GridState, Own> = ({ state, own }, held) => {
   const mapsOf = ({ thumbnails: { stack, unit, quantity } }: DrawnThumbnails) =>
     held.maps && mapsIn(held.maps, stack, unit, quantity);
 
-  for (const name of ["stack", "unit", "of_two", "thumbnail", "tokens"])
+  for (const name of ["stack", "unit", "comparison_part", "thumbnail", "tokens"])
     model.on(`change:${name}`, draw);
   model.on("change:step", measure);
   // As in the kernel, another metric starts without a range: it was one of the metric before.

@@ -8,7 +8,7 @@ import {
   NOWHERE,
   outline,
 } from "../shared/cells.js";
-import { FAMILY_COLOURS } from "../shared/families.js";
+import { FAMILY_COLORS } from "../shared/families.js";
 import {
   AXIS_LABEL_SIZE,
   labelFont,
@@ -86,7 +86,7 @@ export function paintGrid(pen: Pen, scene: Scene, maps: Raster | undefined, hand
 
 /**
  * A line through disabled heads. Heads that this choice changes stand on another paper; with the
- * system's colours, and on pictures, they have an outline.
+ * system's colors, and on pictures, they have an outline.
  */
 function paintEdits(pen: Pen, { layout, theme, order, off, changes, maps, look }: Scene) {
   for (const [i, head] of order.heads.entries()) {
@@ -117,13 +117,13 @@ function paintFrame(
   theme: Theme,
   { solid, notch }: { solid: boolean; notch: number },
 ) {
-  // A line of background keeps the accent apart from cells of a like colour.
+  // A line of background keeps the accent apart from cells of a like color.
   outline(pen, layout, at, theme.background, 1, -0.5);
   outline(pen, layout, at, theme.accent, layout.gap);
   const [x, y] = corner(layout, at);
   const right = x + layout.cell + 1;
-  const triangle = (colour: string, x1: number, x2: number, top: number) => {
-    pen.fillStyle = colour;
+  const triangle = (color: string, x1: number, x2: number, top: number) => {
+    pen.fillStyle = color;
     pen.beginPath();
     pen.moveTo(x1, top);
     pen.lineTo(x2, top);
@@ -160,8 +160,8 @@ function paintColumnLabels(pen: Pen, scene: Scene, { hovered, scrolled: [left, t
   for (let col = 0; col < layout.cols; col++) {
     const middle = corner(layout, [0, col])[0] + layout.cell / 2;
     if (isCrowded(layout.cell, col, marked)) continue;
-    const colour = marked.has(col) ? theme.text : theme.muted;
-    write(pen, marginName(scene, "columns", col), [middle, line], colour, "center");
+    const color = marked.has(col) ? theme.text : theme.muted;
+    write(pen, marginName(scene, "columns", col), [middle, line], color, "center");
   }
   const start = (band: number) => corner(layout, [0, Math.round((band * layout.cols) / bands)])[0];
   pen.fillStyle = theme.muted;
@@ -193,11 +193,11 @@ function paintRowLabels(
   for (let row = 0; row < layout.rows; row++) {
     const middle = corner(layout, [row, 0])[1] + layout.tall / 2;
     if (middle < top + layout.y0 || isCrowded(layout.tall, row, marked)) continue;
-    const colour = marked.has(row) ? theme.text : theme.muted;
+    const color = marked.has(row) ? theme.text : theme.muted;
     const number = marginName(scene, "rows", row);
     const first = /^\d/.test(number) ? `${down} ${number}` : number;
     const name = ranks ? String(row * layout.cols + 1) : row ? number : first;
-    write(pen, name, [right, middle], colour, "right");
+    write(pen, name, [right, middle], color, "right");
   }
 }
 
@@ -207,19 +207,19 @@ function marginName({ stack, order }: Scene, side: "rows" | "columns", at: numbe
   return stack?.names?.[order.perLayer ? turned : side]?.[at] ?? String(at);
 }
 
-/** Of small cells every fifth number is printed, and those that are marked, without neighbours. */
+/** Of small cells every fifth number is printed, and those that are marked, without neighbors. */
 const isCrowded = (cell: number, at: number, marked: Set<number>): boolean =>
   cell < CROWDED && !marked.has(at) && (at % 5 !== 0 || marked.has(at - 1) || marked.has(at + 1));
 
-/** A strip at the left of each head with a tested name, in the colour of what the head does. */
+/** A strip at the left of each head with a tested name, in the color of what the head does. */
 function paintFamilies(pen: Pen, { layout, theme, order, families }: Scene): void {
   const width = layout.cell > 24 ? 3 : 2;
-  const colours = FAMILY_COLOURS[theme.dark ? "dark" : "light"];
+  const colors = FAMILY_COLORS[theme.dark ? "dark" : "light"];
   for (const [i, head] of order.heads.entries()) {
     const family = head < 0 ? undefined : families.get(head);
     if (!family || family === "other") continue;
     const [x, y] = corner(layout, [Math.floor(i / order.cols), i % order.cols]);
-    pen.fillStyle = theme.forced ? theme.text : colours[family];
+    pen.fillStyle = theme.forced ? theme.text : colors[family];
     pen.fillRect(x, y, width, layout.tall);
   }
 }
@@ -255,11 +255,11 @@ function paintHeadLabels(pen: Pen, scene: Scene): void {
   for (const { at } of labels) {
     const [x, y] = corner(layout, at);
     const bottom = y + layout.tall;
-    for (const [colour, size] of [
+    for (const [color, size] of [
       [theme.background, side + 2],
       [theme.text, side],
     ] as const) {
-      pen.fillStyle = colour;
+      pen.fillStyle = color;
       pen.beginPath();
       pen.moveTo(x, bottom - size);
       pen.lineTo(x + size, bottom);
@@ -293,8 +293,8 @@ function paintLabelTexts(pen: Pen, { layout, theme, font, labels }: Scene): void
   }
 }
 
-/** Weights, selection and metrics each have a colour of their own. */
-const metricColour = ({ dark, forced, text }: Theme) =>
+/** Weights, selection and metrics each have a color of their own. */
+const metricColor = ({ dark, forced, text }: Theme) =>
   forced ? text : dark ? "#00a87b" : "#008060";
 
 /** Room between two texts, in a cell and from one cell to the next. */
@@ -361,11 +361,11 @@ function paintBadges(pen: Pen, scene: Scene, metric: Metric): void {
     if (!headIn(order, place)) continue;
     const [x, y] = corner(layout, place);
     const value = metric.values[head] ?? 0;
-    // The system's grey may be as strong as its text.
+    // The system's gray may be as strong as its text.
     const track = theme.forced ? 1 : 3;
     pen.fillStyle = theme.hairline;
     pen.fillRect(x, y + tall + 5 - track, cell, track);
-    pen.fillStyle = metricColour(theme);
+    pen.fillStyle = metricColor(theme);
     const from = at(Math.min(0, value));
     const to = at(Math.max(0, value));
     pen.fillRect(x + from, y + tall + 2, Math.max(to - from, 0.5), 3);

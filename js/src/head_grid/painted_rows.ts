@@ -1,6 +1,6 @@
 import { clamp } from "../shared/clamp.js";
-import { diverging, ramp, transfer } from "../shared/colour.js";
-import { levelOf } from "../shared/colour_levels.js";
+import { diverging, ramp, transfer } from "../shared/color.js";
+import { levelOf } from "../shared/color_levels.js";
 import type { Raster } from "../shared/pen.js";
 import { tickedBar } from "../shared/places/picture_cover.js";
 import { placesOf, type TokenPlace } from "../shared/places/token_places.js";
@@ -34,7 +34,7 @@ export interface PaintedRows {
   values: Uint8Array;
   count: number;
   largest: Float32Array;
-  /** Colours of values; the first one is the ground of the page. */
+  /** Colors of values; the first one is the ground of the page. */
   table: Uint32Array;
   plates: Plate[];
   /** Whether cells leave out the whole picture below its tiles. */

@@ -5,7 +5,7 @@ import { type DrawPicture, Sheet } from "../shared/picture/sheet.js";
 import { decode } from "./grid_pixels.js";
 import { captionOf, legendOf, tableOf } from "./grid_text.js";
 import { paintGrid } from "./paint.js";
-import { areCurrent, coloursOf, composed, sceneOf } from "./scene.js";
+import { areCurrent, colorsOf, composed, sceneOf } from "./scene.js";
 import type { GridState } from "./state.js";
 
 /** A file cannot scroll: cells are so small that all heads fit in the column of a paper. */
@@ -19,17 +19,17 @@ export const drawPicture: DrawPicture<GridState> = (state, request) => {
   const maps = state._thumbnails && decode(state._thumbnails);
   const scene = sceneOf(state, maps, sheet.look, { least: LEAST });
   const said = captionOf(scene);
-  const title = inLine([said.figure, scaleTitle(coloursOf(scene).scale)]);
+  const title = inLine([said.figure, scaleTitle(colorsOf(scene).scale)]);
   sheet.title(title, said.model, said.quantity);
   if (!areCurrent(maps, state)) {
-    sheet.text(state._error, { size: LABEL_SIZE, colour: request.theme.text });
+    sheet.text(state._error, { size: LABEL_SIZE, color: request.theme.text });
     return { sheet, caption: said, table: tableOf({ ...scene, maps: null }) };
   }
   // Cells that end on whole pixels must not change the size of the picture.
   sheet.reserve(sceneOf(state, maps, { ...sheet.look, density: FINE }, { least: LEAST }).width);
   sheet.figure(scene.width, scene.height, (pen) => paintGrid(pen, scene, composed(scene)));
   const { texts, words, bar } = legendOf(scene);
-  sheet.colourBar(texts, words, bar);
+  sheet.colorBar(texts, words, bar);
   sheet.notes(...said.notes);
   return { sheet, caption: said, table: tableOf(scene) };
 };

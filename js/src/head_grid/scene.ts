@@ -6,8 +6,8 @@ import {
   gridLayout,
 } from "../shared/cells.js";
 import { clamp } from "../shared/clamp.js";
-import { diverging, ramp } from "../shared/colour.js";
-import { word } from "../shared/colour_levels.js";
+import { diverging, ramp } from "../shared/color.js";
+import { word } from "../shared/color_levels.js";
 import type { Family } from "../shared/families.js";
 import { AXIS_LABEL_SIZE, labelFont } from "../shared/labels.js";
 import type { Look as Page } from "../shared/mount.js";
@@ -77,10 +77,10 @@ function askedOf(state: GridState): WordQuestion | undefined {
 }
 
 /**
- * What the colours of cells stand for: of thumbnails as the reader asked, of answers for locked
+ * What the colors of cells stand for: of thumbnails as the reader asked, of answers for locked
  * words always weights on the absolute scale.
  */
-export const coloursOf = ({ asked, maps, look, theme }: Scene) =>
+export const colorsOf = ({ asked, maps, look, theme }: Scene) =>
   asked
     ? { maps: null, scale: "absolute" as const, end: 1, table: ramp(theme), rows: undefined }
     : { maps, ...look };
@@ -100,7 +100,7 @@ export function sceneOf(
   const cols = maps?.cols ?? stack?.n_heads ?? 0;
   // While another stack's maps are still up, the metric is not that of their heads.
   const metric = !maps || maps.stack === state.stack ? chosenMetric(state) : undefined;
-  const without = stack?.without_attention ?? [];
+  const without = stack?.layers_without_attention ?? [];
   const upright = orderHeads(rows, cols, metric, state, without);
   const { width: room, density, font, ruler } = page;
   const labels = (state.labels ?? []).filter(([[, , name]]) => name === state.stack);
@@ -160,7 +160,7 @@ export function sceneOf(
     },
     // Of two attentions that are compared, the heads of the second are on.
     off: new Set(
-      maps?.versus && maps.of_two === "second"
+      maps?.versus && maps.comparison_part === "second"
         ? []
         : state.disabled
             .filter(([, , name]) => name === state.stack)
@@ -226,7 +226,7 @@ export function areCurrent(maps: SmallMaps | null, state: GridState): maps is Sm
     (!state.disabled.length || maps.method === state.method) &&
     maps.versus === (state.versus ?? null) &&
     maps.times_keys === (state.times_keys && state.quantity === "weights" && !maps.signed) &&
-    (!state._compared?.length || maps.of_two === state.of_two) &&
+    (!state._compared?.length || maps.comparison_part === state.comparison_part) &&
     isOfLocked(maps, state)
   );
 }

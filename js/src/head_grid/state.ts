@@ -5,10 +5,10 @@ import type { WireArray } from "../shared/wire.js";
 import type { MetricState } from "./head_order.js";
 
 /** The first attention, the second, or the difference. */
-export const OF_TWO = ["difference", "first", "second"] as const;
-export type OfTwo = (typeof OF_TWO)[number];
-export const nextOfTwo = (now: OfTwo): OfTwo =>
-  OF_TWO[(OF_TWO.indexOf(now) + 1) % OF_TWO.length] ?? "difference";
+export const COMPARISON_PARTS = ["difference", "first", "second"] as const;
+export type OfTwo = (typeof COMPARISON_PARTS)[number];
+export const nextComparisonPart = (now: OfTwo): OfTwo =>
+  COMPARISON_PARTS[(COMPARISON_PARTS.indexOf(now) + 1) % COMPARISON_PARTS.length] ?? "difference";
 
 /** What thumbnails say of heads that are off. */
 export interface Edited {
@@ -16,7 +16,7 @@ export interface Edited {
   method: string | null;
   versus: GridState["versus"];
   /** Which of the two compared attentions the thumbnails show. */
-  of_two: OfTwo;
+  comparison_part: OfTwo;
   /**
    * Of differences: bytes are 128 + sign round(127 sqrt(|value| / largest)), maxima the values
    * farthest from 0.
@@ -77,7 +77,7 @@ export interface GridState extends SharedState, MetricState {
    * What thumbnails are compared with: the intact model, while heads are off, or another attention.
    */
   versus: "intact" | "other" | null;
-  of_two: OfTwo;
+  comparison_part: OfTwo;
   /** What the two are called that are compared; empty while nothing is. */
   _compared?: string[];
   /** What was off when the metrics were given. */
@@ -117,7 +117,7 @@ export const WATCHED: (keyof GridState)[] = [
   "method",
   "labels",
   "versus",
-  "of_two",
+  "comparison_part",
   "_compared",
   "times_keys",
   "metric",

@@ -7,7 +7,7 @@ import { isWhole } from "../shared/window.js";
 import { hasMinimap, MINIMAP, paintMinimap } from "./aside/minimap.js";
 import { curveSize, lockedRow, paintCurve } from "./aside/row_curve.js";
 import { tiledNotes } from "./aside/tiled_text.js";
-import { barOf, differenceBarOf } from "./colour_bars.js";
+import { barOf, differenceBarOf } from "./color_bars.js";
 import { linesRange } from "./lines/lines_focus.js";
 import { HEADING, type LinesLayout, scrollToMiddle } from "./lines/lines_layout.js";
 import {
@@ -66,7 +66,7 @@ import {
 const MOST_WHOLE = 60;
 /** Of the strongest so many are listed. */
 const LISTED = 8;
-/** The colours of heads with their names: the size of a colour, the room between two, a line. */
+/** The colors of heads with their names: the size of a color, the room between two, a line. */
 const SWATCH = 10;
 const GAP = 16;
 const LINE = 18;
@@ -81,7 +81,7 @@ export const drawPicture: DrawPicture<ViewState> = (saved, request) => {
   if (!head || !shown) {
     sheet.title(FIGURE, model);
     // A head without a map has an error that says why.
-    sheet.text(state._error || NO_SELECTION, { size: LABEL_SIZE, colour: request.theme.text });
+    sheet.text(state._error || NO_SELECTION, { size: LABEL_SIZE, color: request.theme.text });
     const none = caption(FIGURE, {
       model,
       head: head ? wholeName(head, state) : NO_HEAD,
@@ -113,7 +113,7 @@ export const drawPicture: DrawPicture<ViewState> = (saved, request) => {
   const range = linesRange(scene);
   let drawing: string[] = [];
   if (map.rows.length * map.cols.length === 0)
-    sheet.text(ALL_HIDDEN, { size: LABEL_SIZE, colour: request.theme.text });
+    sheet.text(ALL_HIDDEN, { size: LABEL_SIZE, color: request.theme.text });
   else {
     drawing = drawHeads(sheet, scene);
     const row = lockedRow(scene);
@@ -126,15 +126,15 @@ export const drawPicture: DrawPicture<ViewState> = (saved, request) => {
     readOut(sheet, scene);
     const { texts, words } = legendOf(scene, range, shown.quantity);
     const { ofMaps, ofDifference } = barsOfTwo(scene);
-    if (ofMaps) sheet.colourBar(texts, words, barOf(scene));
+    if (ofMaps) sheet.colorBar(texts, words, barOf(scene));
     if (ofDifference)
-      sheet.colourBar(
+      sheet.colorBar(
         differenceScale(scene.map, quantity).texts,
         DIFFERENCE,
         differenceBarOf(scene),
       );
     const second = secondOf(shown);
-    if (second) sheet.text(second, { colour: request.theme.second });
+    if (second) sheet.text(second, { color: request.theme.second });
   }
   const words = captionOf(state, shown, scene.map, drawing, range);
   const said = scene.places ? placesSaid(scene) : [];
@@ -147,7 +147,7 @@ export const drawPicture: DrawPicture<ViewState> = (saved, request) => {
 /** The weight of a locked pair, and the strongest of a locked token. */
 function readOut(sheet: Sheet, scene: Scene): void {
   const target = leads(scene);
-  const style = { size: LABEL_SIZE, colour: scene.theme.text, line: 16 };
+  const style = { size: LABEL_SIZE, color: scene.theme.text, line: 16 };
   const asTarget = isPair(target) || scene.several ? targetText(scene, target) : "";
   const text = scene.places ? placesLine(scene) : asTarget;
   if (text) {
@@ -165,7 +165,7 @@ function readList(
   scene: Scene,
   strongest: NonNullable<ReturnType<typeof linksListed>>,
 ): void {
-  const style = { size: LABEL_SIZE, colour: scene.theme.text, line: 16 };
+  const style = { size: LABEL_SIZE, color: scene.theme.text, line: 16 };
   sheet.text(strongest.of);
   const first = strongest.listed.slice(0, LISTED);
   const listed = first.map(({ label, weight }) => `${label} ${weight}`);
@@ -177,19 +177,19 @@ function readList(
 
 interface Entry {
   name: string;
-  colour: string;
+  color: string;
   x: number;
   y: number;
 }
 
-/** Which colour is which head's, in as many lines as are needed. */
-interface ColourKey {
+/** Which color is which head's, in as many lines as are needed. */
+interface ColorKey {
   entries: Entry[];
   width: number;
   height: number;
 }
 
-function headKey({ several, colours = [], ruler, font, state }: Scene, room: number): ColourKey {
+function headKey({ several, colors = [], ruler, font, state }: Scene, room: number): ColorKey {
   const measure = ruler(labelFont(font));
   const entries: Entry[] = [];
   let x = 0;
@@ -199,19 +199,19 @@ function headKey({ several, colours = [], ruler, font, state }: Scene, room: num
     const name = shortName(head, state);
     const wide = SWATCH + 4 + measure(name);
     if (x > 0 && x + wide > room) [x, y] = [0, y + LINE];
-    entries.push({ name, colour: colours[i] ?? "", x, y });
+    entries.push({ name, color: colors[i] ?? "", x, y });
     width = Math.max(width, x + wide);
     x += wide + GAP;
   }
   return { entries, width, height: y + LINE };
 }
 
-function paintKey(pen: Pen, { entries }: ColourKey, { theme, font }: Scene): void {
+function paintKey(pen: Pen, { entries }: ColorKey, { theme, font }: Scene): void {
   pen.font = labelFont(font);
   pen.textAlign = "left";
   pen.textBaseline = "middle";
-  for (const { name, colour, x, y } of entries) {
-    pen.fillStyle = colour;
+  for (const { name, color, x, y } of entries) {
+    pen.fillStyle = color;
     pen.fillRect(x, y + (LINE - SWATCH) / 2, SWATCH, SWATCH);
     pen.fillStyle = theme.text;
     pen.fillText(name, x + SWATCH + 4, y + LINE / 2);

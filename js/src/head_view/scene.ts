@@ -9,9 +9,9 @@ import { isWhole, type MapPart } from "../shared/window.js";
 import { isMany, printerOf } from "./aside/token_name.js";
 import type { Plot } from "./gestures.js";
 import { staircaseOf } from "./places/staircase.js";
-import { headColours } from "./several/head_colours.js";
+import { headColors } from "./several/head_colors.js";
 import { type Several, togetherMap } from "./several/several.js";
-import { scaledToSight } from "./source/colour_range.js";
+import { scaledToSight } from "./source/color_range.js";
 import { sourceOf } from "./source/source_of.js";
 import { isPair, type Target } from "./source/target.js";
 import { tiledMaps } from "./source/tiled_map.js";
@@ -49,7 +49,7 @@ export interface Ground extends Omit<Look, "width"> {
   cropped?: boolean;
   /** In sight while a hand moves it; else the window tells. */
   moved?: MapPart | undefined;
-  /** The part that colours are scaled to while a hand moves the map; else what is in sight. */
+  /** The part that colors are scaled to while a hand moves the map; else what is in sight. */
   scaledTo?: MapPart | undefined;
 }
 
@@ -73,8 +73,8 @@ export interface Scene extends Ground {
    * scene.
    */
   several?: Several | undefined;
-  /** The colours of overlaid heads. */
-  colours?: string[];
+  /** The colors of overlaid heads. */
+  colors?: string[];
   /** The largest weight of any head, where lines of several are on one scale. */
   reach?: VisibleMap | undefined;
   /** Tokens that the map has no values of, where two inputs are compared. */
@@ -86,7 +86,7 @@ export interface Scene extends Ground {
   /** The words of a transcript over time, of the shown head. */
   stairs?: Staircase | undefined;
   /** Sides whose tokens are named at a matrix; both without it. */
-  labelled?: Record<Side, boolean>;
+  labeled?: Record<Side, boolean>;
 }
 
 /** One way to draw a scene. */
@@ -102,7 +102,7 @@ export interface Figure {
   /** What the caption must say about the drawing. */
   notes(): string[];
   /** The token that an arrow key goes to, where tokens lie in a plane. */
-  neighbour?(scene: Scene, from: Target, key: string): Target | undefined;
+  neighbor?(scene: Scene, from: Target, key: string): Target | undefined;
   /** What of the map lies where on the page, under a point or first; undefined of no window. */
   plot?(at?: Pick<MouseEvent, "clientX" | "clientY">): Plot | undefined;
 }
@@ -225,7 +225,7 @@ export function sceneOf(state: ViewState, shown: Shown, map: VisibleMap, ground:
 }
 
 /** What a scene has of heads that are drawn together. */
-function together(several: Several | undefined, theme: Theme): Pick<Scene, "several" | "colours"> {
+function together(several: Several | undefined, theme: Theme): Pick<Scene, "several" | "colors"> {
   if (several?.arrangement !== "overlay") return { several };
-  return { several, colours: headColours(theme, several.heads, several.last) };
+  return { several, colors: headColors(theme, several.heads, several.last) };
 }

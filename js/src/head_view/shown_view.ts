@@ -65,7 +65,7 @@ export class ShownView {
   readonly #requests: ReturnType<typeof tileRequests>;
   /** What the map was made from. */
   #mapOf: unknown[] = [];
-  /** The part that colours are scaled to: what was in sight when a hand took hold of the map. */
+  /** The part that colors are scaled to: what was in sight when a hand took hold of the map. */
   #scaledTo: MapPart | undefined;
 
   constructor(
@@ -128,7 +128,7 @@ export class ShownView {
     if (map.rows.length === 0 || map.cols.length === 0) return;
     const zooms = isZoomable(state, map) && of === this.selected;
     this.part = zooms ? (this.part ?? partOf(map, state.window)) : undefined;
-    // Colours that change under a moving hand would hide what moves.
+    // Colors that change under a moving hand would hide what moves.
     if (!this.part || !this.events.isDragging()) this.#scaledTo = this.part;
     this.scene = sceneOf(state, of, map, {
       ...look,
@@ -209,7 +209,7 @@ export class ShownView {
       this.part = next;
       this.#requests.show(windowOf(this.map, next));
     }
-    // The end of a drag moves nothing, but colours and caption follow it.
+    // The end of a drag moves nothing, but colors and caption follow it.
     this.events.invalidate();
   }
 

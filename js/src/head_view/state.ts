@@ -59,7 +59,7 @@ export interface ViewState extends SharedState {
   /** What the maps are compared with; null for nothing. */
   versus: "intact" | "other" | null;
   /** Which maps of a comparison are drawn. */
-  of_two: OfTwoMaps;
+  comparison_part: OfTwoMaps;
   /** What the two are called; empty while nothing is compared. */
   _compared: string[];
   /** A search: `n` counts them, -1 goes backwards; and its answer. */
@@ -99,7 +99,7 @@ export const WATCHED: (keyof ViewState)[] = [
   "of",
   "_maps",
   "versus",
-  "of_two",
+  "comparison_part",
   "_compared",
   "_tile",
   "_row",

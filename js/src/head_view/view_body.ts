@@ -1,10 +1,10 @@
 import { html, nothing } from "lit-html";
 import { guard } from "lit-html/directives/guard.js";
 import { createRef, ref } from "lit-html/directives/ref.js";
-import { barView } from "../shared/colour_bar_view.js";
+import { barView } from "../shared/color_bar_view.js";
 import { captioned } from "../shared/save_menu.js";
 import type { Head } from "../shared/types.js";
-import { barOf, differenceBarOf } from "./colour_bars.js";
+import { barOf, differenceBarOf } from "./color_bars.js";
 import { linesFigure } from "./lines/lines_figure.js";
 import type { LineRange } from "./lines/lines_focus.js";
 import { matrixFigure } from "./matrix/matrix_figure.js";
@@ -69,7 +69,7 @@ export function viewFigures(
   return figures;
 }
 
-/** The values of the colours, and of those of a difference. */
+/** The values of the colors, and of those of a difference. */
 export function legendView(scene: Scene, range: LineRange, quantity: string) {
   const { theme, map } = scene;
   const { texts, words } = legendOf(scene, range, quantity);
@@ -120,7 +120,7 @@ interface BodyActions {
 
 /**
  * The figure with what stands beside or under it: the values pointed at, the small map of all, the
- * colour bar, the caption.
+ * color bar, the caption.
  */
 export function viewBody(
   figures: ReturnType<typeof viewFigures>,

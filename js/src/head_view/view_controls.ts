@@ -78,11 +78,11 @@ export function viewControls(model: Model<ViewState>, axes: Axes): Control[] {
     }),
     choice<OfTwoMaps>({
       name: "maps",
-      trait: "of_two",
+      trait: "comparison_part",
       place: "menu",
       values: isTwo ? OF_TWO_MAPS : [],
-      value: model.get("of_two"),
-      change: (of_two) => save(model, { of_two }),
+      value: model.get("comparison_part"),
+      change: (comparison_part) => save(model, { comparison_part }),
       print: (value) => ofTwoMapsText[value],
     }),
     {

@@ -61,8 +61,8 @@ export function viewKeyboard(view: ShownView, locks: ViewLocks, commands: Comman
     }
     // A token may have been locked since the last drawing.
     const now = { ...scene, state: { ...scene.state, tokens: model.get("tokens") } };
-    const target = view.figure.neighbour
-      ? view.figure.neighbour(now, view.active, event.key)
+    const target = view.figure.neighbor
+      ? view.figure.neighbor(now, view.active, event.key)
       : targetOf(event.key, scene);
     if (!target) return false;
     view.active = target;

@@ -1,6 +1,6 @@
 import { shownHead } from "../shared/selection.js";
 import { save } from "../shared/snapshot.js";
-import { around, centred, showing, wholeOf, zoomed } from "../shared/window.js";
+import { around, centered, showing, wholeOf, zoomed } from "../shared/window.js";
 import { NEARER } from "./gestures.js";
 import { turnedMarks } from "./places/turned_row.js";
 import { lastLock, leads, type Scene } from "./scene.js";
@@ -85,7 +85,7 @@ export class ViewLocks {
     if (!plot || !map) return;
     const middle = { query: query + step / 2, key: key + step / 2 };
     const near = zoomed(plot.size, plot.part, INTO, middle, plot.room);
-    this.#view.show(centred(plot.size, near, middle));
+    this.#view.show(centered(plot.size, near, middle));
   }
 
   /** Bring a token or a cell into sight. */

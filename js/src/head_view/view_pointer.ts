@@ -1,7 +1,7 @@
 import { labelOf } from "../shared/labels.js";
 import { onPointed, pointOut } from "../shared/pointed.js";
 import { symbolOf } from "../shared/quantity.js";
-import { centred, isWhole, wholeOf, zoomed } from "../shared/window.js";
+import { centered, isWhole, wholeOf, zoomed } from "../shared/window.js";
 import { keyAt } from "./aside/row_curve.js";
 import type { tooltip } from "./aside/tooltip.js";
 import { placeAt, windowGestures } from "./gestures.js";
@@ -112,7 +112,7 @@ export function viewPointer(
     const place = placeAt({ ...plot, ...all }, event);
     // Of all there is nothing to move: the first click goes nearer.
     const near = isWhole(size, part) ? zoomed(size, part, INTO, place, plot.room) : part;
-    view.show(centred(size, near, place));
+    view.show(centered(size, near, place));
   }
 
   /** The curve of the row of a locked query. */
@@ -121,7 +121,7 @@ export function viewPointer(
     if (!map || !part || !scene) return;
     const { left } = (event.currentTarget as HTMLElement).getBoundingClientRect();
     const key = keyAt(scene, event.clientX - left);
-    if (key !== undefined) view.show(centred(sizeOf(map), part, { query: query + 0.5, key }));
+    if (key !== undefined) view.show(centered(sizeOf(map), part, { query: query + 0.5, key }));
   }
 
   return {

@@ -8,7 +8,7 @@ import {
   scaleWords,
   type Table,
 } from "../shared/caption.js";
-import { barTexts, wedgeTexts } from "../shared/colour_bar.js";
+import { barTexts, wedgeTexts } from "../shared/color_bar.js";
 import { type HeadNaming, shortName } from "../shared/head_names.js";
 import { inLine } from "../shared/in_line.js";
 import { inQuotes, labelOf, quoted } from "../shared/labels.js";
@@ -124,7 +124,7 @@ export function captionOf(
         : `${counts} ${shown.unit}`)
     }`,
     scale: [
-      scaleWords(state.scale, quantity, true, state.mode === "lines" ? "line thickness" : "colour"),
+      scaleWords(state.scale, quantity, true, state.mode === "lines" ? "line thickness" : "color"),
       // The end of the absolute scale is no rounded value.
       `, ${lowest} to ${(range.of ? print : digits)(range.maximum)}`,
       range.of && `, ${range.of}`,
@@ -158,7 +158,7 @@ export function captionOf(
   });
 }
 
-/** The values under the bar of colours or of thickness, and what stands beside it. */
+/** The values under the bar of colors or of thickness, and what stands beside it. */
 export function legendOf(scene: Scene, { maximum, of }: LineRange, quantity: string) {
   const { state, map } = scene;
   const isLines = state.mode === "lines";
@@ -191,13 +191,13 @@ function writtenNote({ unit, query }: Axes): string {
     : "";
 }
 
-/** What the second colour stands for; "" without highlighted words. */
+/** What the second color stands for; "" without highlighted words. */
 export function secondOf({ highlighted, axes, several }: Shown): string {
   const words = [...new Set((highlighted.query ?? []).map((i) => quoted(labelOf(axes.query, i))))];
   const text = words.join(", ").replaceAll(", ##", "");
   return (
     text &&
-    `${several?.arrangement === "overlay" ? "strong" : "second"} colour: attention from and ` +
+    `${several?.arrangement === "overlay" ? "strong" : "second"} color: attention from and ` +
       `to ${text}`
   );
 }

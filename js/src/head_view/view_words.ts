@@ -38,7 +38,7 @@ export class ViewWords {
   message = "";
   /** The heads that can be drawn together. */
   chips: Chip[] = [];
-  colourOf: (head: Head) => string = () => "";
+  colorOf: (head: Head) => string = () => "";
   zoom = { zooms: false, zoomed: false };
   /** All weights of a locked query, where not all are in sight. */
   row: QueryRow | undefined;
@@ -94,11 +94,11 @@ export class ViewWords {
   }
 
   #followScene(scene: Scene, shown: Shown, look: Look): void {
-    const { several, colours } = scene;
+    const { several, colors } = scene;
     const { peeked } = this.#view;
     if (!peeked)
-      this.colourOf = (head) =>
-        colours?.[several?.heads.findIndex((other) => sameHead(other, head)) ?? -1] ?? "";
+      this.colorOf = (head) =>
+        colors?.[several?.heads.findIndex((other) => sameHead(other, head)) ?? -1] ?? "";
     this.body.wide = roomFor(look.width, shown.several) < look.width;
     this.body.several = several;
     this.body.strongest = several || standsBeside(scene) ? undefined : strongestOf(scene);

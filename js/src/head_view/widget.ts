@@ -175,8 +175,8 @@ function render(context: RenderContext<ViewState>): void {
       ${words.heading ? stepsView(model, snapshot(model, WATCHED)) : nothing}
       ${offerView()}
       <p class="attnw-message" ?hidden=${!words.message}>${words.message}</p>
-      ${guard([words.chips, words.colourOf], () =>
-        chipRow(words.chips, words.colourOf, chipName, choose),
+      ${guard([words.chips, words.colorOf], () =>
+        chipRow(words.chips, words.colorOf, chipName, choose),
       )}
       ${body.view(words.body, width)}
       ${live.view()}${tip.view()}${keys.list()}`;

@@ -25,7 +25,7 @@ export interface Row {
   text: string;
   /** Position of a stroke across the bar, as a value. */
   stroke?: number;
-  /** A sum is drawn in the colour of the text. */
+  /** A sum is drawn in the color of the text. */
   isSum?: boolean;
 }
 

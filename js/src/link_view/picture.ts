@@ -11,7 +11,7 @@ export const drawPicture: DrawPicture<LinkState> = (state, request) => {
   const sheet = new Sheet(request);
   const scene = sceneOf(state, sheet.look);
   const said = captionOf(state);
-  const words = { size: LABEL_SIZE, colour: request.theme.text };
+  const words = { size: LABEL_SIZE, color: request.theme.text };
   sheet.title(FIGURE, said.model, scene ? titleOf(state, scene.link) : "");
   if (!scene) sheet.text(messageOf(state), words);
   else {

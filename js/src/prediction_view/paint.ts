@@ -1,7 +1,7 @@
 import { type Cell, corner, outline } from "../shared/cells.js";
-import { diverging, NO_CHANGE } from "../shared/colour.js";
-import { paintBar, strip } from "../shared/colour_bar.js";
-import { cssWord } from "../shared/colour_levels.js";
+import { diverging, NO_CHANGE } from "../shared/color.js";
+import { paintBar, strip } from "../shared/color_bar.js";
+import { cssWord } from "../shared/color_levels.js";
 import { AXIS_LABEL_SIZE, drawToken, labelFont, shorten, write } from "../shared/labels.js";
 import type { Pen } from "../shared/pen.js";
 import { paintLayerAnswers } from "./layer_answers.js";
@@ -203,7 +203,7 @@ function paintNames(
       );
 }
 
-/** The range of the colours, and what each end means. */
+/** The range of the colors, and what each end means. */
 function paintScale(pen: Pen, scene: Scene, table: Uint32Array): void {
   const { map, reach, theme, font, mapLeft, mapWidth, effects } = scene;
   const top = map.y0 + map.rows * (map.cell + 1) + GAP;

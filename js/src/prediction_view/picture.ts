@@ -17,7 +17,7 @@ export const drawPicture: DrawPicture<PredictionState> = (state, request) => {
     state._axes.query ? state._axes.query.text.join(" ") : "",
   );
   if (scene) sheet.figure(scene.width, scene.height, (pen) => paintPredictions(pen, scene));
-  else sheet.text(state._error || state._message, { size: LABEL_SIZE, colour: request.theme.text });
+  else sheet.text(state._error || state._message, { size: LABEL_SIZE, color: request.theme.text });
   sheet.notes(...said.notes);
   const [table, cut] = keptRows(tableOf(scene), request.brief);
   return { sheet, caption: caption(said.figure, { ...said, notes: [...said.notes, cut] }), table };

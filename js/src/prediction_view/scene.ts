@@ -160,7 +160,7 @@ export function sceneOf(state: PredictionState, look: Look): Scene | null {
 
 /** The head in a cell; undefined in a layer without attention. */
 export const headAt = ({ stack, map }: Scene, [row, col]: Cell): Head | undefined => {
-  const exists = row < map.rows && col < map.cols && !stack.without_attention?.includes(row);
+  const exists = row < map.rows && col < map.cols && !stack.layers_without_attention?.includes(row);
   return exists ? [row, col, stack.name] : undefined;
 };
 

@@ -7,7 +7,7 @@ import type { PredictionState } from "./state.js";
 
 const NAMES = {
   next: "what follows which token",
-  label: "which token is labelled",
+  label: "which token is labeled",
   masked: "which token is predicted",
 };
 

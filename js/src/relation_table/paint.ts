@@ -1,5 +1,5 @@
 import { corner, type GridLayout, outline } from "../shared/cells.js";
-import { css } from "../shared/colour.js";
+import { css } from "../shared/color.js";
 import { AXIS_LABEL_SIZE, labelFont, write } from "../shared/labels.js";
 import type { Look } from "../shared/mount.js";
 import type { Pen } from "../shared/pen.js";
@@ -32,15 +32,15 @@ export function paintAccuracy(pen: Pen, theme: Theme, row: Row, width: number): 
   const at = (share: number) => 1 + share * length;
   pen.fillStyle = theme.hairline;
   pen.fillRect(1, MIDDLE + 6, length, 1);
-  const colour = css(theme, 0.45);
+  const color = css(theme, 0.45);
   if (isBelow(row)) {
-    pen.strokeStyle = colour;
+    pen.strokeStyle = color;
     pen.lineWidth = 1;
     pen.setLineDash(DASHED);
     pen.strokeRect(1.5, MIDDLE - 3.5, Math.max(0, row.accuracy * length - 1), 7);
     pen.setLineDash([]);
   } else {
-    pen.fillStyle = colour;
+    pen.fillStyle = color;
     pen.fillRect(1, MIDDLE - 4, row.accuracy * length, 8);
   }
   paintWhisker(pen, theme, [at(row.low), at(row.high)], MIDDLE);
@@ -55,9 +55,9 @@ export function paintTable(
   scene: Scene,
   { theme, font }: Look,
 ): void {
-  const put = (text: string, x: number, colour: string, right = false, bold = false) => {
+  const put = (text: string, x: number, color: string, right = false, bold = false) => {
     pen.font = labelFont(font, bold, layout.size);
-    write(pen, text, [x, MIDDLE], colour, right ? "right" : "left");
+    write(pen, text, [x, MIDDLE], color, right ? "right" : "left");
   };
   pen.textBaseline = "middle";
   pen.font = labelFont(font, false, AXIS_LABEL_SIZE);
@@ -76,18 +76,18 @@ export function paintTable(
     for (const name of layout.shown) {
       const { left, right } = layout.columns[name];
       const sorts = scene.state.sort === name;
-      const colour = sorts ? theme.text : theme.muted;
+      const color = sorts ? theme.text : theme.muted;
       const ends = layout.toTheRight.has(name);
       const text = layout.headings[name];
       const x = ends ? right : left + (name === "relation" ? NAME : 0);
       pen.font = labelFont(font, sorts, AXIS_LABEL_SIZE);
-      write(pen, text, [x, MIDDLE], colour, ends ? "right" : "left");
+      write(pen, text, [x, MIDDLE], color, ends ? "right" : "left");
       if (!sorts) continue;
       const length = pen.measureText(text).width + ARROW / 2;
       const at = [ends ? x - length : x + length, MIDDLE + BASELINE * AXIS_LABEL_SIZE] as const;
       pen.font = labelFont(font, true, ARROW_SIZE);
       pen.textBaseline = "alphabetic";
-      write(pen, scene.state.descending ? "▼" : "▲", at, colour, "center");
+      write(pen, scene.state.descending ? "▼" : "▲", at, color, "center");
       pen.textBaseline = "middle";
     }
     pen.fillStyle = theme.muted;
@@ -139,7 +139,7 @@ export function paintTable(
 const NUMBERED = 16;
 
 /**
- * Layers x heads coloured by accuracy; a dot marks heads better than the offset, a frame selected
+ * Layers x heads colored by accuracy; a dot marks heads better than the offset, a frame selected
  * ones.
  */
 export function paintHeat(
@@ -158,7 +158,7 @@ export function paintHeat(
     pen.fillStyle = css(theme, t);
     pen.fillRect(x, y, cell, cell);
     if (p > LEVEL) continue;
-    // The scale starts at the ground and ends near the colour of its text.
+    // The scale starts at the ground and ends near the color of its text.
     pen.fillStyle = t < 0.5 ? theme.text : theme.background;
     pen.beginPath();
     pen.arc(x + cell / 2, y + cell / 2, Math.max(1.5, cell / 10), 0, 2 * Math.PI);

@@ -1,5 +1,5 @@
 import { canvasSize, type GridLayout } from "../shared/cells.js";
-import { barTexts } from "../shared/colour_bar.js";
+import { barTexts } from "../shared/color_bar.js";
 import { LABEL_SIZE } from "../shared/labels.js";
 import { percent } from "../shared/numbers.js";
 import { type DrawPicture, Sheet } from "../shared/picture/sheet.js";
@@ -31,7 +31,7 @@ export const drawPicture: DrawPicture<TableState> = (state, request) => {
   sheet.title(FIGURE + ofStack(scene.stack), state._source.model);
   const { width, height } = at.table;
   sheet.figure(width, height, (pen) => paintTable(pen, at.table, scene, sheet.look));
-  if (!scene.rows.length) sheet.text(NOTHING, { size: LABEL_SIZE, colour: theme.text, line: 20 });
+  if (!scene.rows.length) sheet.text(NOTHING, { size: LABEL_SIZE, color: theme.text, line: 20 });
   sheet.gap();
   drawMap(sheet, scene, at.heat);
   sheet.under();
@@ -47,7 +47,7 @@ function drawMap(sheet: Sheet, scene: Scene, layout: GridLayout): void {
   sheet.heading(mapTitle(state), state.direction);
   sheet.figure(...canvasSize(layout), (pen) => paintHeat(pen, layout, heat, sheet.look));
   const texts = barTexts("linear", heat.most, (x) => percent(x, 100));
-  sheet.colourBar(texts, LEGEND);
-  sheet.text(readout(scene), { size: LABEL_SIZE, colour: theme.text, line: 16 });
+  sheet.colorBar(texts, LEGEND);
+  sheet.text(readout(scene), { size: LABEL_SIZE, color: theme.text, line: 16 });
   sheet.gap();
 }

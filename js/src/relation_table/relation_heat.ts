@@ -1,15 +1,15 @@
 import { html } from "lit-html";
 import { cellGestures } from "../shared/cell_input.js";
 import { type Cell, canvasSize, type GridLayout, outline } from "../shared/cells.js";
-import { barTexts } from "../shared/colour_bar.js";
-import { barView } from "../shared/colour_bar_view.js";
+import { barTexts } from "../shared/color_bar.js";
+import { barView } from "../shared/color_bar_view.js";
 import type { Look } from "../shared/mount.js";
 import { percent } from "../shared/numbers.js";
 import { fresh } from "../shared/pen.js";
 import { paintHeat } from "./paint.js";
 import { cellText, LEGEND, type Scene } from "./scene.js";
 
-/** The map of every head on the chosen relation, with its colour scale. */
+/** The map of every head on the chosen relation, with its color scale. */
 export function relationHeat(
   signal: AbortSignal,
   choose: (cell: Cell, add: boolean) => void,

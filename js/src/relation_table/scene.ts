@@ -62,9 +62,9 @@ export const LEVEL = 0.05;
 export function wilson(correct: number, n: number): [low: number, high: number] {
   if (n === 0) return [0, 1];
   const p = correct / n;
-  const centre = (p + Z ** 2 / (2 * n)) / (1 + Z ** 2 / n);
+  const center = (p + Z ** 2 / (2 * n)) / (1 + Z ** 2 / n);
   const reach = (Z / (1 + Z ** 2 / n)) * Math.sqrt((p * (1 - p)) / n + Z ** 2 / (4 * n ** 2));
-  return [Math.max(0, centre - reach), Math.min(1, centre + reach)];
+  return [Math.max(0, center - reach), Math.min(1, center + reach)];
 }
 
 export function decodeRelations(table: RelationNumbers): Decoded {
@@ -293,7 +293,7 @@ export function captionOf({ state, said, stack, heat, rows }: Scene, bars: boole
     model: _source.model,
     head: headNames(selected, { labels }),
     quantity: "accuracy: how often the most attended word is the governor",
-    scale: heat ? `map: linear colour scale, 0 to ${percentOf(heat.most, 100)}` : "",
+    scale: heat ? `map: linear color scale, 0 to ${percentOf(heat.most, 100)}` : "",
     notes: [
       said,
       heat ? `map: every head on ${relation}, ${direction}` : "",

@@ -36,5 +36,5 @@ export interface TableState extends RelationsState {
   /** Rows of a picture at most. */
   picture_rows: number;
   _numbers: RelationNumbers | null;
-  _source: { model: string; note: string; without_attention?: number[] };
+  _source: { model: string; note: string; layers_without_attention?: number[] };
 }

@@ -161,8 +161,8 @@ function render(context: RenderContext<TableState>): void {
 
   function stepBy(layers: number): void {
     const n_layers = model.get("_numbers")?.correct.shape[0] ?? 1;
-    const { without_attention } = model.get("_source");
-    stepTo(model, model.get("layer") + layers, { n_layers, without_attention });
+    const { layers_without_attention } = model.get("_source");
+    stepTo(model, model.get("layer") + layers, { n_layers, layers_without_attention });
   }
 
   function key(event: KeyboardEvent): boolean {

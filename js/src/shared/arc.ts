@@ -44,7 +44,7 @@ export interface ArcPath {
 }
 
 export interface ArcLook {
-  colour: string;
+  color: string;
   width: number;
   opacity?: number;
   isDashed?: boolean;
@@ -56,7 +56,7 @@ export interface ArcLook {
 export const widthOf = (weight: number, least = 0): number =>
   Math.max(least, THICKEST * Math.min(1, weight));
 
-/** The system's colours may have no contrast to spare. */
+/** The system's colors may have no contrast to spare. */
 export const opacityOf = ({ forced }: Pick<Theme, "forced">): number => (forced ? 1 : OPACITY);
 
 /** The height of a round arc by its length in pixels, so that a longer arc is higher. */
@@ -151,14 +151,14 @@ const pathText = ({ start, steps }: ArcPath): string =>
 
 /** An arc as elements: its line, and its arrow head. */
 export function arcShapes(arc: ArcPath, look: ArcLook): Shape[] {
-  const { colour, width, opacity, isDashed, hasArrow } = look;
+  const { color, width, opacity, isDashed, hasArrow } = look;
   const line: Shape["attributes"] = { d: pathText(lineOf(arc, hasArrow)), fill: "none" };
-  line.stroke = colour;
+  line.stroke = color;
   if (width !== 1) line["stroke-width"] = Math.round(1000 * width) / 1000;
   if (opacity !== undefined) line["stroke-opacity"] = opacity;
   if (isDashed) line["stroke-dasharray"] = DASH.join(" ");
   if (!hasArrow) return [shape("path", line)];
-  const head: Shape["attributes"] = { d: pathText(headOf(arc)), fill: colour };
+  const head: Shape["attributes"] = { d: pathText(headOf(arc)), fill: color };
   if (opacity !== undefined) head["fill-opacity"] = opacity;
   return [shape("path", line), shape("path", head)];
 }
@@ -175,8 +175,8 @@ function trace(pen: Pen, { start, steps }: ArcPath): void {
 
 /** Draw an arc with a pen: its line, and its arrow head. */
 export function paintArc(pen: Pen, arc: ArcPath, look: ArcLook): void {
-  const { colour, width, opacity = 1, isDashed, hasArrow } = look;
-  pen.strokeStyle = pen.fillStyle = colour;
+  const { color, width, opacity = 1, isDashed, hasArrow } = look;
+  pen.strokeStyle = pen.fillStyle = color;
   pen.lineWidth = width;
   pen.globalAlpha = opacity;
   pen.setLineDash(isDashed ? DASH : []);

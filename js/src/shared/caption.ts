@@ -12,7 +12,7 @@ export interface Caption {
   head: string;
   /** What the numbers are. */
   quantity: string;
-  /** How numbers became colours or lengths. */
+  /** How numbers became colors or lengths. */
   scale: string;
   /** What is hidden, merged, rescaled, filtered, cut or rounded. */
   notes: string[];
@@ -43,7 +43,7 @@ export const ALL_HIDDEN = "Every token is hidden: show some again.";
 const RELATIVE = { absolute: "", linear: "linear", sqrt: "square-root", log: "logarithmic" };
 
 /**
- * The name of a scale beside its colour bar; "" if the values of the bar say enough. Only weights
+ * The name of a scale beside its color bar; "" if the values of the bar say enough. Only weights
  * have the absolute scale: `isPlain` is false for differences and for weights times keys.
  */
 export function scaleName(scale: Scale, quantity: string, isPlain = true): string {
@@ -51,12 +51,12 @@ export function scaleName(scale: Scale, quantity: string, isPlain = true): strin
   return quantity === "weights" && isPlain ? "absolute" : "";
 }
 
-/** The name of a scale in a caption; `what` shows the values: colour, or the thickness of lines. */
+/** The name of a scale in a caption; `what` shows the values: color, or the thickness of lines. */
 export function scaleWords(
   scale: Scale,
   quantity: string,
   isPlain = true,
-  what = "colour",
+  what = "color",
 ): string {
   const name = RELATIVE[scale] || scaleName(scale, quantity, isPlain);
   return [name, what, "scale"].filter(Boolean).join(" ");

@@ -199,12 +199,12 @@ export function outline(
   pen: Pen,
   layout: GridLayout,
   cell: Cell,
-  colour: string,
+  color: string,
   width: number,
   away = width / 2,
 ): void {
   const [x, y] = corner(layout, cell);
-  pen.strokeStyle = colour;
+  pen.strokeStyle = color;
   pen.lineWidth = width;
   pen.strokeRect(x - away, y - away, layout.cell + 2 * away, layout.tall + 2 * away);
 }

@@ -1,17 +1,17 @@
 /** What heads do, in few words. */
-export type Family = "neighbour" | "grammar" | "pronoun" | "same word" | "rests" | "other";
+export type Family = "neighbor" | "grammar" | "pronoun" | "same word" | "rests" | "other";
 
-/** Five quiet colours of families; a word stands beside every colour. */
-export const FAMILY_COLOURS: Record<"light" | "dark", Record<Exclude<Family, "other">, string>> = {
+/** Five quiet colors of families; a word stands beside every color. */
+export const FAMILY_COLORS: Record<"light" | "dark", Record<Exclude<Family, "other">, string>> = {
   light: {
-    neighbour: "#0f9d7a",
+    neighbor: "#0f9d7a",
     grammar: "#d9822b",
     pronoun: "#c2559d",
     "same word": "#5a8fd0",
     rests: "#b4b7bd",
   },
   dark: {
-    neighbour: "#35c39f",
+    neighbor: "#35c39f",
     grammar: "#f0a04b",
     pronoun: "#e58ac6",
     "same word": "#86b4ee",
@@ -20,4 +20,4 @@ export const FAMILY_COLOURS: Record<"light" | "dark", Record<Exclude<Family, "ot
 };
 
 /** The families of a legend, in this order. */
-export const FAMILIES = ["neighbour", "grammar", "pronoun", "same word", "rests"] as const;
+export const FAMILIES = ["neighbor", "grammar", "pronoun", "same word", "rests"] as const;

@@ -20,23 +20,23 @@ export interface HeadNaming {
 export const labelOfHead = (head: Head, labels: HeadLabel[] = []): string =>
   withControlPictures(bounded(labels.find(([at]) => sameHead(at, head))?.[1] ?? ""));
 
-const labelled = (name: string, head: Head, labels?: HeadLabel[]): string => {
+const labeled = (name: string, head: Head, labels?: HeadLabel[]): string => {
   const label = labelOfHead(head, labels);
   return label ? `${name} ${inQuotes(label)}` : name;
 };
 
 /** `L7 H9 “label”`. */
 export const shortName = (head: Head, { labels, _stacks }: HeadNaming = {}): string =>
-  labelled(headName(head, _stacks), head, labels);
+  labeled(headName(head, _stacks), head, labels);
 
 /** `L7 H9 (8-10) “label”`; papers have no name for a head that combines others. */
 export const wholeName = (head: Head, { labels, _stacks }: HeadNaming = {}): string => {
   const name = combinedName(head, _stacks) ?? `${headName(head)} (${paperName(head)})`;
-  return labelled(name, head, labels);
+  return labeled(name, head, labels);
 };
 
 /** The labels after one of them was changed; an empty text removes it. */
-export function relabelled(labels: HeadLabel[], head: Head, text: string): HeadLabel[] {
+export function relabeled(labels: HeadLabel[], head: Head, text: string): HeadLabel[] {
   const others = labels.filter(([at]) => !sameHead(at, head));
   return text.trim() ? [...others, [head, text.trim()]] : others;
 }

@@ -1,5 +1,5 @@
 import { clamp } from "./clamp.js";
-import { ramp, transfer } from "./colour.js";
+import { ramp, transfer } from "./color.js";
 import type { Theme } from "./theme.js";
 
 /** Letters on a dark ground, and on a light one. */
@@ -9,7 +9,7 @@ const ON_LIGHT = "#15151a";
 const BRIGHT = 125;
 
 /**
- * The ground of a weight on the absolute scale, with the colour of letters on it. `table` is the
+ * The ground of a weight on the absolute scale, with the color of letters on it. `table` is the
  * scale of another paper.
  */
 export function inkOf(
@@ -28,6 +28,6 @@ export function inkOf(
   return { ground: `rgb(${r} ${g} ${b})`, letters: brightness > BRIGHT ? ON_LIGHT : ON_DARK };
 }
 
-/** The colour of arcs and lines. */
-export const lineColour = ({ dark, forced, text }: Theme): string =>
+/** The color of arcs and lines. */
+export const lineColor = ({ dark, forced, text }: Theme): string =>
   forced ? text : dark ? "#c9c6ff" : "#241783";

@@ -14,15 +14,15 @@ const MARK = "##";
 export const labelFont = (family: string, bold = false, size = LABEL_SIZE) =>
   `${bold ? "600 " : ""}${size}px ${family}`;
 
-/** Text in one colour, starting at `x`, ending at `x` or centred on `x`. */
+/** Text in one color, starting at `x`, ending at `x` or centered on `x`. */
 export function write(
   pen: Pen,
   text: string,
   [x, y]: readonly [x: number, y: number],
-  colour: string,
+  color: string,
   align: CanvasTextAlign = "left",
 ): void {
-  pen.fillStyle = colour;
+  pen.fillStyle = color;
   pen.textAlign = align;
   pen.fillText(text, x, y);
 }

@@ -79,7 +79,7 @@ function perFrame(signal: AbortSignal, draw: () => void) {
 
 /**
  * A widget's place on the page: an alert for the kernel's error, the host's theme or the reader's
- * forced colours, the width, one drawing a frame, and an end when the host takes the widget away.
+ * forced colors, the width, one drawing a frame, and an end when the host takes the widget away.
  */
 export function mount<T extends { _error: string }>(
   { model, el, signal }: RenderContext<T>,

@@ -21,7 +21,7 @@ const NAMED: Record<string, QuantityTexts> = {
   },
 };
 
-/** The symbol beside a value or a colour bar; weights need none. */
+/** The symbol beside a value or a color bar; weights need none. */
 export const symbolOf = (quantity: string): string => NAMED[quantity]?.symbol ?? "";
 
 /** What a caption says of a quantity; `loss` is what gradients are of. */
@@ -39,7 +39,7 @@ function printValue(quantity: string, largest?: number): (x: number) => string {
   return quantity === "weights" ? alignedWeights(largest) : aligned(largest);
 }
 
-/** Prints the values of a bar of colours. */
+/** Prints the values of a bar of colors. */
 export const barPrinter = (quantity: string, scale: Scale): Print =>
   quantity === "weights" && scale === "absolute" ? percentText : printer(quantity);
 

@@ -16,7 +16,7 @@ export function selectHeads(model: Model<HeadsState>, heads: Head[]): void {
 }
 
 /** The layers of a stack, as far as stepping asks for them. */
-export type Layers = Pick<StackInfo, "n_layers" | "without_attention">;
+export type Layers = Pick<StackInfo, "n_layers" | "layers_without_attention">;
 
 /**
  * The layer after one step towards another layer: the next layer with attention, or the last layer
@@ -24,7 +24,7 @@ export type Layers = Pick<StackInfo, "n_layers" | "without_attention">;
  */
 export function reachedLayer(layers: Layers | undefined, from: number, target: number): number {
   const last = (layers?.n_layers ?? 1) - 1;
-  const without = new Set(layers?.without_attention);
+  const without = new Set(layers?.layers_without_attention);
   const wanted = clamp(target, 0, last);
   const way = target < from ? -1 : 1;
   for (let layer = wanted; layer >= 0 && layer <= last; layer += way)

@@ -1,5 +1,5 @@
 import { type Control, choice } from "./controls.js";
-import { labelOfHead, relabelled } from "./head_names.js";
+import { labelOfHead, relabeled } from "./head_names.js";
 import { save } from "./snapshot.js";
 import {
   type Head,
@@ -85,13 +85,13 @@ export function hideControl(
   };
 }
 
-interface Labelled {
+interface Labeled {
   selected: Head[];
   labels?: HeadLabel[];
 }
 
 /** The label of the shown head. */
-export function labelControl(model: Model<Labelled>): Control {
+export function labelControl(model: Model<Labeled>): Control {
   const head = model.get("selected").at(-1);
   const labels = model.get("labels") ?? [];
   const value = head ? labelOfHead(head, labels) : "";
@@ -106,7 +106,7 @@ export function labelControl(model: Model<Labelled>): Control {
     longest: LONGEST_LABEL,
     value,
     change: (text) => {
-      if (head && text.trim() !== value) save(model, { labels: relabelled(labels, head, text) });
+      if (head && text.trim() !== value) save(model, { labels: relabeled(labels, head, text) });
     },
     hidden: !head,
   };

@@ -14,7 +14,7 @@ import type { Outcome } from "./verdict.js";
 export interface TextState extends HeadsState {
   /** `problem`: why there is nothing to draw. */
   _drawn: { head: Head | null; problem?: string } | null;
-  _source: { model: string; count: number; layers: number; without_attention?: number[] };
+  _source: { model: string; count: number; layers: number; layers_without_attention?: number[] };
   _jump: { n?: number; outcome?: string; step?: number };
   /**
    * `left`: texts that were not looked at when time was up; `where`: " on this page" of a page that
@@ -111,8 +111,8 @@ export function framedText<T extends TextState>(
     if (pressed === "Escape") return own.letGo();
     // A select moves to the option that starts with the letter; a number takes the arrows.
     if (target instanceof HTMLSelectElement) return false;
-    const { layers: n_layers = 1, without_attention } = model.get("_source");
-    const layers = { n_layers, without_attention };
+    const { layers: n_layers = 1, layers_without_attention } = model.get("_source");
+    const layers = { n_layers, layers_without_attention };
     if (pressed === "?") keys.toggle();
     else if (pressed === "[") stepTo(model, model.get("layer") - 1, layers);
     else if (pressed === "]") stepTo(model, model.get("layer") + 1, layers);

@@ -1,4 +1,4 @@
-/** What the page's colours are, and when they change. */
+/** What the page's colors are, and when they change. */
 export interface Theme {
   dark: boolean;
   background: string;
@@ -16,7 +16,7 @@ export interface Theme {
   right: string;
   wrong: string;
   /**
-   * The reader's system chooses the colours: shapes and numbers have to do where hues told things
+   * The reader's system chooses the colors: shapes and numbers have to do where hues told things
    * apart.
    */
   forced: boolean;
@@ -50,7 +50,7 @@ export const THEMES = { light: LIGHT, dark: DARK };
 
 const FORCED = "(forced-colors: active)";
 /**
- * What the system calls the colours that a canvas has to use by itself: browsers recolour
+ * What the system calls the colors that a canvas has to use by itself: browsers recolor
  * everything else.
  */
 const SYSTEM = {
@@ -64,16 +64,16 @@ const SYSTEM = {
   wrong: "CanvasText",
 };
 
-/** How light a computed colour is, 0 to 1; undefined where it is mostly transparent. */
-export function luminance(colour: string): number | undefined {
-  const [values = "", alpha] = colour.replace(/^[a-z]+\((srgb )?/i, "").split("/");
+/** How light a computed color is, 0 to 1; undefined where it is mostly transparent. */
+export function luminance(color: string): number | undefined {
+  const [values = "", alpha] = color.replace(/^[a-z]+\((srgb )?/i, "").split("/");
   const numbers = values.match(/-?[\d.]+(e-?\d+)?/g)?.map(Number) ?? [];
   const opacity = alpha !== undefined ? Number.parseFloat(alpha) : (numbers[3] ?? 1);
   if (numbers.length < 3 || opacity <= 0.5) return undefined;
   const [r = 0, g = 0, b = 0] = numbers;
-  // Hosts whose style sheets mix colours have them in the newer notations.
-  if (/^(ok)?l(ab|ch)/.test(colour)) return colour.startsWith("ok") ? r : r / 100;
-  return (0.299 * r + 0.587 * g + 0.114 * b) / (colour.startsWith("color(") ? 1 : 255);
+  // Hosts whose style sheets mix colors have them in the newer notations.
+  if (/^(ok)?l(ab|ch)/.test(color)) return color.startsWith("ok") ? r : r / 100;
+  return (0.299 * r + 0.587 * g + 0.114 * b) / (color.startsWith("color(") ? 1 : 255);
 }
 
 /**
@@ -103,7 +103,7 @@ function isDark(el: Element): boolean {
   return scheme !== "light" && matchMedia("(prefers-color-scheme: dark)").matches;
 }
 
-/** A system colour as "#rrggbb": figures mix colours, and names cannot be mixed. */
+/** A system color as "#rrggbb": figures mix colors, and names cannot be mixed. */
 function resolved(el: HTMLElement, name: string, otherwise: string): string {
   const probe = el.ownerDocument.createElement("span");
   probe.style.setProperty("forced-color-adjust", "none");
@@ -119,11 +119,11 @@ function resolved(el: HTMLElement, name: string, otherwise: string): string {
 }
 
 function forcedTheme(el: HTMLElement, theme: Theme): Theme {
-  const colours = Object.entries(SYSTEM).map(([name, system]) => [
+  const colors = Object.entries(SYSTEM).map(([name, system]) => [
     name,
     resolved(el, system, theme[name as keyof typeof SYSTEM]),
   ]);
-  const forced = { ...theme, ...Object.fromEntries(colours), forced: true } as Theme;
+  const forced = { ...theme, ...Object.fromEntries(colors), forced: true } as Theme;
   const [r = 0, g = 0, b = 0] = [1, 3, 5].map((at) =>
     Number.parseInt(forced.background.slice(at, at + 2), 16),
   );
@@ -131,7 +131,7 @@ function forcedTheme(el: HTMLElement, theme: Theme): Theme {
 }
 
 /**
- * The theme of the figure around `el`, as `watchTheme` wrote it there: to ask for computed colours
+ * The theme of the figure around `el`, as `watchTheme` wrote it there: to ask for computed colors
  * makes the browser lay the page out.
  */
 function themeAround(el: HTMLElement): Theme | undefined {
@@ -164,8 +164,8 @@ export function watchTheme(
     if (JSON.stringify(theme) === last) return;
     last = JSON.stringify(theme);
     el.dataset.theme = theme.dark ? "dark" : "light";
-    for (const [name, colour] of Object.entries(theme))
-      if (typeof colour === "string") el.style.setProperty(`--attnw-${name}`, colour);
+    for (const [name, color] of Object.entries(theme))
+      if (typeof color === "string") el.style.setProperty(`--attnw-${name}`, color);
     onChange(theme);
   };
   // Hosts flip attributes first and load the style sheet after: look again once it can have

@@ -39,7 +39,7 @@ export interface StackInfo {
   name: string;
   n_layers: number;
   /** The layers of a hybrid model that have no attention. */
-  without_attention?: number[];
+  layers_without_attention?: number[];
   n_heads: number;
   n_key_heads: number;
   n_query: number;

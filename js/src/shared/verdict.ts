@@ -2,7 +2,7 @@ import type { Pen } from "./pen.js";
 
 export type Outcome = "right" | "wrong";
 
-/** The mark before an outcome, which is never told by its colour alone. */
+/** The mark before an outcome, which is never told by its color alone. */
 export const SIGNS = { right: "✓", wrong: "×" } as const;
 
 /** From point to point round the middle of a tick or a cross of 6 pixels. */
@@ -26,7 +26,7 @@ export const VERDICTS: Record<Outcome, [x: number, y: number][][]> = {
   ],
 };
 
-/** A tick or a cross of 6 pixels round a point: what tells outcomes apart beside their colour. */
+/** A tick or a cross of 6 pixels round a point: what tells outcomes apart beside their color. */
 export function paintVerdict(
   pen: Pen,
   theme: Record<Outcome, string>,

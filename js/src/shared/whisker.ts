@@ -15,11 +15,11 @@ export function paintWhisker(
     pen.moveTo(end, middle - 2.5);
     pen.lineTo(end, middle + 2.5);
   }
-  for (const [colour, width] of [
+  for (const [color, width] of [
     [theme.background, 3],
     [theme.text, 1],
   ] as const) {
-    pen.strokeStyle = colour;
+    pen.strokeStyle = color;
     pen.lineWidth = width;
     pen.stroke();
   }

@@ -77,7 +77,7 @@ export function zoomed(
   return [...start(q0, q1, place.query, rows, of.rows), ...start(k0, k1, place.key, cols, of.cols)];
 }
 
-/** What lies between two places, with as many neighbours as there is room for. */
+/** What lies between two places, with as many neighbors as there is room for. */
 export function framed(of: Size, a: Position, b: Position, room: Room): MapPart {
   const touched = (side: keyof Position) =>
     [Math.floor(Math.min(a[side], b[side])), Math.ceil(Math.max(a[side], b[side]))] as const;
@@ -97,7 +97,7 @@ export function shifted(of: Size, [q0, q1, k0, k1]: MapPart, by: Position): MapP
 }
 
 /** The same size round a place. */
-export const centred = (of: Size, part: MapPart, { query, key }: Position): MapPart =>
+export const centered = (of: Size, part: MapPart, { query, key }: Position): MapPart =>
   shifted(of, part, { query: query - (part[0] + part[1]) / 2, key: key - (part[2] + part[3]) / 2 });
 
 /** Round a cell, near enough to read its tokens. */

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.stats import spearmanr
 
 from attnwidget import ablate, load_model
-from attnwidget.demo import demo_pairs
+from attnwidget.demo import demo_minimal_pairs
 from exercises.checking import Exercise, count, head, number
 
 TEXT = "The girl saw [MASK] in the mirror."
@@ -47,8 +47,8 @@ def broken() -> int:
     """The number of pairs that are right in the intact model and wrong without L5 H8."""
     found = ablate(
         load_model(),
-        demo_pairs()[:N_PAIRS],
-        score="minimal pair",
+        demo_minimal_pairs()[:N_PAIRS],
+        scoring="minimal pair",
         method="zero",
         heads=[(5, 8)],
         progress=False,
@@ -113,7 +113,7 @@ EXERCISES = {
             "Count the negative numbers of `drops`.",
             "`(drops < 0).sum()`.",
         ),
-        "Heads are not all in favour of the right answer.",
+        "Heads are not all in favor of the right answer.",
         [
             (
                 lambda: int((drops() > 0).sum()),

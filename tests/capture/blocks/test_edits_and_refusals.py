@@ -49,7 +49,7 @@ def test_a_stage_is_a_stack_with_its_own_heads(attention: Any) -> None:
 
 @pytest.mark.parametrize("method", ["uniform", "zero"])
 def test_a_head_is_switched_off_within_its_windows(attention: Any, method: str) -> None:
-    edited = attention.without([(0, 1, "stage 1")], method=method)
+    edited = attention.disabled([(0, 1, "stage 1")], method=method)
     weights = edited.weights(0, 1, stack="stage 1")
     seen = attention.visible(0, 1, stack="stage 1")
     wanted = seen / 16 if method == "uniform" else np.zeros_like(weights)
@@ -118,9 +118,9 @@ def test_rows_columns_tiles_and_links_are_parts_of_the_map(attention: Any) -> No
     )
     rows = attention.rows(1, 0, [3, 40], stack="stage 1")
     assert np.array_equal(rows, np.nan_to_num(whole[[3, 40]]))
-    column = attention.of_token("key", 40, layer=1, stack="stage 1")[0]
+    column = attention.token_values("key", 40, layer=1, stack="stage 1")[0]
     assert np.array_equal(column, whole[:, 40], equal_nan=True)
-    row = attention.of_token("query", 40, layer=1, stack="stage 1")[0]
+    row = attention.token_values("query", 40, layer=1, stack="stage 1")[0]
     assert np.array_equal(row, whole[40], equal_nan=True)
     query, key, weight = attention.top_links(1, 0, 1, stack="stage 1")[0]
     assert weight == whole[query, key] == np.nanmax(whole)

@@ -102,7 +102,7 @@ def test_the_tokens_of_two_pictures_have_boxes_in_their_picture(llava: Attention
 def test_a_head_of_a_tower_of_several_pictures_is_switched_off(llava: AttentionModel) -> None:
     pictures = [drawn(150, 90), drawn(90, 150, 1)]
     attention = llava.attend("what differs?", images=pictures)
-    edited = attention.without([(0, 1, "vision")], method="uniform")
+    edited = attention.disabled([(0, 1, "vision")], method="uniform")
     weights = edited.weights(0, 1, stack="vision")
     assert np.allclose(weights[:17, :17], 1 / 17) and np.allclose(weights[17:, 17:], 1 / 17)
     assert not weights[:17, 17:].any()

@@ -21,7 +21,7 @@ def test_the_attention_of_a_picture_has_places_in_it() -> None:
     assert isinstance(first, Box) and isinstance(last, Box)
     assert first.left == pytest.approx(30, abs=1.5) and last.right == pytest.approx(120, abs=1.5)
     assert "boxes" not in attention.note
-    assert attention.without([(0, 1)]).stacks["self"].key.places == axis.places
+    assert attention.disabled([(0, 1)]).stacks["self"].key.places == axis.places
     with model.disabled((0, 1)):
         assert model.attend(images=picture).stacks["self"].key.places == axis.places
 
@@ -49,4 +49,4 @@ def test_the_note_says_why_there_are_no_boxes() -> None:
         "picture that is no rectangle" in attention.note
     )
     assert attention.stacks["self"].key.places == ()
-    assert np.array_equal(attention.pictures[0], drawn(150, 90))
+    assert np.array_equal(attention.images[0], drawn(150, 90))

@@ -55,16 +55,16 @@ def noise(seconds):
     return (0.1 * np.random.default_rng(1).standard_normal(round(seconds * RATE))).astype("f")
 
 
-def centres(tokens):
+def centers(tokens):
     return np.array([(p.start + p.end) / 2 for p in tokens.places if isinstance(p, Span)])
 
 
-def test_tokens_of_whisper_are_centred_at_multiples_of_20_ms(whisper):
+def test_tokens_of_whisper_are_centered_at_multiples_of_20_ms(whisper):
     attention = whisper.attend(audio=(noise(2.0), RATE), target=[5, 6])
     tokens = attention.stacks["encoder"].key
     spans = [place for place in tokens.places if place is not None]
     assert len(spans) == 101
-    assert np.allclose(centres(tokens)[1:-1], 0.02 * np.arange(1, 100), atol=1e-9)
+    assert np.allclose(centers(tokens)[1:-1], 0.02 * np.arange(1, 100), atol=1e-9)
     assert spans[0].start == 0
     assert spans[-1].end <= 2.0
     assert tokens.special[120] == "padding"
@@ -79,7 +79,7 @@ def test_tokens_of_raw_samples_have_the_stride_of_the_convolutions(wav2vec2, hub
         attention = model.attend(audio=(noise(4.0), RATE))
         tokens = attention.stacks["self"].key
         claimed = (320 * np.arange(len(tokens)) + 200) / RATE
-        assert np.allclose(centres(tokens), claimed, atol=1e-9)
+        assert np.allclose(centers(tokens), claimed, atol=1e-9)
         assert "mixes tokens up to 1.28 s apart" in attention.note
 
 
@@ -95,7 +95,7 @@ def test_patches_of_a_spectrogram_have_times_and_frequencies(ast):
     assert low.high < high.low
     assert np.isclose(high.high, 7510, atol=60)
     # A patch of 16 frames of 10 ms begins with the first frame of 25 ms.
-    middles = centres(tokens)[: steps // 2][:20]
+    middles = centers(tokens)[: steps // 2][:20]
     assert np.allclose(middles, 0.0875 + 0.1 * np.arange(20), atol=1e-9)
     assert tokens.special[2 + 40] == "padding"
 
@@ -139,7 +139,7 @@ def test_a_sound_that_is_cut_is_told(whisper):
 
 def test_a_short_sound_has_the_same_times(wav2vec2):
     attention = wav2vec2.attend(audio=(noise(0.06), RATE))
-    middles = centres(attention.stacks["self"].key)
+    middles = centers(attention.stacks["self"].key)
     assert np.allclose(middles, [0.0125, 0.0325], atol=1e-9)
 
 
@@ -164,14 +164,14 @@ def test_no_further_pass_of_the_extractor_finds_the_times(wav2vec2):
     assert 4.2 < attention.stacks["self"].key.places[-1].end <= 4.25
 
 
-def test_squeezed_tokens_are_centred_between_the_frames_that_they_are_made_of():
+def test_squeezed_tokens_are_centered_between_the_frames_that_they_are_made_of():
     config = transformers.SEWConfig(
         **SIZES, conv_dim=(16,) * 13, num_conv_pos_embedding_groups=4, squeeze_factor=2
     )
     model = made(transformers.SEWModel, config, transformers.Wav2Vec2FeatureExtractor())
     attention = model.attend(audio=(noise(2.0), RATE))
     tokens = attention.stacks["self"].key
-    assert np.allclose(centres(tokens), 0.0225 + 0.04 * np.arange(len(tokens)), atol=1e-9)
+    assert np.allclose(centers(tokens), 0.0225 + 0.04 * np.arange(len(tokens)), atol=1e-9)
 
 
 def test_data2vec_states_the_number_of_its_convolutions_of_positions():

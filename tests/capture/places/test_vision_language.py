@@ -75,7 +75,7 @@ def test_two_pictures_are_numbered(llava):
 def test_a_text_alone_has_no_places(llava):
     attention = llava.attend("what is it?")
     assert attention.stacks["self"].key.places == ()
-    assert attention.pictures == ()
+    assert attention.images == ()
 
 
 def test_words_after_a_picture_are_predicted_and_attributed(llava):

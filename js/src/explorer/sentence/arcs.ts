@@ -8,7 +8,7 @@ import {
   roundHeight,
   widthOf,
 } from "../../shared/arc.js";
-import { lineColour } from "../../shared/ink.js";
+import { lineColor } from "../../shared/ink.js";
 import type { Theme } from "../../shared/theme.js";
 import { type Box, NUMBER_HEIGHT } from "./layout.js";
 import { leastDrawn } from "./looks.js";
@@ -80,7 +80,7 @@ export function arcsOf(
           ? toOtherLine(start, end, foot)
           : overLine(start, end, isOneLine),
       look: {
-        colour: lineColour(theme),
+        color: lineColor(theme),
         width: widthOf(weight),
         opacity: to !== undefined && to !== key ? FAINT : opacityOf(theme),
       },

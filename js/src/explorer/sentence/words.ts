@@ -41,7 +41,7 @@ const LETTER = /[\p{L}\p{N}]/u;
 /** Most letters that a line keeps together. */
 const MOST_TOGETHER = 24;
 
-/** Whether two neighbours stand in one line: pieces of a word, and a mark beside its word. */
+/** Whether two neighbors stand in one line: pieces of a word, and a mark beside its word. */
 function areTogether(one: Word, next: Word): boolean {
   if (next.before !== "" || [one, next].some(({ kind }) => !["word", "first"].includes(kind)))
     return false;

@@ -5,7 +5,7 @@ import { isWhole, wholeOf } from "../../shared/window.js";
 import { paintFrame, paintGround } from "../matrix/matrix_paint.js";
 import { type Pixels, pixelsOf } from "../matrix/matrix_pixels.js";
 import { isZoomable, type Scene } from "../scene.js";
-import { tablesOf } from "../several/head_colours.js";
+import { tablesOf } from "../several/head_colors.js";
 import { sourceOf } from "../source/source_of.js";
 import { sizeOf } from "../source/window_of.js";
 
@@ -23,7 +23,7 @@ export const hasMinimap = ({ state, map, part }: Scene): boolean =>
 
 /** The whole map with a frame round what is in sight. */
 export function paintMinimap(pen: Pen, scene: Scene): void {
-  const { theme, part, map, density, state, colours = [], highlighted } = scene;
+  const { theme, part, map, density, state, colors = [], highlighted } = scene;
   const size = sizeOf(map);
   const ground = { rows: 1, cols: 1, cellWidth: MINIMAP, cellHeight: MINIMAP, dpr: density };
   paintGround(pen, scene, ground);
@@ -41,7 +41,7 @@ export function paintMinimap(pen: Pen, scene: Scene): void {
       maximum: map.maximumOfAll ?? map.maximum,
       signed: map.signed ?? false,
       tables: tablesOf(scene),
-      colours,
+      colors,
       lit: highlighted,
     },
     made,
@@ -57,11 +57,11 @@ export function paintMinimap(pen: Pen, scene: Scene): void {
   };
   const [top, height] = marked(part[0], part[1], size.rows);
   const [left, width] = marked(part[2], part[3], size.cols);
-  for (const [colour, line] of [
+  for (const [color, line] of [
     [theme.background, 4],
     [theme.accent, 2],
   ] as const) {
-    pen.strokeStyle = colour;
+    pen.strokeStyle = color;
     pen.lineWidth = line;
     pen.strokeRect(left + 1, top + 1, width - 2, height - 2);
   }

@@ -1,4 +1,4 @@
-import { transfer } from "../../shared/colour.js";
+import { transfer } from "../../shared/color.js";
 import { AXIS_LABEL_SIZE, labelFont, write } from "../../shared/labels.js";
 import type { Pen } from "../../shared/pen.js";
 import { leads, type Scene } from "../scene.js";

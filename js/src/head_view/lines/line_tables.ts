@@ -1,12 +1,12 @@
-import { diverging } from "../../shared/colour.js";
-import { mixed, type Tables, word, zeroLevel } from "../../shared/colour_levels.js";
+import { diverging } from "../../shared/color.js";
+import { mixed, type Tables, word, zeroLevel } from "../../shared/color_levels.js";
 import type { Theme } from "../../shared/theme.js";
 import type { Scene } from "../scene.js";
-import { LEVELS, tablesOf } from "../several/head_colours.js";
+import { LEVELS, tablesOf } from "../several/head_colors.js";
 
-/** The colours of lines, whose thickness says how large a weight is. */
+/** The colors of lines, whose thickness says how large a weight is. */
 const INK = { light: "#241783", dark: "#c9c6ff" };
-/** How far the colours of all lines are from the background: as a constant opacity. */
+/** How far the colors of all lines are from the background: as a constant opacity. */
 const OPACITY = 0.8;
 /** The opacity of other lines beside highlighted lines. */
 const BESIDE = 0.16;
@@ -14,18 +14,18 @@ const BESIDE = 0.16;
 const LESS = 24;
 const MORE = 232;
 
-type Drawn = Pick<Scene, "theme" | "state" | "colours" | "map">;
+type Drawn = Pick<Scene, "theme" | "state" | "colors" | "map">;
 
-/** A table of lines has the same colour for every thickness, and the background for none. */
-export function flat(theme: Theme, colour: number, less = colour): Uint32Array {
-  const zero = zeroLevel(less !== colour);
+/** A table of lines has the same color for every thickness, and the background for none. */
+export function flat(theme: Theme, color: number, less = color): Uint32Array {
+  const zero = zeroLevel(less !== color);
   const ground = word(theme.background);
   return Uint32Array.from({ length: LEVELS }, (_, i) =>
-    i > zero ? colour : i < zero ? less : ground,
+    i > zero ? color : i < zero ? less : ground,
   );
 }
 
-/** The colour of lines of weights. */
+/** The color of lines of weights. */
 const inkOf = (theme: Theme): number =>
   word(theme.forced ? theme.text : INK[theme.dark ? "dark" : "light"]);
 
@@ -34,36 +34,36 @@ function differences(theme: Theme): Uint32Array {
   return flat(theme, scale[MORE] ?? 0, scale[LESS] ?? 0);
 }
 
-/** The colours of overlaid heads, one after another. */
-function ofHeads(theme: Theme, colours: string[]): Uint32Array {
-  const whole = new Uint32Array(LEVELS * colours.length);
-  for (const [i, colour] of colours.entries()) whole.set(flat(theme, word(colour)), i * LEVELS);
+/** The colors of overlaid heads, one after another. */
+function ofHeads(theme: Theme, colors: string[]): Uint32Array {
+  const whole = new Uint32Array(LEVELS * colors.length);
+  for (const [i, color] of colors.entries()) whole.set(flat(theme, word(color)), i * LEVELS);
   return whole;
 }
 
 const made = new WeakMap<object, Map<string, Tables>>();
 
-/** The colour tables of the lines of a scene, kept as long as its colours are in use. */
-export function lineTables({ theme, colours, map }: Drawn): Tables {
-  const known = made.get(colours ?? theme) ?? new Map<string, Tables>();
-  made.set(colours ?? theme, known);
+/** The color tables of the lines of a scene, kept as long as its colors are in use. */
+export function lineTables({ theme, colors, map }: Drawn): Tables {
+  const known = made.get(colors ?? theme) ?? new Map<string, Tables>();
+  made.set(colors ?? theme, known);
   const key = `${theme.background} ${Boolean(map.signed)}`;
-  const tables = known.get(key) ?? tablesFor(theme, colours, map.signed);
+  const tables = known.get(key) ?? tablesFor(theme, colors, map.signed);
   known.set(key, tables);
   return tables;
 }
 
-function tablesFor(theme: Theme, colours: string[] | undefined, signed?: boolean): Tables {
-  const whole = colours
-    ? ofHeads(theme, colours)
+function tablesFor(theme: Theme, colors: string[] | undefined, signed?: boolean): Tables {
+  const whole = colors
+    ? ofHeads(theme, colors)
     : signed
       ? differences(theme)
       : flat(theme, inkOf(theme));
-  // The system's colours may have no contrast to spare.
+  // The system's colors may have no contrast to spare.
   const first = theme.forced ? whole : mixed(theme, whole, OPACITY);
-  const second = colours || signed ? first : flat(theme, word(theme.second));
+  const second = colors || signed ? first : flat(theme, word(theme.second));
   return { first, faded: mixed(theme, whole, BESIDE), second };
 }
 
-/** The colours of the cells of overlaid heads. */
+/** The colors of the cells of overlaid heads. */
 export const cellTable = (scene: Drawn): Uint32Array => tablesOf(scene).first;

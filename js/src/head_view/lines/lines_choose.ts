@@ -1,4 +1,4 @@
-import { zeroLevel } from "../../shared/colour_levels.js";
+import { zeroLevel } from "../../shared/color_levels.js";
 import type { Pair } from "../source/map_source.js";
 import type { VisibleMap } from "../source/visible_map.js";
 

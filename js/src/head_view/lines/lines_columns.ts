@@ -1,4 +1,4 @@
-import { cssWord } from "../../shared/colour_levels.js";
+import { cssWord } from "../../shared/color_levels.js";
 import { drawToken, labelFont, labelOf, write } from "../../shared/labels.js";
 import type { Pen } from "../../shared/pen.js";
 import type { Side } from "../../shared/types.js";
@@ -6,7 +6,7 @@ import { labelStep, namesTokens } from "../matrix/matrix_layout.js";
 import { leads, type Scene, writtenFrom } from "../scene.js";
 import { sourceOf, weightAt } from "../source/source_of.js";
 import type { VisibleMap } from "../source/visible_map.js";
-import { type LinesLayout, rowCentre, rowsInSight } from "./lines_layout.js";
+import { type LinesLayout, rowCenter, rowsInSight } from "./lines_layout.js";
 
 /** Between lines and labels. */
 export const LABEL_GAP = 8;
@@ -23,7 +23,7 @@ interface Column {
 }
 
 /**
- * Set the letters and the colour of a token: special tokens are quiet, locked ones and the active
+ * Set the letters and the color of a token: special tokens are quiet, locked ones and the active
  * one stand out, and a token without a known weight is pale.
  */
 function styleToken(
@@ -89,7 +89,7 @@ function paintColumn(
   const isShare = isShareOf(map);
   const full = isShare ? 1 : most;
   for (let i = start; i < end; i++) {
-    const y = rowCentre(layout, side, i);
+    const y = rowCenter(layout, side, i);
     const weight = weightTo(i);
     const index = shown[i] ?? 0;
     const locked = scene.locked[side].has(i);
@@ -104,7 +104,7 @@ function paintColumn(
     drawToken(pen, text, x, y, align, layout.labelWidth);
     pen.globalAlpha = 1;
     if (locked) paintLock(pen, x - way * LABEL_GAP, y, theme.accent);
-    if (weight && !scene.colours && !(isShare && weight < LEAST_SHARE))
+    if (weight && !scene.colors && !(isShare && weight < LEAST_SHARE))
       paintWeight(
         pen,
         layout,
@@ -146,7 +146,7 @@ function paintPrompt(
 ): void {
   const { theme, axes, font, size } = scene;
   const first = writtenFrom(axes[side], shown);
-  const y = Math.round(rowCentre(layout, side, first) - layout.pitch[side] / 2);
+  const y = Math.round(rowCenter(layout, side, first) - layout.pitch[side] / 2);
   const beside = LABEL_GAP + layout.numberWidth + layout.barWidth;
   const length = layout.labelWidth + beside;
   pen.fillStyle = theme.muted;
@@ -164,9 +164,9 @@ function paintPrompt(
   write(pen, "continuation", [at, y + size / 2 + 1], theme.muted, way === 1 ? "right" : "left");
 }
 
-/** A filled diamond at the line's end: a lock shows by shape as well as by colour. */
-function paintLock(pen: Pen, x: number, y: number, colour: string): void {
-  pen.fillStyle = colour;
+/** A filled diamond at the line's end: a lock shows by shape as well as by color. */
+function paintLock(pen: Pen, x: number, y: number, color: string): void {
+  pen.fillStyle = color;
   pen.beginPath();
   for (const [dx, dy] of [
     [0, -4],
@@ -187,7 +187,7 @@ function paintWeight(
   weight: number,
   most: number,
   full: number,
-  colour: string,
+  color: string,
 ): void {
   const { labelWidth, numberWidth, barWidth } = layout;
   if (numberWidth) {
@@ -204,6 +204,6 @@ function paintWeight(
   if (!barWidth) return;
   const length = Math.max(1, (barWidth * Math.abs(weight)) / full);
   const bar = x + way * (labelWidth + (numberWidth ? numberWidth + 2 * LABEL_GAP : LABEL_GAP / 2));
-  pen.fillStyle = colour;
+  pen.fillStyle = color;
   pen.fillRect(way === 1 ? bar : bar - length, y - BAR_HEIGHT / 2, length, BAR_HEIGHT);
 }

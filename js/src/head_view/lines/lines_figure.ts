@@ -9,7 +9,7 @@ import {
   HEADING,
   hitLines,
   type LinesLayout,
-  rowCentre,
+  rowCenter,
   scrollTo,
   scrollToMiddle,
   zoomRoom,
@@ -81,7 +81,7 @@ export function linesFigure(parent: DocumentFragment): Figure {
       const context = fresh(overlay, layout.width, layout.height);
       if (context) paintOverLines(context, layout, focused, scene);
       const { x0, x1, rows, cols, scrollTop } = layout;
-      const y0 = rowCentre(layout, "query", 0);
+      const y0 = rowCenter(layout, "query", 0);
       base.dataset.layout = JSON.stringify({
         x0,
         x1,

@@ -111,7 +111,7 @@ export function linesLayout(
   };
 }
 
-export const rowCentre = (layout: LinesLayout, side: Side, index: number): number =>
+export const rowCenter = (layout: LinesLayout, side: Side, index: number): number =>
   PADDING + (index - layout.from[side] + 0.5) * layout.pitch[side] - layout.scrollTop;
 
 /** The place of a side at a height. */
@@ -200,8 +200,8 @@ function nearestLine(lines: Lines, layout: LinesLayout, x: number, y: number): T
   let best = FAR;
   let at = -1;
   for (let i = lines.count - 1; i >= 0; i--) {
-    const start = rowCentre(layout, "query", lines.query[i] ?? 0);
-    const end = rowCentre(layout, "key", lines.key[i] ?? 0);
+    const start = rowCenter(layout, "query", lines.query[i] ?? 0);
+    const end = rowCenter(layout, "key", lines.key[i] ?? 0);
     const slope = (end - start) / length;
     const away = Math.abs(start + share * (end - start) - y) / Math.hypot(1, slope);
     if (away < best) {

@@ -1,11 +1,11 @@
-import { cssWord, lineLevelOf, mixed, type Tables, thickness } from "../../shared/colour_levels.js";
+import { cssWord, lineLevelOf, mixed, type Tables, thickness } from "../../shared/color_levels.js";
 import { AXIS_LABEL_SIZE, labelFont, write } from "../../shared/labels.js";
 import { counted } from "../../shared/numbers.js";
 import { type Pen, paintRaster } from "../../shared/pen.js";
 import { wrapped } from "../../shared/text_width.js";
 import { isWhole } from "../../shared/window.js";
 import { isZoomable, type Positions, type Scene, widestOf } from "../scene.js";
-import { LEVELS } from "../several/head_colours.js";
+import { LEVELS } from "../several/head_colors.js";
 import { paintHeadCells, together } from "../several/overlay_lines.js";
 import { DIFFERENCE, OF_BOTH } from "../several/two_maps.js";
 import { sourceOf, weightAt } from "../source/source_of.js";
@@ -20,7 +20,7 @@ import {
   HEADING,
   type LinesLayout,
   linesLayout,
-  rowCentre,
+  rowCenter,
   rowsInSight,
   STRAIGHT,
 } from "./lines_layout.js";
@@ -180,7 +180,7 @@ export function paintOverLines(
 ) {
   paintFocused(pen, at, focused, scene);
   paintColumns(pen, at, scene, lineTables(scene).first);
-  if (scene.colours) paintHeadCells(pen, at, scene, cellTable(scene));
+  if (scene.colors) paintHeadCells(pen, at, scene, cellTable(scene));
 }
 
 /** The lines of the tokens that are locked or pointed at, and the line pointed at. */
@@ -202,8 +202,8 @@ function paintFocused(pen: Pen, at: LinesLayout, focused: Lines | undefined, sce
 /** Add one line to the pen's path. */
 function traceLine(pen: Pen, layout: LinesLayout, query: number, key: number, curved: boolean) {
   const { x0, x1 } = layout;
-  const from = rowCentre(layout, "query", query);
-  const to = rowCentre(layout, "key", key);
+  const from = rowCenter(layout, "query", query);
+  const to = rowCenter(layout, "key", key);
   pen.moveTo(x0, from);
   for (const [across, along] of (curved && from !== to ? EASED : STRAIGHT).slice(1))
     pen.lineTo(x0 + across * (x1 - x0), from + along * (to - from));
@@ -212,7 +212,7 @@ function traceLine(pen: Pen, layout: LinesLayout, query: number, key: number, cu
 type Only = (query: number, key: number) => boolean;
 
 /**
- * Stroke lines weakest first, each as thick as its level, in the colours of `table`. Colours are
+ * Stroke lines weakest first, each as thick as its level, in the colors of `table`. Colors are
  * opaque, so that crossing lines are no darker than one line; `only` picks some of the lines. Each
  * is a path of its own: browsers smooth the edges of paths of many lines more coarsely.
  */
@@ -242,7 +242,7 @@ function paintLines(
   }
 }
 
-/** Highlighted tokens' lines in the second colour, over all others in the first. */
+/** Highlighted tokens' lines in the second color, over all others in the first. */
 function paintBoth(pen: Pen, at: LinesLayout, lines: Lines, tables: Tables, scene: Scene): void {
   const { highlighted, theme } = scene;
   const lit: Only = (query, key) => highlighted.query.has(query) || highlighted.key.has(key);
@@ -260,8 +260,8 @@ function paintBoth(pen: Pen, at: LinesLayout, lines: Lines, tables: Tables, scen
   const { signed } = scene.map;
   paintLines(pen, at, lines, tables.first, (query, key) => !lit(query, key), signed);
   if (!some) return;
-  // The second colours come last, so that a pale line never cuts through a strong line of the first
-  // colour.
+  // The second colors come last, so that a pale line never cuts through a strong line of the first
+  // color.
   pen.globalCompositeOperation = theme.dark ? "lighten" : "darken";
   paintLines(pen, at, lines, tables.second, lit, signed);
   pen.globalCompositeOperation = "source-over";

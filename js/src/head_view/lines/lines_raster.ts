@@ -1,9 +1,9 @@
-import { type Tables, thickness } from "../../shared/colour_levels.js";
+import { type Tables, thickness } from "../../shared/color_levels.js";
 import type { Raster } from "../../shared/pen.js";
 import type { Theme } from "../../shared/theme.js";
-import { LEVELS } from "../several/head_colours.js";
+import { LEVELS } from "../several/head_colors.js";
 import type { Lines } from "./lines_choose.js";
-import { alongAt, EASED, type LinesLayout, rowCentre, STRAIGHT } from "./lines_layout.js";
+import { alongAt, EASED, type LinesLayout, rowCenter, STRAIGHT } from "./lines_layout.js";
 
 /** Less of a pixel than this is not seen. */
 const COVERED = 1 / 512;
@@ -41,9 +41,9 @@ export function rasterLines(
     const key = lines.key[i] ?? 0;
     const isLit = lit?.(query, key) ?? false;
     const layer = (isLit && over) || plain;
-    layer.colour((isLit ? second : first)[lines.level[i] ?? 0] ?? 0);
-    const from = rowCentre(layout, "query", query) * density;
-    const to = rowCentre(layout, "key", key) * density;
+    layer.color((isLit ? second : first)[lines.level[i] ?? 0] ?? 0);
+    const from = rowCenter(layout, "query", query) * density;
+    const to = rowCenter(layout, "key", key) * density;
     const width = thickness((lines.level[i] ?? 0) % LEVELS, signed) * density;
     if (width > 1) layer.line(from, to, width - thinner, 1);
     else layer.line(from, to, HAIRLINE, width);
@@ -59,7 +59,7 @@ export function rasterLines(
     if (clear > 1 - COVERED) continue;
     for (let k = 0; k < 3; k++) {
       const below = (plain.light[3 * i + k] as number) + free * (ground[k] as number);
-      // A pale line of the second colour must not cut through a strong one of the first.
+      // A pale line of the second color must not cut through a strong one of the first.
       const above = over && still < 1 ? (over.light[3 * i + k] as number) / (1 - still) : below;
       const final = below + (mix(below, above) - below) * (1 - still);
       bytes[4 * i + k] = (final - clear * (ground[k] as number)) / (1 - clear);
@@ -94,7 +94,7 @@ class Layer {
     this.rise = Float64Array.from({ length: across }, (_, x) => (at[x + 1] ?? 0) - (at[x] ?? 0));
   }
 
-  colour(word: number): void {
+  color(word: number): void {
     this.red = word & 255;
     this.green = (word >> 8) & 255;
     this.blue = (word >> 16) & 255;

@@ -19,7 +19,7 @@ const GAP = 6;
 const CONTINUED = /^…\d+\/\d+$/;
 /** Frames of smaller cells are thinner. */
 const LARGE = 6;
-/** More highlighted tokens than this are labelled like the others. */
+/** More highlighted tokens than this are labeled like the others. */
 const MOST_KEPT = 12;
 
 /**
@@ -29,20 +29,20 @@ const MOST_KEPT = 12;
 export function paintMatrixLabels(pen: Pen, layout: MatrixLayout, scene: Scene): void {
   const { locked, active } = scene;
   pen.strokeStyle = scene.theme.accent;
-  const { labelled = { query: true, key: true } } = scene;
+  const { labeled = { query: true, key: true } } = scene;
   for (const side of ["query", "key"] as const) {
     for (const index of locked[side]) paintMark(pen, layout, side, index, 2);
     const at = active[side];
     if (at !== undefined && !isBlock(active)) paintMark(pen, layout, side, at, 1);
-    if (!labelled[side]) continue;
+    if (!labeled[side]) continue;
     paintAxis(pen, layout, scene, side);
     paintPrompt(pen, layout, scene, side);
   }
   if (isBlock(active)) paintBlock(pen, layout, scene);
-  if (!labelled.key) return;
+  if (!labeled.key) return;
   pen.font = labelFont(scene.font, false, axisSize(scene));
   pen.textBaseline = "middle";
-  if (labelled.query)
+  if (labeled.query)
     write(
       pen,
       "from",
@@ -53,7 +53,7 @@ export function paintMatrixLabels(pen: Pen, layout: MatrixLayout, scene: Scene):
   write(pen, "to", [layout.x0, HEADING / 2], scene.theme.muted);
 }
 
-/** A frame round a row or column, over its neighbours: its own cells stay as they are. */
+/** A frame round a row or column, over its neighbors: its own cells stay as they are. */
 function paintMark(pen: Pen, layout: MatrixLayout, side: Side, index: number, width: number): void {
   const { x0, y0, cellWidth, cellHeight, rows, cols } = layout;
   const across = side === "query";
@@ -69,7 +69,7 @@ function paintMark(pen: Pen, layout: MatrixLayout, side: Side, index: number, wi
   else pen.strokeRect(from - line / 2, y0 - line / 2, thick, length);
 }
 
-/** A frame round the block pointed at, which stands out from every colour. */
+/** A frame round the block pointed at, which stands out from every color. */
 function paintBlock(pen: Pen, layout: MatrixLayout, { active, theme }: Scene): void {
   if (!isPair(active)) return;
   const { step = 1 } = active;
@@ -77,11 +77,11 @@ function paintBlock(pen: Pen, layout: MatrixLayout, { active, theme }: Scene): v
   const top = yOf(layout, active.query) - 1;
   const width = Math.max(3, step * layout.cellWidth) + 2;
   const height = Math.max(3, step * layout.cellHeight) + 2;
-  for (const [colour, line] of [
+  for (const [color, line] of [
     [theme.background, 3],
     [theme.text, 1],
   ] as const) {
-    pen.strokeStyle = colour;
+    pen.strokeStyle = color;
     pen.lineWidth = line;
     pen.strokeRect(left, top, width, height);
   }
@@ -183,7 +183,7 @@ function paintLabel(
   pen.restore();
 }
 
-/** Marks a lock by shape as well as by colour. */
+/** Marks a lock by shape as well as by color. */
 function paintDot(pen: Pen, x: number, y: number): void {
   pen.fillRect(x - 2, y - 2, 4, 4);
 }

@@ -133,17 +133,17 @@ export function matrixLayout(request: MatrixRequest): MatrixLayout {
 /** The same cells with the labels of some sides alone. */
 export function withLabels(
   layout: MatrixLayout,
-  labelled: Record<"query" | "key", boolean>,
+  labeled: Record<"query" | "key", boolean>,
 ): MatrixLayout {
   const at = { ...layout };
   const before = layout.strip ?? layout.x0;
-  if (!labelled.query) {
+  if (!labeled.query) {
     at.x0 = layout.x0 - before + BARE;
     at.strip = layout.strip === undefined ? undefined : BARE;
     at.rowLabel = 0;
     at.width = layout.width - before + BARE;
   }
-  if (!labelled.key) {
+  if (!labeled.key) {
     at.y0 = BARE;
     at.colLabel = 0;
     at.height = layout.height - layout.y0 + BARE;

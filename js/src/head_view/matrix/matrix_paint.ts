@@ -1,5 +1,5 @@
 import { clamp } from "../../shared/clamp.js";
-import type { Tables } from "../../shared/colour_levels.js";
+import type { Tables } from "../../shared/color_levels.js";
 import { labelFont, labelOf, write } from "../../shared/labels.js";
 import { clippedTo, type Pen, paintRaster } from "../../shared/pen.js";
 import { paintStrike } from "../../shared/strike.js";
@@ -7,7 +7,7 @@ import type { Theme } from "../../shared/theme.js";
 import type { Axis } from "../../shared/types.js";
 import { isWhole, type MapPart } from "../../shared/window.js";
 import { type Scene, widestOf, writtenFrom } from "../scene.js";
-import { tablesOf } from "../several/head_colours.js";
+import { tablesOf } from "../several/head_colors.js";
 import { type Cells, cut, touched } from "../source/map_source.js";
 import { maskOf, sourceOf } from "../source/source_of.js";
 import { CAUSAL, type VisibleMap } from "../source/visible_map.js";
@@ -40,7 +40,7 @@ export const BESIDE = 6;
 const isApart = (map: VisibleMap) => sourceOf(map).overview.first !== undefined;
 
 export function arrangeMatrix(scene: Scene): MatrixLayout {
-  const { map, axes, font, ruler, room, density, part, labelled } = scene;
+  const { map, axes, font, ruler, room, density, part, labeled } = scene;
   const size = axisSize(scene);
   const measure = ruler(labelFont(font, true, size));
   const written = writtenFrom(axes.query, map.rows) + writtenFrom(axes.key, map.cols) > 0;
@@ -57,7 +57,7 @@ export function arrangeMatrix(scene: Scene): MatrixLayout {
   };
   if (written) asked.margin = { right: Math.ceil(measure(CONTINUATION)), below: size + BESIDE };
   const whole = matrixLayout(asked);
-  return labelled ? withLabels(whole, labelled) : whole;
+  return labeled ? withLabels(whole, labeled) : whole;
 }
 
 /** What the caption must say about a matrix. */
@@ -138,7 +138,7 @@ export function paintMatrix(pen: Pen, layout: MatrixLayout, scene: Scene): void 
 /** Cells as pixels, with their left and top edge, width and height on the canvas. */
 function placed(cells: Cells, layout: MatrixLayout, scene: Scene) {
   const { cellWidth, cellHeight, dpr, part } = layout;
-  const { map, theme, state, highlighted, colours = [], cropped } = scene;
+  const { map, theme, state, highlighted, colors = [], cropped } = scene;
   const moves = !cropped && cells.values.length <= ONE_PICTURE && !sourceOf(map).isComplete;
   const region: MapPart = moves ? [0, cells.rows, 0, cells.cols] : touched(cells, part);
   const [top, bottom, left, right] = region;
@@ -157,7 +157,7 @@ function placed(cells: Cells, layout: MatrixLayout, scene: Scene) {
       maximum: map.maximum,
       signed: map.signed ?? false,
       tables,
-      colours,
+      colors,
       lit: highlighted,
     },
   );

@@ -1,26 +1,26 @@
-import { levelOf, type Tables } from "../../shared/colour_levels.js";
+import { levelOf, type Tables } from "../../shared/color_levels.js";
 import type { Raster } from "../../shared/pen.js";
 import type { Theme } from "../../shared/theme.js";
 import type { Scale } from "../../shared/types.js";
 import type { MapPart } from "../../shared/window.js";
-import { LEVELS } from "../several/head_colours.js";
+import { LEVELS } from "../several/head_colors.js";
 import type { Cells } from "../source/map_source.js";
 
-/** Positions whose rows or columns are drawn in the second colour. */
+/** Positions whose rows or columns are drawn in the second color. */
 interface Lit {
   query: Set<number>;
   key: Set<number>;
 }
 
-/** What cells are coloured with. */
-interface Colouring {
+/** What cells are colored with. */
+interface Coloring {
   theme: Theme;
   scale: Scale;
   maximum: number;
   signed: boolean;
   tables: Tables;
   /** Those of overlaid heads. */
-  colours: string[];
+  colors: string[];
   lit: Lit;
 }
 
@@ -85,10 +85,10 @@ export function pixelsOf(
   region: MapPart,
   cells: () => Cells,
   [across, down]: [across: number, down: number],
-  { theme, scale, maximum, signed, tables, colours, lit }: Colouring,
+  { theme, scale, maximum, signed, tables, colors, lit }: Coloring,
   drawn = made,
 ): Pixels {
-  const looks = [theme, scale, maximum, colours.join(), [...lit.query].join(), [...lit.key].join()];
+  const looks = [theme, scale, maximum, colors.join(), [...lit.query].join(), [...lit.key].join()];
   const key = [...looks, across, down, ...region];
   const known = drawn.get(of.values);
   if (known && key.every((value, i) => value === known.key[i])) return known.pixels;

@@ -96,7 +96,7 @@ export function placesFigure(parent: DocumentFragment): Figure {
       const token = under(clientX, clientY);
       return drawn && token ? targetOf(drawn.scene, token) : {};
     },
-    neighbour(scene, at, key) {
+    neighbor(scene, at, key) {
       const [panel] = drawn?.all.panels ?? [];
       if (!panel) return undefined;
       const all = elementsOf(panel.layout);

@@ -339,7 +339,7 @@ export function arrangePlaces(scene: Scene): PlacesPanels {
     const panel = { scene, name: "", x: 0, y: 0, middle: width / 2, width, height, row, layout };
     return { panels: [panel], width, height };
   }
-  const drawn = several.names && PLACES_OF_TWO[state.of_two];
+  const drawn = several.names && PLACES_OF_TWO[state.comparison_part];
   const members = [...(map.members ?? []).entries()].filter(
     ([place]) => !drawn || drawn.includes(place),
   );

@@ -1,11 +1,11 @@
 import { clamp } from "../../shared/clamp.js";
-import { cssWord, levelOf } from "../../shared/colour_levels.js";
+import { cssWord, levelOf } from "../../shared/color_levels.js";
 import { paintPicture } from "../../shared/encoded_picture.js";
 import { drawToken, labelFont, write } from "../../shared/labels.js";
 import { type Pen, paintRaster, type Raster } from "../../shared/pen.js";
 import { coverOf, groundOf, unseen } from "../../shared/places/picture_cover.js";
 import type { Scene } from "../scene.js";
-import { LEVELS, tablesOf } from "../several/head_colours.js";
+import { LEVELS, tablesOf } from "../several/head_colors.js";
 import { paintNames } from "../several/heads_side_by_side.js";
 import { picturesOf } from "./picture_files.js";
 import {
@@ -29,7 +29,7 @@ export const LEAST_OUTLINED = 0.01;
 const DARK = "#000000";
 const LIGHT = "#ffffff";
 
-/** The brightness of a colour, 0 to 255. */
+/** The brightness of a color, 0 to 255. */
 const brightness = (word: number) =>
   0.2126 * (word & 255) + 0.7152 * ((word >> 8) & 255) + 0.0722 * ((word >> 16) & 255);
 
@@ -46,7 +46,7 @@ export const standsOut = (
   );
 };
 
-/** The level of a value in the colour tables of a scene, and the head whose colour it has. */
+/** The level of a value in the color tables of a scene, and the head whose color it has. */
 function levels({ state, map }: Scene) {
   const level = levelOf(state.scale, map.maximum, map.signed);
   return (value: number) => (Number.isNaN(value) ? 0 : level(value));
@@ -57,14 +57,14 @@ const headOf = ({ strongest }: ShownRow, position: number): number => strongest?
 
 /** The cover of a picture in device pixels, so that boxes meet without seams. */
 function coverRaster(scene: Scene, { layout, row }: PlacesPanel, plate: Plate): Raster {
-  const { theme, density, map, colours } = scene;
+  const { theme, density, map, colors } = scene;
   const across = Math.max(1, Math.round(plate.width * density));
   const down = Math.max(1, Math.round(plate.height * density));
   const dark = unseen(theme);
   const words = new Uint32Array(across * down).fill(dark);
   const isPainted = layout.placed === row.painted;
-  const tables = (colours ?? [undefined]).map((colour) =>
-    coverOf(theme, map.signed, theme.forced ? undefined : colour),
+  const tables = (colors ?? [undefined]).map((color) =>
+    coverOf(theme, map.signed, theme.forced ? undefined : color),
   );
   const level = levels(scene);
   const [plain = new Uint32Array()] = tables;
@@ -100,10 +100,10 @@ export function edgesRound(spots: Spot[]): Edge[] {
 }
 
 /** Lines with a rim, which stand out from every picture. */
-function rimmed(pen: Pen, colour: string, rim: string, width: number, draw: () => void): void {
+function rimmed(pen: Pen, color: string, rim: string, width: number, draw: () => void): void {
   for (const [style, line] of [
     [rim, width + 2],
-    [colour, width],
+    [color, width],
   ] as const) {
     pen.strokeStyle = style;
     pen.lineWidth = line;

@@ -19,14 +19,14 @@ const joined = (parts: string[], mark: string) => parts.filter(Boolean).join(mar
 const ALONE: Record<string, string> = { upper: "top", lower: "bottom" };
 const STRONGEST = 3;
 
-/** Where a box lies in its picture, in words: "upper left", "top", "centre". */
+/** Where a box lies in its picture, in words: "upper left", "top", "center". */
 function placeWords(place: TokenPlace, { _media: media }: Scene["state"]): string {
   const picture = media?.pictures[place.medium];
   if (!picture) return `${seconds(place.left)}–${seconds(place.right)} s`;
   const third = (middle: number, size: number) => clamp(Math.floor((3 * middle) / size), 0, 2);
   const across = ACROSS[third((place.left + place.right) / 2, picture.width)] ?? "";
   const down = DOWN[third((place.top + place.bottom) / 2, picture.height)] ?? "";
-  const where = across && down ? `${down} ${across}` : across || ALONE[down] || "centre";
+  const where = across && down ? `${down} ${across}` : across || ALONE[down] || "center";
   return (media?.pictures.length ?? 0) > 1 ? `${where} of picture ${place.medium + 1}` : where;
 }
 

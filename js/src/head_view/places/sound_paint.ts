@@ -1,9 +1,9 @@
-import { cssWord, levelOf } from "../../shared/colour_levels.js";
+import { cssWord, levelOf } from "../../shared/color_levels.js";
 import { AXIS_LABEL_SIZE, labelFont, write } from "../../shared/labels.js";
 import { type Pen, paintRaster, type Raster } from "../../shared/pen.js";
 import { asFloat32, type WireArray } from "../../shared/wire.js";
 import type { Scene } from "../scene.js";
-import { LEVELS, tablesOf } from "../several/head_colours.js";
+import { LEVELS, tablesOf } from "../several/head_colors.js";
 import type { PlacesPanel, Plate, SoundPlate } from "./places_layout.js";
 import { paintStaircase } from "./staircase.js";
 

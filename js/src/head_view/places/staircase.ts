@@ -1,11 +1,11 @@
 import { clamp } from "../../shared/clamp.js";
-import { levelOf } from "../../shared/colour_levels.js";
+import { levelOf } from "../../shared/color_levels.js";
 import { AXIS_LABEL_SIZE, labelFont, shorten, write } from "../../shared/labels.js";
 import { type Pen, paintRaster, type Raster } from "../../shared/pen.js";
 import { type Head, type Side, sameHead } from "../../shared/types.js";
 import { asFloat32 } from "../../shared/wire.js";
 import type { Scene } from "../scene.js";
-import { tablesOf } from "../several/head_colours.js";
+import { tablesOf } from "../several/head_colors.js";
 import { positionOf } from "../source/window_of.js";
 import type { Staircase, ViewState } from "../state.js";
 import type { PlacesPanel, Plate } from "./places_layout.js";
@@ -113,12 +113,12 @@ export function paintStaircase(pen: Pen, { scene }: PlacesPanel, plate: Plate): 
     const end = xOf(last + 1) + GAP;
     const fits = end + measure(name) <= plate.x + plate.width - 2;
     pen.font = labelFont(font, isChosen, AXIS_LABEL_SIZE);
-    const colour = isChosen ? theme.accent : theme.text;
+    const color = isChosen ? theme.accent : theme.text;
     write(
       pen,
       name,
       [fits ? end : xOf(peak) - GAP, y + height / 2],
-      colour,
+      color,
       fits ? "left" : "right",
     );
   }

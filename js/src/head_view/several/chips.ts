@@ -47,17 +47,17 @@ export function drawThese(model: Model<ViewState>, heads: Head[]): void {
 /** A button per head: a click adds or removes the head, a double click or Shift shows it alone. */
 export function chipRow(
   chips: Chip[],
-  colourOf: (head: Head) => string,
+  colorOf: (head: Head) => string,
   nameOf: (head: Head) => string,
   choose: (head: Head, alone: boolean) => void,
 ) {
   const chip = ({ head, drawn }: Chip) => {
-    const colour = drawn ? colourOf(head) : "";
+    const color = drawn ? colorOf(head) : "";
     const clicked = ({ shiftKey, detail }: MouseEvent) => choose(head, shiftKey || detail > 1);
     return html`<button type="button" class="attnw-chip" aria-pressed=${drawn}
       title="twice, or with Shift: only this head" @click=${clicked}
-      ><span class="attnw-swatch" aria-hidden="true" ?hidden=${!colour}
-        .style=${colour && `background-color: ${colour}`}></span
+      ><span class="attnw-swatch" aria-hidden="true" ?hidden=${!color}
+        .style=${color && `background-color: ${color}`}></span
       ><span>${nameOf(head)}</span></button>`;
   };
   return html`<div class="attnw-chips" role="group" aria-label="heads drawn together"

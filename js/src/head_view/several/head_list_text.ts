@@ -2,7 +2,7 @@ import { headNames } from "../../shared/caption.js";
 import { type HeadNaming, wholeName } from "../../shared/head_names.js";
 import { type Head, sameHead } from "../../shared/types.js";
 
-/** The first and the last head, if the heads are neighbours in a layer; "" for other heads. */
+/** The first and the last head, if the heads are neighbors in a layer; "" for other heads. */
 export function span(heads: Head[], name: (head: Head) => string): string {
   const first = heads[0];
   const last = heads.at(-1);

@@ -58,7 +58,7 @@ function columnsIn({ room, state, map }: Scene, count: number): number {
 export function arrangeBeside(scene: Scene, scrollTop = 0, whole = false): SideBySide {
   const { room, map, several } = scene;
   const all = [...(map.members ?? []).entries()];
-  const drawn = several?.names && PLACES_OF_TWO[scene.state.of_two];
+  const drawn = several?.names && PLACES_OF_TWO[scene.state.comparison_part];
   const members = drawn ? all.filter(([place]) => drawn.includes(place)) : all;
   const columns = columnsIn(scene, members.length);
   const share = Math.floor(room / columns) - GAP;
@@ -86,9 +86,9 @@ export function arrangeBeside(scene: Scene, scrollTop = 0, whole = false): SideB
       slim: true,
     };
     if (several?.names) part.absent = absentIn(i, scene.axes, member);
-    const labelled = { query: column === 0, key: row === 0 };
+    const labeled = { query: column === 0, key: row === 0 };
     const layouts = matrix
-      ? { matrix: arrangeMatrix({ ...part, labelled }) }
+      ? { matrix: arrangeMatrix({ ...part, labeled }) }
       : { lines: arrangeLines(part, scrollTop, whole) };
     const layout = layouts.matrix ?? (layouts.lines as LinesLayout);
     const middle = layouts.matrix
@@ -101,7 +101,7 @@ export function arrangeBeside(scene: Scene, scrollTop = 0, whole = false): SideB
         ? `, ±${differencePrinter(scene.state.quantity)(member.maximum).slice(1)}`
         : "";
     panels.push({
-      scene: matrix ? { ...part, labelled } : part,
+      scene: matrix ? { ...part, labeled } : part,
       name: (several?.names?.[i] ?? (head ? shortName(head, scene.state) : "")) + range,
       x,
       y,

@@ -1,16 +1,16 @@
 import { clamp } from "../../shared/clamp.js";
-import { cssWord, levelOf } from "../../shared/colour_levels.js";
+import { cssWord, levelOf } from "../../shared/color_levels.js";
 import type { Pen } from "../../shared/pen.js";
 import { type Lines, MOST_LINES } from "../lines/lines_choose.js";
 import { linesRange } from "../lines/lines_focus.js";
-import { type LinesLayout, rowCentre, rowsInSight } from "../lines/lines_layout.js";
+import { type LinesLayout, rowCenter, rowsInSight } from "../lines/lines_layout.js";
 import { leads, type Scene } from "../scene.js";
 import { weightAt } from "../source/source_of.js";
-import { LEVELS } from "./head_colours.js";
+import { LEVELS } from "./head_colors.js";
 
 const GAP = 8;
 const WIDEST_CELL = 12;
-/** Over the cells, in the colours of their heads. */
+/** Over the cells, in the colors of their heads. */
 const KEY_HEIGHT = 3;
 
 /**
@@ -79,7 +79,7 @@ export function paintHeadCells(pen: Pen, at: LinesLayout, scene: Scene, table: U
         const level = toLevel(weight);
         if (!(level > 0)) continue;
         pen.fillStyle = cssWord(table[head * LEVELS + level]);
-        pen.fillRect(left, rowCentre(at, side, i) - pitch / 2 + 1, width, Math.max(1, pitch - 2));
+        pen.fillRect(left, rowCenter(at, side, i) - pitch / 2 + 1, width, Math.max(1, pitch - 2));
       }
     }
   }

@@ -39,21 +39,21 @@ export function shareOf({ heads, wanted, arrangement, names }: Several): string 
   return `${heads.length} of ${wanted} heads ${how}`;
 }
 
-/** A description of omissions in a drawing of several heads, and of its colours. */
-export function severalNotes({ several, colours = [], theme, state, map }: Scene): string[] {
+/** A description of omissions in a drawing of several heads, and of its colors. */
+export function severalNotes({ several, colors = [], theme, state, map }: Scene): string[] {
   if (!several) return [];
-  const { of_two: drawn } = state;
+  const { comparison_part: drawn } = state;
   const off = several.heads.filter((_, i) => map.members?.[i]?.off);
   const overlay = several.arrangement === "overlay";
-  const grey = theme.forced ? [] : several.heads.filter((_, i) => colours[i] === theme.muted);
+  const gray = theme.forced ? [] : several.heads.filter((_, i) => colors[i] === theme.muted);
   return [
     shareOf(several),
     several.names && drawn !== "all" ? `${ofTwoMapsText[drawn]} alone is drawn` : "",
-    overlay ? "a colour for each head" : "",
+    overlay ? "a color for each head" : "",
     overlay && state.mode === "matrix" ? "cells show the strongest head" : "",
     off.length ? `switched off: ${headNames(off, { short: true, _stacks: state._stacks })}` : "",
-    grey.length
-      ? `in grey: ${headNames(grey, {
+    gray.length
+      ? `in gray: ${headNames(gray, {
           most: 2 * MOST_NAMED,
           short: true,
           _stacks: state._stacks,

@@ -31,10 +31,10 @@ export const ofTwoMapsText: Record<OfTwoMaps, string> = {
   all: "all",
 };
 
-/** Whether the colours of maps, and the colours of a difference, are in sight. */
+/** Whether the colors of maps, and the colors of a difference, are in sight. */
 export function barsOfTwo({ several, state }: Pick<Scene, "several" | "state">) {
   if (!several?.names) return { ofMaps: true, ofDifference: false };
-  const drawn = PLACES_OF_TWO[state.of_two];
+  const drawn = PLACES_OF_TWO[state.comparison_part];
   const [difference] = PLACES_OF_TWO.difference;
   return {
     ofMaps: drawn.some((place) => place !== difference),

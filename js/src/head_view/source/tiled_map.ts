@@ -1,4 +1,4 @@
-import { endOfScale } from "../../shared/colour.js";
+import { endOfScale } from "../../shared/color.js";
 import { remembered } from "../../shared/remembered.js";
 import type { Axes, Scale } from "../../shared/types.js";
 import type { MapPart } from "../../shared/window.js";

@@ -1,4 +1,4 @@
-import { endOfScale } from "../../shared/colour.js";
+import { endOfScale } from "../../shared/color.js";
 import { type Axes, type Axis, type Scale, SPECIALS, type Special } from "../../shared/types.js";
 import type { Cells } from "./map_source.js";
 import type { MapParts, Sentences } from "./tile_types.js";
@@ -50,7 +50,7 @@ export interface VisibleMap {
   least?: Float32Array;
   /** Whether the head is off: it has no ink. */
   off?: boolean;
-  /** The largest value of the map, where the colour scale ends at what is in sight. */
+  /** The largest value of the map, where the color scale ends at what is in sight. */
   maximumOfAll?: number;
   /** Share of the shown rows' weight that goes to hidden special tokens. */
   hiddenShare: number;

@@ -1,7 +1,7 @@
 import { bounded } from "../bounded.js";
 import { type Caption, captionText, type Table } from "../caption.js";
-import { ramp } from "../colour.js";
-import { paintBar, strip } from "../colour_bar.js";
+import { ramp } from "../color.js";
+import { paintBar, strip } from "../color_bar.js";
 import { AXIS_LABEL_SIZE, labelFont, tableRuler } from "../labels.js";
 import { type Look, UNATTACHED } from "../look.js";
 import type { Pen } from "../pen.js";
@@ -18,7 +18,7 @@ const TITLE_LINE = 18;
 const BAR = { width: 160, height: 8 };
 /** From the left of a panel's letter to its title. */
 const LETTER = 20;
-const HEADING = ({ text }: Theme) => ({ bold: true, size: 13, colour: text, line: TITLE_LINE });
+const HEADING = ({ text }: Theme) => ({ bold: true, size: 13, color: text, line: TITLE_LINE });
 
 /** How a picture is wished for. */
 export interface Request {
@@ -110,7 +110,7 @@ export class Sheet {
   }
 
   /**
-   * The name of the figure, with its source in grey below: the request's `title` and `letter` refer
+   * The name of the figure, with its source in gray below: the request's `title` and `letter` refer
    * to them.
    */
   title(name: string, ...lines: string[]): void {
@@ -128,7 +128,7 @@ export class Sheet {
     this.indent = 0;
   }
 
-  /** The name of a part of the figure, with its source in grey below. */
+  /** The name of a part of the figure, with its source in gray below. */
   heading(name: string, ...lines: string[]): void {
     this.text(bounded(name), HEADING(this.theme));
     for (const line of lines.filter(Boolean)) this.text(bounded(line));
@@ -177,8 +177,8 @@ export class Sheet {
     this.y += height + GAP;
   }
 
-  /** A scale of colours or of thickness with its values, and in words what it is of. */
-  colourBar(
+  /** A scale of colors or of thickness with its values, and in words what it is of. */
+  colorBar(
     [low, middle, high]: [string, string, string],
     words: string,
     bar = strip(ramp(this.theme)),
@@ -229,7 +229,7 @@ export class Sheet {
   /** A sentence, wrapped to the picture's width. */
   text(
     text: string,
-    { bold = false, size = AXIS_LABEL_SIZE, colour = this.theme.muted, line = LINE } = {},
+    { bold = false, size = AXIS_LABEL_SIZE, color = this.theme.muted, line = LINE } = {},
   ): void {
     const measure = tableRuler(labelFont(FONT, bold, size));
     const lines = wrapped(text, this.room, measure);
@@ -237,7 +237,7 @@ export class Sheet {
     pen.save();
     pen.translate(this.x, this.y);
     pen.font = labelFont(FONT, bold, size);
-    pen.fillStyle = colour;
+    pen.fillStyle = color;
     for (const [i, part] of lines.entries()) pen.fillText(part, 0, i * line + size);
     pen.restore();
     this.widest = Math.max(this.widest, this.x - MARGIN + Math.max(0, ...lines.map(measure)));

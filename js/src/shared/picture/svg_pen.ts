@@ -30,9 +30,9 @@ function elementText({ tag, attributes, inside }: Shape): string {
 
 const RGB = /^rgb\((\d+)[ ,]+(\d+)[ ,]+(\d+)\)$/;
 /** Readers of SVG files know "#rrggbb" better than newer notations. */
-function hex(colour: string): string {
-  const match = RGB.exec(colour);
-  if (!match) return escaped(colour);
+function hex(color: string): string {
+  const match = RGB.exec(color);
+  if (!match) return escaped(color);
   const channels = match.slice(1, 4).map((x) => Number(x).toString(16).padStart(2, "0"));
   return `#${channels.join("")}`;
 }
@@ -279,9 +279,9 @@ export class SvgPen implements RasterPen {
       boxes.set(word, (boxes.get(word) ?? "") + box);
     }
     for (const [word, path] of boxes) {
-      const colour = `rgb(${word & 255} ${(word >> 8) & 255} ${(word >> 16) & 255})`;
+      const color = `rgb(${word & 255} ${(word >> 8) & 255} ${(word >> 16) & 255})`;
       // Without it thin lines of the ground would show between cells.
-      this.write(`<path d="${path}" shape-rendering="crispEdges" fill="${hex(colour)}"`);
+      this.write(`<path d="${path}" shape-rendering="crispEdges" fill="${hex(color)}"`);
     }
   }
 

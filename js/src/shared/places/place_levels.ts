@@ -10,7 +10,7 @@ const SAMPLES = [1 / 6, 1 / 2, 5 / 6];
 
 type Numbered = TokenPlace & { token: number };
 
-/** Neighbouring tokens in the order of reading: a tile, or the whole picture. */
+/** Neighboring tokens in the order of reading: a tile, or the whole picture. */
 function runsOf(places: (TokenPlace | undefined)[]): Numbered[][] {
   const runs: Numbered[][] = [];
   let last: TokenPlace | undefined;

@@ -17,7 +17,7 @@ type Places = (TokenPlace | undefined)[];
 /** The places of both axes, an entry for each token. */
 export interface AxesPlaces extends Record<Side, Places> {
   start: number | null;
-  /** Whether a query is labelled by the token that its row writes: the next one. */
+  /** Whether a query is labeled by the token that its row writes: the next one. */
   writes: boolean;
   /** Whether both axes have the same tokens, so that a token is a query and a key. */
   isOneText: boolean;

@@ -1,0 +1,7 @@
+"""The public names of `attnwidget.behaviors` and the modules that define them."""
+
+from .behavior import LinkBehavior as LinkBehavior
+from .examples.head_examples import head_examples as head_examples
+from .places.find_links import find_links as find_links
+from .scores.measure_behaviors import measure_behaviors as measure_behaviors
+from .scores.monotonicity_scores import monotonicity_scores as monotonicity_scores

@@ -1,0 +1,150 @@
+"""What a behavior of heads is: a name, its source, and what is needed to score it."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple
+
+from torch import Tensor
+
+from attnwidget.behaviors.link_rule import LinkRule
+from attnwidget.corpus.accumulator import Batch, LayerBatch
+
+if TYPE_CHECKING:
+    from attnwidget.behaviors.evidence import Evidence
+
+Need = Literal["causal", "bidirectional", "pairs", "treebank", "documents", "circuits"]
+#: Inputs for which a behavior has a score.
+Reads = Literal["texts", "pictures", "both"]
+Control = Literal["same offsets", "neighboring keys"]
+Family = Literal["neighbor", "grammar", "pronoun", "same word", "rests", ""]
+
+
+class HeadWords(NamedTuple):
+    """How sentences and figures say the name of a head.
+
+    Attributes:
+        said: The name in a sentence: "L0 H2 (the word before)".
+        family: Group of names with the same color in figures; "" = without a group.
+    """
+
+    said: str
+    family: Family = ""
+
+
+class Behavior(ABC):
+    """A kind of attention head with a score and a control.
+
+    Attributes:
+        name: Name of the behavior, which a head gets if the score exceeds the control.
+        description: Action of the named heads, as the rest of a sentence: "attends to the token
+            before".
+        source: The paper or the program with the definition.
+        needs: Properties of the model and data without which there is no score. "causal" and
+            "bidirectional" are kinds of models. "pairs" are inputs of two texts. "treebank" and
+            "documents" are annotated sentences, and documents with coreference. "circuits" are W_V
+            and W_O between the stream and the vocabulary.
+        resting: Whether heads do this where their function does not apply, as attention to [SEP]
+            (Clark et al. 2019, 3.2). A resting behavior names a head only if no other behavior
+            names the head.
+        names_heads: Whether the behavior names heads. If not, it has scores, and no p-values.
+        reads: Inputs for which the behavior has a score: "texts", where neighbors are a line;
+            "pictures", where tokens have places; or "both".
+        said: The name of the behavior in a sentence, as in `HeadWords`; "" = as in `name`.
+        family: Family of the behavior, as in `HeadWords`.
+    """
+
+    name: str
+    description: str
+    source: str
+    needs: frozenset[Need] = frozenset()
+    resting: ClassVar[bool] = False
+    names_heads: ClassVar[bool] = True
+    reads: ClassVar[Reads] = "texts"
+    said: str = ""
+    family: Family = ""
+
+    def words(self, name: str) -> HeadWords | None:
+        """Return how a name that this behavior gives to heads is said; None for other names."""
+        return HeadWords(self.said or name, self.family) if name == self.name else None
+
+    def likely_links(self, name: str, batch: Batch) -> Tensor | None:
+        """Return the links of a text that a sentence may call by a name, bool [B, n, n].
+
+        None if the tokens alone do not tell which links the name is about.
+
+        Args:
+            name: A name that this behavior gives to heads.
+            batch: Texts without annotations.
+        """
+        return None
+
+    def prepare(self, evidence: Evidence) -> Behavior:
+        """Return the behavior with what it must know of all texts; usually itself."""
+        return self
+
+
+class LinkBehavior(Behavior, LinkRule):
+    """A behavior that predicts links from the tokens of an input; subclasses define `links`.
+
+    The score is the attention of a query to its predicted keys, the mean over the queries with a
+    predicted link, then over texts. The control is the attention to different keys, with a key for
+    each predicted link:
+
+    - "same offsets": the mean over the other visible pairs of the text at the same offset, in
+      multiples of even attention. For keys that further queries see, a fit of offsets, keys and
+      even attention to the other pairs predicts the control. A head with attention to a single
+      token therefore has no excess;
+    - "neighboring keys": the mean over the keys before and after the predicted key.
+
+    Links without these pairs are left out of score and control.
+
+    Attributes:
+        control: Choice of the other pairs.
+
+    Example:
+        >>> import torch
+        >>> from attnwidget.behaviors import LinkBehavior
+        >>> class ToFirstHalf(LinkBehavior):
+        ...     name = "first half"
+        ...     description = "attends to the first half of the text"
+        ...     source = "this example"
+        ...     def links(self, batch):
+        ...         places = torch.arange(batch.real.shape[1], device=batch.real.device)
+        ...         first = places < batch.lengths[:, None] / 2
+        ...         return first[:, None].expand(-1, len(places), -1)
+        >>> ToFirstHalf().control
+        'same offsets'
+    """
+
+    control: ClassVar[Control] = "same offsets"
+
+    def likely_links(self, name: str, batch: Batch) -> Tensor | None:
+        return self.visible_links(batch, causal=False)
+
+    @property
+    def control_name(self) -> str:
+        """The control in words."""
+        pairs = {
+            "same offsets": "other links at the same offsets and to the same tokens",
+            "neighboring keys": "the tokens beside the predicted token",
+        }
+        return pairs[self.control]
+
+    def compared(self, batch: Batch) -> Tensor:
+        """Return the keys of the pairs of the control, bool [B, n]; usually all tokens."""
+        return batch.real
+
+
+class MapBehavior(Behavior):
+    """A behavior with a number for each map, which is no mass on predicted links.
+
+    Attributes:
+        control_name: The control in words.
+    """
+
+    control_name: str
+
+    @abstractmethod
+    def numbers(self, layer: LayerBatch, *, causal: bool) -> tuple[Tensor, Tensor]:
+        """Return score and control of every map of a layer, [B, H] each."""

@@ -1,0 +1,125 @@
+"""The model and data from which behaviors are scored."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from attnwidget.corpus.media_segments import MediaSegment
+from attnwidget.corpus.progress_bar import OnProgress
+from attnwidget.corpus.resume_from import resume_from, resume_path
+from attnwidget.text.mentions import Document
+from attnwidget.text.segments import Segment
+from attnwidget.text.treebank import Sentence
+from attnwidget.words.coreference import probe_coreference
+from attnwidget.words.coreference_results import CoreferenceAccuracies
+
+if TYPE_CHECKING:
+    from attnwidget.capture.model import AttentionModel
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """How the studies of an atlas run.
+
+    Attributes:
+        batch_size: Number of inputs in one pass of the model.
+        folder: Folder of the resume files, one file for each study; None = no resume files.
+        progress: Whether to show progress bars; or a function that is called with the number of
+            inputs read and their number (None if unknown).
+    """
+
+    batch_size: int = 8
+    folder: Path | None = None
+    progress: bool | OnProgress = True
+
+    @classmethod
+    def from_arguments(
+        cls, batch_size: int, resume: str | Path | None, progress: bool | OnProgress
+    ) -> Run:
+        """Return a run whose folder is that of the argument `resume`, or of the block around it."""
+        folder = resume_path(resume)
+        return cls(batch_size, None if folder is None else Path(folder), progress)
+
+    def keeping(self, study: str) -> AbstractContextManager[None]:
+        """Return a context in which a study continues from its file in the folder, if any."""
+        return resume_from(None if self.folder is None else self.folder / f"{study}.npz")
+
+
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    """The model and data from which behaviors are scored.
+
+    Each kind of data has two halves: the first scores heads, and the second checks the result.
+
+    Attributes:
+        model: The model.
+        causal: Whether tokens see no later tokens.
+        segments: Texts without annotation.
+        treebank: Sentences with dependency trees; may be empty.
+        documents: Documents with coreference, two or more, or none.
+        seed: Seed of everything drawn at random.
+        n_random_models: Number of models with random weights, which show what a score is without any
+            learning.
+        run: How studies run.
+    """
+
+    model: AttentionModel
+    causal: bool
+    segments: Sequence[Segment]
+    treebank: Sequence[Sentence] = ()
+    documents: Sequence[Document] = ()
+    seed: int = 0
+    n_random_models: int = 0
+    run: Run = Run()
+
+    @cached_property
+    def coreference(self) -> tuple[CoreferenceAccuracies, CoreferenceAccuracies]:
+        """The choices of heads for the mentions of both halves of the documents.
+
+        Several behaviors use these choices, which are measured once.
+
+        Raises:
+            ValueError: No mention of a half has an antecedent in its window.
+            KeyboardInterrupt: Ctrl-C.
+        """
+
+        def accuracies(number: int) -> CoreferenceAccuracies:
+            with self.run.keeping(f"coreference-{number}"):
+                return probe_coreference(
+                    self.model,
+                    self.documents[number::2],
+                    windows="all",
+                    max_tokens=min(128, self.model.length_limit.tokens or 128),
+                    skip_unaligned=True,
+                    batch_size=self.run.batch_size,
+                    progress=self.run.progress,
+                )
+
+        first, second = accuracies(0), accuracies(1)
+        if not (first.complete and second.complete):
+            raise KeyboardInterrupt
+        return first, second
+
+    @property
+    def of_pictures(self) -> bool:
+        """Whether the inputs are pictures."""
+        return bool(self.segments) and isinstance(self.segments[0], MediaSegment)
+
+    def lacks(self, needs: frozenset[str]) -> str:
+        """Return which of the needs are missing, as a sentence; "" if none is."""
+        reasons = {
+            "causal": ("" if self.causal else "tokens of this model see later tokens"),
+            "bidirectional": ("tokens of this model see no later tokens" if self.causal else ""),
+            "pairs": (
+                "" if any(segment.second for segment in self.segments) else "no text is a pair"
+            ),
+            "treebank": "" if self.treebank else "there is no treebank",
+            "documents": "" if self.documents else "there are no documents with coreference",
+            "circuits": "",
+        }
+        return "; ".join(reasons[need] for need in sorted(needs) if reasons[need])

@@ -1,0 +1,246 @@
+"""The atlas of a model: a card for every head."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from attnwidget.behaviors.effects.head_effect import HeadEffect
+from attnwidget.behaviors.examples.example_link import ExampleLink
+from attnwidget.behaviors.head_atlas.atlas_figure import figure_of
+from attnwidget.behaviors.head_atlas.atlas_json import encoded_notes, encoded_parts
+from attnwidget.behaviors.head_atlas.head_card import HeadCard, HeadScore
+from attnwidget.behaviors.head_atlas.head_writes_and_feeds import Feeds, Writes
+from attnwidget.behaviors.scores.behavior_table import BehaviorTable
+from attnwidget.capture.tapping.head import Head, HeadName, head_of_result
+from attnwidget.corpus.results import HeadMetrics, HeadResult
+from attnwidget.hidden_frames import hides_frames
+from attnwidget.text.atomic_file import write_whole
+from attnwidget.text.counted import counted
+from attnwidget.text.near_names import among
+
+if TYPE_CHECKING:
+    import altair as alt
+    import pandas as pd
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Atlas(HeadResult):
+    """What every head of a model does, with the evidence. Made by `atlas`.
+
+    Attributes:
+        table: The scores of all heads for all behaviors.
+        examples: Example links of each head by kind; empty without examples.
+        effects: Effects of the heads whose name has a rule.
+        writes: What named heads write.
+        feeds: Which earlier heads feed named heads.
+        reasons: Why parts are missing, by "writes", "feeds", "effects" and the names of behaviors.
+        provenance: Model, weights, tokenizer, texts, seeds and versions.
+        complete: False if the study was interrupted before its end.
+        model_name: Name of the model.
+        notes: Notes of the user by head, which can be changed; an `AtlasView` changes them too.
+
+    Example:
+        >>> from attnwidget.demo import demo_atlas
+        >>> atlas = demo_atlas()
+        >>> str(atlas.find("previous token")[0])
+        'L0 H2'
+        >>> atlas.card(0, 2).name
+        'previous token'
+    """
+
+    table: BehaviorTable
+    examples: Mapping[Head, Mapping[str, Sequence[ExampleLink]]]
+    effects: Mapping[Head, HeadEffect]
+    writes: Mapping[Head, Sequence[Writes]]
+    feeds: Mapping[Head, Sequence[Feeds]]
+    reasons: Mapping[str, str]
+    provenance: Mapping[str, Any]
+    model_name: str = field(init=False, default="")
+    notes: dict[Head, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "model_name", self.table.model_name)
+
+    @property
+    def names(self) -> NDArray[np.str_]:
+        """The name of each head, "" for a head without a name, [L, H]."""
+        return self.table.names
+
+    def card(self, layer: int | HeadName, head: int | None = None) -> HeadCard:
+        """Return the evidence about one head.
+
+        Args:
+            layer: The layer, or the name of the head in place of layer and head: "L1 H3", (1, 3) or
+                a `Head`.
+            head: The head.
+
+        Raises:
+            ValueError: There is no such head.
+        """
+        chosen = head_of_result(layer, head, self.names.shape)
+        layer, head, _ = chosen
+        return HeadCard(
+            head=chosen,
+            name=str(self.names[layer, head]),
+            runner_up=str(self.table.runners_up[layer, head]),
+            scores=self._rows(layer, head),
+            examples=self.examples.get(chosen, {}),
+            effect=self.effects.get(chosen),
+            writes=tuple(self.writes.get(chosen, ())),
+            feeds=tuple(self.feeds.get(chosen, ())),
+            model_name=self.model_name,
+            note=self.notes.get(chosen, ""),
+        )
+
+    def _rows(self, layer: int, head: int) -> tuple[HeadScore, ...]:
+        named = self.table.named
+        at = (layer, head)
+        return tuple(
+            HeadScore(
+                behavior=score.name,
+                description=score.description,
+                control_name=score.control_name,
+                score=float(score.score[at]),
+                control=float(score.control[at]),
+                low=float(score.low[at]),
+                high=float(score.high[at]),
+                adjusted=float(named.adjusted[d][at]),
+                names=bool(named.significant[d][at]),
+                strength=float(score.strength[at]),
+                n=score.n,
+                unit=score.unit,
+                held_out=float(score.held_out[at]),
+                held_out_control=float(score.held_out_control[at]),
+                auc=float(score.auc[at]),
+                random=score.random,
+                source=score.source,
+            )
+            for d, score in enumerate(self.table.scores)
+            if not np.isnan(score.score[at])
+        )
+
+    def find(self, behavior: str) -> list[Head]:
+        """Return the heads that a behavior may name, the strongest first.
+
+        Args:
+            behavior: Name of a behavior, or a part of it: "induction" finds induction in text and
+                in random tokens.
+
+        Raises:
+            ValueError: No behavior has this text in its name.
+        """
+        numbers = [d for d, name in enumerate(self.table.behaviors) if behavior in name]
+        if not numbers:
+            raise ValueError(
+                f"no behavior has {behavior!r} in its name: {among(behavior, self.table.behaviors)}"
+            )
+        named = self.table.named
+        strengths: dict[Head, float] = {}
+        for d in numbers:
+            for layer, head in np.argwhere(named.significant[d]).tolist():
+                strength = float(self.table.scores[d].strength[layer, head])
+                known = strengths.get(Head(layer, head), -np.inf)
+                strengths[Head(layer, head)] = max(known, strength)
+        return sorted(strengths, key=lambda head: (-strengths[head], head))
+
+    def heads(self) -> HeadMetrics:
+        """Return score minus control of every behavior: float64 [L, H] by name."""
+        return self.table.heads()
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return one row per head.
+
+        Columns: layer, head, name, strength, score, control, low, high, adjusted, held_out,
+        held_out_control, auc (all of the name), runner_up, outcome, effect, effect_low,
+        effect_high, matched, note. `attrs["model"]` is the name of the model; `table.to_frame()`
+        has all behaviors.
+        """
+        import pandas as pd
+
+        columns = ["strength", "score", "control", "low", "high", "adjusted"]
+        columns += ["held_out", "held_out_control", "auc"]
+        rows = []
+        for layer, head in np.ndindex(*self.names.shape):
+            card = self.card(layer, head)
+            named = card.named_by
+            row: dict[str, Any] = {"layer": layer, "head": head, "name": card.name}
+            row |= {c: np.nan if named is None else getattr(named, c) for c in columns}
+            effect = card.effect
+            row |= {"runner_up": card.runner_up, "outcome": effect.outcome if effect else ""}
+            row |= {
+                title: np.nan if effect is None else getattr(effect, field)
+                for title, field in (
+                    ("effect", "effect"),
+                    ("effect_low", "low"),
+                    ("effect_high", "high"),
+                    ("matched", "matched"),
+                )
+            }
+            row["note"] = card.note
+            rows.append(row)
+        return pd.DataFrame(rows)
+
+    def chart(self, behavior: str | None = None, *, width: int = 640) -> alt.LayerChart:
+        """Draw the name and strength of every head, or all heads for one behavior.
+
+        Args:
+            behavior: Name of the behavior; None = the names of all heads.
+            width: Pixels of the whole figure.
+
+        Raises:
+            ValueError: The behavior has no score.
+        """
+        return self.table.chart(behavior, width=width)
+
+    @hides_frames
+    def save(self, path: str | Path) -> None:
+        """Write the atlas to a JSON file, which `load_atlas` reads, or to a page.
+
+        A page (.html) is an `AtlasView` in one file, which needs no kernel and no network. Each
+        head has an anchor: "atlas.html#L1H3" opens the card of head 3 in layer 1.
+
+        Args:
+            path: The file; its name ends with ".json" or ".html".
+
+        Raises:
+            ValueError: The name of the file has another ending, or the page is larger than 20 MB.
+            OSError: The file cannot be written; an earlier file stays.
+        """
+        path = Path(path)
+        if path.suffix == ".html":
+            figure = figure_of(self)
+            try:
+                figure.save(path)
+            finally:
+                figure.close()
+            return
+        if path.suffix != ".json":
+            raise ValueError(
+                'an atlas is saved as JSON or as a page: name the file "atlas.json" or '
+                f'"atlas.html", not {path.name!r}'
+            )
+        parts = encoded_parts(self.table, self.examples, self.effects, self.writes, self.feeds)
+        parts |= {
+            "reasons": dict(self.reasons),
+            "provenance": dict(self.provenance),
+            "complete": self.complete,
+        }
+        if self.notes:
+            parts["notes"] = encoded_notes(self.notes)
+        text = json.dumps(parts, ensure_ascii=False, allow_nan=False)
+        write_whole(path, text.encode("utf-8", "surrogatepass"))
+
+    def __repr__(self) -> str:
+        n_named = int((self.names != "").sum())
+        stopped = "" if self.complete else ", interrupted"
+        return (
+            f"Atlas({self.model_name}, {counted(self.names.size, 'head')}, {n_named} named, "
+            f"{counted(len(self.table.scores), 'behavior')}{stopped})"
+        )

@@ -1,0 +1,124 @@
+"""The card of a head: names, scores, examples, effect, written words and feeding heads."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from attnwidget.behaviors.effects.head_effect import LOSING_IT_HURTS, HeadEffect
+from attnwidget.behaviors.examples.example_link import ExampleLink
+from attnwidget.behaviors.examples.example_results import OF_RULE
+from attnwidget.behaviors.head_atlas.head_writes_and_feeds import Feeds, Writes
+from attnwidget.capture.tapping.head import Head
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_SHOWN = 3
+
+
+@dataclass(frozen=True)
+class HeadScore:
+    """One row of a card: a behavior with score, control and tests of the head.
+
+    The numbers are the same as in `BehaviorScore`, for one head.
+    """
+
+    behavior: str
+    description: str
+    control_name: str
+    score: float
+    control: float
+    low: float
+    high: float
+    adjusted: float
+    names: bool
+    strength: float
+    n: int
+    unit: str
+    held_out: float
+    held_out_control: float
+    auc: float
+    random: float
+    source: str
+
+
+@dataclass(frozen=True, repr=False)
+class HeadCard:
+    """The evidence about one head. Made by `Atlas.card`.
+
+    Attributes:
+        head: The head.
+        name: Its name, "" without a name.
+        runner_up: The behavior beside the name, or "", as in `BehaviorTable.runners_up`.
+        scores: A row for each behavior with a score.
+        examples: Example links by kind, as in `HeadExamples.links`; "right", "wrong" and "missed" are
+            about the rule of the name.
+        effect: The effect on the loss where the name applies; None without a rule or effects.
+        writes: What the head writes when it reads its most attended tokens.
+        feeds: The earlier heads that feed it most.
+        model_name: Name of the model.
+        note: The note of the user, or "".
+
+    Example:
+        >>> from attnwidget.demo import demo_atlas
+        >>> card = demo_atlas().card(0, 2)
+        >>> str(card.head), card.name, list(card.examples)[:2]
+        ('L0 H2', 'previous token', ['strongest', 'heaviest'])
+    """
+
+    head: Head
+    name: str
+    runner_up: str
+    scores: tuple[HeadScore, ...]
+    examples: Mapping[str, Sequence[ExampleLink]]
+    effect: HeadEffect | None
+    writes: tuple[Writes, ...]
+    feeds: tuple[Feeds, ...]
+    model_name: str
+    note: str = ""
+
+    @property
+    def named_by(self) -> HeadScore | None:
+        """The row of the name; None without a name."""
+        return next((row for row in self.scores if row.behavior == self.name), None)
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return the scores of the head as a table, one row per behavior."""
+        import pandas as pd
+
+        return pd.DataFrame([vars(row) for row in self.scores])
+
+    def __repr__(self) -> str:
+        row = self.named_by
+        if row is None:
+            lines = [f"{self.head}: no name"]
+        else:
+            lines = [
+                f"{self.head}: {row.behavior}, {row.score:.2f} against {row.control:.2f} by "
+                f"{row.control_name}; held out {row.held_out:.2f} against "
+                f"{row.held_out_control:.2f}"
+            ]
+        if self.note:
+            lines.append(f"note: {self.note}")
+        if self.runner_up:
+            lines.append(f"also: {self.runner_up}")
+        if self.effect is not None and self.effect.outcome:
+            effect = self.effect
+            is_matched = not math.isnan(effect.matched)
+            lines.append(f"losing it hurts: {LOSING_IT_HURTS[effect.outcome][1]}")
+            where = "where it applies" if is_matched else "at all places"
+            elsewhere = f", {effect.matched:+.3f} elsewhere" if is_matched else ""
+            lines.append(
+                f"{effect.outcome}: loss {effect.effect:+.3f} nats {where} "
+                f"({effect.low:+.3f} to {effect.high:+.3f}){elsewhere}"
+            )
+        for kind in (*OF_RULE, "strongest"):
+            lines += [f"{kind}: {link}" for link in list(self.examples.get(kind, ()))[:_SHOWN]]
+        for item in self.writes[:_SHOWN]:
+            lines.append(f"reads {item.source}, promotes {', '.join(item.promoted)}")
+        for feeder in self.feeds:
+            lines.append(f"{feeder.head} feeds its {feeder.fed} ({feeder.score:.3f})")
+        return "\n".join(lines)

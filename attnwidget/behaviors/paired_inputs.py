@@ -1,0 +1,176 @@
+"""Behaviors that are scored on inputs of ids, with a control for each input."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from attnwidget.behaviors.behavior import HeadWords
+from attnwidget.behaviors.behavior_score import BehaviorScore, HalfScore, t_test
+from attnwidget.behaviors.evidence import Evidence
+from attnwidget.behaviors.link_rule import LinkRule
+from attnwidget.behaviors.matched_sharpness import (
+    EXPONENTS,
+    entropies_over_ids,
+    matching_exponents,
+    read_maps,
+)
+from attnwidget.behaviors.random_heads import RandomHeads
+from attnwidget.behaviors.shuffled_model import shuffled_like
+from attnwidget.behaviors.study_behavior import StudyBehavior
+from attnwidget.capture.model import AttentionModel
+from attnwidget.corpus.each_input import numbers_of_each
+from attnwidget.kernels.arrays import Float64Array
+
+
+class InputPair(NamedTuple):
+    """An input of a model, and the input that is its control.
+
+    Attributes:
+        ids: Tokens with a repetition.
+        other_ids: As many tokens, with different tokens in the place of a copy.
+        first: Index of the first token of the first copy.
+    """
+
+    ids: list[int]
+    other_ids: list[int]
+    first: int
+
+
+class PairedScore(NamedTuple):
+    """A behavior that a study on pairs of inputs scores.
+
+    Attributes:
+        name: Name of the behavior; "" = the name of the study, like the two next fields.
+        description: Action of the named heads.
+        source: The paper or the program with the definition.
+        rule: The rule that predicts links in further texts, or None.
+        words: How the name is said, as in `Behavior.words`; None = as the study says its name.
+    """
+
+    name: str = ""
+    description: str = ""
+    source: str = ""
+    rule: LinkRule | None = None
+    words: HeadWords | None = None
+
+
+class PairedInputs(StudyBehavior):
+    """Behaviors with a number for each map, scored on inputs with a control for each input.
+
+    Both inputs of a pair are read at the same places. Every second pair scores heads, and the other
+    pairs check the result. The test is Student's t over pairs, of score minus control. The score of
+    a named head also exceeds the scores of equally sharp heads with random weights.
+
+    Attributes:
+        control_name: The control in words.
+        unit: Name of an input.
+        behaviors: The D behaviors that the study scores, in the order of `numbers`.
+    """
+
+    control_name: str
+    unit: str
+    behaviors: Sequence[PairedScore] = (PairedScore(),)
+
+    def words(self, name: str) -> HeadWords | None:
+        of_scores = {score.name: score.words for score in self.behaviors}
+        return of_scores.get(name) or super().words(name)
+
+    @abstractmethod
+    def pairs(self, evidence: Evidence) -> Sequence[InputPair]:
+        """Return the pairs of inputs.
+
+        Raises:
+            NotApplicableError: The model or the data allow no pairs.
+        """
+
+    @abstractmethod
+    def numbers(self, weights: NDArray[np.float32], pair: InputPair) -> NDArray[np.float32]:
+        """Return the numbers of the maps of one input of a pair.
+
+        Args:
+            weights: The maps, [L, H, n, n].
+            pair: The pair, which has the places.
+
+        Returns:
+            One number for each behavior and head, [D, L, H].
+        """
+
+    def scores(self, evidence: Evidence) -> Sequence[BehaviorScore]:
+        model = evidence.model
+        pairs = self.pairs(evidence)
+        numbers = self._read(evidence, model, pairs)
+        random = self._read_random(evidence, pairs) if evidence.n_random_models else []
+        return [
+            BehaviorScore.from_halves(
+                self,
+                HalfScore.of_inputs(of_pairs[..., ::2]),
+                HalfScore.of_inputs(of_pairs[..., 1::2]),
+                t_test(of_pairs[..., ::2]),
+                name=behavior.name,
+                description=behavior.description,
+                source=behavior.source,
+                control_name=self.control_name,
+                unit=self.unit,
+                rule=behavior.rule,
+                corpus="" if behavior.rule is None else "segments",
+                random=RandomHeads.from_models([(read[d, 0], read[d, 1]) for read in random]),
+            )
+            for d, (behavior, of_pairs) in enumerate(zip(self.behaviors, numbers, strict=True))
+        ]
+
+    def _read_random(self, evidence: Evidence, pairs: Sequence[InputPair]) -> list[Float64Array]:
+        """Return mean score and control of the heads of each random model, [D, 2, L, H]."""
+        inputs = [pair.ids for pair in pairs]
+        sharpness = entropies_over_ids(evidence.model, inputs)[0]
+        means = []
+        for number in range(evidence.n_random_models):
+            shuffled = shuffled_like(evidence.model, seed=evidence.seed + number)
+            of_random = entropies_over_ids(shuffled, inputs, EXPONENTS)
+            exponents = matching_exponents(sharpness, of_random)
+            read = self._read(evidence, shuffled, pairs, f"-random-{number}", exponents)
+            means.append(read.mean(-1))
+        return means
+
+    def _read(
+        self,
+        evidence: Evidence,
+        model: AttentionModel,
+        pairs: Sequence[InputPair],
+        part: str = "",
+        exponents: Float64Array | None = None,
+    ) -> Float64Array:
+        """Return score and control of every pair, [D, 2, L, H, pairs].
+
+        `exponents` sharpen the maps of random heads, as in `read_maps`.
+        """
+        study = self.name.replace(" ", "-")
+        with evidence.run.keeping(f"{study}{part}"):
+            return numbers_of_each(
+                self.name,
+                model,
+                pairs,
+                partial(_of_pair, study=self, exponents=exponents),
+                unit=self.unit,
+                progress=evidence.run.progress,
+            )
+
+
+def _of_pair(
+    model: AttentionModel,
+    batch: Sequence[InputPair],
+    *,
+    study: PairedInputs,
+    exponents: Float64Array | None,
+) -> Float64Array:
+    """Return score and control of one pair, [D, 2, L, H, 1]."""
+    (pair,) = batch
+    sides = [
+        study.numbers(read_maps(model, ids, exponents), pair) for ids in (pair.ids, pair.other_ids)
+    ]
+    return np.stack(sides, 1).astype(np.float64)[..., None]

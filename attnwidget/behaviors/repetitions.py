@@ -1,0 +1,51 @@
+"""Heads that look at earlier copies of a token, and after them, in natural text."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from attnwidget.behaviors.behavior import LinkBehavior, Need
+from attnwidget.corpus.accumulator import Batch
+from attnwidget.kernels.induction import induction_targets
+
+# At the offsets 1 and 2, a positional head would count as a head for repetitions.
+_NEAREST = 3
+
+
+class DuplicateToken(LinkBehavior):
+    """Attention to other copies of the token, at least three tokens away."""
+
+    name = "duplicate token"
+    description = "attends to copies of the same token"
+    source = "Wang et al. 2023"
+    said = "the same word elsewhere"
+    family = "same word"
+
+    def links(self, batch: Batch) -> Tensor:
+        duplicate = induction_targets(batch.inputs["input_ids"], batch.real).duplicate
+        return _apart(batch, duplicate | duplicate.mT)
+
+
+class InductionInText(LinkBehavior):
+    """Attention to the token after an earlier copy, at least three tokens back."""
+
+    name = "induction"
+    description = "attends to the token after an earlier copy of the token"
+    source = "Olsson et al. 2022"
+    needs: frozenset[Need] = frozenset({"causal"})
+    said = "the word after the same word"
+
+    def links(self, batch: Batch) -> Tensor:
+        return _apart(batch, induction_targets(batch.inputs["input_ids"], batch.real).induction)
+
+
+def _apart(batch: Batch, links: Tensor) -> Tensor:
+    """Return the links between tokens that are apart and not special."""
+    places = torch.arange(batch.real.shape[1], dtype=torch.long, device=batch.real.device)
+    far = (places[None, :] - places[:, None]).abs() >= _NEAREST
+    ordinary = ~(batch.classes["[CLS]"] | batch.classes["[SEP]"])
+    return links & far & ordinary[:, :, None] & ordinary[:, None]
+
+
+BEHAVIORS = (DuplicateToken(), InductionInText())

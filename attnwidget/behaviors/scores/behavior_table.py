@@ -1,0 +1,254 @@
+"""Result of `measure_behaviors`: every head with every behavior, and the names that follow."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from attnwidget.behaviors.behavior_score import LEAST_EXCESS, BehaviorScore
+from attnwidget.corpus.argument_checks import one_of
+from attnwidget.corpus.results import HeadMetrics, HeadResult
+from attnwidget.kernels.arrays import Float64Array
+from attnwidget.kernels.significance import holm
+from attnwidget.text.counted import counted
+from attnwidget.text.near_names import among
+
+if TYPE_CHECKING:
+    import altair as alt
+    import pandas as pd
+
+
+@dataclass(frozen=True, eq=False)
+class RankedNames:
+    """The behaviors that may name each head, the best first.
+
+    Attributes:
+        adjusted: P-values corrected by Holm's rule over all heads and behaviors, [D, L, H].
+        significant: Whether a behavior may name a head, bool [D, L, H].
+        order: The behaviors of each head, the best first, int64 [D, L, H].
+    """
+
+    adjusted: Float64Array
+    significant: NDArray[np.bool_]
+    order: NDArray[np.int64]
+
+    def behaviors(self, layer: int, head: int) -> list[int]:
+        """Return the behaviors that may name a head, the best first."""
+        return [
+            int(number)
+            for number in self.order[:, layer, head]
+            if self.significant[number, layer, head]
+        ]
+
+
+def head_names(
+    scores: Sequence[BehaviorScore], *, level: float = 0.05, least: float = 0.25
+) -> RankedNames:
+    """Return which behaviors name which heads.
+
+    A behavior may name a head if its score exceeds the control: p after Holm's correction over all
+    heads and behaviors is at most `level`, the interval of the excess is above 0, the excess is at
+    least 0.05 in both halves of the data, and the strength is at least `least`. The strength is the
+    excess as a share of the possible excess. A behavior without a score in the held-out half names
+    no head.
+
+    The strongest behavior of attention names the head. Copying comes second, because many heads
+    copy. Resting behaviors come last.
+
+    Args:
+        scores: The D behaviors.
+        level: Largest corrected p-value.
+        least: Smallest strength. A smaller excess may be significant, and describes no head.
+    """
+    p = np.stack([score.p for score in scores])  # NaN for behaviors that name no head
+    adjusted = holm(p)
+    low = np.stack([score.low for score in scores])
+    strength = np.stack([score.strength for score in scores])
+    excess = np.stack([np.minimum(score.excess, score.held_out_excess) for score in scores])
+    with np.errstate(invalid="ignore"):
+        significant = (adjusted <= level) & (low > 0) & (strength >= least)
+        significant &= excess >= LEAST_EXCESS
+    # Strengths are at most 1, so the kinds of behaviors do not mix.
+    kind = np.array([2 if score.resting else int(score.writes) for score in scores])
+    rank = 2.0 * kind[:, None, None] - strength
+    order = np.argsort(np.where(significant, rank, np.inf), axis=0, kind="stable")
+    return RankedNames(adjusted, significant, order)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class BehaviorTable(HeadResult):
+    """Scores of every head for every behavior. Made by `measure_behaviors`.
+
+    Attributes:
+        scores: The D behaviors with their scores, controls, intervals and tests.
+        left_out: The behaviors without a score, and the reason for each.
+        level: Largest corrected p-value of a name.
+        least: Smallest strength of a name.
+        n_segments: Number of texts.
+        model_name: Name of the model.
+
+    Example:
+        >>> from attnwidget.demo import demo_atlas
+        >>> table = demo_atlas().table
+        >>> table.behaviors[1], str(table.names[0, 2])
+        ('previous token', 'previous token')
+    """
+
+    scores: tuple[BehaviorScore, ...]
+    left_out: Mapping[str, str]
+    level: float
+    least: float
+    n_segments: int
+
+    def __getitem__(self, name: str) -> BehaviorScore:
+        """Return one behavior; KeyError if it has no score."""
+        for score in self.scores:
+            if score.name == name:
+                return score
+        reason = self.left_out.get(name, among(name, self.behaviors))
+        raise KeyError(f"{name!r} has no score: {reason}")
+
+    @property
+    def behaviors(self) -> tuple[str, ...]:
+        """The names of the D behaviors."""
+        return tuple(score.name for score in self.scores)
+
+    @cached_property
+    def named(self) -> RankedNames:
+        """The behaviors that name each head."""
+        return head_names(self.scores, level=self.level, least=self.least)
+
+    @cached_property
+    def names(self) -> NDArray[np.str_]:
+        """The name of each head, "" for a head without a name, [L, H]."""
+        return self._named_as(lambda behaviors: behaviors[:1])
+
+    @cached_property
+    def runners_up(self) -> NDArray[np.str_]:
+        """The behavior beside the name of each head, "" without another behavior, [L, H].
+
+        Copying comes first if the head is named by its attention. Otherwise, the runner-up is the
+        next behavior in the order of names.
+        """
+        writes = [score.writes for score in self.scores]
+        return self._named_as(
+            lambda behaviors: sorted(behaviors[1:], key=lambda number: not writes[number])
+        )
+
+    def _named_as(self, chosen: Callable[[list[int]], list[int]]) -> NDArray[np.str_]:
+        """Return the first of the chosen behaviors of each head, which get the best first."""
+        shape = self.scores[0].score.shape
+        names = np.full(shape, "", dtype=f"<U{max(map(len, self.behaviors))}")
+        for layer, head in np.ndindex(*shape):
+            for number in chosen(self.named.behaviors(layer, head))[:1]:
+                names[layer, head] = self.behaviors[number]
+        return names
+
+    @property
+    def strengths(self) -> Float64Array:
+        """Strength of the name of each head, [L, H]; 0 without a name."""
+        strengths = np.zeros(self.scores[0].score.shape)
+        for at in np.ndindex(*strengths.shape):
+            found = self.named.behaviors(*at)
+            if found:
+                strengths[at] = self.scores[found[0]].strength[at]
+        return strengths
+
+    def heads(self) -> HeadMetrics:
+        """Return score minus control of every behavior: float64 [L, H] by name."""
+        return {score.name: score.excess for score in self.scores}
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return one row per head and behavior.
+
+        Columns: layer, head, behavior, score, control, low, high (of score minus control), p,
+        adjusted, names (whether the behavior may name the head), n, unit, held_out,
+        held_out_control, auc. `attrs["model"]` is the name of the model.
+        """
+        import pandas as pd
+
+        frames = []
+        for number, score in enumerate(self.scores):
+            layer, head = (index.ravel() for index in np.indices(score.score.shape))
+            columns = (
+                "score",
+                "control",
+                "low",
+                "high",
+                "p",
+                "held_out",
+                "held_out_control",
+                "auc",
+            )
+            frame = pd.DataFrame({name: getattr(score, name).ravel() for name in columns})
+            frame.insert(0, "layer", layer)
+            frame.insert(1, "head", head)
+            frame.insert(2, "behavior", score.name)
+            frame.insert(8, "adjusted", self.named.adjusted[number].ravel())
+            frame.insert(9, "names", self.named.significant[number].ravel())
+            frame.insert(10, "n", score.n)
+            frame.insert(11, "unit", score.unit)
+            frames.append(frame[~np.isnan(score.score.ravel())])
+        return pd.concat(frames, ignore_index=True)
+
+    def chart(self, behavior: str | None = None, *, width: int = 640) -> alt.LayerChart:
+        """Draw the name and strength of every head, or the excess of all heads for one behavior.
+
+        Args:
+            behavior: Name of the behavior; None = the names of all heads.
+            width: Pixels of the whole figure.
+
+        Raises:
+            ValueError: The behavior has no score.
+        """
+        from attnwidget.behaviors.registry import words_of
+        from attnwidget.charts.answer_title import answer_title
+        from attnwidget.charts.head_heatmap import head_heatmap
+        from attnwidget.charts.named_heads import named_heads
+
+        if behavior is not None:
+            one_of("behavior", behavior, self.behaviors)
+            score = self[behavior]
+            return head_heatmap(
+                score.excess,
+                title=answer_title(
+                    f"{words_of(behavior).said}, score minus control\n{self.model_name}; "
+                    f"control: {score.control_name}; {counted(score.n, score.unit)}; "
+                    "dots: the behavior may name the head",
+                    score.excess,
+                ),
+                value_title="score − control",
+                marked=self.named.significant[self.behaviors.index(behavior)],
+                diverging=True,
+                width=width,
+            )
+        n_named = int((self.names != "").sum())
+        said = {str(name): words_of(str(name)).said for name in np.unique(self.names) if name}
+        return named_heads(
+            np.vectorize(lambda name: said.get(name, ""), otypes=[object])(self.names),
+            self.strengths,
+            title=f"What the heads do\n{self.model_name}; "
+            f"{n_named} of {counted(self.names.size, 'head')} have a name; "
+            f"{counted(self.n_segments, 'text')}",
+            width=width,
+        )
+
+    def __repr__(self) -> str:
+        n_named = int((self.names != "").sum())
+        return (
+            f"BehaviorTable({self.model_name}, {counted(len(self.scores), 'behavior')}, "
+            f"{n_named} of {counted(self.names.size, 'head')} named)"
+        )
+
+
+def refuse_thresholds(level: object, least: object) -> None:
+    """Raise ValueError for a level or a smallest strength that is no number from 0 to 1."""
+    for name, value in (("level", level), ("least", least)):
+        is_number = isinstance(value, (int, float, np.number)) and not isinstance(value, bool)
+        if not is_number or not 0 <= value <= 1:  # type: ignore[operator]
+            raise ValueError(f"{name} is a number from 0 to 1, got {value!r}")

@@ -1,1 +1,0 @@
-"""Scores of all heads for all behaviours, and the names that follow."""
