@@ -52,15 +52,15 @@ _MAPS_MB = 2000
 
 class _Options(TypedDict, total=False):
     metrics: ChosenMetrics
-    seeds: bool
+    models_are_seeds: bool
     unit: MapUnit
     matches: bool
     across_layers: bool
-    padded: int | None
+    pad_to: int | None
     batch_size: int
     progress: bool
     resume: str | Path | None
-    resident: Literal[1] | None
+    max_loaded_models: Literal[1] | None
     maps_mb: float | None
 
 

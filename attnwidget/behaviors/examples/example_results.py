@@ -40,7 +40,7 @@ class HeadExamples(HeadResult):
         arrays: Places, weights and strengths of the lists of links, by name. `of` reads these
             arrays.
         texts: The tokens of the texts with examples, by their number in the corpus.
-        k: Largest number of examples of each kind.
+        n_examples: Largest number of examples of each kind.
         seed: Seed of the random examples.
         rules: Names of the rules whose right, wrong and missed links are among the examples; empty
             without rules.
@@ -61,7 +61,7 @@ class HeadExamples(HeadResult):
 
     arrays: Mapping[str, NDArray[Any]]
     texts: Mapping[int, Tokens]
-    k: int
+    n_examples: int
     seed: int
     rules: tuple[str, ...]
     no_strength: str
@@ -79,7 +79,7 @@ class HeadExamples(HeadResult):
     def links(
         self, layer: int | HeadName, head: int | None, kind: ExampleKind = "strongest"
     ) -> list[ExampleLink]:
-        """Return examples of one head, at most k.
+        """Return examples of one head, at most `n_examples`.
 
         Args:
             layer: The layer, or the name of the head in place of layer and head: "L1 H3", (1, 3) or
@@ -120,7 +120,7 @@ class HeadExamples(HeadResult):
         first, last = (round(share * size) for share in _PARTS[kind])
         part = np.argsort(-strength, kind="stable")[first : max(last, first + 1)]
         draw = np.random.default_rng([self.seed, layer, head, KINDS.index(kind)])
-        chosen = draw.choice(part, min(self.k, len(part)), replace=False)
+        chosen = draw.choice(part, min(self.n_examples, len(part)), replace=False)
         chosen = chosen[np.argsort(-strength[chosen], kind="stable")]
         weight = self.arrays["sample weight"][layer, head]
         return self.arrays["sample place"][chosen], weight[chosen], strength[chosen]
@@ -187,7 +187,7 @@ class HeadExamples(HeadResult):
         from attnwidget.charts.answer_title import answer_title
         from attnwidget.charts.head_heatmap import head_heatmap
 
-        title = f"The {counted(self.k, 'heaviest link')} of each head\n{self.model_name}"
+        title = f"The {counted(self.n_examples, 'heaviest link')} of each head\n{self.model_name}"
         return head_heatmap(
             self.heads()["weight of the heaviest links"],
             title=answer_title(

@@ -47,13 +47,13 @@ class RankedNames:
 
 
 def head_names(
-    scores: Sequence[BehaviorScore], *, level: float = 0.05, least: float = 0.25
+    scores: Sequence[BehaviorScore], *, alpha: float = 0.05, min_strength: float = 0.25
 ) -> RankedNames:
     """Return which behaviors name which heads.
 
     A behavior may name a head if its score exceeds the control: p after Holm's correction over all
-    heads and behaviors is at most `level`, the interval of the excess is above 0, the excess is at
-    least 0.05 in both halves of the data, and the strength is at least `least`. The strength is the
+    heads and behaviors is at most `alpha`, the interval of the excess is above 0, the excess is at
+    least 0.05 in both halves of the data, and the strength is at least `min_strength`. The strength is the
     excess as a share of the possible excess. A behavior without a score in the held-out half names
     no head.
 
@@ -62,8 +62,8 @@ def head_names(
 
     Args:
         scores: The D behaviors.
-        level: Largest corrected p-value.
-        least: Smallest strength. A smaller excess may be significant, and describes no head.
+        alpha: Largest corrected p-value.
+        min_strength: Smallest strength. A smaller excess may be significant, and describes no head.
     """
     p = np.stack([score.p for score in scores])  # NaN for behaviors that name no head
     adjusted = holm(p)
@@ -71,7 +71,7 @@ def head_names(
     strength = np.stack([score.strength for score in scores])
     excess = np.stack([np.minimum(score.excess, score.held_out_excess) for score in scores])
     with np.errstate(invalid="ignore"):
-        significant = (adjusted <= level) & (low > 0) & (strength >= least)
+        significant = (adjusted <= alpha) & (low > 0) & (strength >= min_strength)
         significant &= excess >= LEAST_EXCESS
     # Strengths are at most 1, so the kinds of behaviors do not mix.
     kind = np.array([2 if score.resting else int(score.writes) for score in scores])
@@ -87,8 +87,8 @@ class BehaviorTable(HeadResult):
     Attributes:
         scores: The D behaviors with their scores, controls, intervals and tests.
         left_out: The behaviors without a score, and the reason for each.
-        level: Largest corrected p-value of a name.
-        least: Smallest strength of a name.
+        alpha: Largest corrected p-value of a name.
+        min_strength: Smallest strength of a name.
         n_segments: Number of texts.
         model_name: Name of the model.
 
@@ -101,8 +101,8 @@ class BehaviorTable(HeadResult):
 
     scores: tuple[BehaviorScore, ...]
     left_out: Mapping[str, str]
-    level: float
-    least: float
+    alpha: float
+    min_strength: float
     n_segments: int
 
     def __getitem__(self, name: str) -> BehaviorScore:
@@ -121,7 +121,7 @@ class BehaviorTable(HeadResult):
     @cached_property
     def named(self) -> RankedNames:
         """The behaviors that name each head."""
-        return head_names(self.scores, level=self.level, least=self.least)
+        return head_names(self.scores, alpha=self.alpha, min_strength=self.min_strength)
 
     @cached_property
     def names(self) -> NDArray[np.str_]:
@@ -246,9 +246,9 @@ class BehaviorTable(HeadResult):
         )
 
 
-def refuse_thresholds(level: object, least: object) -> None:
-    """Raise ValueError for a level or a smallest strength that is no number from 0 to 1."""
-    for name, value in (("level", level), ("least", least)):
+def refuse_thresholds(alpha: object, min_strength: object) -> None:
+    """Raise ValueError for an `alpha` or a `min_strength` that is not a number from 0 to 1."""
+    for name, value in (("alpha", alpha), ("min_strength", min_strength)):
         is_number = isinstance(value, (int, float, np.number)) and not isinstance(value, bool)
         if not is_number or not 0 <= value <= 1:  # type: ignore[operator]
             raise ValueError(f"{name} is a number from 0 to 1, got {value!r}")

@@ -492,7 +492,7 @@ class Attention:
             return as_numpy(kept.norm_maps.summed(kept.n_query))
 
     @in_plain_torch
-    def without(
+    def disabled(
         self, heads: HeadName | Iterable[HeadName], method: EditMethod | None = None
     ) -> Attention:
         """Read the same input again with heads off; without any head, return `intact`.
