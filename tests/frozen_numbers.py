@@ -639,7 +639,7 @@ def _() -> Any:
         key_tokens=[str(step) for step in range(20)],
         stack="cross",
         places=spans,
-        sounds=[public.Sound(np.zeros(200, dtype=np.float32), 100)],
+        audio=[public.Sound(np.zeros(200, dtype=np.float32), 100)],
     )
     spoken = [("the", 0.1, 0.3), ("captain", 0.7, 1.2), ("left", 1.3, 1.9)]
     return {

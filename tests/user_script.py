@@ -114,7 +114,7 @@ def study(model: AttentionModel, folder: Path) -> Measurements:
     print(changes.chart(), changes.to_frame())
     print(HeadView(model.attend(TEXT), versus=load_model("my-bert").attend(TEXT)))
     print(
-        attention_rollout(model.attend(TEXT)).of(3),
+        attention_rollout(model.attend(TEXT)).after_layer(3),
         attention_flow(model.attend(TEXT), queries=[0]).to_frame(),
     )
     print(induction_scores(model).heads(), head_importance(model, segments).heads())

@@ -37,7 +37,7 @@ def study_inputs(items: Iterable[Any], model: AttentionModel) -> Iterator[Segmen
         >>> from attnwidget import load_model
         >>> from attnwidget.corpus.study_inputs import study_inputs
         >>> from attnwidget.demo import drawn_shapes
-        >>> inputs = study_inputs(drawn_shapes(2).pictures, load_model("attnwidget/shapes"))
+        >>> inputs = study_inputs(drawn_shapes(2).images, load_model("attnwidget/shapes"))
         >>> [type(segment).__name__ for segment in inputs]
         ['MediaSegment', 'MediaSegment']
     """

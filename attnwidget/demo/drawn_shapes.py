@@ -36,7 +36,7 @@ class DrawnShapes:
     """Pictures with one shape each.
 
     Attributes:
-        pictures: Bytes of red, green and blue, uint8 [n, 32, 32, 3].
+        images: Bytes of red, green and blue, uint8 [n, 32, 32, 3].
         labels: Number of the color and shape, int64 [n]. `names` has the names.
         boxes: The box of each shape in its picture, in pixels. Its picture's number is 0, because
             a model reads one picture at a time.
@@ -47,7 +47,7 @@ class DrawnShapes:
         DrawnShapes(3 pictures of 32 × 32 pixels: blue cross, blue triangle, red triangle)
     """
 
-    pictures: NDArray[np.uint8]
+    images: NDArray[np.uint8]
     labels: NDArray[np.int64]
     boxes: tuple[Box, ...]
 
@@ -57,7 +57,7 @@ class DrawnShapes:
         return tuple(LABELS[label] for label in self.labels)
 
     def __len__(self) -> int:
-        return len(self.pictures)
+        return len(self.images)
 
     def __repr__(self) -> str:
         names = ", ".join(self.names[:3]) + (", ..." if len(self) > 3 else "")
@@ -116,7 +116,7 @@ def drawn_shapes(n: int, seed: int = 0) -> DrawnShapes:
                 pictures[which, y[which] + down, x[which] + across] = color[which]
     edges = np.stack((left, top, right, bottom), axis=1).tolist()
     return DrawnShapes(
-        pictures=pictures.astype(np.uint8),
+        images=pictures.astype(np.uint8),
         labels=labels.astype(np.int64),
         boxes=tuple(Box(0, *map(float, box)) for box in edges),
     )

@@ -189,7 +189,7 @@ def token_norms(attention: Attention, stack: str | None = None) -> TokenNorms:
         >>> from attnwidget.demo import drawn_shapes
         >>> from attnwidget.mechanisms import token_norms
         >>> model = load_model("attnwidget/shapes", device="cpu")
-        >>> found = token_norms(model.attend(images=drawn_shapes(1).pictures[0]))
+        >>> found = token_norms(model.attend(images=drawn_shapes(1).images[0]))
         >>> found.norms.shape
         (5, 65)
     """

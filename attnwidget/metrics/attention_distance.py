@@ -72,7 +72,7 @@ class AttentionDistanceResult(SegmentMeansResult):
         >>> boxes = [Box(0, x, 0, x + 8, 32) for x in (0, 8, 16, 24)]
         >>> maps = np.eye(4)[[1, 2, 3, 0]][None, None]
         >>> attention = Attention.from_weights(
-        ...     maps, list("abcd"), places=boxes, pictures=drawn_shapes(1).pictures)
+        ...     maps, list("abcd"), places=boxes, images=drawn_shapes(1).images)
         >>> found = measure_attention(attention, ["attention_distance"])["attention_distance"]
         >>> found.patches.tolist(), found.pixels.tolist(), found.even_patches
         ([[1.5]], [[12.0]], 1.25)

@@ -56,7 +56,7 @@ class ImageOffsetsResult(SegmentMeansResult):
         >>> boxes = [Box(0, x, 0, x + 8, 32) for x in (0, 8, 16, 24)]
         >>> to_the_right = np.eye(4)[[1, 2, 3, 3]][None, None]
         >>> attention = Attention.from_weights(
-        ...     to_the_right, list("abcd"), places=boxes, pictures=drawn_shapes(1).pictures)
+        ...     to_the_right, list("abcd"), places=boxes, images=drawn_shapes(1).images)
         >>> found = measure_attention(attention, ["image_offsets"])["image_offsets"]
         >>> found.weights.shape, found.weights[0, 0, 0].tolist()
         ((1, 1, 1, 7), [0.0, 0.0, 0.0, 0.25, 1.0, 0.0, 0.0])

@@ -77,7 +77,7 @@ class MassInPlacesResult(SegmentMeansResult):
         >>> boxes = [None, Box(0, 0, 0, 16, 32), Box(0, 16, 0, 32, 32)]
         >>> attention = Attention.from_weights(
         ...     np.full((1, 1, 3, 3), [0.5, 0.4, 0.1]), ["[CLS]", "left", "right"], places=boxes,
-        ...     pictures=drawn_shapes(1).pictures)
+        ...     images=drawn_shapes(1).images)
         >>> found = measure_attention(attention, [MassInPlaces(Box(0, 0, 0, 8, 32))])
         >>> round(found["mass_in_places"].mass.item(), 3), found["mass_in_places"].lift.round(3)
         (0.4, array([[1.6]]))

@@ -143,9 +143,9 @@ def Modalities() -> SegmentMeans[ModalitiesResult]:  # noqa: N802, as the other 
     Example:
         >>> from attnwidget import load_model, measure_attention
         >>> from attnwidget.demo import drawn_shapes
-        >>> attention = load_model("attnwidget/shapes").attend(images=drawn_shapes(1).pictures[0])
+        >>> attention = load_model("attnwidget/shapes").attend(images=drawn_shapes(1).images[0])
         >>> found = measure_attention(attention, ["modalities"])["modalities"]
-        >>> list(found.heads()), found.of("special", "picture").shape
+        >>> list(found.heads()), found.share("special", "picture").shape
         (['to picture', 'to special'], (4, 4))
     """
     return ClassMass(
@@ -213,7 +213,7 @@ class ModalityShares(HeadResult):
         >>> from attnwidget.demo import drawn_shapes
         >>> from attnwidget.metrics import modality_shares
         >>> model = load_model("attnwidget/shapes")
-        >>> found = modality_shares(model.attend(images=drawn_shapes(1).pictures[0]))
+        >>> found = modality_shares(model.attend(images=drawn_shapes(1).images[0]))
         >>> found.shares.shape, found.tokens[0], found.names[found.of_tokens[0]]
         ((7, 4, 4, 65), '[CLS]', 'special')
     """

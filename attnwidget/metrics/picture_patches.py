@@ -30,7 +30,7 @@ def patches_of(batch: Batch, metric: str) -> list[Patches]:
             raise ValueError(
                 f"{metric!r} is of pictures, and no token of input {number} has a place in a "
                 "picture: pass the attention of a picture, or weights with places, "
-                "Attention.from_weights(weights, tokens, places=boxes, pictures=[picture])"
+                "Attention.from_weights(weights, tokens, places=boxes, images=[picture])"
             )
         found.append(patches)
     return found

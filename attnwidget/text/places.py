@@ -25,7 +25,7 @@ class Box:
     read more of the picture.
 
     Attributes:
-        picture: Number of the picture in `Attention.pictures`, from 0.
+        picture: Number of the picture in `Attention.images`, from 0.
         left: Left edge, in pixels of the picture as the user gave it.
         top: Upper edge in pixels.
         right: Right edge in pixels, greater than `left`.
@@ -65,7 +65,7 @@ class Span:
     """The part of a sound that a token was made of.
 
     Attributes:
-        sound: Number of the sound in `Attention.sounds`, from 0.
+        sound: Number of the sound in `Attention.audio`, from 0.
         start: Start in seconds.
         end: End in seconds, greater than `start`.
         low: Lowest frequency in hertz, or None for all frequencies.
@@ -159,7 +159,7 @@ class Media:
                 if not 0 <= place.picture < len(self.pictures):
                     raise ValueError(
                         f"token {token} has a place in picture {place.picture}, and there are "
-                        f"{len(self.pictures)} pictures: pass them as `pictures`"
+                        f"{len(self.pictures)} pictures: pass them as `images`"
                     )
                 height, width = self.pictures[place.picture].shape[:2]
                 if place.right <= 0 or place.bottom <= 0 or max(place.left, 0) >= width:
@@ -169,7 +169,7 @@ class Media:
             elif isinstance(place, Span) and not 0 <= place.sound < len(self.sounds):
                 raise ValueError(
                     f"token {token} has a place in sound {place.sound}, and there are "
-                    f"{len(self.sounds)} sounds: pass them as `sounds`"
+                    f"{len(self.sounds)} sounds: pass them as `audio`"
                 )
 
 

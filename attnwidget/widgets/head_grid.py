@@ -201,7 +201,7 @@ class HeadGrid(MetricChoice, Versus):
             raise traitlets.TraitError(
                 "'thumbnail' cannot be 'places': no keys have places in a picture or a sound. Read "
                 "a picture or a sound, or give places with Attention.from_weights(weights, tokens, "
-                "places=…, pictures=…)"
+                "places=…, images=…)"
             )
         return wish
 
@@ -253,7 +253,7 @@ class HeadGrid(MetricChoice, Versus):
         return self._places_of(self.stack, self.unit) if self._paints else None
 
     def _places_of(self, stack: str, unit: str) -> dict[str, Any]:
-        n_pictures = len(self.attention.pictures)
+        n_pictures = len(self.attention.images)
         query, key = axes_in(self.attention.stacks[stack], unit)
         return {
             "stack": stack,

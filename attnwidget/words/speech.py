@@ -58,7 +58,7 @@ def word_times(
         ...     np.array([[[[0.8, 0.1, 0.1], [0.1, 0.1, 0.8], [0.1, 0.1, 0.8]]]]),
         ...     ["<s>", "two", "words"], key_tokens=["0", "1", "2"], stack="cross",
         ...     places=[Span(0, i, i + 1) for i in range(3)],
-        ...     sounds=[Sound(np.zeros(30, dtype=np.float32), 10)])
+        ...     audio=[Sound(np.zeros(30, dtype=np.float32), 10)])
         >>> word_times(attention).starts.tolist()
         [0.0, 2.0]
     """
@@ -106,7 +106,7 @@ def spoken_word_weights(
         ...     np.array([[[[0.8, 0.1, 0.1], [0.1, 0.1, 0.8], [0.1, 0.1, 0.8]]]]),
         ...     ["<s>", "two", "words"], key_tokens=["0", "1", "2"], stack="cross",
         ...     places=[Span(0, i, i + 1) for i in range(3)],
-        ...     sounds=[Sound(np.zeros(30, dtype=np.float32), 10)])
+        ...     audio=[Sound(np.zeros(30, dtype=np.float32), 10)])
         >>> found = spoken_word_weights(attention, [("two", 0, 1), ("words", 2, 3)])
         >>> found.weights.round(2).tolist()
         [[0.8]]

@@ -28,7 +28,7 @@ def shapes() -> AttentionModel:
 
 
 def links_of(name: str, model: AttentionModel) -> np.ndarray:
-    tokens = model.attend(images=DRAWN.pictures[0]).stacks["self"].key
+    tokens = model.attend(images=DRAWN.images[0]).stacks["self"].key
     n = len(tokens)
     real = torch.ones(1, n, dtype=torch.bool)
     batch = Batch([], [tokens], {}, torch.tensor([n]), real, real.float() / n, {})
@@ -56,7 +56,7 @@ def test_predicted_links_are_those_of_the_raster(shapes: AttentionModel) -> None
 
 
 def test_an_atlas_of_pictures_is_kept(shapes: AttentionModel, tmp_path: Path) -> None:
-    found = run(shapes, DRAWN.pictures, k=3)
+    found = run(shapes, DRAWN.images, k=3)
     assert set(found.table.behaviors) == {
         "patch itself",
         "patch to the left",
@@ -79,10 +79,10 @@ def test_an_atlas_of_pictures_is_kept(shapes: AttentionModel, tmp_path: Path) ->
 
 def test_scores_are_the_mean_weight_of_the_links(shapes: AttentionModel) -> None:
     found = measure_behaviors(
-        shapes, DRAWN.pictures, ["patch itself"], n_random_models=1, progress=False
+        shapes, DRAWN.images, ["patch itself"], n_random_models=1, progress=False
     )
     links = links_of("patch itself", shapes)
-    maps = [shapes.attend(images=picture).weights() for picture in DRAWN.pictures[::2]]
+    maps = [shapes.attend(images=picture).weights() for picture in DRAWN.images[::2]]
     wanted = np.mean([weights[..., links].mean(-1) for weights in maps], 0)
     np.testing.assert_allclose(found["patch itself"].score, wanted, atol=1e-5)
 
@@ -90,10 +90,10 @@ def test_scores_are_the_mean_weight_of_the_links(shapes: AttentionModel) -> None
 def test_behaviors_of_other_inputs_are_refused(shapes: AttentionModel) -> None:
     score = partial(measure_behaviors, n_random_models=0, progress=False)
     with pytest.raises(ValueError, match=naming("previous token", "picture")):
-        score(shapes, DRAWN.pictures, ["previous token"])
+        score(shapes, DRAWN.images, ["previous token"])
     with pytest.raises(ValueError, match=naming("patch above", "texts")):
         score(load_model(device="cpu"), behaviors=["patch above"], treebank=(), documents=())
-    both = score(shapes, DRAWN.pictures, ["patch above", "previous token"])
+    both = score(shapes, DRAWN.images, ["patch above", "previous token"])
     assert list(both.left_out) == ["previous token"]
     with pytest.raises(ValueError, match=naming("spoken_word_weights", "sounds")):
         score(whisper_model(1), [(np.zeros(800, np.float32), 16000)])

@@ -27,8 +27,8 @@ def shapes() -> AttentionModel:
 
 
 def test_strongest_links_are_those_of_all_pictures(shapes: AttentionModel) -> None:
-    found = run(shapes, DRAWN.pictures, k=4)
-    attentions = [shapes.attend(images=picture) for picture in DRAWN.pictures]
+    found = run(shapes, DRAWN.images, k=4)
+    attentions = [shapes.attend(images=picture) for picture in DRAWN.images]
     for layer, head in [(0, 0), (2, 3)]:
         for kind, name in (("heaviest", "weights"), ("strongest", "norms")):
             maps = np.stack([getattr(one, name)(layer, head) for one in attentions])
@@ -50,16 +50,16 @@ def test_strongest_links_are_those_of_all_pictures(shapes: AttentionModel) -> No
 def test_a_stopped_study_keeps_places(shapes: AttentionModel, tmp_path: Path) -> None:
     file = tmp_path / "examples.npz"
     with resume_from(file):
-        run(shapes, DRAWN.pictures[:2], k=2, batch_size=1)
-        again = run(shapes, DRAWN.pictures, k=2, batch_size=1)
-    whole = run(shapes, DRAWN.pictures, k=2)
+        run(shapes, DRAWN.images[:2], k=2, batch_size=1)
+        again = run(shapes, DRAWN.images, k=2, batch_size=1)
+    whole = run(shapes, DRAWN.images, k=2)
     assert again.links(1, 1) == whole.links(1, 1)
     assert isinstance(again.links(1, 1, "heaviest")[0].tokens.places[1], Box)
 
 
 def test_words_and_patches_are_examples_of_a_language_model() -> None:
     model = llava_model()
-    rows = [{"image": picture, "text": "what color"} for picture in DRAWN.pictures[:2]]
+    rows = [{"image": picture, "text": "what color"} for picture in DRAWN.images[:2]]
     found = run(model, rows, k=3)
     places = {type(place) for link in found.links(1, 0) for place in link.tokens.places}
     assert places == {Box, type(None)} and found.links(1, 0)[0].tokens.ids

@@ -27,7 +27,7 @@ places = [None, *(Box(0, 20 * c, 10 * r, 20 * c + 20, 10 * r + 10) for r, c in c
 picture = np.zeros((40, 80, 3), np.uint8)
 names = ["[CLS]", *(f"r{r}c{c}" for r, c in cells)]
 weights = np.random.default_rng(0).dirichlet(np.full(17, 0.3), size=(2, 3, 17))
-attention = Attention.from_weights(weights, names, places=places, pictures=[picture])
+attention = Attention.from_weights(weights, names, places=places, images=[picture])
 view = HeadView(attention)
 grid = HeadGrid(attention)
 linked = link_figures(grid, view)

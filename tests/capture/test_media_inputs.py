@@ -93,7 +93,7 @@ def test_a_picture_is_prepared_by_the_processor(vit, tmp_path):
 
 def test_the_picture_stays_when_the_input_is_read_again(vit):
     attention = vit.attend(images=PICTURE)
-    assert np.array_equal(attention.disabled([(0, 1)]).pictures[0], PICTURE)
+    assert np.array_equal(attention.disabled([(0, 1)]).images[0], PICTURE)
     assert str(attention.made_by) == "load_model(model, processor).attend(images=images)"
     classes = vit.predict(images=PICTURE).to_frame()
     assert len(classes) == 2
@@ -111,7 +111,7 @@ def test_a_folder_brings_its_processor(vit, tmp_path):
     vit.processor.save_pretrained(tmp_path)
     loaded = load_model(tmp_path)
     assert type(loaded.processor) is type(vit.processor)
-    assert loaded.attend(images=PICTURE).pictures[0].shape == (20, 30, 3)
+    assert loaded.attend(images=PICTURE).images[0].shape == (20, 30, 3)
     beside = load_model(copy.deepcopy(vit.hf_model), tmp_path)
     assert type(beside.processor) is type(vit.processor)
 

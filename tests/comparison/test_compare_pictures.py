@@ -41,9 +41,9 @@ def test_cosines_and_metrics_are_those_of_single_pictures(
     shapes: AttentionModel, tmp_path: Path
 ) -> None:
     other = changed(shapes)
-    found = run(shapes, other, DRAWN.pictures, metrics=["attention_distance"])
+    found = run(shapes, other, DRAWN.images, metrics=["attention_distance"])
     pairs = [
-        [model.attend(images=picture) for model in (shapes, other)] for picture in DRAWN.pictures
+        [model.attend(images=picture) for model in (shapes, other)] for picture in DRAWN.images
     ]
     for layer, head in [(0, 0), (1, 2), (3, 3)]:
         for number, pair in enumerate(pairs):
@@ -58,9 +58,9 @@ def test_cosines_and_metrics_are_those_of_single_pictures(
     assert (found.cosine[2:] < 0.999).all()
     assert "mean distance (pixels) change" in found.heads()
     file = tmp_path / "sums.npz"
-    run(shapes, other, DRAWN.pictures[:2], resume=file)
+    run(shapes, other, DRAWN.images[:2], resume=file)
     with pytest.raises(ValueError, match=naming("sums.npz", "metrics", "'segments'", "another")):
-        run(shapes, other, DRAWN.pictures[::-1], resume=file)
+        run(shapes, other, DRAWN.images[::-1], resume=file)
 
 
 def test_models_with_other_tokens_are_refused(shapes: AttentionModel) -> None:
@@ -74,9 +74,9 @@ def test_models_with_other_tokens_are_refused(shapes: AttentionModel) -> None:
     )
     coarse = load_model(transformers.ViTModel(config), shapes.processor)
     with pytest.raises(ValueError, match=naming("65 and 17", "input 0", "ViTModel")):
-        run(shapes, coarse, DRAWN.pictures)
+        run(shapes, coarse, DRAWN.images)
     cropping = ViTImageProcessor(size={"height": 32, "width": 32})
-    wide = np.concatenate([DRAWN.pictures[0]] * 2, axis=1)
+    wide = np.concatenate([DRAWN.images[0]] * 2, axis=1)
     inputs = {"do_center_crop": True, "crop_size": {"height": 32, "width": 32}}
     cropped = transformers.CLIPImageProcessor(size={"shortest_edge": 32}, **inputs)
     with pytest.raises(ValueError, match=naming("input 0", "processor", "places")):
@@ -85,11 +85,11 @@ def test_models_with_other_tokens_are_refused(shapes: AttentionModel) -> None:
 
 def test_options_of_texts_are_refused(shapes: AttentionModel) -> None:
     with pytest.raises(ValueError, match=naming("resident", "padded", "texts")):
-        run(shapes, shapes, DRAWN.pictures, padded=100)
+        run(shapes, shapes, DRAWN.images, padded=100)
     with pytest.raises(TypeError, match=naming("ndarray at 0", "words")):
-        run(shapes, shapes, DRAWN.pictures, unit="words")
+        run(shapes, shapes, DRAWN.images, unit="words")
     with pytest.raises(ValueError, match=naming("position", "'self'", "'comparison'")):
-        run(shapes, shapes, DRAWN.pictures, metrics=["position"])
+        run(shapes, shapes, DRAWN.images, metrics=["position"])
 
 
 def test_sounds_are_compared_in_the_encoder() -> None:

@@ -41,18 +41,18 @@ def same(first: dict[str, np.ndarray], second: dict[str, np.ndarray]) -> None:
 
 
 def test_a_study_is_the_mean_over_its_pictures(model: AttentionModel) -> None:
-    found = measure(model, DRAWN.pictures, METRICS, progress=False).heads()
+    found = measure(model, DRAWN.images, METRICS, progress=False).heads()
     alone = [
         measure_attention(model.attend(images=[picture]), METRICS).heads()
-        for picture in DRAWN.pictures
+        for picture in DRAWN.images
     ]
     for title, values in found.items():
         np.testing.assert_allclose(values, np.mean([one[title] for one in alone], 0), atol=1e-6)
 
 
 def test_pictures_are_arrays_images_paths_or_rows(model: AttentionModel, tmp_path: Path) -> None:
-    expected = numbers(model, DRAWN.pictures, batch_size=2)
-    images = [Image.fromarray(picture) for picture in DRAWN.pictures]
+    expected = numbers(model, DRAWN.images, batch_size=2)
+    images = [Image.fromarray(picture) for picture in DRAWN.images]
     paths = [tmp_path / f"{number}.png" for number in range(len(images))]
     for image, path in zip(images, paths, strict=True):
         image.save(path)
@@ -63,11 +63,11 @@ def test_pictures_are_arrays_images_paths_or_rows(model: AttentionModel, tmp_pat
 
 def test_a_stopped_study_goes_on(model: AttentionModel, tmp_path: Path) -> None:
     file = tmp_path / "sums.npz"
-    numbers(model, DRAWN.pictures[:4], batch_size=2, resume=file)
-    whole = numbers(model, DRAWN.pictures, batch_size=2, resume=file)
-    same(whole, numbers(model, DRAWN.pictures, batch_size=2))
+    numbers(model, DRAWN.images[:4], batch_size=2, resume=file)
+    whole = numbers(model, DRAWN.images, batch_size=2, resume=file)
+    same(whole, numbers(model, DRAWN.images, batch_size=2))
     with pytest.raises(ValueError, match=naming("sums.npz", "differ")):
-        numbers(model, DRAWN.pictures[::-1], batch_size=2, resume=file)
+        numbers(model, DRAWN.images[::-1], batch_size=2, resume=file)
 
 
 class InTurn:
@@ -82,9 +82,9 @@ class InTurn:
 
 def test_workers_read_the_same(model: AttentionModel) -> None:
     with model.disabled([(0, 0)]):
-        expected = numbers(model, DRAWN.pictures, batch_size=2)
-        same(on_workers(InTurn(), numbers, model, DRAWN.pictures, batch_size=2), expected)
-    assert not np.array_equal(numbers(model, DRAWN.pictures)["entropy"], expected["entropy"])
+        expected = numbers(model, DRAWN.images, batch_size=2)
+        same(on_workers(InTurn(), numbers, model, DRAWN.images, batch_size=2), expected)
+    assert not np.array_equal(numbers(model, DRAWN.images)["entropy"], expected["entropy"])
 
 
 @pytest.mark.parametrize("query", ["cls", "mean"])
@@ -94,7 +94,7 @@ def test_long_inputs_have_the_same_numbers(
     """Without whole maps, rows come in blocks, here of seven queries."""
     in_blocks = Layer.row_blocks
     monkeypatch.setattr(Layer, "row_blocks", lambda layer: in_blocks(layer, 4 * 65 * 7))
-    whole, long = (model.attend(images=DRAWN.pictures[0], long=long) for long in (None, True))
+    whole, long = (model.attend(images=DRAWN.images[0], long=long) for long in (None, True))
     found = []
     for attention in (whole, long):
         metrics = [*METRICS, MassInPlaces(DRAWN.boxes[0], query)]
@@ -107,24 +107,24 @@ def test_long_inputs_have_the_same_numbers(
 
 def test_other_inputs_are_refused(model: AttentionModel) -> None:
     with pytest.raises(TypeError, match=naming("str", "number 1", "pathlib.Path")):
-        numbers(model, [DRAWN.pictures[0], "a text"])
+        numbers(model, [DRAWN.images[0], "a text"])
     with pytest.raises(ValueError, match=naming("row 0", "pathlib.Path", "picture")):
         numbers(model, [{"images": []}])
     with pytest.raises(ValueError, match=naming("token_types", "'zero'", "None")):
-        numbers(model, DRAWN.pictures, token_types="zero")
+        numbers(model, DRAWN.images, token_types="zero")
     with pytest.raises(ValueError, match=naming("position", "'self'", "'entropy'")):
-        measure(model, DRAWN.pictures, ["position"], progress=False)
+        measure(model, DRAWN.images, ["position"], progress=False)
     with pytest.raises(ValueError, match=naming("norms", "measure")):
-        measure(model, DRAWN.pictures, ["norms"], progress=False)
+        measure(model, DRAWN.images, ["norms"], progress=False)
     with pytest.raises(TypeError, match=naming("BertForMaskedLM", "load_model")):
-        numbers(load_model(device="cpu"), DRAWN.pictures)
+        numbers(load_model(device="cpu"), DRAWN.images)
     with pytest.raises(TypeError, match=naming("texts", "pathlib.Path")):
         numbers(model, ["a text"])
 
 
 def test_pictures_are_known_by_their_content() -> None:
-    first, again, other = media_segments([DRAWN.pictures[0], DRAWN.pictures[0], DRAWN.pictures[1]])
+    first, again, other = media_segments([DRAWN.images[0], DRAWN.images[0], DRAWN.images[1]])
     assert first.first == again.first != other.first and first.index == 0 and len(first) == 1
-    rows = [{"images": DRAWN.pictures[0], "text": text} for text in ("what?", "where?")]
+    rows = [{"images": DRAWN.images[0], "text": text} for text in ("what?", "where?")]
     assert len({segment.first for segment in media_segments(rows)}) == 2
     assert not any(map(is_media, ("text", ["list"], ("a", "b"), {"text": "a"}, 1)))

@@ -55,8 +55,8 @@ def test_drawn_pictures_have_a_shape_in_their_box() -> None:
 
 def test_the_same_seed_draws_the_same_pictures() -> None:
     first, again, other = drawn_shapes(5, seed=1), drawn_shapes(5, seed=1), drawn_shapes(5)
-    assert (first.pictures == again.pictures).all() and first.boxes == again.boxes
-    assert not (first.pictures == other.images).all()
+    assert (first.images == again.images).all() and first.boxes == again.boxes
+    assert not (first.images == other.images).all()
     assert repr(drawn_shapes(1)).startswith("DrawnShapes(1 picture of 32 × 32 pixels: ")
     for wrong in (0, -1):
         with pytest.raises(ValueError, match=naming("n", "picture")):

@@ -21,7 +21,7 @@ from fixtures.vision_language import llava_model
 from refusals import naming
 
 DRAWN = drawn_shapes(4, seed=11)
-LABELLED = list(zip(DRAWN.pictures, DRAWN.names, strict=True))
+LABELLED = list(zip(DRAWN.images, DRAWN.names, strict=True))
 SOUND = np.random.default_rng(0).normal(0, 0.1, 16000).astype(np.float32)
 SPOKEN = [((SOUND, 16000), [7, 8, 9]), ({"audio": (SOUND[:9000], 16000)}, [7, 8])]
 
@@ -45,7 +45,7 @@ def whisper() -> AttentionModel:
 
 def asked(model: AttentionModel) -> tuple[list[Any], str]:
     word = sorted(model.tokenizer.get_vocab())[40]
-    rows = [{"image": picture, "text": "what color"} for picture in DRAWN.pictures[:2]]
+    rows = [{"image": picture, "text": "what color"} for picture in DRAWN.images[:2]]
     return [(row, word) for row in rows], word
 
 
@@ -55,12 +55,12 @@ def test_labels_of_pictures_are_those_of_a_loop(shapes: AttentionModel) -> None:
     assert found.complete and not found.note and found.stack == "self"
     for layer, head in heads:
         with shapes.disabled((layer, head)):
-            after = [shapes.predict(images=picture) for picture in DRAWN.pictures]
+            after = [shapes.predict(images=picture) for picture in DRAWN.images]
         wanted = [
             -np.log(one.probability(name)) for one, name in zip(after, DRAWN.names, strict=True)
         ]
         np.testing.assert_allclose(found.head_scores[layer, head], wanted, atol=1e-5)
-    by_number = list(zip(DRAWN.pictures, DRAWN.labels, strict=True))
+    by_number = list(zip(DRAWN.images, DRAWN.labels, strict=True))
     again = run(shapes, by_number, heads=heads, batch_size=1)
     np.testing.assert_allclose(again.head_scores, found.head_scores, atol=1e-5)
     assert len(again.examples) == 4 and again.examples[0] is by_number[0]
@@ -142,23 +142,23 @@ def test_importance_of_heads_that_hear(whisper: AttentionModel) -> None:
 
 
 def test_the_mean_over_pictures_stands_in_for_a_head(shapes: AttentionModel) -> None:
-    reference = list(DRAWN.pictures[:2])
+    reference = list(DRAWN.images[:2])
     found = run(shapes, LABELLED[2:], heads=[(1, 1)], reference=reference)
     with shapes.disabled((1, 1), reference=reference):
-        after = [shapes.predict(images=picture) for picture in DRAWN.pictures[2:]]
+        after = [shapes.predict(images=picture) for picture in DRAWN.images[2:]]
     names = DRAWN.names[2:]
     wanted = [-np.log(one.probability(name)) for one, name in zip(after, names, strict=True)]
     np.testing.assert_allclose(found.head_scores[1, 1], wanted, atol=1e-5)
     assert found.method == "mean"
-    with shapes.disabled((1, 1), method="patch", reference=DRAWN.pictures[0]) as patched:
+    with shapes.disabled((1, 1), method="patch", reference=DRAWN.images[0]) as patched:
         assert "patched from “picture”" in patched.name
 
 
 def test_pictures_without_labels_have_a_divergence(shapes: AttentionModel) -> None:
-    found = ablate(shapes, DRAWN.pictures[:2], scoring="kl", heads=[(0, 0)], progress=False)
+    found = ablate(shapes, DRAWN.images[:2], scoring="kl", heads=[(0, 0)], progress=False)
     assert (found.head_scores[0, 0] > 0).all()
     with pytest.raises(ValueError, match=naming("score", "label")):
-        run(shapes, DRAWN.pictures)
+        run(shapes, DRAWN.images)
 
 
 def test_sounds_have_a_class() -> None:
@@ -172,11 +172,11 @@ def test_what_does_not_fit_is_refused_by_name(
     shapes: AttentionModel, llava: AttentionModel, whisper: AttentionModel
 ) -> None:
     with pytest.raises(ValueError, match=naming("'red dog'", "'red circle'")):
-        run(shapes, [(DRAWN.pictures[0], "red dog")])
+        run(shapes, [(DRAWN.images[0], "red dog")])
     with pytest.raises(ValueError, match=naming("MinimalPair", "several")):
         run(shapes, [LABELLED[0], ("a text", "red circle")])
     with pytest.raises(ValueError, match=naming("example 0", "LlavaForConditionalGeneration")):
-        run(llava, [(DRAWN.pictures[0], 5)])
+        run(llava, [(DRAWN.images[0], 5)])
     with pytest.raises(ValueError, match=naming("label 5", "WhisperForConditionalGeneration")):
         run(whisper, [((SOUND, 16000), 5)], stack="cross")
     with pytest.raises(ValueError, match=naming("'encoder'", "'decoder'", "'cross'", "stack=...")):

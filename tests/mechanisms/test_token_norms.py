@@ -35,7 +35,7 @@ def test_norms_are_those_of_the_states_that_a_text_model_returns(model: Attentio
 
 
 def test_norms_of_a_picture_are_drawn_in_the_boxes(shapes: AttentionModel) -> None:
-    attention = shapes.attend(images=drawn_shapes(1).pictures[0])
+    attention = shapes.attend(images=drawn_shapes(1).images[0])
     found = token_norms(attention)
     states = shapes.hf_model.vit.embeddings(attention.reading.inputs["pixel_values"])
     np.testing.assert_allclose(found.norms[0], states[0].norm(dim=-1).detach().numpy(), rtol=1e-5)
@@ -69,7 +69,7 @@ def test_what_has_no_states_is_refused(shapes: AttentionModel, model: AttentionM
     attention = model.attend(TEXT)
     with pytest.raises(ValueError, match=naming("'vision'", "'self'")):
         token_norms(attention, "vision")
-    found = token_norms(shapes.attend(images=drawn_shapes(1).pictures[0]))
+    found = token_norms(shapes.attend(images=drawn_shapes(1).images[0]))
     with pytest.raises(ValueError, match=naming("layer 4", "-1")):
         found.chart(4)
     with pytest.raises(ValueError, match=naming("picture 1", "0 to 0")):

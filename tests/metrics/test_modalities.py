@@ -33,7 +33,7 @@ def mixed(seed: int = 0) -> Attention:
     weights = np.random.default_rng(seed).random((2, 3, 7, 7))
     weights /= weights.sum(-1, keepdims=True)
     return Attention.from_weights(
-        weights, mixed_tokens(), places=mixed_tokens().places, pictures=[PICTURE], sounds=[SOUND]
+        weights, mixed_tokens(), places=mixed_tokens().places, images=[PICTURE], audio=[SOUND]
     )
 
 
@@ -144,6 +144,6 @@ def test_long_inputs_have_the_same_shares() -> None:
 
 def test_pictures_of_the_embedded_model() -> None:
     model = load_model("attnwidget/shapes", device="cpu")
-    found = measure(model, drawn_shapes(2).pictures, ["modalities"], progress=False)["modalities"]
+    found = measure(model, drawn_shapes(2).images, ["modalities"], progress=False)["modalities"]
     assert list(found.heads()) == ["to picture", "to special"]
     assert found.even[0] == pytest.approx(64 / 65)

@@ -23,7 +23,7 @@ PICTURES = [np.zeros((40, 60, 3), np.uint8)] * 2
 
 def attention_of(weights: np.ndarray, places: Sequence[Place | None], **options: Any) -> Attention:
     tokens = [f"t{place}" for place in range(len(places))]
-    return Attention.from_weights(weights, tokens, places=places, pictures=PICTURES, **options)
+    return Attention.from_weights(weights, tokens, places=places, images=PICTURES, **options)
 
 
 def random_weights(n: int, layers: int = 2, heads: int = 3) -> np.ndarray:
@@ -153,7 +153,7 @@ def measured(
 
 def with_cls(weights: np.ndarray, places: Sequence[Place | None]) -> Attention:
     names = ["[CLS]", *(f"r{place}" for place in range(1, len(places)))]
-    return Attention.from_weights(weights, names, places=places, pictures=PICTURES)
+    return Attention.from_weights(weights, names, places=places, images=PICTURES)
 
 
 def test_mass_and_lift_are_those_of_a_loop() -> None:

@@ -176,7 +176,7 @@ def test_heads_of_models_and_results_are_named_in_every_form(
     examples = head_examples(model, segments, progress=False)
     atlas = demo_atlas()
     pictures = measure_attention(
-        load_model("attnwidget/shapes").attend(images=drawn_shapes(1).pictures[0]),
+        load_model("attnwidget/shapes").attend(images=drawn_shapes(1).images[0]),
         ["image_offsets"],
     )["image_offsets"]
 

@@ -17,13 +17,13 @@ PLACES = [None, Box(0, 0, 0, 8, 8), Box(0, 8, 0, 16, 8)]
 
 def test_places_of_own_weights_are_on_both_axes_of_one_sequence():
     attention = Attention.from_weights(
-        WEIGHTS, ["[CLS]", "left", "right"], places=PLACES, pictures=[PICTURE]
+        WEIGHTS, ["[CLS]", "left", "right"], places=PLACES, images=[PICTURE]
     )
     stack = attention.stacks["self"]
     assert stack.query.places == stack.key.places == tuple(PLACES)
     assert not stack.key.is_line
     assert attention.images[0].shape == (8, 16, 3)
-    assert attention.mean().pictures == attention.images
+    assert attention.mean().images == attention.images
 
 
 def test_places_of_cross_attention_are_on_the_keys_alone():
@@ -34,7 +34,7 @@ def test_places_of_cross_attention_are_on_the_keys_alone():
         key_tokens=["0", "1", "2"],
         stack="cross",
         places=[Span(0, 0, 0.3), Span(0, 0.3, 0.6), None],
-        sounds=[sound],
+        audio=[sound],
     )
     assert attention.stacks["cross"].query.places == ()
     assert attention.stacks["cross"].key.places[1] == Span(0, 0.3, 0.6)
@@ -65,7 +65,7 @@ def test_words_of_patches_keep_their_places():
 )
 def test_places_that_do_not_fit_are_refused(places, pictures, parts: tuple[str, ...]):
     with pytest.raises(ValueError, match=naming(*parts)):
-        Attention.from_weights(WEIGHTS, list("abc"), places=places, pictures=pictures)
+        Attention.from_weights(WEIGHTS, list("abc"), places=places, images=pictures)
 
 
 def test_places_need_an_extent():

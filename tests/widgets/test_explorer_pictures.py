@@ -43,7 +43,7 @@ def test_a_typed_text_keeps_the_picture(llava):
     try:
         assert explorer.text == "what is it?"
         explorer.text = "who is there?"
-        assert len(explorer.attention.pictures) == 1
+        assert len(explorer.attention.images) == 1
         assert "there" in explorer.attention.tokens
     finally:
         explorer.close()
@@ -53,7 +53,7 @@ def test_an_answer_is_written_after_a_picture(llava):
     explorer = explore(llava, "what is it?", images=PICTURE, max_new_tokens=4, atlas=False)
     try:
         assert explorer.attention.n_prompt is not None
-        assert len(explorer.attention.pictures) == 1
+        assert len(explorer.attention.images) == 1
         assert explorer.view.mode == "places"
     finally:
         explorer.close()
@@ -98,7 +98,7 @@ def test_a_word_beside_a_picture_is_opened_rather_than_a_patch():
         (weights / weights.sum(1, keepdims=True))[None, None],
         names,
         places=[*places, None, None, None],
-        pictures=[PICTURE],
+        images=[PICTURE],
     )
     opening = opening_of(attention)
     assert opening.tokens == (("query", 4),) and opening.key == (1,)

@@ -61,7 +61,7 @@ def vit_sized() -> Attention:
     weights /= weights.sum(axis=-1, keepdims=True)
     names = ["[CLS]", *map(str, range(196))]
     picture = np.zeros((224, 224, 3), np.uint8)
-    return Attention.from_weights(weights, names, places=[None, *boxes], pictures=[picture])
+    return Attention.from_weights(weights, names, places=[None, *boxes], images=[picture])
 
 
 def test_all_heads_of_a_vit_cost_a_row_each_and_the_picture_once() -> None:
@@ -144,7 +144,7 @@ def test_without_a_first_query_the_row_is_the_mean_of_all() -> None:
     attention = picture_attention()
     axis = attention.stacks["self"].query
     patches = replace(axis, special=("",) * len(axis))
-    other = Attention.from_weights(attention.weights(), patches, pictures=attention.images)
+    other = Attention.from_weights(attention.weights(), patches, images=attention.images)
     # All tokens are patches but the first, which is a word.
     values = painted_values(other, "self", "tokens", "weights", ("query", None))
     np.testing.assert_allclose(values, other.weights().mean(axis=2), rtol=1e-6)
@@ -153,7 +153,7 @@ def test_without_a_first_query_the_row_is_the_mean_of_all() -> None:
         np.full((1, 1, 2, 2), 0.5),
         ["a", "b"],
         places=[Box(0, 0, 0, 40, 40), Box(0, 40, 0, 80, 40)],
-        pictures=attention.images,
+        images=attention.images,
     )
     assert painted_token(placed, "self", "tokens", []) == ("query", None)
     row = on_page(HeadGrid(placed), "thumbnails")["row"]

@@ -331,7 +331,7 @@ def speech(n_words: int = 3) -> Attention:
         key_tokens=[str(i) for i in range(len(spans))],
         stack="cross",
         places=spans,
-        sounds=[Sound(np.zeros(len(spans) * 320, np.float32), 16_000)],
+        audio=[Sound(np.zeros(len(spans) * 320, np.float32), 16_000)],
     )
 
 

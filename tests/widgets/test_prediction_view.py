@@ -195,7 +195,7 @@ def test_a_classifier_says_the_class() -> None:
 
 def test_a_classifier_of_pictures_says_the_class_of_the_picture() -> None:
     model = load_model("attnwidget/shapes", device="cpu")
-    view = PredictionView(model.attend(images=drawn_shapes(1, seed=1).pictures[0]))
+    view = PredictionView(model.attend(images=drawn_shapes(1, seed=1).images[0]))
     assert view.caption.quantity.startswith("Which class is the picture?")
     view.close()
 

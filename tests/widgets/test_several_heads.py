@@ -58,7 +58,7 @@ def test_maps_of_the_drawn_heads_cross_once_in_one_message(attention: Attention)
     view.selected = THREE[:2]
     view.arrangement = "overlay"
     assert not any("_maps" in state for state, _ in updates(view)[before:])
-    view.of = "layer"
+    view.shown_heads = "layer"
     (state, buffers), *_ = updates(view)[-1:]
     assert state["_maps"]["values"]["shape"][0] == 12 and len(buffers) == 1
     view.selected = [(2, 0)]
@@ -161,11 +161,11 @@ def test_what_is_not_shown_is_said(attention: Attention) -> None:
     view = HeadView(attention, 2, 7, arrangement="beside", shown_heads="layer")
     assert "6 of 12 heads side by side" in view.caption.notes
     assert view.caption.head == "L2 H6 (3-7) to L2 H11 (3-12)"
-    view.of = "selected"
+    view.shown_heads = "selected"
     view.selected = [(layer, layer) for layer in range(6)] + [(0, 5)]
     assert "6 of 7 heads side by side" in view.caption.notes
     view.arrangement = "overlay"
-    view.of = "layer"
+    view.shown_heads = "layer"
     assert any(note.startswith("in gray: L0 H8") for note in view.caption.notes)
 
 

@@ -47,7 +47,7 @@ def planted(rows):
         key_tokens=key,
         stack="cross",
         places=[*places, *padding],
-        sounds=[Sound(np.zeros(int(N_SOUND * STEP * RATE), dtype=np.float32), RATE)],
+        audio=[Sound(np.zeros(int(N_SOUND * STEP * RATE), dtype=np.float32), RATE)],
     )
 
 
@@ -109,7 +109,7 @@ def test_control_tokens_are_no_words():
         key_tokens=["0", "1"],
         stack="cross",
         places=[Span(0, 0, 1), Span(0, 1, 2)],
-        sounds=[Sound(np.zeros(20, dtype=np.float32), 10)],
+        audio=[Sound(np.zeros(20, dtype=np.float32), 10)],
     )
     assert word_times(renamed).words == ("one",)
 

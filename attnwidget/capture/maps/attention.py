@@ -216,12 +216,12 @@ class Attention:
         return list(next(iter(self.stacks.values())).query.text)
 
     @property
-    def pictures(self) -> tuple[NDArray[np.uint8], ...]:
+    def images(self) -> tuple[NDArray[np.uint8], ...]:
         """The pictures that the model read, each uint8 [height, width, 3]."""
         return self.media.pictures
 
     @property
-    def sounds(self) -> tuple[Sound, ...]:
+    def audio(self) -> tuple[Sound, ...]:
         """The sounds that the model read."""
         return self.media.sounds
 
@@ -1057,8 +1057,8 @@ class Attention:
         model_name: str = "weights",
         allow_unnormalized: bool = False,
         places: Sequence[Place | None] = (),
-        pictures: Sequence[Any] = (),
-        sounds: Sequence[Sound] = (),
+        images: Sequence[Any] = (),
+        audio: Sequence[Sound] = (),
     ) -> Attention:
         """Make an `Attention` of weights computed elsewhere.
 
@@ -1078,8 +1078,8 @@ class Attention:
             allow_unnormalized: Whether to accept rows that do not sum to 1.
             places: The place of each attended token in a picture or a sound (`Box`, `Span`), None
                 for a token without a place; also of the attending tokens if these are the same.
-            pictures: The pictures of the places, as PIL images, paths or arrays [height, width, 3].
-            sounds: The sounds of the places.
+            images: The pictures of the places, as PIL images, paths or arrays [height, width, 3].
+            audio: The sounds of the places.
 
         Raises:
             TypeError: if `weights` is of another type, or a picture is none.
@@ -1102,12 +1102,12 @@ class Attention:
                 )
             placed = replace(placed, places=tuple(places), is_line=False)
             query, key = (placed, None) if key is None else (query, placed)
-        media = Media(tuple(map(picture_array, pictures)), tuple(sounds))
+        media = Media(tuple(map(picture_array, images)), tuple(audio))
         stacks = weights_by_stack(weights, stack, allow_unnormalized=allow_unnormalized)
         layers = {name: layers_of_weights(maps, name) for name, maps in stacks.items()}
         axes = {name: axes_of_stack(name, query, key, kept[0]) for name, kept in layers.items()}
         made = cls(layers, axes, model_name=model_name, no_norms=_NO_NORMS, media=media)
-        given = {"places": places, "pictures": pictures, "sounds": sounds}
+        given = {"places": places, "images": images, "audio": audio}
         options: dict[str, Any] = {"key_tokens": key_tokens, "segments": segments}
         options["stack"] = None if stack == "self" else stack
         options["model_name"] = None if model_name == "weights" else model_name

@@ -94,7 +94,7 @@ class FigureOfMaps(Versus):
         "versus",
         "selected",
         "arrangement",
-        "of",
+        "shown_heads",
         "quantity",
         "unit",
         "_left_out",
@@ -115,7 +115,7 @@ class FigureOfMaps(Versus):
         page_chooses=(
             "selected",
             "arrangement",
-            "of",
+            "shown_heads",
             "unit",
             "hidden",
             "sentences",
@@ -246,7 +246,7 @@ class FigureOfMaps(Versus):
 
     def _heads_together(self) -> list[Head]:
         stack = self.attention.stacks[self.selected[-1].stack]
-        return heads_together(self.selected, self.arrangement, self.of, stack.n_heads)
+        return heads_together(self.selected, self.arrangement, self.shown_heads, stack.n_heads)
 
     def _remember(self, key: object, made: PartedMap) -> PartedMap:
         """The map of this key, whose maxima may be known by now."""

@@ -119,7 +119,7 @@ class HeadView(TokenSize, FigureOfMaps):
         help="A single head, up to six heads side by side on a common scale, or an overlay with a "
         "color per head; all heads must belong to one stack.",
     ).tag(sync=True, option=True)
-    of = traitlets.Enum(
+    shown_heads = traitlets.Enum(
         ["selected", "layer"],
         "selected",
         help="Which heads are drawn together: the selected ones, or all of the layer.",
@@ -289,7 +289,7 @@ class HeadView(TokenSize, FigureOfMaps):
         start = start_of(self.attention, name, unit)
         if start is not None and shared[0] is not None:
             start = shared[0].places[0][start]
-        n_pictures = len(self.attention.pictures)
+        n_pictures = len(self.attention.images)
         wire: dict[str, Any] = {
             "stack": name,
             "unit": unit,
@@ -354,7 +354,7 @@ class HeadView(TokenSize, FigureOfMaps):
         "_by_parts",
         "selected",
         "arrangement",
-        "of",
+        "shown_heads",
         "quantity",
         "unit",
         sync=False,
@@ -374,7 +374,7 @@ class HeadView(TokenSize, FigureOfMaps):
         heads = drawn_heads(
             self.selected,
             self.arrangement,
-            self.of,
+            self.shown_heads,
             stack.n_heads,
             len(stack.query) * len(stack.key),
         )
@@ -453,7 +453,7 @@ class HeadView(TokenSize, FigureOfMaps):
             raise traitlets.TraitError(
                 f"'mode' cannot be 'places': the keys of the stack {name!r} have no places in a "
                 "picture or a sound. Read a picture or a sound, or give places with "
-                "Attention.from_weights(weights, tokens, places=…, pictures=…)"
+                "Attention.from_weights(weights, tokens, places=…, images=…)"
             )
         return mode
 

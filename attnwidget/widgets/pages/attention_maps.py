@@ -65,7 +65,7 @@ def maps_of(attention: Attention, quantity: str, head: Head) -> Holding:
 def one_head_only() -> dict[str, str]:
     """Return the options that a page with the map of one head cannot change, with the reason."""
     reason = "This page has no room for the maps of other heads: save it with a larger limit_mb."
-    return dict.fromkeys(("selected", "layer", "arrangement", "of"), reason)
+    return dict.fromkeys(("selected", "layer", "arrangement", "shown_heads"), reason)
 
 
 def _size(attention: Attention, only: Head | None = None) -> float:

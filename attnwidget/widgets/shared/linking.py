@@ -29,10 +29,10 @@ _given = _Given()
 class FigureLink:
     """Linked widgets. `unlink()` ends the link; a link is also a context manager."""
 
-    def __init__(self, widgets: Sequence[HeadWidget], names: Sequence[str] | None = None) -> None:
+    def __init__(self, widgets: Sequence[HeadWidget], traits: Sequence[str] | None = None) -> None:
         self.widgets = tuple(widgets)
         # None = all shared traits.
-        self._names = None if names is None else tuple(names)
+        self._traits = None if traits is None else tuple(traits)
         # A flag per thread, so that a thread never drops a change of a second thread.
         self._giving = ThreadFlag()
         try:
@@ -68,8 +68,8 @@ class FigureLink:
 
     def _joined(self, widget: HeadWidget) -> list[str]:
         """Return the traits of a widget that this link shares."""
-        names = widget.shared_traits() if self._names is None else self._names
-        return list(filter(widget.has_trait, names))
+        traits = widget.shared_traits() if self._traits is None else self._traits
+        return list(filter(widget.has_trait, traits))
 
     def _begin(self, name: str) -> None:
         """Set a trait of all widgets to the value of the first widget.
@@ -188,7 +188,7 @@ def _name_circles(widgets: Sequence[HeadWidget]) -> None:
             one._circle = name
 
 
-def link_figures(*widgets: HeadWidget, names: Sequence[str] | None = None) -> FigureLink:
+def link_figures(*widgets: HeadWidget, traits: Sequence[str] | None = None) -> FigureLink:
     """Link widgets: they share the selection, layer, locked tokens, hidden tokens and scale.
 
     All widgets start from the state of the first widget. If it has no head selected, the selection
@@ -200,14 +200,14 @@ def link_figures(*widgets: HeadWidget, names: Sequence[str] | None = None) -> Fi
 
     Args:
         widgets: Two or more widgets of this package.
-        names: The traits to link. None = all shared traits.
+        traits: The traits to link. None = all shared traits.
 
     Returns:
         The link. Its `unlink()` ends the link.
 
     Raises:
         TypeError: There are fewer than two widgets, or an argument is not a widget of this package.
-        ValueError: A widget lacks a trait of `names`.
+        ValueError: A widget lacks a trait of `traits`.
 
     Example:
         >>> from attnwidget import HeadGrid, HeadView, link_figures, load_model
@@ -223,7 +223,7 @@ def link_figures(*widgets: HeadWidget, names: Sequence[str] | None = None) -> Fi
             raise TypeError(f"link takes attnwidget widgets, got {type(widget).__name__}")
     if len(widgets) < 2:
         raise TypeError(f"link takes two widgets or more, got {len(widgets)}")
-    for name in names or ():
+    for name in traits or ():
         for widget in widgets:
             if not widget.has_trait(name):
                 first, *others = widgets
@@ -235,4 +235,4 @@ def link_figures(*widgets: HeadWidget, names: Sequence[str] | None = None) -> Fi
                 raise ValueError(
                     f"{type(widget).__name__} has no trait {name!r}; all have {', '.join(shared)}"
                 )
-    return FigureLink(widgets, names)
+    return FigureLink(widgets, traits)

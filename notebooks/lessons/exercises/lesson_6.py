@@ -26,14 +26,14 @@ def drawn() -> Any:
 @cache
 def first() -> Attention:
     """The attention to the first picture."""
-    return load_model(NAME).attend(images=drawn().pictures[0])
+    return load_model(NAME).attend(images=drawn().images[0])
 
 
 @cache
 def places() -> Any:
     """The weight of [CLS] in the box of each shape."""
     found = measure(
-        load_model(NAME), drawn().pictures, [MassInPlaces(drawn().boxes)], progress=False
+        load_model(NAME), drawn().images, [MassInPlaces(drawn().boxes)], progress=False
     )
     return found["mass_in_places"]
 
@@ -54,7 +54,7 @@ def right_shapes(off: tuple[int, int] | None) -> float:
     """The share of 100 new pictures whose shape is named right, with a head off."""
     model = load_model(NAME)
     test = drawn_shapes(100, seed=5)
-    inputs = model.processor(images=list(test.pictures), return_tensors="pt")
+    inputs = model.processor(images=list(test.images), return_tensors="pt")
     block = model.disabled([off]) if off else nullcontext()
     with block, torch.no_grad():
         answers = model.hf_model(**inputs).logits.argmax(-1).numpy()

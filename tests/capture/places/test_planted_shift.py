@@ -41,7 +41,7 @@ def test_the_boxes_show_how_far_the_head_looks(family: str, right: int) -> None:
         assert there.left - here.left == pytest.approx(right * (here.right - here.left), rel=0.1)
         assert there.top == pytest.approx(here.top, abs=0.5)
     attention = Attention.from_weights(
-        weights[None, None], tokens, places=tokens.places, pictures=[picture]
+        weights[None, None], tokens, places=tokens.places, images=[picture]
     )
     found = measure_attention(attention, ["attention_distance"])["attention_distance"]
     expected = right * len(shifted) / sum(place is not None for place in tokens.places)
