@@ -17,11 +17,33 @@ _ROOT = Path(__file__).parent
 _TOOLS = ("typing", __name__)
 
 #: Former public names, and the call that does the same now.
-_FORMER = {
+_REPLACED = {
     "CompareView": "HeadView(attention, versus=other)",
     "LinkedText": "explore(model, text), whose sentence locks words in all figures",
     "MetricStrip": "HeadGrid(attention, metrics=result), which prints value and rank of a head",
-    "TokenLens": "HeadGrid(attention, tokens=[('query', 7)]), or attention.token_values('query', 7)",
+    "TokenLens": "HeadGrid(attention, tokens=[('query', 7)]), or Attention.token_values",
+}
+
+#: Former public names, and the present ones.
+_RENAMED = {
+    "AlignmentScores": "MonotonicityScores",
+    "BehaviourScore": "BehaviorScore",
+    "BehaviourTable": "BehaviorTable",
+    "HeadMap": "HeadScatter",
+    "LinkBehaviour": "LinkBehavior",
+    "LookingAway": "NoOpWeights",
+    "PairScores": "MinimalPairScores",
+    "PictureOffsets": "ImageOffsets",
+    "PictureOffsetsResult": "ImageOffsetsResult",
+    "alignment_scores": "monotonicity_scores",
+    "behaviours": "behaviors",
+    "demo_pairs": "demo_minimal_pairs",
+    "link": "link_figures",
+    "load_framenet": "load_framenet_links",
+    "load_pairs": "load_minimal_pairs",
+    "probe_looking_away": "probe_no_op",
+    "score_behaviours": "measure_behaviors",
+    "score_pairs": "measure_minimal_pairs",
 }
 
 
@@ -70,8 +92,10 @@ def refuse_names(package: str) -> Callable[[str], object]:
         if name in (homes := public_homes()):
             # `from package import name` replaces the text of an AttributeError by its own.
             raise ImportError(f"{package} has no {name!r}: import it from {homes[name]!r}")
-        if name in _FORMER:
-            raise ImportError(f"{name!r} was removed: use {_FORMER[name]}")
+        if name in _REPLACED:
+            raise ImportError(f"{name!r} was removed: use {_REPLACED[name]}")
+        if name in _RENAMED:
+            raise ImportError(f"{name!r} was renamed: use {_RENAMED[name]!r}")
         raise AttributeError(f"module {package!r} has no attribute {name!r}")
 
     return refuse_name

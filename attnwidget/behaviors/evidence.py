@@ -63,8 +63,8 @@ class Evidence:
         treebank: Sentences with dependency trees; may be empty.
         documents: Documents with coreference, two or more, or none.
         seed: Seed of everything drawn at random.
-        n_random_models: Number of models with random weights, which show what a score is without any
-            learning.
+        n_random_models: Number of models with random weights, which show what a score is without
+            any learning.
         run: How studies run.
     """
 

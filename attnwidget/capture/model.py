@@ -452,17 +452,17 @@ class AttentionModel:
             images: Pictures, as in `attend`.
             audio: Sounds, as in `attend`.
             top: Number of answers per question in the table and the chart of the result.
-            positions: Tokens to predict instead, counted from 0. A masked language model predicts each
-                token with masks in its place and in the rest of its word, a causal model from the
-                tokens before it, and a tagger labels these tokens.
+            positions: Tokens to predict instead, counted from 0. A masked language model predicts
+                each token with masks in its place and in the rest of its word, a causal model from
+                the tokens before it, and a tagger labels these tokens.
             target: Text that the decoder of an encoder-decoder has written so far; None = no text.
             truncate: As in `attend`.
 
         Raises:
             TypeError: the model has no head that predicts words, labels, classes or spans;
                 otherwise as `attend`.
-            ValueError: no mask token in the text and no `positions`, or a token that does not exist;
-                otherwise as `attend`.
+            ValueError: no mask token in the text and no `positions`, or a token that does not
+                exist; otherwise as `attend`.
             RuntimeError: the model was closed.
 
         Example:

@@ -102,11 +102,11 @@ def compare(
     The change is 0 if seeds differ from each other as much as from `a`.
 
     Memory holds the maps of a batch of `a`, and of a layer of `b`: 4 L B H n^2 bytes, 75 MB for 8
-    segments of 128 tokens in 12 layers of 12 heads. With `models_are_seeds` or `across_layers`, memory holds
-    all layers of `b`. With `resident=1`, one model is in memory at a time. `a` reads segments until
-    their maps fill `maps_mb`, then `b` is loaded and reads the same segments, and so on. The
-    numbers are the same, and each model is loaded once per `maps_mb` of maps. Ctrl-C ends the pass
-    and returns the result so far.
+    segments of 128 tokens in 12 layers of 12 heads. With `models_are_seeds` or `across_layers`,
+    memory holds all layers of `b`. With `resident=1`, one model is in memory at a time. `a` reads
+    segments until their maps fill `maps_mb`, then `b` is loaded and reads the same segments, and so
+    on. The numbers are the same, and each model is loaded once per `maps_mb` of maps. Ctrl-C ends
+    the pass and returns the result so far.
 
     Args:
         a: A model, or a way to load one: a name or folder for `load_model`, or a function that
@@ -119,8 +119,8 @@ def compare(
             cut into the same tokens.
         metrics: Metrics of `measure`, by name, or unused accumulators: each model is measured, and
             the result has the difference (`b` minus `a`), with intervals for means over segments.
-        models_are_seeds: Whether the models of `b` are seeds of one training; if True, seeds are compared with
-            each other as well.
+        models_are_seeds: Whether the models of `b` are seeds of one training; if True, seeds are
+            compared with each other as well.
         unit: "words" compares maps between words, so that tokenizers may differ: weights to the
             tokens of a word are summed, weights from them averaged, and all special tokens become
             one key without a query.
@@ -134,11 +134,11 @@ def compare(
         progress: Whether to show a progress bar.
         resume: An .npz file that keeps the sums. If it exists, the pass continues after its
             last batch, with the same result to the last bit.
-        max_loaded_models: 1 keeps one model in memory at a time, loaded from a name, a folder or a function;
-            None keeps all models in memory.
+        max_loaded_models: 1 keeps one model in memory at a time, loaded from a name, a folder or a
+            function; None keeps all models in memory.
         maps_mb: With `resident=1`, megabytes of memory for maps; None = 2,000, which is enough for
-            210 segments of 128 tokens in 12 layers of 12 heads. With `models_are_seeds`, they hold the maps of
-            all models except the last one.
+            210 segments of 128 tokens in 12 layers of 12 heads. With `models_are_seeds`, they hold
+            the maps of all models except the last one.
 
     Raises:
         TypeError: an argument that is not a model, or not segments; with `resident=1`, a model that
@@ -146,9 +146,9 @@ def compare(
         OSError: a model cannot be loaded.
         ValueError: models with different numbers of layers or heads, or different tokens; no
             segments; a segment that is too long for a model or for `pad_to`; a word without tokens;
-            `pad_to` with words; `models_are_seeds` with a single model; a metric as in `measure`; a resume
-            file of another study; a resume file or workers with `resident=1`; maps of one batch
-            that are larger than `maps_mb`.
+            `pad_to` with words; `models_are_seeds` with a single model; a metric as in `measure`; a
+            resume file of another study; a resume file or workers with `resident=1`; maps of one
+            batch that are larger than `maps_mb`.
         WorkersError: as in `measure`.
         KeyboardInterrupt: Ctrl-C before the first batch was done.
 
@@ -163,7 +163,8 @@ def compare(
         np.float64(1.0)
         >>> compare(model, [tuned, model], texts, progress=False).names
         ['small BERT for genres (in the package)', 'small BERT (in the package)']
-        >>> alone = compare(load_model, "attnwidget/genre", texts, max_loaded_models=1, progress=False)
+        >>> alone = compare(load_model, "attnwidget/genre", texts, max_loaded_models=1,
+        progress=False)
         >>> bool((alone.cosine == found.cosine).all())
         True
     """

@@ -74,7 +74,8 @@ def ablate(
         scoring: "accuracy" (right answers), "loss" (cross entropy in nats) or "kl" (divergence from
             the intact model's predictions, in nats), each as the mean over the questions of an
             example; "minimal pair" (whether the acceptable sentence is likelier, as in
-            `measure_minimal_pairs`: for a masked language model by the differing words); "minimal pair, all
+            `measure_minimal_pairs`: for a masked language model by the differing words); "minimal
+                pair, all
             words" (the same by all words of the sentences); or a function of the model's output
             and the batch (`examples`, `inputs`) that returns one number per example.
         method: As in `AttentionModel.disabled`, except "patch"; None = the default of the model,

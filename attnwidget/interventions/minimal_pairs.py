@@ -175,7 +175,8 @@ def measure_minimal_pairs(
         >>> from attnwidget.interventions import measure_minimal_pairs
         >>> pair = MinimalPair("The girl washed herself.", "The girl washed himself.")
         >>> measure_minimal_pairs(load_model(), [pair], progress=False)
-        MinimalPairScores(small BERT (in the package), 1 pair: 100.0% right by their differing words)
+        MinimalPairScores(small BERT (in the package), 1 pair: 100.0% right by their differing
+        words)
     """
     refuse_no_model(model)
     listed = all_of(MinimalPair, pairs, _HOW)

@@ -57,11 +57,12 @@ def patch_heads(
         scoring: "logit difference" of the clean answer minus the corrupted answer; "loss" of the
             clean answer, both in nats; "accuracy" (the clean answer is the likeliest); or a
             function of the model's output and the `Batch`, which gives one number per input.
-        patch_into: "corrupted": outputs of the clean run go into the corrupted run, and show what is
-            enough for the clean answer. "clean": the reverse shows what the clean answer needs.
+        patch_into: "corrupted": outputs of the clean run go into the corrupted run, and show what
+            is enough for the clean answer. "clean": the reverse shows what the clean answer needs.
         heads: "all" heads, and each layer as a whole; "layers" only; or a head or a list of heads,
             each as (1, 3), "L1 H3" or a `Head`.
-        by_position: Patch every head at every token by itself too; the pairs then have equal lengths.
+        by_position: Patch every head at every token by itself too; the pairs then have equal
+            lengths.
         stack: Stack of the heads, as in `ablate`.
         progress: Show a progress bar.
 

@@ -168,8 +168,8 @@ def logit_lens(
 
     Args:
         attention: The attention of a language model with a single stack.
-        positions: The tokens to predict, as in `AttentionModel.predict`. None stands for the token after
-            the text or the mask token.
+        positions: The tokens to predict, as in `AttentionModel.predict`. None stands for the token
+            after the text or the mask token.
         top: Number of answers per layer in the table.
 
     Raises:

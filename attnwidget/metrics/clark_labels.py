@@ -20,17 +20,17 @@ def clark_labels(
     """Label every head by the rules of Clark et al. 2019, Figure 6; a later rule wins.
 
     "next token" and "previous token": mean attention above 0.5. "attends broadly": entropy above
-    `broad_entropy` nats. "to [CLS]", "to [SEP]", "to . ,": mean attention above 0.6. Else "other". In
-    a model without [CLS], the rule for [CLS] holds for the first token. Rules of metrics that were
-    not measured, or of tokens that the texts do not have, label no head.
+    `broad_entropy` nats. "to [CLS]", "to [SEP]", "to . ,": mean attention above 0.6. Else "other".
+    In a model without [CLS], the rule for [CLS] holds for the first token. Rules of metrics that
+    were not measured, or of tokens that the texts do not have, label no head.
 
     The default of 3.8 nats was chosen for segments of 128 tokens, where uniform attention has 4.79
     nats: choose a smaller value for shorter segments. The six linguistic heads of the figure belong
     to one checkpoint, bert-base-uncased, and are not labeled.
 
     Clark's rule compares a mean with a fixed threshold, without a control or a test. The names of
-    `measure_behaviors` and of an `Atlas` have both, and may therefore differ: a head that gives 38 %
-    of its attention to the previous token, and 8 % to the tokens beside it, is "other" here and
+    `measure_behaviors` and of an `Atlas` have both, and may therefore differ: a head that gives 38
+    % of its attention to the previous token, and 8 % to the tokens beside it, is "other" here and
     "previous token" there. Use these labels to compare with the figure, and the names of an atlas
     for a claim about a head.
 

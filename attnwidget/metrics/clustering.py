@@ -54,8 +54,8 @@ def embed_distances(
     compared after 50 iterations, and L-BFGS continues the best one to a minimum of the same stress.
     The scaling is metric, although the paper that they cite is about non-metric scaling.
 
-    `distances` [N, N], symmetric with a diagonal of 0. Returns positions float64 [N, 2], centered on
-    0 with their principal axes as axes, stress-1 and raw stress (`HeadEmbedding` defines them).
+    `distances` [N, N], symmetric with a diagonal of 0. Returns positions float64 [N, 2], centered
+    on 0 with their principal axes as axes, stress-1 and raw stress (`HeadEmbedding` defines them).
 
     Example:
         >>> import numpy as np

@@ -54,8 +54,8 @@ class HeadDistances(HeadResult):
         n_heads: H.
         stack: "self", or "encoder" in an encoder-decoder.
         model_name: Name of the model.
-        layers_without_attention: The layers without attention of a hybrid model, whose heads are NaN in
-            `distances`.
+        layers_without_attention: The layers without attention of a hybrid model, whose heads are
+            NaN in `distances`.
 
     Example:
         >>> from attnwidget import load_model, measure_attention

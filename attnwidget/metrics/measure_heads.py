@@ -75,13 +75,13 @@ def measure(
             inputs read and their number (None if unknown).
         token_types: "zero" gives both texts of a pair the type 0, as in Clark et al.; None keeps
             the tokenizer's types.
-        n_segments: Number of segments of an iterator, with which progress shows the time left; it does
-            not limit the segments. None = the length of a list, and unknown for an iterator.
+        n_segments: Number of segments of an iterator, with which progress shows the time left; it
+            does not limit the segments. None = the length of a list, and unknown for an iterator.
 
     Raises:
-        ValueError: an unknown or repeated metric; a negative `n_segments`; no segments; a segment of
-            another model, or with too many tokens; a model whose maps change with padding; a resume
-            file of another study.
+        ValueError: an unknown or repeated metric; a negative `n_segments`; no segments; a segment
+            of another model, or with too many tokens; a model whose maps change with padding; a
+            resume file of another study.
         TypeError: a single text, a table or a dict instead of a list; in a block of `run_on`, the
             model or a metric cannot be pickled.
         RuntimeError: the model was closed or has changed; another run writes the resume file.

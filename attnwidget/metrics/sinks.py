@@ -62,9 +62,9 @@ class SinksResult(SegmentMeansResult):
 def Sinks(n_tokens: int = 4) -> SegmentMeans[SinksResult]:  # noqa: N802, as the other metrics
     """Metric: attention to the first tokens, the attention sinks of language models.
 
-    The weight on each of the first `n_tokens` tokens is averaged over later queries with a view of all
-    these tokens, then over documents. Xiao et al. 2024 find attention sinks in causal models for
-    any content of the first tokens. Gu et al. 2025 call a head a sink if its mean weight on the
+    The weight on each of the first `n_tokens` tokens is averaged over later queries with a view of
+    all these tokens, then over documents. Xiao et al. 2024 find attention sinks in causal models
+    for any content of the first tokens. Gu et al. 2025 call a head a sink if its mean weight on the
     first token is above 0.3.
 
     Args:

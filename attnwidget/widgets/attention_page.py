@@ -53,8 +53,8 @@ def save_page(
         path: The file to write.
         selected: Heads that the page shows first. The default is the first head.
         metrics: Metrics of `HeadGrid`.
-        head_scatter: A figure that is linked to the grid, as are `relations`, `arcs` and `coreference`.
-            `write_page` states what each of these figures embeds.
+        head_scatter: A figure that is linked to the grid, as are `relations`, `arcs` and
+            `coreference`. `write_page` states what each of these figures embeds.
         relations: A table of relations.
         arcs: A sentence with arcs.
         coreference: A document with mentions.

@@ -68,9 +68,9 @@ class HeadGrid(MetricChoice, Versus):
     `similar()` finds heads whose numbers are alike. With a result of `measure_checkpoints`, a
     slider shows the numbers of each checkpoint (`step`). Further options are the traits below, as
     keywords: `selected`, `layer`, `stack`, `scale`, `times_keys`, `hidden`, `unit`,
-    `thumbnail`, `quantity`, `disabled`, `method`, `versus`, `comparison_part`, `cells`. Unknown options
-    raise TypeError, values out of range and metrics of a wrong shape traitlets.TraitError, a
-    missing quantity ValueError.
+    `thumbnail`, `quantity`, `disabled`, `method`, `versus`, `comparison_part`, `cells`. Unknown
+    options raise TypeError, values out of range and metrics of a wrong shape traitlets.TraitError,
+    a missing quantity ValueError.
 
     Example:
         >>> from attnwidget import HeadGrid, load_model

@@ -57,8 +57,8 @@ class HeadScatter(HeadWidget):
     (Clark et al. 2019, section 6, Figure 6). `behaviors` [layers, heads] are labels: names, for
     example from `clark_labels(...)`, or cluster numbers, for example from `distances.cluster(8)`.
     Colors and shapes of the marks stand for behaviors; without any, colors and numbers stand for
-    layers. `HeadScatter.from_positions` draws given positions. Further options are the traits below, as
-    keywords. An unknown one raises TypeError, a value out of range traitlets.TraitError.
+    layers. `HeadScatter.from_positions` draws given positions. Further options are the traits
+    below, as keywords. An unknown one raises TypeError, a value out of range traitlets.TraitError.
 
     Example:
         >>> import numpy as np

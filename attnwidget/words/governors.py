@@ -130,8 +130,8 @@ def predict_governors(
         model: A model from `load_model`; only the encoder of an encoder-decoder is read.
         sentence: A sentence of a treebank, or made with `Sentence.from_lists`.
         unit: as in `probe_relations`.
-        split_possessor: Whether a possessor before "'s" gets the predicted governor of the "'s", as in
-            the probe.
+        split_possessor: Whether a possessor before "'s" gets the predicted governor of the "'s", as
+            in the probe.
 
     Raises:
         ValueError: the sentence is too long for the model, a word has no tokens, or a token has

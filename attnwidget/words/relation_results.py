@@ -64,8 +64,8 @@ class RelationAccuracies(HeadResult):
         stack: "self", or "encoder" in an encoder-decoder.
         model: The model, for `predictions`; None if it is not available, as in pickles and deep
             copies.
-        layers_without_attention: The layers without attention of a hybrid model, which have 0 in `correct`
-            and NaN in every share.
+        layers_without_attention: The layers without attention of a hybrid model, which have 0 in
+            `correct` and NaN in every share.
 
     Example:
         >>> from attnwidget import load_model

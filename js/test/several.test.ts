@@ -60,7 +60,11 @@ function notingPen() {
 
 describe("one head in two attentions", () => {
   const [head] = heads as [Head];
-  const two = (comparison_part: ViewState["comparison_part"], patch: Partial<ViewState> = {}, room = 433) =>
+  const two = (
+    comparison_part: ViewState["comparison_part"],
+    patch: Partial<ViewState> = {},
+    room = 433,
+  ) =>
     drawn(
       {
         selected: [head],

@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { pageModel as coreferenceModel, type HeldWindow } from "../src/coreference_view/page.js";
 import type { CoreferenceState } from "../src/coreference_view/scene.js";
 import { type DrawnThumbnails, pageModel as gridModel } from "../src/head_grid/page.js";
-import { type GridState, COMPARISON_PARTS, type OfTwo } from "../src/head_grid/state.js";
+import { COMPARISON_PARTS, type GridState, type OfTwo } from "../src/head_grid/state.js";
 import { pageModel as viewModel } from "../src/head_view/page.js";
 import type { ViewState } from "../src/head_view/state.js";
 import { link, pageModel as onPage } from "../src/page/linked_models.js";
@@ -230,7 +230,9 @@ describe("grid and view on a page without a kernel", () => {
     } as unknown as GridState;
     const unit = (name: string, comparison_part: OfTwo) =>
       drawn({ rows: [], thumbnails: { ...drawn().thumbnails, unit: name, comparison_part } });
-    const all = ["tokens", "words"].flatMap((name) => COMPARISON_PARTS.map((comparison_part) => unit(name, comparison_part)));
+    const all = ["tokens", "words"].flatMap((name) =>
+      COMPARISON_PARTS.map((comparison_part) => unit(name, comparison_part)),
+    );
     const model = gridModel({ ...about, state, shapes, own: { metrics: [] } }, { thumbnails: all });
     const shown = () => [model.get("_thumbnails")?.unit, model.get("_thumbnails")?.comparison_part];
     expect(shown()).toEqual(["tokens", "difference"]);

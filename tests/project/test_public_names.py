@@ -128,6 +128,27 @@ def test_a_former_name_is_an_error_that_says_what_to_use(name: str, replacement:
     exec(f"from attnwidget import {replacement}")
 
 
+@pytest.mark.parametrize(
+    ("package", "name", "present"),
+    [
+        ("attnwidget", "HeadMap", "HeadScatter"),
+        ("attnwidget", "link", "link_figures"),
+        ("attnwidget", "behaviours", "behaviors"),
+        ("attnwidget", "load_pairs", "load_minimal_pairs"),
+        ("attnwidget.behaviors", "score_behaviours", "measure_behaviors"),
+        ("attnwidget.metrics", "PictureOffsets", "ImageOffsets"),
+        ("attnwidget.results", "LookingAway", "NoOpWeights"),
+        ("attnwidget.words", "probe_looking_away", "probe_no_op"),
+    ],
+)
+def test_an_old_name_is_an_error_that_says_the_new_one(
+    package: str, name: str, present: str
+) -> None:
+    with pytest.raises(ImportError, match=naming(f"'{name}'", f"'{present}'")):
+        exec(f"from {package} import {name}")
+    exec(f"from {package} import {present}")
+
+
 @pytest.mark.parametrize("package", ["attnwidget", "attnwidget.words", "attnwidget.metrics"])
 def test_a_name_that_nothing_has_is_an_attribute_error(package: str) -> None:
     with pytest.raises(AttributeError, match=naming(f"'{package}'", "'Nothing'")):

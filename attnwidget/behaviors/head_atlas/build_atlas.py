@@ -90,8 +90,8 @@ def atlas(
         effects: Whether to measure the effects of named heads. The model needs a
             language-modeling head.
         n_examples: Largest number of examples of each kind.
-        n_effect_texts: Largest number of texts of each corpus for the effects; None = 64, or 16 for a
-            causal model, which predicts every token of a text.
+        n_effect_texts: Largest number of texts of each corpus for the effects; None = 64, or 16 for
+            a causal model, which predicts every token of a text.
         alpha: As in `measure_behaviors`, like the following arguments.
         min_strength: Smallest strength of a name.
         n_random_models: Number of models with random weights; None = 2 or more.

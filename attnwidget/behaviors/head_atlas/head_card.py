@@ -54,8 +54,8 @@ class HeadCard:
         name: Its name, "" without a name.
         runner_up: The behavior beside the name, or "", as in `BehaviorTable.runners_up`.
         scores: A row for each behavior with a score.
-        examples: Example links by kind, as in `HeadExamples.links`; "right", "wrong" and "missed" are
-            about the rule of the name.
+        examples: Example links by kind, as in `HeadExamples.links`; "right", "wrong" and "missed"
+            are about the rule of the name.
         effect: The effect on the loss where the name applies; None without a rule or effects.
         writes: What the head writes when it reads its most attended tokens.
         feeds: The earlier heads that feed it most.

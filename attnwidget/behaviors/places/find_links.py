@@ -78,8 +78,8 @@ def find_links(
         progress: Whether to show a progress bar.
 
     Raises:
-        ValueError: Conditions that do not name both words, or need a treebank; `n_links` below 1; or as
-            `measure`.
+        ValueError: Conditions that do not name both words, or need a treebank; `n_links` below 1;
+            or as `measure`.
         TypeError: `texts` are neither sentences nor segments; or as `measure`.
         RuntimeError, OSError, WorkersError, KeyboardInterrupt: As in `measure`.
 

@@ -53,9 +53,9 @@ def head_names(
 
     A behavior may name a head if its score exceeds the control: p after Holm's correction over all
     heads and behaviors is at most `alpha`, the interval of the excess is above 0, the excess is at
-    least 0.05 in both halves of the data, and the strength is at least `min_strength`. The strength is the
-    excess as a share of the possible excess. A behavior without a score in the held-out half names
-    no head.
+    least 0.05 in both halves of the data, and the strength is at least `min_strength`. The strength
+    is the excess as a share of the possible excess. A behavior without a score in the held-out half
+    names no head.
 
     The strongest behavior of attention names the head. Copying comes second, because many heads
     copy. Resting behaviors come last.

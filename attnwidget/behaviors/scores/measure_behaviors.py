@@ -100,8 +100,8 @@ def measure_behaviors(
         documents: Documents for pronouns and coreference (`load_coreference`); None = the passages
             of the package (`demo_documents`), which have no coreference of nouns, () = neither.
         alpha: Largest corrected p-value of a name.
-        min_strength: Smallest strength of a name: score minus control, as a share of the possible excess
-            1 - control. Score minus control of a name is also at least 0.05 in both halves.
+        min_strength: Smallest strength of a name: score minus control, as a share of the possible
+            excess 1 - control. Score minus control of a name is also at least 0.05 in both halves.
         n_random_models: Number of models of the same form whose weights are in random order, which
             read the first 64 texts, with maps as sharp as the maps of the model; 0 = none; None =
             at least 2 models and 48 heads.

@@ -33,7 +33,9 @@ Asked = tuple[str, str, str]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class MonotonicityScores(HeadResult):
-    """How well each cross-attention head follows the order of the source. See `monotonicity_scores`.
+    """How well each cross-attention head follows the order of the source.
+
+    Made by `monotonicity_scores`.
 
     L and H are the numbers of layers and heads of the decoder's cross-attention.
 

@@ -241,7 +241,7 @@ def _note(atlas: Atlas) -> str:
     table = atlas.table
     notes = [
         counted(table.n_segments, "text"),
-        f"names: Holm-corrected p up to {table.level:g}, strength {table.least:g} or more",
+        f"names: Holm-corrected p up to {table.alpha:g}, strength {table.min_strength:g} or more",
     ]
     if not atlas.complete:
         notes.append("interrupted")

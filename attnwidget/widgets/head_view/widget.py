@@ -64,12 +64,12 @@ class HeadView(TokenSize, FigureOfMaps):
     `layer` and `head` (0-based), with `stack` in an encoder-decoder, choose the head, or the name
     of a head in place of layer and head: "L1 H3", (1, 3) or a `Head`. A view linked to a `HeadGrid`
     shows the head selected in the grid. With `arrangement="beside"` or `"overlay"` the view shows
-    all selected heads, or with `shown_heads="layer"` all heads in the layer of the last selected head; up to
-    six heads in `selected` open beside each other. With an attention in `versus` the view shows the
-    head in both attentions and the difference, on axes that hold the common tokens (a longest
-    common subsequence) once; a token of one attention is hatched in the map of the other. Unless a
-    head is chosen, such a view opens on the head that changed most (`Attention.changes`), or on the
-    first head of a long input.
+    all selected heads, or with `shown_heads="layer"` all heads in the layer of the last selected
+    head; up to six heads in `selected` open beside each other. With an attention in `versus` the
+    view shows the head in both attentions and the difference, on axes that hold the common tokens
+    (a longest common subsequence) once; a token of one attention is hatched in the map of the
+    other. Unless a head is chosen, such a view opens on the head that changed most
+    (`Attention.changes`), or on the first head of a long input.
 
     `highlight` names words whose attention, to and from, is drawn in a second color. Further
     options are the traits below, as keywords. An unknown one raises TypeError, a value out of range

@@ -64,7 +64,7 @@ class FigureLink:
 
     def joins(self, name: str) -> bool:
         """Whether the widgets share a trait."""
-        return self._names is None or name in self._names
+        return self._traits is None or name in self._traits
 
     def _joined(self, widget: HeadWidget) -> list[str]:
         """Return the traits of a widget that this link shares."""

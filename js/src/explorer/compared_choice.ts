@@ -27,7 +27,10 @@ export const comparedChoice = (
       value: now,
       change: (comparison_part) => {
         if (view) save(view, { comparison_part });
-        if (grid) save(grid, { comparison_part: comparison_part === "all" ? "difference" : comparison_part });
+        if (grid)
+          save(grid, {
+            comparison_part: comparison_part === "all" ? "difference" : comparison_part,
+          });
       },
       print: (of) => ofTwoMapsText[of],
     }),

@@ -9,7 +9,7 @@ import { save } from "../shared/snapshot.js";
 import type { Head, Model, RenderContext } from "../shared/types.js";
 import { legendOf, ofTwoText } from "./grid_text.js";
 import type { Scene } from "./scene.js";
-import { type GridState, COMPARISON_PARTS, type OfTwo } from "./state.js";
+import { COMPARISON_PARTS, type GridState, type OfTwo } from "./state.js";
 import { headSwitch } from "./switch_controls.js";
 
 const PLAY_MS = 700;

@@ -73,7 +73,8 @@ export const pageModel: Kernel<GridState, Own> = ({ state, own }, held) => {
         ({ thumbnails }) =>
           thumbnails.stack === model.get("stack") &&
           thumbnails.unit === model.get("unit") &&
-          (!model.get("_compared")?.length || thumbnails.comparison_part === model.get("comparison_part")),
+          (!model.get("_compared")?.length ||
+            thumbnails.comparison_part === model.get("comparison_part")),
       )
       .sort((a, b) => Number(isWanted(b)) - Number(isWanted(a)));
     if (!shown) throw new DamagedError("its thumbnails are missing");

@@ -52,12 +52,7 @@ export function scaleName(scale: Scale, quantity: string, isPlain = true): strin
 }
 
 /** The name of a scale in a caption; `what` shows the values: color, or the thickness of lines. */
-export function scaleWords(
-  scale: Scale,
-  quantity: string,
-  isPlain = true,
-  what = "color",
-): string {
+export function scaleWords(scale: Scale, quantity: string, isPlain = true, what = "color"): string {
   const name = RELATIVE[scale] || scaleName(scale, quantity, isPlain);
   return [name, what, "scale"].filter(Boolean).join(" ");
 }
