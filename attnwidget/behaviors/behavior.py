@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 from torch import Tensor
 
@@ -18,18 +18,6 @@ Need = Literal["causal", "bidirectional", "pairs", "treebank", "documents", "cir
 Reads = Literal["texts", "pictures", "both"]
 Control = Literal["same offsets", "neighboring keys"]
 Family = Literal["neighbor", "grammar", "pronoun", "same word", "rests", ""]
-
-
-class HeadWords(NamedTuple):
-    """How sentences and figures say the name of a head.
-
-    Attributes:
-        said: The name in a sentence: "L0 H2 (the word before)".
-        family: Group of names with the same color in figures; "" = without a group.
-    """
-
-    said: str
-    family: Family = ""
 
 
 class Behavior(ABC):
@@ -50,8 +38,7 @@ class Behavior(ABC):
         names_heads: Whether the behavior names heads. If not, it has scores, and no p-values.
         reads: Inputs for which the behavior has a score: "texts", where neighbors are a line;
             "pictures", where tokens have places; or "both".
-        said: The name of the behavior in a sentence, as in `HeadWords`; "" = as in `name`.
-        family: Family of the behavior, as in `HeadWords`.
+        family: Group of behaviors with the same color in figures; "" = without a group.
     """
 
     name: str
@@ -61,12 +48,11 @@ class Behavior(ABC):
     resting: ClassVar[bool] = False
     names_heads: ClassVar[bool] = True
     reads: ClassVar[Reads] = "texts"
-    said: str = ""
     family: Family = ""
 
-    def words(self, name: str) -> HeadWords | None:
-        """Return how a name that this behavior gives to heads is said; None for other names."""
-        return HeadWords(self.said or name, self.family) if name == self.name else None
+    def gives_name(self, name: str) -> bool:
+        """Return whether this behavior gives heads this name."""
+        return name == self.name
 
     def likely_links(self, name: str, batch: Batch) -> Tensor | None:
         """Return the links of a text that a sentence may call by a name, bool [B, n, n].

@@ -29,15 +29,15 @@ def named_links(
         >>> from attnwidget.behaviors.named_links import named_links
         >>> from attnwidget.text.tokens import Tokens
         >>> tokens = Tokens.plain(["[CLS]", "the", "cat", "sat", "[SEP]"])
-        >>> links = named_links(tokens, ["det to governor", "obj to governor"])
-        >>> links["det to governor"].nonzero(), len(links)
+        >>> links = named_links(tokens, ["determiner to its noun", "object to its verb"])
+        >>> links["determiner to its noun"].nonzero(), len(links)
         ((array([1, 1]), array([2, 3])), 1)
     """
     batch = batch_of_tokens(tokens, Segment(tokens.raw), ids_of(tokens), {})
     groups = tokens.word_groups() if unit == "words" else [[i] for i in range(len(tokens))]
     found = {}
     for name in names:
-        behavior = next((one for one in known_behaviors() if one.words(name) is not None), None)
+        behavior = next((one for one in known_behaviors() if one.gives_name(name)), None)
         links = None if behavior is None else behavior.likely_links(name, batch)
         if links is not None:
             of_text = links[0].cpu().numpy()

@@ -11,11 +11,11 @@ from attnwidget.behaviors.behavior import Control, LinkBehavior
 from attnwidget.corpus.accumulator import Batch
 
 _NAMES = {
-    -2: ("two tokens before", "attends to the token before the previous token", "two words before"),
-    -1: ("previous token", "attends to the token before", "the word before"),
-    0: ("current token", "attends to the token itself", "the word itself"),
-    1: ("next token", "attends to the token after", "the word after"),
-    2: ("two tokens after", "attends to the token after the next token", "two words after"),
+    -2: ("two tokens before", "attends to the token before the previous token"),
+    -1: ("previous token", "attends to the token before"),
+    0: ("current token", "attends to the token itself"),
+    1: ("next token", "attends to the token after"),
+    2: ("two tokens after", "attends to the token after the next token"),
 }
 
 
@@ -36,8 +36,8 @@ class Offset(LinkBehavior):
 
     def __init__(self, offset: int) -> None:
         self._offset = offset
-        default = (f"offset {offset:+d}", f"attends to the token at the offset {offset:+d}", "")
-        self.name, self.description, self.said = _NAMES.get(offset, default)
+        default = (f"offset {offset:+d}", f"attends to the token at the offset {offset:+d}")
+        self.name, self.description = _NAMES.get(offset, default)
 
     def links(self, batch: Batch) -> Tensor:
         places = torch.arange(batch.real.shape[1], dtype=torch.long, device=batch.real.device)

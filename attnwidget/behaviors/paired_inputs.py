@@ -10,7 +10,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from attnwidget.behaviors.behavior import HeadWords
 from attnwidget.behaviors.behavior_score import BehaviorScore, HalfScore, t_test
 from attnwidget.behaviors.evidence import Evidence
 from attnwidget.behaviors.link_rule import LinkRule
@@ -50,14 +49,12 @@ class PairedScore(NamedTuple):
         description: Action of the named heads.
         source: The paper or the program with the definition.
         rule: The rule that predicts links in further texts, or None.
-        words: How the name is said, as in `Behavior.words`; None = as the study says its name.
     """
 
     name: str = ""
     description: str = ""
     source: str = ""
     rule: LinkRule | None = None
-    words: HeadWords | None = None
 
 
 class PairedInputs(StudyBehavior):
@@ -77,9 +74,8 @@ class PairedInputs(StudyBehavior):
     unit: str
     behaviors: Sequence[PairedScore] = (PairedScore(),)
 
-    def words(self, name: str) -> HeadWords | None:
-        of_scores = {score.name: score.words for score in self.behaviors}
-        return of_scores.get(name) or super().words(name)
+    def gives_name(self, name: str) -> bool:
+        return name in [score.name or self.name for score in self.behaviors]
 
     @abstractmethod
     def pairs(self, evidence: Evidence) -> Sequence[InputPair]:

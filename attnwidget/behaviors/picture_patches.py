@@ -33,7 +33,7 @@ class PatchOffset(LinkBehavior):
     control: ClassVar[Control] = "neighboring keys"
 
     def __init__(self, name: str, description: str, steps: Steps) -> None:
-        self.name = self.said = name
+        self.name = name
         self.description = description
         self._steps = steps
 
@@ -77,7 +77,6 @@ class PictureToken(LinkBehavior):
 
     def __init__(self, name: str, description: str, kind: str, source: str) -> None:
         self.name = name
-        self.said = f"rests on {name}"
         self.description = description
         self.source = source
         self._kind = kind
@@ -100,7 +99,10 @@ BEHAVIORS = (
     PatchOffset("patch below", "attends to the patch below", ((1, 0),)),
     AroundPatch("patches around", "attends to the patches around", _AROUND),
     PictureToken(
-        "class token", "attends to [CLS]", "cls", "Dosovitskiy et al. 2021; Caron et al. 2021"
+        "rests on the class token",
+        "attends to [CLS]",
+        "cls",
+        "Dosovitskiy et al. 2021; Caron et al. 2021",
     ),
-    PictureToken("registers", "attends to registers", "register", "Darcet et al. 2024, 3"),
+    PictureToken("rests on registers", "attends to registers", "register", "Darcet et al. 2024, 3"),
 )

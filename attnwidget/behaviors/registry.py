@@ -8,7 +8,7 @@ from importlib import import_module
 from pkgutil import iter_modules
 
 from attnwidget import behaviors as folder
-from attnwidget.behaviors.behavior import Behavior, HeadWords
+from attnwidget.behaviors.behavior import Behavior, Family
 from attnwidget.text.near_names import among
 
 #: Files in the order of a table of behaviors. Further files follow by name.
@@ -46,23 +46,20 @@ def known_behaviors() -> tuple[Behavior, ...]:
 
 
 @cache
-def words_of(name: str) -> HeadWords:
-    """Return how sentences and figures say a name that an atlas gave to a head.
+def family_of(name: str) -> Family:
+    """Return the family of a name that an atlas gave to a head; "" without a family.
 
     Example:
-        >>> from attnwidget.behaviors.registry import words_of
-        >>> words_of("obj to governor")
-        HeadWords(said='object to its verb', family='grammar')
-        >>> words_of("[CLS]")
-        HeadWords(said='rests on [CLS]', family='rests')
-        >>> words_of("a behavior of your own")
-        HeadWords(said='a behavior of your own', family='')
+        >>> from attnwidget.behaviors.registry import family_of
+        >>> family_of("object to its verb"), family_of("rests on [CLS]")
+        ('grammar', 'rests')
+        >>> family_of("a behavior of your own")
+        ''
     """
     for behavior in known_behaviors():
-        words = behavior.words(name)
-        if words is not None:
-            return words
-    return HeadWords(name)
+        if behavior.gives_name(name):
+            return behavior.family
+    return ""
 
 
 def chosen_behaviors(

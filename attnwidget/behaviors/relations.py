@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from attnwidget.behaviors.behavior import HeadWords, Need
+from attnwidget.behaviors.behavior import Family, Need
 from attnwidget.behaviors.behavior_score import BehaviorScore, ExcessTest, HalfScore
 from attnwidget.behaviors.evidence import Evidence
 from attnwidget.behaviors.link_rule import LinkRule
@@ -68,6 +68,47 @@ _DEPENDENTS = {
 _REACH = 4
 
 
+def name_of_relation(relation: str, direction: str) -> str:
+    """Return the name of heads that follow a relation, such as "determiner to its noun".
+
+    Relations outside of Universal Dependencies keep their label: "label to its governor".
+
+    Example:
+        >>> from attnwidget.behaviors.relations import name_of_relation
+        >>> name_of_relation("det", "dependent to governor")
+        'determiner to its noun'
+        >>> name_of_relation("det", "governor to dependent")
+        'noun to its determiner'
+        >>> name_of_relation("my label", "governor to dependent")
+        'governor to its my label'
+    """
+    dependent, governor = _ENDS.get(relation, (relation, "its governor"))
+    if direction == DIRECTIONS[0]:
+        return f"{dependent} to {governor}"
+    return f"{governor.removeprefix('its ')} to its {dependent}"
+
+
+def relation_of_name(name: str) -> tuple[str, str] | None:
+    """Return relation and direction of a name of `name_of_relation`; None for other names.
+
+    Example:
+        >>> from attnwidget.behaviors.relations import relation_of_name
+        >>> relation_of_name("noun to its determiner")
+        ('det', 'governor to dependent')
+        >>> relation_of_name("my label to its governor"), relation_of_name("induction")
+        (('my label', 'dependent to governor'), None)
+    """
+    for relation in _ENDS:
+        for direction in DIRECTIONS:
+            if name == name_of_relation(relation, direction):
+                return relation, direction
+    if name.endswith(" to its governor"):
+        return name.removesuffix(" to its governor"), DIRECTIONS[0]
+    if name.startswith("governor to its "):
+        return name.removeprefix("governor to its "), DIRECTIONS[1]
+    return None
+
+
 class RelationRule(LinkRule):
     """A rule that predicts the links of a relation of a treebank, between all tokens of two words.
 
@@ -120,24 +161,17 @@ class RelationBehavior(StudyBehavior):
     source = "Clark et al. 2019, 4.2"
     needs: frozenset[Need] = frozenset({"treebank"})
 
-    def words(self, name: str) -> HeadWords | None:
-        ends = name.split(" to ")
-        if len(ends) != 2 or "governor" not in ends:
-            return None
-        relation = next(end for end in ends if end != "governor")
-        dependent, governor = _ENDS.get(relation, (relation, "its governor"))
-        if ends[0] == "governor":
-            return HeadWords(f"{governor.removeprefix('its ')} to its {dependent}", "grammar")
-        return HeadWords(f"{dependent} to {governor}", "grammar")
+    family: Family = "grammar"
+
+    def gives_name(self, name: str) -> bool:
+        return relation_of_name(name) is not None
 
     def likely_links(self, name: str, batch: Batch) -> Tensor | None:
         """Return links from English function words to the next words of content.
 
         Return None for all other relations, because they need a parse.
         """
-        if self.words(name) is None:
-            return None
-        relation = name.removeprefix("governor to ").removesuffix(" to governor")
+        relation, direction = relation_of_name(name) or ("", DIRECTIONS[0])
         if relation not in _DEPENDENTS:
             return None
         dependents = _DEPENDENTS[relation].split()
@@ -154,7 +188,7 @@ class RelationBehavior(StudyBehavior):
                     if later.kind == "content":
                         for query, key in product(word.tokens, later.tokens):
                             links[item, query, key] = True
-        links = links.mT if name.startswith("governor to ") else links
+        links = links if direction == DIRECTIONS[0] else links.mT
         return links.to(batch.real.device)
 
     def scores(self, evidence: Evidence) -> Sequence[BehaviorScore]:
@@ -205,8 +239,7 @@ class RelationBehavior(StudyBehavior):
                 np.full(score.shape, second.baseline[other]),
                 int(second.counts[other]),
             )
-        ends = (relation, "governor") if direction == 0 else ("governor", relation)
-        name = " to ".join(ends)
+        name = name_of_relation(relation, DIRECTIONS[direction])
         return BehaviorScore.from_halves(
             self,
             HalfScore(score, np.full(score.shape, first.baseline[r]), n),

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from attnwidget.behaviors.behavior import HeadWords, LinkBehavior, Need
+from attnwidget.behaviors.behavior import LinkBehavior, Need
 from attnwidget.behaviors.evidence import Evidence
 from attnwidget.behaviors.paired_inputs import InputPair, PairedInputs, PairedScore
 from attnwidget.behaviors.repetitions import DuplicateToken, InductionInText
@@ -21,13 +21,12 @@ SEQUENCES = 16
 _LENGTH = 50
 
 
-def _in_random_tokens(rule: LinkBehavior, said: str) -> PairedScore:
+def _in_random_tokens(rule: LinkBehavior) -> PairedScore:
     return PairedScore(
         name=f"{rule.name} (random tokens)",
         description=f"{rule.description}, in repeated random tokens",
         source=rule.source,
         rule=rule,
-        words=HeadWords(said, rule.family),
     )
 
 
@@ -43,11 +42,12 @@ class RepeatedRandomTokens(PairedInputs):
     description = "attends to earlier copies of random tokens, or to the tokens after them"
     source = "Olsson et al. 2022; Wang et al. 2023"
     needs: frozenset[Need] = frozenset({"causal"})
+    family = "same word"
     control_name = "other random tokens at the same places"
     unit = "sequence"
     behaviors = (
-        _in_random_tokens(InductionInText(), "the token after the same random token"),
-        _in_random_tokens(DuplicateToken(), "the same random token"),
+        _in_random_tokens(InductionInText()),
+        _in_random_tokens(DuplicateToken()),
     )
 
     def pairs(self, evidence: Evidence) -> Sequence[InputPair]:

@@ -19,7 +19,6 @@ class DuplicateToken(LinkBehavior):
     name = "duplicate token"
     description = "attends to copies of the same token"
     source = "Wang et al. 2023"
-    said = "the same word elsewhere"
     family = "same word"
 
     def links(self, batch: Batch) -> Tensor:
@@ -34,7 +33,6 @@ class InductionInText(LinkBehavior):
     description = "attends to the token after an earlier copy of the token"
     source = "Olsson et al. 2022"
     needs: frozenset[Need] = frozenset({"causal"})
-    said = "the word after the same word"
 
     def links(self, batch: Batch) -> Tensor:
         return _apart(batch, induction_targets(batch.inputs["input_ids"], batch.real).induction)

@@ -40,7 +40,6 @@ class TokenClassBehavior(LinkBehavior):
         needs: frozenset[Need] = frozenset(),
     ) -> None:
         self.name = name
-        self.said = f"rests on {name}"
         self.description = description
         self.source = source
         self.needs = needs
@@ -65,7 +64,7 @@ class Punctuation(TokenClassBehavior):
     control_name = "other frequent tokens at the same offsets"
 
     def __init__(self, frequent: Collection[str] | None = None) -> None:
-        super().__init__("punctuation", ". ,", "attends to full stops and commas")
+        super().__init__("rests on punctuation", ". ,", "attends to full stops and commas")
         self._frequent = frequent
 
     def prepare(self, evidence: Evidence) -> Punctuation:
@@ -102,13 +101,17 @@ class Punctuation(TokenClassBehavior):
 
 BEHAVIORS = (
     TokenClassBehavior(
-        "first token",
+        "rests on the first token",
         "first token",
         "attends to the first token, an attention sink",
         "Xiao et al. 2024; Gu et al. 2025",
         frozenset({"causal"}),
     ),
-    TokenClassBehavior("[CLS]", "[CLS]", "attends to [CLS]", needs=frozenset({"bidirectional"})),
-    TokenClassBehavior("[SEP]", "[SEP]", "attends to [SEP]", needs=frozenset({"bidirectional"})),
+    TokenClassBehavior(
+        "rests on [CLS]", "[CLS]", "attends to [CLS]", needs=frozenset({"bidirectional"})
+    ),
+    TokenClassBehavior(
+        "rests on [SEP]", "[SEP]", "attends to [SEP]", needs=frozenset({"bidirectional"})
+    ),
     Punctuation(),
 )

@@ -16,7 +16,6 @@ class WithinSentence(LinkBehavior):
     description = "attends to tokens of the same text of a pair"
     source = "Kovaleva et al. 2019, 4.1 (block pattern)"
     needs: frozenset[Need] = frozenset({"pairs"})
-    said = "stays in its sentence"
     family = "neighbor"
 
     def links(self, batch: Batch) -> Tensor:

@@ -3,7 +3,6 @@ import { wireOf } from "./wire_of.js";
 
 const score = (behavior: string, value: number, control: number, names: boolean): Score => ({
   behavior,
-  said: behavior,
   description: `attends to the ${behavior}`,
   control_name: "the keys beside it",
   score: value,
@@ -24,7 +23,6 @@ const score = (behavior: string, value: number, control: number, names: boolean)
 export const card = (change: Partial<Card> = {}): Card => ({
   head: [1, 0, "self"],
   name: "previous token",
-  said: "the word before",
   runner_up: "rare words",
   named_by: 0,
   scores: [
@@ -79,10 +77,9 @@ export const atlasState = (change: Partial<AtlasState> = {}): AtlasState => ({
   _heads: {
     layers: 2,
     heads: 2,
-    name: ["det to governor", "", "previous token", "[CLS]"],
+    name: ["determiner to its noun", "", "previous token", "rests on [CLS]"],
     runner_up: ["", "", "rare words", ""],
     outcome: ["null", "", "primary cause", "correlate"],
-    said: ["determiner to its noun", "", "the word before", "rests on [CLS]"],
     losing: ["no change", "", "yes, most", "yes, as elsewhere"],
     strength: wireOf(Float32Array.of(0.5, Number.NaN, 0.9, 0.5), [4]),
     held_out: wireOf(Float32Array.of(0.6, Number.NaN, 0.91, 0.4), [4]),

@@ -135,7 +135,7 @@ test("a table with the card of the selected head", async () => {
   expect(find("[aria-sort]").textContent).toBe("strength▼");
   expect(find("[aria-pressed=true]").textContent).toBe("L1 H0");
   const region = find("[role=region]");
-  expect(region.textContent).toContain("L1 H0 · the word before");
+  expect(region.textContent).toContain("L1 H0 · previous token");
   expect(region.textContent).toContain("Score 0.92 against 0.10 by the keys beside it, p < 0.001.");
   expect(region.textContent).toContain("Also: rare words.");
   expect(region.textContent).toContain(
@@ -156,10 +156,10 @@ test("a row, a search, a heading and Escape each save their trait", async () => 
   await press(find(".attnw-atlas-table tbody button"), "Escape");
   expect(model.sent.at(-1)).toEqual({ selected: [[1, 0, "self"]], layer: 1 });
   const search = find<HTMLInputElement>("input[type=search]");
-  search.value = "gov";
+  search.value = "det";
   search.dispatchEvent(new Event("input", { bubbles: true }));
   await frame();
-  expect(model.sent.at(-1)).toEqual({ search: "gov" });
+  expect(model.sent.at(-1)).toEqual({ search: "det" });
   expect(heads()).toEqual(["L0 H0"]);
   expect(find(".attnw-atlas-count").textContent).toBe("1 of 4 heads · search: “gov”");
   button("head")?.click();
@@ -269,7 +269,6 @@ test("without a card it says what to do; a head without a name has a card", asyn
   model.fromKernel({
     _card: card({
       name: "",
-      said: "",
       named_by: null,
       effect: null,
       writes: [],
@@ -329,7 +328,7 @@ test.each([380, 700, 984, 1400])("a picture of %s pixels has the table and the c
 });
 
 test("the caption says what is searched and how to read the figure", () => {
-  const state = atlasState({ search: "gov" });
+  const state = atlasState({ search: "det" });
   const said = captionText(captionOf(state, [], 4));
   expect(said).toContain("0 of 4 heads · search: “gov”");
   expect(said).toContain("strength: (score − control) / (1 − control)");

@@ -102,7 +102,7 @@ test("a model with one head has the only head", () => {
 test.each([
   [null, false, "0 100\u00a0%"],
   [[], false, "0 100\u00a0% heads of this model have no tested names"],
-  [[{ head: [0, 0, "self"], label: "a", said: "a", family: "rests" }], true, "rests changed"],
+  [[{ head: [0, 0, "self"], label: "a", family: "rests" }], true, "rests changed"],
 ] as const)(
   "the legend of names %o says what was tested and changed",
   (named, isChanged, words) => {

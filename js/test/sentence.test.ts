@@ -376,14 +376,14 @@ test("what a head that is off hands on is said when the kernel has answered", ()
 });
 
 describe("the name of a head", () => {
-  const NAME = { head: [0, 0, "self"] as Head, label: "det", said: "determiner to its noun" };
+  const NAME = { head: [0, 0, "self"] as Head, label: "determiner to its noun" };
   const named = (screen: Screen, links: [number, number][]): string => {
     const values = new Uint8Array(N * N);
     for (const [query, key] of links) values[query * N + key] = 1;
     const explorer = {
       ...screen.explorer,
       _tested: [{ ...NAME, family: "grammar" as const }],
-      _name_links: { names: ["det"], values: wireOf(values, [1, N, N]) },
+      _name_links: { names: [NAME.label], values: wireOf(values, [1, N, N]) },
     };
     return said({ ...screen, explorer });
   };

@@ -259,7 +259,7 @@ def test_a_head_with_a_larger_effect_is_a_primary_cause() -> None:
 @pytest.mark.slow
 def test_the_embedded_model_has_known_names(model: AttentionModel) -> None:
     found = atlas(model, **QUIET)
-    assert Head(2, 8) in found.find("det to governor")
+    assert Head(2, 8) in found.find("determiner to its noun")
     assert found.find("previous token")[0] == Head(0, 2)
     assert found.find("next token")[0] == Head(1, 8)
     assert found.card(0, 2).effect is not None
@@ -280,7 +280,7 @@ def test_relations_of_an_encoder_have_examples_and_effects(model: AttentionModel
         **QUIET,
     )
     card = found.card(2, 8)
-    assert card.name == "det to governor" and card.named_by is not None
+    assert card.name == "determiner to its noun" and card.named_by is not None
     assert card.named_by.control_name == "the best fixed offset (+1)"
     assert card.effect is not None and card.effect.n_places > 0
     for link in card.examples["missed"]:

@@ -280,7 +280,7 @@ def test_few_of_twenty_encoders_with_random_weights_have_a_name(
         found = measure_behaviors(
             random, texts, treebank=demo_treebank()[:80], seed=1000 + 10 * seed, **QUIET
         )
-        assert {"[SEP]", "rare words", "governor to det"} <= set(found.behaviors)
+        assert {"[SEP]", "rare words", "noun to its determiner"} <= set(found.behaviors)
         named += bool((found.names != "").any())
     assert named <= 1
 
@@ -301,7 +301,7 @@ def test_names_of_relations_agree_with_the_probe(model: AttentionModel) -> None:
         # The family of the atlas is smaller than that of the probe, which tests rare relations too.
         strong = (probed.p_values[:, :, direction, r] <= 0.05) & (score.strength >= 0.25)
         assert (strong <= significant).all()
-    assert "det to governor" in found.names
+    assert "determiner to its noun" in found.names
 
 
 def test_coreference_takes_documents(model: AttentionModel) -> None:

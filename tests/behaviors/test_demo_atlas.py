@@ -28,7 +28,7 @@ def stored() -> Atlas:
 def test_the_stored_atlas_is_of_the_embedded_model(stored: Atlas, model: AttentionModel) -> None:
     assert stored.complete and stored.names.shape == (model.n_layers, model.n_heads)
     assert stored.provenance["weights"] == weights_digest(model.hf_model)
-    assert stored.names[0, 2] == "previous token" and stored.names[2, 8] == "det to governor"
+    assert stored.names[0, 2] == "previous token" and stored.names[2, 8] == "determiner to its noun"
     assert STORED.stat().st_size < 600_000
     links = [link for kinds in stored.examples.values() for link in kinds["strongest"]]
     assert len(links) == 72 * make_atlas.K

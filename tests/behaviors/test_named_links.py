@@ -20,20 +20,20 @@ def links(name: str, text: str = TEXT, unit: str = "words") -> list[tuple[str, s
 
 
 def test_a_determiner_belongs_to_the_words_of_content_after_it() -> None:
-    assert links("det to governor") == [
+    assert links("determiner to its noun") == [
         ("the", "old"),
         ("the", "captain"),
         ("the", "told"),
         ("the", "strike"),
         ("that", "left"),
     ]
-    assert ("captain", "the") in links("governor to det")
-    assert ("before", "strike") in links("case to governor")
-    assert ("before", "strike") not in links("det to governor")
+    assert ("captain", "the") in links("noun to its determiner")
+    assert ("before", "strike") in links("preposition to its noun")
+    assert ("before", "strike") not in links("determiner to its noun")
 
 
 def test_a_pronoun_belongs_to_earlier_words_of_content() -> None:
-    found = links("pronoun to person")
+    found = links("pronoun to its person")
     assert ("she", "captain") in found and ("she", "left") not in found
     assert "it" not in {query for query, _ in found}
 
@@ -52,7 +52,9 @@ def test_a_link_of_words_joins_any_of_their_tokens() -> None:
     assert ("the", "math") in tokens and ("the", "##ian") not in tokens
 
 
-@pytest.mark.parametrize("name", ["obj to governor", "rare words", "a name of your own", "copying"])
+@pytest.mark.parametrize(
+    "name", ["object to its verb", "rare words", "a name of your own", "copying"]
+)
 def test_names_that_need_more_than_tokens_are_left_out(name: str) -> None:
     axis = load_model().attend(TEXT).stacks["self"].query
     assert named_links(axis, [name]) == {}

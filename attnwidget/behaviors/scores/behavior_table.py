@@ -206,7 +206,6 @@ class BehaviorTable(HeadResult):
         Raises:
             ValueError: The behavior has no score.
         """
-        from attnwidget.behaviors.registry import words_of
         from attnwidget.charts.answer_title import answer_title
         from attnwidget.charts.head_heatmap import head_heatmap
         from attnwidget.charts.named_heads import named_heads
@@ -217,7 +216,7 @@ class BehaviorTable(HeadResult):
             return head_heatmap(
                 score.excess,
                 title=answer_title(
-                    f"{words_of(behavior).said}, score minus control\n{self.model_name}; "
+                    f"{behavior}, score minus control\n{self.model_name}; "
                     f"control: {score.control_name}; {counted(score.n, score.unit)}; "
                     "dots: the behavior may name the head",
                     score.excess,
@@ -228,9 +227,8 @@ class BehaviorTable(HeadResult):
                 width=width,
             )
         n_named = int((self.names != "").sum())
-        said = {str(name): words_of(str(name)).said for name in np.unique(self.names) if name}
         return named_heads(
-            np.vectorize(lambda name: said.get(name, ""), otypes=[object])(self.names),
+            self.names,
             self.strengths,
             title=f"What the heads do\n{self.model_name}; "
             f"{n_named} of {counted(self.names.size, 'head')} have a name; "

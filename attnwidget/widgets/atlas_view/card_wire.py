@@ -10,7 +10,7 @@ from typing import Any
 from attnwidget.behaviors.effects.head_effect import LOSING_IT_HURTS, HeadEffect
 from attnwidget.behaviors.examples.example_link import ExampleLink
 from attnwidget.behaviors.head_atlas.head_card import HeadCard, HeadScore
-from attnwidget.behaviors.registry import words_of
+from attnwidget.behaviors.relations import relation_of_name
 
 #: Largest number of examples of each kind on the page.
 MOST_EXAMPLES = 20
@@ -25,8 +25,7 @@ def card_to_wire(card: HeadCard) -> dict[str, Any]:
     return {
         "head": [card.head.layer, card.head.head, card.head.stack],
         "name": card.name,
-        "said": words_of(card.name).said,
-        "runner_up": words_of(card.runner_up).said,
+        "runner_up": card.runner_up,
         "named_by": None if named is None else strongest.index(named),
         "scores": [_score(score) for score in strongest],
         "effect": None if card.effect is None else _effect(card.effect),
@@ -93,11 +92,9 @@ def _numbers_around(link: ExampleLink, groups: Sequence[Sequence[int]]) -> list[
 
 
 def _score(score: HeadScore) -> dict[str, Any]:
-    said = words_of(score.behavior).said
     return {
         "behavior": score.behavior,
-        "said": said,
-        "description": _described(score, said),
+        "description": _described(score),
         "control_name": score.control_name,
         "score": _number(score.score),
         "control": _number(score.control),
@@ -114,14 +111,12 @@ def _score(score: HeadScore) -> dict[str, Any]:
     }
 
 
-def _described(score: HeadScore, said: str) -> str:
-    """Return the description, in which readers need no names of relations."""
-    is_named = "governor" in score.behavior.split(" to ") and not said.endswith("its governor")
-    return (
-        f"attends from {'an' if said[0] in 'aeiou' else 'a'} {said}"
-        if is_named
-        else (score.description)
-    )
+def _described(score: HeadScore) -> str:
+    """Return the description, in which readers need no labels of relations."""
+    name = score.behavior
+    if relation_of_name(name) is None or name.endswith(" to its governor"):
+        return score.description
+    return f"attends from {'an' if name[0] in 'aeiou' else 'a'} {name}"
 
 
 def _effect(effect: HeadEffect) -> dict[str, Any]:

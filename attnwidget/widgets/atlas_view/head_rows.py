@@ -8,7 +8,6 @@ import numpy as np
 
 from attnwidget.behaviors.effects.head_effect import LOSING_IT_HURTS, Outcome
 from attnwidget.behaviors.head_atlas.atlas_result import Atlas
-from attnwidget.behaviors.registry import words_of
 from attnwidget.widgets.wire.values import to_wire
 
 if TYPE_CHECKING:
@@ -29,8 +28,8 @@ def rows_to_wire(atlas: Atlas) -> dict[str, Any]:
         atlas: The atlas of L x H heads.
 
     Returns:
-        Lists of L * H texts (`name`, `runner_up`, `outcome`, and for readers `said`, the name, and
-        `losing`, the outcome), float32 arrays of L * H numbers, NaN for heads without a name, and
+        Lists of L * H texts (`name`, `runner_up`, `outcome`, and `losing`, the outcome in words for
+        readers), float32 arrays of L * H numbers, NaN for heads without a name, and
         the number of heads per layer.
     """
     frame = atlas.to_frame()
@@ -39,7 +38,6 @@ def rows_to_wire(atlas: Atlas) -> dict[str, Any]:
         "layers": int(n_layers),
         "heads": int(n_heads),
         **{column: frame[column].tolist() for column in _TEXTS},
-        "said": [words_of(name).said for name in frame["name"]],
         "losing": [LOSING_IT_HURTS[outcome][0] for outcome in frame["outcome"]],
         **{column: to_wire(frame[column].to_numpy(np.float32)) for column in _NUMBERS},
     }

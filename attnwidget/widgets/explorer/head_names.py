@@ -12,7 +12,7 @@ from attnwidget.behaviors.head_atlas.atlas_result import Atlas
 from attnwidget.behaviors.head_atlas.build_atlas import atlas as make_atlas
 from attnwidget.behaviors.head_atlas.kept_atlas import keep_atlas, known_atlas
 from attnwidget.behaviors.named_links import named_links
-from attnwidget.behaviors.registry import words_of
+from attnwidget.behaviors.registry import family_of
 from attnwidget.capture.maps.attention import Attention
 from attnwidget.capture.model import AttentionModel
 from attnwidget.capture.tapping.head import Head
@@ -94,15 +94,13 @@ class HeadNames:
         """The tested names for the page; [] without an atlas, None with `atlas=False`."""
         if self.atlas is None and not self._are_wanted:
             return None
-        said = {head: (name, words_of(name)) for head, name in self.by_head.items()}
         return [
             {
                 "head": list(head),
                 "label": name,
-                "said": words.said,
-                "family": words.family or "other",
+                "family": family_of(name) or "other",
             }
-            for head, (name, words) in said.items()
+            for head, name in self.by_head.items()
         ]
 
     def links(self, attention: Attention, unit: str) -> dict[str, Any] | None:

@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 
 from attnwidget.behaviors.behavior import Family
-from attnwidget.behaviors.registry import words_of
+from attnwidget.behaviors.registry import family_of
 from attnwidget.capture.maps.attention import Attention
 from attnwidget.capture.maps.resting_places import resting_places
 from attnwidget.capture.maps.stack_axes import Stack
@@ -417,7 +417,7 @@ def _most_outstanding(
 
     With a chosen head, only its links count.
     """
-    families = {head: words_of(name).family for head, name in names.items()}
+    families = {head: family_of(name) for head, name in names.items()}
     best = Opening(chosen or words.first_head)
     strongest = best
     for layer, weights in words.layers(chosen):

@@ -48,8 +48,8 @@ const change = (value: number | null): string =>
   value === null ? "–" : `${value < 0 ? "−" : "+"}${Math.abs(value).toFixed(3)}`;
 
 /** `L2 H8 (3-9) · determiner to its noun`. */
-export const cardTitle = ({ head, said }: Card): string =>
-  `${headName(head)} · ${said || "no name"}`;
+export const cardTitle = ({ head, name }: Card): string =>
+  `${headName(head)} · ${name || "no name"}`;
 
 /** The score that names the head, beside its control, in both halves of the data. */
 export function cardSentences(card: Card): string[] {
@@ -58,7 +58,7 @@ export function cardSentences(card: Card): string[] {
   if (!named) {
     const [closest] = card.scores;
     const none = `None of ${card.scores.length} measured behaviors describes this head.`;
-    return closest ? [none, `Closest: ${closest.said}, ${scoreAgainst(closest)}.`] : [none];
+    return closest ? [none, `Closest: ${closest.behavior}, ${scoreAgainst(closest)}.`] : [none];
   }
   const control = printScore(named.held_out_control);
   const held =

@@ -124,7 +124,7 @@ function scoreView(score: Score, { bar }: AtlasLayout, { theme, density }: Look)
   };
   const [own, control] = scoreTexts(score);
   return html`<tr><th scope="row" class=${score.names ? "attnw-atlas-named" : ""}
-      title=${scoreText(score)}>${score.said}</th
+      title=${scoreText(score)}>${score.behavior}</th
     ><td><canvas aria-hidden="true" ${painted(paint, score, theme, bar, density)}></canvas></td
     ><td class="attnw-atlas-number"><b>${own}</b> <span class="attnw-unseen"> against </span
       ><span class="attnw-muted">${control}</span></td></tr>`;

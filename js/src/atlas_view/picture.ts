@@ -89,7 +89,7 @@ function drawCard(sheet: Sheet, state: AtlasState, card: Card, layout: AtlasLayo
   sheet.text("scores", heading);
   bars(
     shownScores(card, state.all_scores).map((score) => ({
-      label: score.said,
+      label: score.behavior,
       isBold: score.names,
       numbers: scoreTexts(score),
       paint: (pen) => paintScore(pen, theme, score, layout.bar),

@@ -8,8 +8,7 @@ export interface Row {
   name: string;
   runnerUp: string;
   outcome: string;
-  /** Name and outcome in words for readers. */
-  said: string;
+  /** The outcome in words for readers. */
   losing: string;
   strength: number;
   heldOut: number;
@@ -23,7 +22,6 @@ export function rowsOf(numbers: HeadNumbers): Row[] {
     name,
     runnerUp: numbers.runner_up[i] ?? "",
     outcome: numbers.outcome[i] ?? "",
-    said: numbers.said[i] ?? name,
     losing: numbers.losing[i] ?? "",
     strength: strength[i] ?? Number.NaN,
     heldOut: heldOut[i] ?? Number.NaN,
@@ -67,10 +65,10 @@ export function shownRows(rows: Row[], { search, sort, descending, notes }: Sear
   const wanted = compact(search);
   const way = descending ? -1 : 1;
   return rows
-    .filter(({ head, name, runnerUp, outcome, said }) =>
-      compact(
-        [anchorOf(head), name, said, runnerUp, outcome, noteOf(head, notes)].join("\n"),
-      ).includes(wanted),
+    .filter(({ head, name, runnerUp, outcome }) =>
+      compact([anchorOf(head), name, runnerUp, outcome, noteOf(head, notes)].join("\n")).includes(
+        wanted,
+      ),
     )
     .sort((a, b) => {
       const x = keyOf(a, sort);
@@ -95,7 +93,7 @@ export const printScore = (value: number | null): string =>
 /** A row as it is printed. */
 export const printed = (row: Row): Record<Column, string> => ({
   head: headName(row.head),
-  name: row.said || "no name",
+  name: row.name || "no name",
   strength: printScore(row.strength),
   "held out": printScore(row.heldOut),
   outcome: row.losing || "–",

@@ -32,8 +32,7 @@ export interface HeadNumbers {
   name: string[];
   runner_up: string[];
   outcome: string[];
-  /** Names and outcomes in words for readers. */
-  said: string[];
+  /** Outcomes in words for readers. */
   losing: string[];
   strength: WireArray;
   held_out: WireArray;
@@ -42,8 +41,6 @@ export interface HeadNumbers {
 /** One behavior on the card of a head; null where a number is not finite. */
 export interface Score {
   behavior: string;
-  /** The behavior in words for readers. */
-  said: string;
   description: string;
   control_name: string;
   score: number;
@@ -89,8 +86,6 @@ export interface Card {
   head: Head;
   /** "" for a head without a name. */
   name: string;
-  /** The name in words for readers, such as "determiner to its noun". */
-  said: string;
   runner_up: string;
   /** Index of the score that names the head. */
   named_by: number | null;

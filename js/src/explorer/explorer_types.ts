@@ -41,8 +41,6 @@ export interface NamedHead {
   head: Head;
   /** The name in the atlas. It is the label of the head, unless a reader wrote another label. */
   label: string;
-  /** The name as the line says it: "pronoun to its person". */
-  said: string;
   family: Family;
 }
 

@@ -95,7 +95,7 @@ export function nameOf(head: Head, labels: HeadLabel[] = [], named: NamedHead[] 
   const label = labelOfHead(head, labels);
   const tested = named?.find((of) => sameHead(of.head, head));
   if (tested && (!label || label === tested.label))
-    return { name: tested.said, family: tested.family, label: tested.label };
+    return { name: tested.label, family: tested.family, label: tested.label };
   return { name: label && inQuotes(label), family: "" as const, label: "" };
 }
 
