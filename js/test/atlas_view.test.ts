@@ -42,14 +42,14 @@ describe("rows", () => {
     expect(order({})).toEqual(["L1H0", "L0H0", "L1H1", "L0H1"]);
     expect(order({ descending: false })).toEqual(["L0H0", "L1H1", "L1H0", "L0H1"]);
     expect(order({ sort: "head", descending: true })[0]).toBe("L1H1");
-    expect(order({ sort: "name", descending: false })).toEqual(["L1H1", "L0H0", "L1H0", "L0H1"]);
+    expect(order({ sort: "name", descending: false })).toEqual(["L0H0", "L1H0", "L1H1", "L0H1"]);
     expect(order({ sort: "outcome", descending: false })).toEqual(["L1H0", "L1H1", "L0H0", "L0H1"]);
   });
 
   test("a search finds heads by number, name, runner-up and outcome", () => {
     expect(order({ search: "l1 h0" })).toEqual(["L1H0"]);
     expect(order({ search: "RARE" })).toEqual(["L1H0"]);
-    expect(order({ search: "governor" })).toEqual(["L0H0"]);
+    expect(order({ search: "noun" })).toEqual(["L0H0"]);
     expect(order({ search: "cause" })).toEqual(["L1H0"]);
     expect(order({ search: "[cls]" })).toEqual(["L1H1"]);
     expect(order({ search: "nothing" })).toEqual([]);
@@ -161,7 +161,7 @@ test("a row, a search, a heading and Escape each save their trait", async () => 
   await frame();
   expect(model.sent.at(-1)).toEqual({ search: "det" });
   expect(heads()).toEqual(["L0 H0"]);
-  expect(find(".attnw-atlas-count").textContent).toBe("1 of 4 heads · search: “gov”");
+  expect(find(".attnw-atlas-count").textContent).toBe("1 of 4 heads · search: “det”");
   button("head")?.click();
   expect(model.sent.at(-1)).toEqual({ sort: "head", descending: false });
 });
@@ -330,6 +330,6 @@ test.each([380, 700, 984, 1400])("a picture of %s pixels has the table and the c
 test("the caption says what is searched and how to read the figure", () => {
   const state = atlasState({ search: "det" });
   const said = captionText(captionOf(state, [], 4));
-  expect(said).toContain("0 of 4 heads · search: “gov”");
+  expect(said).toContain("0 of 4 heads · search: “det”");
   expect(said).toContain("strength: (score − control) / (1 − control)");
 });

@@ -34,7 +34,13 @@ from fixtures.on_workers import on_workers
 from refusals import naming
 
 QUIET: dict[str, Any] = {"progress": False, "batch_size": 4}
-CHOSEN = ["previous token", "first token", "induction", "repeated random tokens", "copying"]
+CHOSEN = [
+    "previous token",
+    "rests on the first token",
+    "induction",
+    "repeated random tokens",
+    "copying",
+]
 
 
 @pytest.fixture(scope="module")

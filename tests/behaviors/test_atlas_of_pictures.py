@@ -50,9 +50,9 @@ def test_predicted_links_are_those_of_the_raster(shapes: AttentionModel) -> None
         if step == 8:
             assert rows.max() == 6
     assert links_of("patches around", shapes).sum(-1).max() == 8
-    assert links_of("class token", shapes)[:, 0].all()
-    assert links_of("class token", shapes).sum() == 65
-    assert not links_of("registers", shapes).any()
+    assert links_of("rests on the class token", shapes)[:, 0].all()
+    assert links_of("rests on the class token", shapes).sum() == 65
+    assert not links_of("rests on registers", shapes).any()
 
 
 def test_an_atlas_of_pictures_is_kept(shapes: AttentionModel, tmp_path: Path) -> None:
@@ -64,10 +64,10 @@ def test_an_atlas_of_pictures_is_kept(shapes: AttentionModel, tmp_path: Path) ->
         "patch above",
         "patch below",
         "patches around",
-        "class token",
+        "rests on the class token",
         "broad",
     }
-    assert found.reasons["registers"] == "no text of the first half has a predicted link"
+    assert found.reasons["rests on registers"] == "no text of the first half has a predicted link"
     assert "ablate(model, labeled pictures" in found.reasons["effects"]
     path = tmp_path / "atlas.json"
     found.save(path)

@@ -17,7 +17,7 @@ from transformers import BertConfig, BertForMaskedLM, GPT2Config, GPT2LMHeadMode
 from attnwidget import AttentionModel, load_model, make_segments, read_segments
 from attnwidget import behaviors as folder
 from attnwidget.behaviors import LinkBehavior, measure_behaviors
-from attnwidget.behaviors.registry import known_behaviors, words_of
+from attnwidget.behaviors.registry import family_of, known_behaviors
 from attnwidget.behaviors.scores.behavior_table import BehaviorTable
 from attnwidget.demo import demo_prose, demo_treebank
 from attnwidget.kernels.link_controls import controls_at_offsets, controls_beside
@@ -31,7 +31,14 @@ from fixtures.zoo import VOCABULARY
 from refusals import naming
 
 QUIET: dict[str, Any] = {"progress": False, "batch_size": 4}
-FEW = ["previous token", "[SEP]", "punctuation", "duplicate token", "within sentence", "broad"]
+FEW = [
+    "previous token",
+    "rests on [SEP]",
+    "rests on punctuation",
+    "duplicate token",
+    "within sentence",
+    "broad",
+]
 
 
 @given(seed=st.integers(0, 2**31 - 1), n=st.integers(1, 6), causal=st.booleans())
@@ -154,7 +161,7 @@ def test_scores_equal_sums_over_whole_maps(
         ends = [i for i, token in enumerate(tokens) if token == "[SEP]"]
         # The link from the first token to the last has no other link at its offset.
         queries = [weights[:, :, i, [j for j in ends if i or j < n - 1]].sum(-1) for i in range(n)]
-        half.setdefault("[SEP]", []).append(np.mean(queries, 0))
+        half.setdefault("rests on [SEP]", []).append(np.mean(queries, 0))
     for name, of_half in scores[0].items():
         np.testing.assert_allclose(table[name].score, np.mean(of_half, 0), atol=1e-5)
         assert table[name].n == len(of_half)
@@ -173,7 +180,7 @@ def test_a_table_has_controls_intervals_and_tests(table: BehaviorTable) -> None:
     assert (named["adjusted"] >= named["p"]).all() and not frame.drop(named.index)["names"].any()
     assert frame["names"].any() and (frame[frame["names"]]["adjusted"] <= 0.05).all()
     assert set(np.unique(table.names)) <= {"", *FEW}
-    assert table.chart() is not None and table.chart("[SEP]") is not None
+    assert table.chart() is not None and table.chart("rests on [SEP]") is not None
     with pytest.raises(KeyError, match=naming("'copying'", "previous token")):
         table["copying"]
 
@@ -214,7 +221,12 @@ def test_planted_heads_are_named_and_no_other(of_circuit: BehaviorTable) -> None
         planted.PREVIOUS,
         planted.INDUCTION,
     }
-    assert {"relations", "coreference", "[SEP]", "[CLS]"} <= of_circuit.left_out.keys()
+    assert {
+        "relations",
+        "coreference",
+        "rests on [SEP]",
+        "rests on [CLS]",
+    } <= of_circuit.left_out.keys()
 
 
 def random_model(seed: int, causal: bool) -> AttentionModel:
@@ -280,7 +292,7 @@ def test_few_of_twenty_encoders_with_random_weights_have_a_name(
         found = measure_behaviors(
             random, texts, treebank=demo_treebank()[:80], seed=1000 + 10 * seed, **QUIET
         )
-        assert {"[SEP]", "rare words", "noun to its determiner"} <= set(found.behaviors)
+        assert {"rests on [SEP]", "rare words", "noun to its determiner"} <= set(found.behaviors)
         named += bool((found.names != "").any())
     assert named <= 1
 
@@ -339,8 +351,10 @@ def test_a_behavior_of_a_user_is_scored_like_the_others(model: AttentionModel) -
             return member[:, None].expand(-1, member.shape[1], -1)
 
     texts = read_segments(demo_prose(), model, max_tokens=24, limit=8)
-    found = measure_behaviors(model, texts, [ToCapitals(), "[SEP]"], n_random_models=1, **QUIET)
-    assert found.behaviors == ("the", "[SEP]")
+    found = measure_behaviors(
+        model, texts, [ToCapitals(), "rests on [SEP]"], n_random_models=1, **QUIET
+    )
+    assert found.behaviors == ("the", "rests on [SEP]")
     assert np.isfinite(found["the"].random) and found["the"].rule is not None
 
 
@@ -363,7 +377,6 @@ class ToTheEnd(LinkBehavior):
     name = "last token"
     description = "attends to the last token"
     source = "this test"
-    said = "the end"
     family = "neighbor"
 
     def links(self, batch):
@@ -382,19 +395,19 @@ def test_a_file_in_the_folder_is_a_behavior_of_the_package(
     before = known_behaviors()
     (tmp_path / "added_file.py").write_text(ONE_FILE, "utf-8")
     monkeypatch.setattr(folder, "__path__", [*folder.__path__, str(tmp_path)])
-    for found in (known_behaviors, words_of):
+    for found in (known_behaviors, family_of):
         found.cache_clear()
     try:
         assert known_behaviors()[:-1] == before and known_behaviors()[-1].name == "last token"
-        assert words_of("last token") == ("the end", "neighbor")
+        assert family_of("last token") == "neighbor"
         texts = make_segments(["The cat sat on the mat.", "It slept there."] * 4, model)
         asked = {"treebank": (), "n_random_models": 0, "progress": False}
-        table = measure_behaviors(model, texts, ["last token", "[CLS]"], **asked)
+        table = measure_behaviors(model, texts, ["last token", "rests on [CLS]"], **asked)
         assert table["last token"].description == "attends to the last token"
         np.testing.assert_array_less(0, table["last token"].score)
     finally:
         sys.modules.pop("attnwidget.behaviors.added_file", None)
-        for found in (known_behaviors, words_of):
+        for found in (known_behaviors, family_of):
             found.cache_clear()
 
 

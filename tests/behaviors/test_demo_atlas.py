@@ -59,7 +59,7 @@ def test_the_sibling_has_an_atlas_of_its_own(stored: Atlas) -> None:
 
 @pytest.mark.slow
 def test_scores_made_again_are_the_stored_scores(stored: Atlas, model: AttentionModel) -> None:
-    names = ["previous token", "[CLS]", "rare words"]
+    names = ["previous token", "rests on [CLS]", "rare words"]
     table = measure_behaviors(
         model, treebank=(), behaviors=names, n_random_models=0, progress=False
     )

@@ -16,7 +16,13 @@ from attnwidget.demo import demo_prose
 from attnwidget.text.segments import Segment
 
 FREQUENT, MARKS, POSITION, EVEN = range(4)
-BEHAVIORS = ["punctuation", "within sentence", "duplicate token", "rare words", "current token"]
+BEHAVIORS = [
+    "rests on punctuation",
+    "within sentence",
+    "duplicate token",
+    "rare words",
+    "current token",
+]
 
 
 def planted(model: AttentionModel, segments: list[Segment]) -> AttentionModel:
@@ -67,15 +73,15 @@ def table(model: AttentionModel) -> BehaviorTable:
 def test_a_head_that_looks_at_frequent_words_is_not_about_punctuation(
     table: BehaviorTable,
 ) -> None:
-    assert table["punctuation"].score[0, FREQUENT] > 0.25
-    assert table["punctuation"].excess[0, FREQUENT] < 0.05
+    assert table["rests on punctuation"].score[0, FREQUENT] > 0.25
+    assert table["rests on punctuation"].excess[0, FREQUENT] < 0.05
     assert table.names[0, FREQUENT] == ""
 
 
 def test_a_head_that_looks_at_punctuation_is_named_so(table: BehaviorTable) -> None:
-    assert table.names[0, MARKS] == "punctuation"
-    assert table["punctuation"].strength[0, MARKS] > 0.9
-    assert table["punctuation"].control_name == "other frequent tokens at the same offsets"
+    assert table.names[0, MARKS] == "rests on punctuation"
+    assert table["rests on punctuation"].strength[0, MARKS] > 0.9
+    assert table["rests on punctuation"].control_name == "other frequent tokens at the same offsets"
 
 
 def test_a_head_that_looks_at_one_token_is_in_no_sentence(table: BehaviorTable) -> None:

@@ -80,7 +80,13 @@ def test_few_of_twenty_models_with_random_weights_have_a_name_at_any_sharpness(
 @pytest.mark.timeout(1800)
 def test_few_sharp_causal_models_with_random_weights_have_a_name() -> None:
     named = 0
-    behaviors = ["previous token", "first token", "duplicate token", "induction", "rare words"]
+    behaviors = [
+        "previous token",
+        "rests on the first token",
+        "duplicate token",
+        "induction",
+        "rare words",
+    ]
     for seed in range(10):
         random = random_gpt2(seed, 15)
         draw = np.random.default_rng(seed)
@@ -192,11 +198,11 @@ def test_a_behavior_of_attention_names_a_head_before_copying() -> None:
     induction = by_hand("induction", 0.4, 0.05)
     in_random_tokens = by_hand("induction (random tokens)", 0.35, 0.02)
     copying = by_hand("copying", 1.0, 0.05, writes=True)
-    resting = by_hand("first token", 0.9, 0.1, resting=True)
+    resting = by_hand("rests on the first token", 0.9, 0.1, resting=True)
     found = table_of(copying, resting, induction, in_random_tokens)
     assert found.names[0, 0] == "induction" and found.runners_up[0, 0] == "copying"
     alone = table_of(resting, copying)
-    assert alone.names[0, 0] == "copying" and alone.runners_up[0, 0] == "first token"
+    assert alone.names[0, 0] == "copying" and alone.runners_up[0, 0] == "rests on the first token"
 
 
 @pytest.mark.slow

@@ -1,5 +1,4 @@
-"""The behavior "pronoun to its person": its score, control and test, and the names that it
-gives."""
+"""Score, control, test and names of the behavior "pronoun to its person"."""
 
 from __future__ import annotations
 

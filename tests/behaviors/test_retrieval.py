@@ -78,7 +78,7 @@ def test_it_is_left_out_where_tokens_see_later_tokens(
         model,
         texts,
         treebank=(),
-        behaviors=["retrieval", "[SEP]"],
+        behaviors=["retrieval", "rests on [SEP]"],
         n_random_models=0,
         progress=False,
     )
