@@ -1,114 +1,114 @@
-"""Reading and editing the attention of a running model. Uses torch and transformers, no widgets.
+"""Reading and editing the attention of a running model, with torch and transformers only.
 
 The tap registers an attention function and a mask function with transformers. A context variable
-activates them for a single forward pass, without effect on further threads and models. For models
-with their own attention code, a torch function mode observes the softmax. Modules run uncompiled
-and in eval mode during the pass, also for other threads that use the same model. The end of the
-pass restores everything, even after an exception.
+activates them for a single forward pass, without effect on other threads or models. For models with
+their own attention code, a torch function mode observes the softmax. Modules run uncompiled and in
+eval mode during the pass, also for other threads that use the same model. The end of the pass
+restores everything, even after an exception.
 
-`inputs/text_ids.py` turns texts into vocabulary ids for all ways in: `attend`, lists of
-words, segments of a corpus, and sentences of a treebank. `text/running_text.py` keeps the words of
-a text with their spaces. `tests/corpus/test_same_reading.py` compares the ids of every study with
-the ids of `attend`, for every family of tokenizers.
+`inputs/text_ids.py` turns texts into vocabulary ids for all entry points: `attend`, lists of words,
+segments of a corpus, and sentences of a treebank. `text/running_text.py` keeps the words of a text
+with their spaces. `tests/corpus/test_same_reading.py` checks that every study uses the same ids as
+`attend`, for every tokenizer family.
 
-`inputs/chat_text.py` writes a chat with the template of the tokenizer. The template runs
-again for each part of a message, with a mark in the place of the part. The characters that differ
-belong to the message, so the package needs no knowledge of templates. `Tokens.roles` and
-`Tokens.turns` follow from the places of tokens, and `Segment.roles` takes them into studies.
+`inputs/chat_text.py` writes a chat with the tokenizer's template. The template runs again for each
+part of a message, with a mark in place of that part. The characters that differ belong to the
+message, so the package needs no knowledge of templates. `Tokens.roles` and `Tokens.turns` follow
+from the token positions in the text, and `Segment.roles` passes them on to studies.
 
-An `Attention` keeps queries (after the position encoding), keys, masks and biases, and computes
+An `Attention` stores queries (after the position encoding), keys, masks and biases, and computes
 maps on request. During the pass, each layer is compared with the model's own weights. If a layer
-cannot be reproduced from queries and keys, its weights are kept, and `repr` says so. In float32,
+cannot be reproduced from queries and keys, its weights are stored, and `repr` says so. In float32,
 maps equal the model's own weights to 3e-6, and to about 1e-5 in long inputs.
-`Attention.from_queries_keys` makes the same layers of states that another program recorded.
+`Attention.from_queries_keys` makes the same layers from states that another program recorded.
 `capture/watch_attention.py` records the states of torch's attention functions in any module. It
-also names attention that no function shows (`capture/tapping/unread_attention.py`), refuses rows
-that are no inputs (`capture/tapping/call_inputs.py`), and follows tensors from the arguments of
-modules to queries and keys (`capture/tapping/tensor_sources.py`).
+also names attention modules that it cannot read (`capture/tapping/unread_attention.py`), refuses
+batch rows that are not inputs (`capture/tapping/call_inputs.py`), and follows tensors from module
+arguments to queries and keys (`capture/tapping/tensor_sources.py`).
 
-Effects and importance of heads need the gradient of every map, but only a few numbers from each
+Head effects and head importance need the gradient of every map, but only a few numbers from each
 gradient. `capture/maps/gradient_numbers.py` computes these numbers layer by layer in the backward
-pass. The graph of autograd stores queries and keys in place of large maps, and computes each map
+pass. The autograd graph stores queries and keys in place of large maps, and computes each map
 again.
 
 Numbers do not depend on the state of the user's process. Public functions that read a model or an
 attention run in `kernels/plain_torch.py`: with gradients on and without autocast, as in a new
 process. Every tensor names its dtype and its device, and models are made in
-`model_facts/plain_defaults.py`. Tests find a public function without the first, and a tensor
-without the second. Another test runs the main calls in many states of a process.
+`model_facts/plain_defaults.py`. Tests fail for public functions outside of `plain_torch`, and for
+tensors without a dtype or a device. Another test runs the main calls in many process states.
 
 Above 1,024 tokens the tap computes the layer itself, some rows at a time (`kernels/streaming.py`).
-The model gets its outputs, and the tap keeps each row's largest score and largest weight. Any
-weight then follows as `largest * exp(score - top)`. The mask passes through the model as a rule
-(`capture/tapping/lazy_mask.py`), and only the needed parts are computed. Metrics get
-some rows of a map at a time, from `LayerBatch.first` on.
+The model gets its outputs, and the tap stores each row's largest score and largest weight. Any
+weight then follows as `largest * exp(score - top)`. The mask passes through the model as a function
+(`capture/tapping/lazy_mask.py`), and only the needed parts are computed. Metrics get some rows of a
+map at a time, from `LayerBatch.first` on.
 
-`capture/default_method.py` decides what stands in the place of heads that are off if nobody
-chooses: "zero" where tokens see no later tokens, found by a pass over two tokens, and "uniform"
-elsewhere. Blocks, figures, effects and studies ask this file (`AttentionModel.default_method`).
+`capture/default_method.py` chooses the default replacement of disabled heads: "zero" if tokens see
+no later tokens, which a pass over two tokens shows, and "uniform" otherwise. Blocks, figures,
+effects and studies read it from `AttentionModel.default_method`.
 
-`capture/tapping/stack_names.py` gives every attention module a stack, from its path alone: modules
-share a stack if their paths agree before the number of the layer. Shapes say nothing, because a
-text may have as many tokens as a picture has patches. A tower without maps over whole inputs is
-left out with a note (`capture/maps/readable_stacks.py`). `capture/maps/patch_probe.py` asks the
-model which patch of a picture each token has read. A probe stops before the first layer and costs
-about as much as the embeddings of 20 pictures.
+`capture/tapping/stack_names.py` gives every attention module a stack, from its path only: modules
+share a stack if their paths agree before the layer number. Shapes cannot decide, because a text
+may have as many tokens as a picture has patches. A tower without maps over whole inputs is left
+out with a note (`capture/maps/readable_stacks.py`). `capture/maps/patch_probe.py` finds which
+picture patch each token has read, by running the model. A probe stops before the first layer and
+costs about as much as the embeddings of 20 pictures.
 
-`capture/maps/text_probe.py` asks the model which tokens of a longer sequence are words. Words
-beside a page or regions therefore keep their names.
+`capture/maps/text_probe.py` finds which tokens of a longer sequence are words, by running the
+model. The words of models that also read a page image or regions therefore keep their names.
 
-With heads off, layers below these heads compute what they computed before.
-`capture/tapping/layer_outputs.py` keeps the outputs of these layers, and starts later passes above
-them: the passes of a study (`tapping/replay.py`), and those of figures
-(`capture/maps/lower_layers.py`). The first such pass of a model is compared with a whole pass. An
-output that a later layer has overwritten is not used.
+Disabled heads do not change the layers below them. `capture/tapping/layer_outputs.py` stores the
+outputs of these layers, and later passes start above them: study passes (`tapping/replay.py`), and
+figure passes (`capture/maps/lower_layers.py`). The first such pass of a model is compared with a
+full pass. An output that a later layer has overwritten is not used.
 
-Edges and patches count tokens of the text. `capture/tapping/text_positions.py` tells from the cache
-which tokens of the text the queries and keys of a pass are.
+Edges and patches count tokens of the text. `capture/tapping/text_positions.py` uses the cache to
+find the text positions of a pass's queries and keys.
 
-Places of tokens (`Tokens.places`) have two witnesses. `capture/places/picture_places.py` sends
-ramps of brightness through the user's processor, and fits where each pixel of the model comes from.
-A fit that agrees with a resize and a crop by whole pixels is replaced by these exact numbers.
-`capture/maps/patch_probe.py` asks the model for the patches of each token. Without agreement there
-are no boxes, and the note of the attention has the reason. The times of a sound follow from strides
-that configurations state (`capture/places/sound_strides.py`). A figure draws a row of a map on
-the media: `mode="places"` is a third way to draw the same `MapSource`, beside lines and matrix.
+Token regions (`Tokens.places`) have two independent sources. `capture/places/picture_places.py`
+sends ramps of brightness through the user's processor, and fits the picture position of each model
+pixel. A fit that agrees with a resize and a crop by whole pixels is replaced by these exact
+numbers. `capture/maps/patch_probe.py` asks the model for the patches of each token. If the two
+disagree, there are no boxes, and the note of the attention gives the reason. Times in a sound
+follow from strides that configurations state (`capture/places/sound_strides.py`). A figure draws a
+map row on the media: `mode="places"` is a third way to draw the same `MapSource`, after lines and
+matrix.
 
-The number of tokens of a picture or a sound is known only when a layer reads them. A pass that
+The number of tokens in a picture or a sound is known only when a layer reads them. A pass that
 makes whole maps stops there if the input is long (`capture/maps/whole_maps.py`), and the input is
-read again without whole maps.
+read again row by row.
 
-`inputs/token_boundaries.py` finds the words of tokens from vocabulary ids alone, so that
-a text, its ids, a dict and a generated text have the same words. Only a list of words, and a text
-whose vocabulary does not show words, need the text (`given_words.py`). `make sweep` compares the
-words of every tokenizer class (`tests/sweep/words.py`).
+`inputs/token_boundaries.py` finds the words of tokens from vocabulary ids only, so that a text, its
+ids, a dict and a generated text have the same words. Only a list of words, and a text whose
+vocabulary does not show words, need the text (`given_words.py`). `make sweep` compares the words
+for every tokenizer class (`tests/sweep/words.py`).
 
-Padding around the text of a dict of inputs is removed before the model reads the text, because some
+Padding around the text in a dict of inputs is removed before the model reads the text, because some
 models number positions from the first token on, and predictions follow the last token. Other masked
 tokens stay in the input, and are left out of maps and losses.
 
 `capture/tapping/output_check.py` compares the outputs of the first tapped pass with the outputs of
 a plain pass. A model may branch on the name of its attention function and compute something else
 under the tap. The comparison then raises an error. A pass that has drawn random numbers is compared
-with a further pass. `make sweep` (`tests/sweep`) compares outputs and maps for every architecture
-of transformers, also with the inputs that its tokenizer writes.
+with another pass. `make sweep` (`tests/sweep`) compares outputs and maps for every transformers
+architecture, also with the inputs that its tokenizer writes.
 
 Every copy from a GPU waits for all work there. Numbers of a batch therefore stay on their device
-until its last layer (`corpus/waiting_numbers.py`), thumbnails of all layers are copied together,
-and a mask that layers share is looked at once (`capture/tapping/of_latest.py`). Kernels work on as
-many cells as a processor's cache holds, and on far more on a GPU (`kernels/cells_at_once.py`).
-Tests pretend a GPU on the CPU (`tests/fixtures/pretended_gpu.py`): the block counts waits, and
-refuses tensors on two devices.
+until its last layer (`corpus/waiting_numbers.py`), the thumbnails of all layers are copied
+together, and a mask that layers share is inspected once (`capture/tapping/of_latest.py`). Kernels
+process as many cells at once as a processor cache holds, and far more on a GPU
+(`kernels/cells_at_once.py`). Tests simulate a GPU on the CPU (`tests/fixtures/pretended_gpu.py`):
+the block counts waits, and refuses tensors on two devices.
 
-Maps that were computed elsewhere stay in the library of their arrays. `kernels/array_library.py`
-lets numpy and torch share the code of tiles, thumbnails and words, so that maps of numpy need no
-torch. `tests/project/test_without_torch.py` blocks both libraries.
+Maps that were computed elsewhere stay in their array library. `kernels/array_library.py` lets
+numpy and torch share the code for tiles, thumbnails and words, so that numpy maps need no torch.
+`tests/project/test_without_torch.py` blocks both libraries.
 
-`capture/tapping/layer_numbers.py` holds the numbers of the layers with attention. Accumulators keep
-sums for these layers only. Results and figures have an entry for every layer, so that an index is
-the model's layer number everywhere (`LayerNumbers.spread`).
+`capture/tapping/layer_numbers.py` holds the numbers of the layers with attention. Accumulators
+store sums for these layers only. Results and figures have an entry for every layer, so that an
+index is the model's layer number everywhere (`LayerNumbers.spread`).
 
-Norms need no tensor of queries, keys and hidden units: the norm ||f(x)|| of each key follows from a
+Norms need no queries-by-keys-by-units tensor: the norm ||f(x)|| of each key follows from a
 triangular factor of the head's output projection. The projection is found by name, and checked once
 against the model's output. If a model has no f, an error gives the reason.
 """

@@ -1,4 +1,4 @@
-"""What results and figures say about inputs of which only a part was read."""
+"""Remarks of results and figures about truncated inputs."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ Parameters = ParamSpec("Parameters")
 Returned = TypeVar("Returned")
 S = TypeVar("S", bound=Segment)
 
-# The cut segments that the running study has read, or None outside of studies.
+# Truncated segments that the running study has read, or None outside of studies.
 _cut_segments: ContextVar[set[Segment] | None] = ContextVar("cut_segments", default=None)
 
 
 def cut_to(n_read: int, n_tokens: int) -> str:
-    """Return the remark about an input of which a part was read.
+    """Return the remark about a truncated input.
 
     Args:
         n_read: Number of tokens that were read.
-        n_tokens: Number of tokens of the whole input.
+        n_tokens: Number of tokens in the full input.
 
     Example:
         >>> from attnwidget.capture.cut_inputs import cut_to
@@ -35,10 +35,10 @@ def cut_to(n_read: int, n_tokens: int) -> str:
 
 
 def says_cuts(function: Callable[Parameters, Returned]) -> Callable[Parameters, Returned]:
-    """Let the results of a study say which of its inputs were cut.
+    """Add remarks about truncated inputs to the results of a study.
 
-    Every public function that makes results of an attention, or of segments, has this decorator.
-    The remark is about arguments with a remark `cut`, and about the segments that pass through
+    Every public function that makes results from an attention or from segments has this decorator.
+    The remark covers arguments with an attribute `cut`, and the segments that pass through
     `watched_segments`. It becomes `Result.cut` and a part of `Result.note`.
     """
 
@@ -58,7 +58,7 @@ def says_cuts(function: Callable[Parameters, Returned]) -> Callable[Parameters, 
 
 
 def watched_segments(segments: Iterable[S]) -> Iterator[S]:
-    """Yield segments, and note which of them are cut for the result of the running study."""
+    """Yield segments, and record truncated segments for the result of the running study."""
     for segment in segments:
         cut = _cut_segments.get()
         if cut is not None and isinstance(segment, Segment) and segment.n_cut:
@@ -68,7 +68,7 @@ def watched_segments(segments: Iterable[S]) -> Iterator[S]:
 
 @contextmanager
 def _watching() -> Iterator[set[Segment]]:
-    """Collect the cut segments of a study, also for a study around it."""
+    """Collect the truncated segments of a study, and add them to an enclosing study."""
     outer = _cut_segments.get()
     segments: set[Segment] = set()
     token = _cut_segments.set(segments)

@@ -1,4 +1,4 @@
-"""What stands in the place of heads that are off, if nobody chooses a method."""
+"""Default replacement for the outputs of disabled heads."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from attnwidget.capture.tapping.tap import LayerAttention, tap
 from attnwidget.model_facts.plain_forward import uncompiled
 from attnwidget.model_facts.weight_placement import device_of
 
-# Whether a model is causal, because the answer takes a pass of the model.
+# Cached answers to `is_causal_model`, because each answer needs a pass of the model.
 _known: WeakKeyDictionary[nn.Module, bool] = WeakKeyDictionary()
 
 
 def default_method(hf_model: Any) -> EditMethod:
-    """Return the replacement of head outputs that is used if nobody chooses a method.
+    """Return the default replacement for the outputs of disabled heads.
 
-    In models whose tokens see all tokens, it is "uniform", as in Kovaleva et al. 2019. In causal
-    models and encoder-decoders, it is "zero". Many of their heads rest on the first token. Its
-    value is nearly zero, so these heads add almost nothing. "uniform" would put the mean of all
-    values in its place, and the change of the prediction would come from this mean.
+    In models whose tokens see all tokens, the default is "uniform", as in Kovaleva et al. 2019. In
+    causal models and encoder-decoders, it is "zero". Many heads of these models rest on the first
+    token. Its value is nearly zero, so these heads add almost nothing. "uniform" would replace this
+    output by the mean value, and the prediction would change because of this mean.
 
     Args:
-        hf_model: A transformers model.
+        hf_model: Transformers model.
 
     Example:
         >>> from attnwidget import load_model
@@ -42,14 +42,14 @@ def default_method(hf_model: Any) -> EditMethod:
 
 
 def is_causal_model(hf_model: Any) -> bool:
-    """Return whether tokens of a model see no later tokens, from a pass over two tokens.
+    """Return whether the tokens of a model see no later tokens, from a pass over two tokens.
 
     Studies of an encoder-decoder measure only its encoder, which is not causal. A model that reads
-    pictures or sound is not causal. A model may need a picture beside the text, and fail on two
-    tokens alone. Its attention modules then say whether the model is causal.
+    pictures or sound is not causal. A model may need a picture in addition to the text, and fail on
+    a two-token text. Its attention modules then say whether the model is causal.
 
     Args:
-        hf_model: A transformers model.
+        hf_model: Transformers model.
 
     Example:
         >>> from attnwidget import load_model
@@ -65,7 +65,7 @@ def is_causal_model(hf_model: Any) -> bool:
 
 
 def _has_decoder(hf_model: Any) -> bool:
-    """Return whether a model is an encoder-decoder; its encoder or decoder alone is not."""
+    """Return whether a model is an encoder-decoder, not just an encoder or a decoder of one."""
     is_named = getattr(hf_model.config, "is_encoder_decoder", False)
     sites = find_sites(uncompiled(hf_model)) if is_named else []
     return any(site.stack == "decoder" for site in sites)
@@ -76,7 +76,7 @@ def _reads_causally(hf_model: Any) -> bool:
         return False
     if getattr(hf_model, "main_input_name", "input_ids") != "input_ids":
         return False
-    # Some models take tokens of padding for invisible.
+    # Some models treat padding tokens as invisible.
     padding = getattr(hf_model.config.get_text_config(), "pad_token_id", None)
     ids = [number for number in range(3) if number != padding][:2]
     sees_later = False

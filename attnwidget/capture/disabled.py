@@ -1,4 +1,4 @@
-"""Disabled heads: a block in which a model computes with replaced outputs of some heads."""
+"""Disabled heads: a block in which a model computes with replaced head outputs."""
 
 from __future__ import annotations
 
@@ -53,11 +53,11 @@ def disabled(
     edges: Iterable[tuple[int, int]] | None,
     kv_group: bool,
 ) -> AbstractContextManager[None]:
-    """The block that `AttentionModel.disabled` describes."""
+    """Return the block that `AttentionModel.disabled` describes."""
     intact = intact_edits(hf_model)
-    chosen = chosen_heads(intact, heads, layers, stack)
-    cut = _edges(edges)
-    if method is not None and cut:
+    heads_to_disable = chosen_heads(intact, heads, layers, stack)
+    removed_edges = _edges(edges)
+    if method is not None and removed_edges:
         raise ValueError(f"edges are taken out in place of method={method!r}: pass one of the two")
     if method is None:
         method = default_method(hf_model) if reference is None else "mean"
@@ -66,35 +66,35 @@ def disabled(
             f"there is no method {method!r}: {among(method, METHODS)}; single weights: edges="
         )
     if kv_group:
-        chosen = _whole_groups(chosen, _key_heads(hf_model, inputs, intact))
+        heads_to_disable = _whole_groups(heads_to_disable, _key_heads(hf_model, inputs, intact))
     if (method in REFERRING) != (reference is not None):
         raise ValueError(
             f"method={method!r} needs reference=, the input whose outputs are put in"
             if reference is None
             else f"reference= is for the methods 'mean' and 'patch', not for {method!r}"
         )
-    if cut:
-        changes = dict.fromkeys(chosen, edge_change(cut))
+    if removed_edges:
+        changes = dict.fromkeys(heads_to_disable, edge_change(removed_edges))
     elif reference is not None:
-        changes = _referred(hf_model, inputs, intact, chosen, method, reference)
+        changes = _referred(hf_model, inputs, intact, heads_to_disable, method, reference)
     else:
-        changes = dict.fromkeys(chosen, Change(method, method))
+        changes = dict.fromkeys(heads_to_disable, Change(method, method))
     edits = open_edits(hf_model).then(Edits(changes, intact.heads_of, intact.stacks))
     return tap(hf_model, _unseen, edits)
 
 
 def changed(hf_model: Any, changes: Mapping[Head, Change]) -> AbstractContextManager[None]:
-    """Return a block with the given changes, for a copy of the model in another process."""
+    """Return a block with some changes, for a copy of the model in another process."""
     intact = intact_edits(hf_model)
     return tap(hf_model, _unseen, Edits(changes, intact.heads_of, intact.stacks))
 
 
 def _unseen(_: LayerAttention) -> None:
-    """Ignore the maps of a layer, because only the edits are needed."""
+    """Ignore the maps of a layer, because the pass needs only the edits."""
 
 
 def intact_edits(hf_model: Any) -> Edits:
-    """Return `Edits` without changes, with the heads and stacks that the model has."""
+    """Return `Edits` without changes, with the heads and stacks of the model."""
     sites = find_sites(hf_model)
     config = hf_model.config.get_text_config()
     heads_of: dict[str, list[int]] = {}
@@ -108,7 +108,7 @@ def intact_edits(hf_model: Any) -> Edits:
         # Layers without attention have no heads.
         counts = dict(zip(layers.numbers, heads_of[stack], strict=True))
         heads_of[stack] = [counts.get(number, 0) for number in range(layers.n_layers)]
-    if hasattr(config, "num_hidden_groups"):  # ALBERT's layers share modules
+    if hasattr(config, "num_hidden_groups"):  # ALBERT's layers share modules.
         n_layers = config.num_hidden_layers * config.inner_group_num
         main = default_stack(heads_of)
         heads_of = {
@@ -128,34 +128,35 @@ def chosen_heads(
     """Return the named heads, each once.
 
     Raises:
-        ValueError: No heads, no such stack, layer or head, or a head that is named twice.
+        ValueError: There is no head, or a stack, layer or head does not exist, or a head is named
+            twice.
     """
     shapes = {name: (len(counts), max(counts)) for name, counts in intact.heads_of.items()}
     with_attention = {
         name: LayerNumbers.without([i for i, n in enumerate(counts) if n == 0], len(counts))
         for name, counts in intact.heads_of.items()
     }
-    listed = [] if heads is None else listed_heads(heads)
+    names = [] if heads is None else listed_heads(heads)
     if stack is not None and stack not in shapes:
         raise ValueError(f"there is no stack {stack!r}: {among(stack, shapes)}")
-    whole = [] if layers is None else whole_numbers("layers", layers)
-    for layer in whole:
+    whole_layers = [] if layers is None else whole_numbers("layers", layers)
+    for layer in whole_layers:
         first_head = (layer, 0) if stack is None else (layer, 0, stack)
         side = named_head(first_head, shapes, with_attention).stack
-        listed += [(layer, head, side) for head in range(intact.heads_of[side][layer])]
-    if not listed:
+        names += [(layer, head, side) for head in range(intact.heads_of[side][layer])]
+    if not names:
         raise ValueError("name heads, [(layer, head), ...], or layers=[...]; got none")
-    chosen = []
-    for item in listed:
+    selected_heads = []
+    for item in names:
         parts = head_parts(item, None)
         parts = (*parts, stack) if len(parts) == 2 and stack is not None else parts
         head = named_head(parts, shapes, with_attention)
         count = intact.heads_of[head.stack][head.layer]
         index_among("head", head.head, count, "this layer")
-        if head in chosen:
+        if head in selected_heads:
             raise ValueError(f"{head} is named twice: name each head once")
-        chosen.append(head)
-    return chosen
+        selected_heads.append(head)
+    return selected_heads
 
 
 def _edges(edges: Iterable[tuple[int, int]] | None) -> tuple[tuple[int, int], ...]:
@@ -177,21 +178,21 @@ def _edges(edges: Iterable[tuple[int, int]] | None) -> tuple[tuple[int, int], ..
 def _whole_groups(
     chosen: list[Head], key_heads: Mapping[tuple[str, int], tuple[int, int]]
 ) -> list[Head]:
-    """Return all query heads that share keys and values with the chosen heads."""
+    """Return all query heads that share keys and values with a head in `chosen`."""
     members: dict[Head, None] = {}
     for head in chosen:
         n_heads, n_key_heads = key_heads[head.stack, head.layer]
         size = n_heads // n_key_heads
         first = head.head // size * size
-        for other in range(first, first + size):
-            members[Head(head.layer, other, head.stack)] = None
+        for index in range(first, first + size):
+            members[Head(head.layer, index, head.stack)] = None
     return list(members)
 
 
 def _key_heads(
     hf_model: Any, inputs: ModelInputs, intact: Edits
 ) -> dict[tuple[str, int], tuple[int, int]]:
-    """Return the numbers of heads and key heads of each layer, from a pass over two tokens."""
+    """Return the numbers of query heads and key heads per layer, from a two-token pass."""
     ids = torch.tensor([[0, 1]], dtype=torch.long, device=device_of(hf_model))
     ids_of_stacks = {"input_ids": ids} | (
         {"decoder_input_ids": ids} if inputs.encodes_apart else {}
@@ -219,41 +220,43 @@ def _referred(
     method: EditMethod,
     reference: object,
 ) -> dict[Head, Change]:
-    """Return the outputs of heads on reference inputs, read by the intact model."""
+    """Return each head's replacement output, computed by the intact model on reference inputs."""
     is_one = isinstance(reference, (str, Mapping)) or is_media(reference)
     is_one = is_one or is_one_text(reference)
-    many = isinstance(reference, Iterable) and not is_one
-    listed: list[object] = list(reference) if many else [reference]  # type: ignore[call-overload]
-    if not listed or (method == "patch" and len(listed) > 1):
-        wanted = "one input" if method == "patch" else "at least one input"
-        raise ValueError(f"the reference of {method!r} is {wanted}, got {len(listed)}")
+    is_list = isinstance(reference, Iterable) and not is_one
+    references: list[object] = list(reference) if is_list else [reference]  # type: ignore[call-overload]
+    if not references or (method == "patch" and len(references) > 1):
+        expected = "one input" if method == "patch" else "at least one input"
+        raise ValueError(f"the reference of {method!r} is {expected}, got {len(references)}")
     outputs: dict[Head, list[Tensor]] = {head: [] for head in chosen}
 
     def keep(seen: LayerAttention | LongAttention) -> None:
-        assert isinstance(seen, LayerAttention)  # only `on_long` gets the others
-        wanted = [head for head in chosen if (head.layer, head.stack) == (seen.layer, seen.stack)]
-        if wanted and seen.value is None:
+        assert isinstance(seen, LayerAttention)  # `tap` passes the other kind only to `on_long`.
+        layer_heads = [
+            head for head in chosen if (head.layer, head.stack) == (seen.layer, seen.stack)
+        ]
+        if layer_heads and seen.value is None:
             raise ValueError(
                 f"{type(seen.module).__name__} shows its attention weights, but not the values, "
                 f"so {method!r} is impossible; use 'uniform', 'zero', 'first' or edges"
             )
-        for head in wanted:
-            # Windows and tiles of the input are entries of the batch.
+        for head in layer_heads:
+            # Windows and tiles of the input are batch entries.
             outputs[head].extend(summed_values(seen)[:, head.head].unbind())
 
     with torch.no_grad():
-        for text in listed:
+        for text in references:
             with tap(hf_model, _unseen, intact):
                 reference_inputs, name = inputs.of_reference(text)
-            of_text = all(map(is_of_text, reference_inputs))
-            with tap(hf_model, keep, intact, on_again=None if of_text else keep):
+            is_text = all(map(is_of_text, reference_inputs))
+            with tap(hf_model, keep, intact, on_again=None if is_text else keep):
                 hf_model(**{**reference_inputs, **without_cache(hf_model)})
     changes = {}
     for head, output in outputs.items():
-        whole = torch.cat(output)  # [tokens of all inputs, Dv]
+        head_output = torch.cat(output)  # [tokens of all inputs, Dv]
         if method == "patch":
-            changes[head] = Change(method, f"patched from “{name}”", output=whole)
+            changes[head] = Change(method, f"patched from “{name}”", output=head_output)
         else:
-            said = f"mean over {counted(len(whole), 'token')}"
-            changes[head] = Change(method, said, output=whole.float().mean(0))
+            description = f"mean over {counted(len(head_output), 'token')}"
+            changes[head] = Change(method, description, output=head_output.float().mean(0))
     return changes

@@ -1,4 +1,4 @@
-"""The forward passes of a model that give attentions: from input tensors to maps with names."""
+"""Forward passes of a model that return attentions: from input tensors to labeled maps."""
 
 from __future__ import annotations
 
@@ -40,18 +40,18 @@ from attnwidget.model_facts.weights_seen import WeightsSeen
 from attnwidget.text.places import Media
 from attnwidget.text.tokens import Tokens
 
-# The order in which stacks are listed: that of computation, with cross-attention last.
+# Listing order of the stacks: computation order, with cross-attention last.
 _ORDER = ("self", "encoder", "decoder", "cross")
 
 
 class PassedModel(Reader[Attention], Protocol):
-    """The part of an `AttentionModel` that a forward pass needs.
+    """Part of an `AttentionModel` that a forward pass needs.
 
     Attributes:
-        remark: Facts about the files of the model for readers of figures.
+        remark: Remark about the model files for readers of figures.
         random_parts: Modules whose weights were initialized at random.
-        inputs: Maker of the input tensors of texts.
-        _output_check: Compares the first output of a tapped pass with the output of a plain pass.
+        inputs: Maker of input tensors.
+        _output_check: Comparison of the first tapped output with a plain pass.
     """
 
     remark: str
@@ -68,13 +68,13 @@ class PassedModel(Reader[Attention], Protocol):
 
 
 class ForwardPasses:
-    """The forward passes of one model, and what one pass finds out for the next.
+    """The forward passes of one model, with facts that later passes reuse.
 
-    Each method receives the `AttentionModel` of the transformers model. An object that kept it
-    would hold the weights in memory after the user has deleted the `AttentionModel`.
+    Each method receives the `AttentionModel` of the transformers model. A stored reference would
+    keep the weights in memory after the user has deleted the `AttentionModel`.
 
     Args:
-        hf_model: The transformers model.
+        hf_model: Transformers model.
 
     Example:
         >>> from attnwidget import load_model
@@ -91,7 +91,8 @@ class ForwardPasses:
         self._patch_probe = PatchProbe(hf_model)
         self._text_probe = TextProbe(hf_model)
         self._lower: WeakKeyDictionary[Reading[Attention], LowerLayers] = WeakKeyDictionary()
-        self._starts_above: bool | None = None  # until two passes were compared
+        # None until two passes have been compared.
+        self._starts_above: bool | None = None
         self._ends_with_layers = False
 
     def attentions(
@@ -107,18 +108,18 @@ class ForwardPasses:
         lower: LowerLayers | None = None,
         n_cut_of_target: int = 0,
     ) -> list[Attention]:
-        """Return the attention of every input of a batch, from one forward pass.
+        """Return the attention for every input of a batch, from one forward pass.
 
         Args:
-            model: The model, whose lock is held.
+            model: Model, whose lock is held.
             inputs: Tensors of the batch by name.
-            tokens: The attending tokens of the first stack of each input, if known.
-            n_prompt: Number of tokens of the prompt, if the model generated the rest.
-            loss: The loss whose gradients are read.
+            tokens: Attending tokens of each input's first stack, or None if unknown.
+            n_prompt: Number of prompt tokens, if the model generated the rest.
+            loss: Loss whose gradients are read.
             seed: Seed of the masking for this loss.
             long: As in `AttentionModel.attend`.
-            media: The pictures and sounds of the input.
-            lower: The layers below the edits, if some are known; None = every layer runs.
+            media: Pictures and sounds of the input.
+            lower: Layers below the edits that are already known; None runs every layer.
             n_cut_of_target: Number of tokens that were cut off the text for the decoder.
 
         Raises:
@@ -143,10 +144,10 @@ class ForwardPasses:
         sites = find_sites(uncompiled(model.hf_model))
         attentions = []
         for item, (layers, tokens_of_item) in enumerate(zip(items, tokens, strict=True)):
-            written = unpadded(inputs, "decoder_input_ids", "decoder_attention_mask", item)
+            target_ids = unpadded(inputs, "decoder_input_ids", "decoder_attention_mask", item)
             target = None
-            if written is not None:
-                target = replace(model.inputs.encoder.axis(written), n_cut=n_cut_of_target)
+            if target_ids is not None:
+                target = replace(model.inputs.encoder.axis(target_ids), n_cut=n_cut_of_target)
             maker = InputAxes(
                 model.hf_model,
                 sites,
@@ -160,14 +161,15 @@ class ForwardPasses:
                 model.inputs.processor,
             )
             axes = maker.axes(layers)
-            alone = dict(inputs)  # pictures of one input may have any first dimension
+            # Slice only in batches: the pictures of a single input may have any first dimension.
+            item_inputs = dict(inputs)
             if len(items) > 1:
-                alone = {name: value[item : item + 1] for name, value in inputs.items()}
+                item_inputs = {name: value[item : item + 1] for name, value in inputs.items()}
             reading = None
             if not model.edits:
                 reading = Reading(
                     model,
-                    alone,
+                    item_inputs,
                     tokens_of_item,
                     n_prompt,
                     loss,
@@ -202,9 +204,9 @@ class ForwardPasses:
         return attentions
 
     def again(self, model: PassedModel, reading: Reading[Attention]) -> Attention:
-        """Return the attention of an input that was read before, under the edits in force.
+        """Return the attention of an input that was read before, under the current edits.
 
-        Layers below the edits are not run again, if the model gives the same output without them.
+        Layers below the edits are not run again if the model gives the same output without them.
         """
         lower = self._lower.get(reading) if self._starts_above is not False else None
         if lower is not None:
@@ -233,7 +235,7 @@ class ForwardPasses:
         """Return the layers of a batch, read with whole maps or row by row."""
         if loss is None and reads_rows(model.hf_model, inputs, long):
             return self._row_by_row(model, inputs)
-        # The number of tokens of a picture or a sound is known when a layer reads them.
+        # The number of tokens in a picture or a sound is known when a layer reads them.
         may_be_long = loss is None and long is None
         collected = self._whole_maps(model, inputs, lower, may_be_long=may_be_long)
         return self._row_by_row(model, inputs) if collected is None else collected
@@ -246,29 +248,29 @@ class ForwardPasses:
         *,
         may_be_long: bool,
     ) -> Collected | None:
-        """Return the layers, of which each map was whole in the pass.
+        """Return the layers of a pass with whole maps; None if a layer reads too many tokens.
 
         Args:
-            model: The model.
-            inputs: The batch.
-            lower: The layers below the edits, if some are known; None = every layer runs.
-            may_be_long: Whether the layers may be read without whole maps. If a layer then reads
-                too many tokens, the result is None.
+            model: Model, whose lock is held.
+            inputs: Tensors of the batch by name.
+            lower: Layers below the edits that are already known; None runs every layer.
+            may_be_long: Whether the layers may be read row by row. Only then, a layer with too many
+                tokens ends the pass, and the result is None.
         """
         hf_model, check = model.hf_model, model._output_check
         whole_to = max(LONG_FROM, text_length(inputs)) if may_be_long else None
         check.start(hf_model)
         try:
             collected = self._collected(model, inputs, whole_to, lower)
-        except LimitReached as found:
-            if can_read_rows(hf_model, inputs, found.length):
+        except LimitReached as limit_error:
+            if can_read_rows(hf_model, inputs, limit_error.length):
                 return None
             collected = self._collected(model, inputs, None)
         check.check(hf_model, inputs, self._options, collected.output)
         return collected
 
     def _row_by_row(self, model: PassedModel, inputs: dict[str, Tensor]) -> Collected:
-        """Return the layers of a long input, of which no map was ever whole."""
+        """Return the layers of a long input, without ever making a whole map."""
         hf_model, check = model.hf_model, model._output_check
         check.check_beginning(hf_model, inputs, self._options)
         check.start(hf_model)
@@ -281,7 +283,7 @@ class ForwardPasses:
         return collected
 
     def _current_projections(self, model: PassedModel) -> Projections:
-        """Return the output projections, found again if modules were replaced."""
+        """Return the output projections; find them again if modules were replaced."""
         if self._projections.outdated:
             self._projections = Projections(model.hf_model)
         return self._projections
@@ -313,29 +315,29 @@ class ForwardPasses:
             with suppress(*CANNOT_START_ABOVE):
                 return collect(lower)
             return collect(None)
-        whole = collect(None)
+        full_pass = collect(None)
         if text_length(inputs) <= 2:
-            return whole
+            return full_pass
 
         def run_above() -> Any:
-            # A pass over two tokens replaces what modules may have kept of this input.
+            # A pass over two tokens overwrites any state that modules have stored for this input.
             with torch.no_grad():
                 hf_model(**{name: value[:, :2] for name, value in inputs.items()}, **self._options)
             return collect(lower).output
 
-        self._starts_above = not difference(run_above, whole.output)
+        self._starts_above = not difference(run_above, full_pass.output)
         self._ends_with_layers = self._starts_above and lower.outputs.last_is_end
-        return whole
+        return full_pass
 
 
 def _random_note(parts: tuple[str, ...]) -> str:
-    """Return the remark of figures about weights that were not in the files of the model."""
-    listed = ", ".join(parts[:3]) + (", …" if len(parts) > 3 else "")
-    return f"random weights: {listed}" if listed else ""
+    """Return the remark for figures about weights that were not in the model files."""
+    names = ", ".join(parts[:3]) + (", …" if len(parts) > 3 else "")
+    return f"random weights: {names}" if names else ""
 
 
 def _in_order(layers: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the layers of every stack, the stacks in the order in which they are listed."""
+    """Return the layers of every stack, with the stacks in listing order."""
     names = list(layers)
     order = sorted(names, key=lambda name: (is_cross(name), name not in _ORDER, names.index(name)))
     return {name: layers[name] for name in order}

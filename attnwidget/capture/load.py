@@ -1,4 +1,4 @@
-"""Loading a model and its tokenizer: the embedded one, a folder, or a name on the hub."""
+"""Loading of a model and its tokenizer: a bundled model, a folder, or a name on the hub."""
 
 from __future__ import annotations
 
@@ -46,8 +46,8 @@ from attnwidget.text.given_paths import refuse_missing_folder
 from attnwidget.text.near_names import near_names
 from attnwidget.text.undo import undone
 
-# The models that come with the package: name for `load_model`, folder in `attnwidget/demo`, and
-# name in figures. The first model is the default of `load_model`.
+# Bundled models. Key: name for `load_model`; values: folder in `attnwidget/demo` and name in
+# figures. The first model is the default of `load_model`.
 EMBEDDED = {
     "embedded": (".", "small BERT (in the package)"),
     "attnwidget/genre": ("genre", "small BERT for genres (in the package)"),
@@ -73,55 +73,55 @@ def load_model(
     Args:
         model: Name, folder or object of the model:
 
-            - None for the small BERT of this package, "attnwidget/genre" for its sibling that
+            - None for the bundled small BERT, "attnwidget/genre" for its fine-tuned version that
               classifies genres, "attnwidget/induction" for a causal model of two layers with
               induction heads, "attnwidget/shapes" for a ViT that names the shape in a picture.
               These four models need no network.
             - A name on the Hugging Face hub or a folder, with safetensors weights. The folder may
-              be a checkpoint of a Trainer, an adapter of peft (with peft installed), or a model of
-              sentence-transformers.
+              contain a Trainer checkpoint, a peft adapter (if peft is installed), or a
+              sentence-transformers model.
             - A transformers model. The model may be compiled, parallel, quantized, offloaded by
-              accelerate, or have adapters of peft.
+              accelerate, or have peft adapters.
             - An object that contains one transformers model: a torch module, a pipeline or a
-              Trainer of transformers, a SentenceTransformer, a CrossEncoder or a module of
-              Lightning. Only the model inside is read, without what the object does around it. A
-              module that has a configuration and takes the inputs of a transformers model, such as
+              Trainer of transformers, a SentenceTransformer, a CrossEncoder or a Lightning module.
+              Only the model inside is read, without what the object does around it. A module that
+              has a configuration and takes the inputs of a transformers model, such as
               `input_ids`, is read as a whole.
-        tokenizer: The tokenizer, or for models of pictures and sounds the processor, the image
-            processor or the feature extractor; or its name or folder. None takes the tokenizer and
-            the processor in the folder of the model or in the object around the model. A
-            transformers model passed as an object then has none, and reads dicts of tensors.
-        name: Name of the model in figures, captions and results. None takes the name on the hub,
+        tokenizer: Tokenizer; for vision and audio models the processor, image processor or feature
+            extractor; or its name or folder. None uses the tokenizer and the processor in the
+            model folder or in the object around the model. A transformers model passed as an
+            object then has none, and reads dicts of tensors.
+        name: Name of the model in figures, captions and results. None uses the name on the hub,
             the last part of the folder, or the class of a model passed as an object.
-        revision: Branch, tag or commit on the hub. For "attnwidget/induction", a step of the
-            training such as "step0" (`attnwidget.demo.induction_checkpoints`).
-        device: "auto" for the first GPU, or the CPU without one. A model passed as an object stays
-            on its device.
+        revision: Branch, tag or commit on the hub. For "attnwidget/induction", a training step
+            such as "step0" (`attnwidget.demo.induction_checkpoints`).
+        device: Device of the model. "auto" is the first GPU, or the CPU if there is none. A model
+            passed as an object stays on its device.
         dtype: Type of the weights, such as torch.bfloat16 or "bfloat16". None or "auto" keeps the
-            type of the files, which is float32 for the models of this package.
-        trust_remote_code: Run code that comes with a model on the hub.
+            type of the files, which is float32 for bundled models.
+        trust_remote_code: Whether to run code that comes with a model on the hub.
         max_tokens: Maximum number of tokens of an input, in place of the limits stated by the
-            tokenizer and the configuration. A table of position vectors remains a limit.
+            tokenizer and the configuration. A position-embedding table remains a limit.
 
     Warns:
         UserWarning: The files of a model loaded by name lack weights, which were initialized at
-            random; `random_parts` of the model and the note of its attentions name their modules.
-            A tokenizer that was passed has far fewer entries than the model.
+            random; the model's `random_parts` and the note of its attentions name their modules.
+            Or a tokenizer passed to `load_model` has far fewer entries than the model.
 
     Raises:
         OSError: The folder does not exist or has no safetensors weights, or the name is not in the
-            cache and the hub does not answer. A name that begins with ".", "/", "~" or a folder
-            that exists, or has several slashes, is the path of a folder.
-        ImportError: The folder has an adapter of peft, and peft is not installed.
+            cache and the hub does not answer. A name that begins with ".", "/", "~" or an existing
+            folder, or has several slashes, is the path of a folder.
+        ImportError: The folder has a peft adapter, and peft is not installed.
         ValueError: A folder has no tokenizer; the tokenizer is empty or does not belong to the
             model; the model has no weights, since it is on the device "meta"; `max_tokens` exceeds
-            the position vectors of the model; `dtype` is no floating-point type; the package has no
-            model of this name; or a model of the package lacks the revision.
+            the position vectors of the model; `dtype` is not a floating-point type; the package
+            has no model with this name; or a bundled model lacks the revision.
         RuntimeError: A model was loaded without numbers, because another thread loaded a model by
             from_pretrained at the same time. Calls of `load_model` in several threads wait for each
             other.
-        TypeError: `model` is no model, contains several models, has no readable attention, or has
-            adapters beside its layers; or `name` is no text.
+        TypeError: `model` is not a model, contains several models, has no readable attention, or
+            has adapters next to its layers; or `name` is not a string.
 
     Example:
         >>> from attnwidget import load_model
@@ -133,7 +133,7 @@ def load_model(
     dtype = _dtype_of(dtype)
     arguments = {"model": model, "tokenizer": tokenizer}
     with loading_lock:
-        found = find_model(
+        components = find_model(
             model,
             tokenizer,
             revision=revision,
@@ -141,15 +141,15 @@ def load_model(
             dtype=dtype,
             trust_remote_code=trust_remote_code,
         )
-    loaded = AttentionModel(
-        found.hf_model,
-        found.tokenizer,
-        name or found.name,
-        found.source,
+    attention_model = AttentionModel(
+        components.hf_model,
+        components.tokenizer,
+        name or components.name,
+        components.source,
         max_tokens,
-        random_parts=found.random_parts,
-        remark=found.remark,
-        processor=found.processor,
+        random_parts=components.random_parts,
+        remark=components.remark,
+        processor=components.processor,
     )
     if model is None or isinstance(model, (str, Path)):
         options = {
@@ -157,41 +157,43 @@ def load_model(
             "revision": revision,
             "device": None if device == "auto" else device,
         }
-        named = {
+        loading_options = {
             "dtype": dtype,
             "trust_remote_code": trust_remote_code or None,
             "max_tokens": max_tokens,
         }
-        loaded.made_by = call("load_model", arguments, options | named)
-        loaded._load_again = partial(
+        attention_model.made_by = call("load_model", arguments, options | loading_options)
+        attention_model._load_again = partial(
             load_model,
             _anywhere(model),
             _anywhere(arguments["tokenizer"]),
-            name=loaded.own_name,
+            name=attention_model.own_name,
             revision=revision,
             device=device,
             dtype=dtype,
             trust_remote_code=trust_remote_code,
             max_tokens=max_tokens,
         )
-    return loaded
+    return attention_model
 
 
 def _dtype_of(dtype: torch.dtype | str | None) -> torch.dtype | None:
-    """Return the type that a name of transformers or torch means; None for "auto"."""
+    """Return the torch dtype for a dtype name; None for "auto"."""
     if dtype is None or dtype == "auto":
         return None
-    found = getattr(torch, dtype.removeprefix("torch."), None) if isinstance(dtype, str) else dtype
-    if not isinstance(found, torch.dtype) or not found.is_floating_point:
+    torch_dtype = (
+        getattr(torch, dtype.removeprefix("torch."), None) if isinstance(dtype, str) else dtype
+    )
+    if not isinstance(torch_dtype, torch.dtype) or not torch_dtype.is_floating_point:
         raise ValueError(
             'dtype is None, "auto" or a floating-point type such as torch.float32 or "bfloat16", '
             f"got {dtype!r}"
         )
-    return found
+    return torch_dtype
 
 
 def _anywhere(source: Any) -> Any:
-    """A folder by its whole path, which names it from every folder."""
+    """Return the absolute path of a folder, which is valid in every working directory."""
     is_folder = isinstance(source, (str, Path)) and Path(source).is_dir()
     return os.path.abspath(source) if is_folder else source
 
@@ -205,17 +207,17 @@ def find_model(
     dtype: torch.dtype | None,
     trust_remote_code: bool,
 ) -> FoundModel:
-    """Return the model and its tokenizer; arguments and errors as of `load_model`."""
+    """Return the model and its tokenizer; arguments and errors as in `load_model`."""
     if isinstance(tokenizer, (str, Path)):
         refuse_missing_folder(tokenizer, "a folder with a tokenizer or processor")
     if model is not None and not isinstance(model, (str, Path)):
-        opened = unwrapped(model, find_sites)
-        model = opened.hf_model
+        contents = unwrapped(model, find_sites)
+        model = contents.hf_model
         if isinstance(tokenizer, (str, Path)):
             tokenizer = _load_beside(tokenizer, model, revision, trust_remote_code)
-        processor = opened.processor if tokenizer is None else Processor.from_object(tokenizer)
+        processor = contents.processor if tokenizer is None else Processor.from_object(tokenizer)
         if tokenizer is None:
-            tokenizer = opened.tokenizer
+            tokenizer = contents.tokenizer
         if processor is not None and not hasattr(tokenizer, "convert_ids_to_tokens"):
             tokenizer = processor.tokenizer
         check_given_tokenizer(tokenizer, model)
@@ -235,23 +237,23 @@ def find_model(
             tokenizer = tokenizer if processor is None else processor.tokenizer
         name = EMBEDDED[source][1]
         if revision is None:
-            found = FoundModel(hf_model, tokenizer, name, source, processor=processor)
+            components = FoundModel(hf_model, tokenizer, name, source, processor=processor)
         else:
-            # The source alone would name the weights at the end of the training.
+            # No source, because the name would mean the weights at the end of the training.
             name = f"{name}, {revision}"
-            found = FoundModel(hf_model, tokenizer, name, None, processor=processor)
+            components = FoundModel(hf_model, tokenizer, name, None, processor=processor)
     else:
         refuse_missing_model(model, EMBEDDED)
         with plain_defaults():
-            found = load_named(
+            components = load_named(
                 model,
                 tokenizer,
                 revision=revision,
                 dtype=dtype,
                 trust_remote_code=trust_remote_code,
             )
-    found.hf_model.to(best_device() if device == "auto" else torch.device(device), dtype)
-    return found
+    components.hf_model.to(best_device() if device == "auto" else torch.device(device), dtype)
+    return components
 
 
 @dataclass(frozen=True, eq=False)
@@ -259,13 +261,13 @@ class FoundModel:
     """A model as `load_model` found it.
 
     Attributes:
-        hf_model: The transformers model.
-        tokenizer: Its tokenizer, or None.
+        hf_model: Transformers model.
+        tokenizer: Tokenizer of the model, or None.
         name: Name of the model in figures.
-        source: As `AttentionModel.source`.
+        source: Value of `AttentionModel.source`.
         random_parts: Modules whose weights were not in the files.
-        remark: What readers of figures should know about the files, or "".
-        processor: The processor of pictures and sounds, or None.
+        remark: Remark about the files for readers of figures, or "".
+        processor: Processor for pictures and sounds, or None.
     """
 
     hf_model: Any
@@ -277,15 +279,15 @@ class FoundModel:
     processor: Processor | None = None
 
 
-#: Folders that training scripts write, whose names say nothing about the model.
+#: Names of folders that training scripts write, which say nothing about the model.
 _ANY_MODEL = re.compile(r"model|final|best|last|final[-_]model|best[-_]model|pytorch[-_]model")
 _CHECKPOINT = re.compile(r"checkpoint[-_]?\d+|step[-_]?\d+|epoch[-_]?\d+")
 
 
 def folder_name(folder: str | Path) -> str:
-    """Return the name of a model in a folder: the folder's, or its parent's if that says more.
+    """Return the name of a model in a folder: the folder name, or its parent's if more specific.
 
-    A folder called "model" or "final" takes the name of its parent. A checkpoint has both names.
+    A folder called "model" or "final" is named after its parent. A checkpoint has both names.
 
     Example:
         >>> from attnwidget.capture.load import folder_name
@@ -301,11 +303,11 @@ def folder_name(folder: str | Path) -> str:
 
 
 def load_embedded(name: str = "embedded", revision: str | None = None) -> tuple[Any, Any]:
-    """Return a model of EMBEDDED in float32 and its tokenizer or processor. Needs no network.
+    """Return a bundled model in float32 and its tokenizer or processor; needs no network.
 
     Args:
-        name: A key of EMBEDDED.
-        revision: A step of the training, of which the package has the weights; None = the last.
+        name: Key of EMBEDDED.
+        revision: Training step whose weights are in the package; None is the last step.
 
     Raises:
         ValueError: The package has no weights of this step.
@@ -321,7 +323,7 @@ def load_embedded(name: str = "embedded", revision: str | None = None) -> tuple[
                 folder, local_files_only=True
             )
         else:
-            # A fine-tuned sibling has the tokenizer of its base.
+            # A fine-tuned model shares the tokenizer of its base model.
             tokens = folder if (folder / "tokenizer.json").exists() else base
             settings = json.loads((tokens / "tokenizer_config.json").read_text(encoding="utf-8"))
             # The class is named by its 5.x name, which 4.x does not know.
@@ -334,25 +336,33 @@ def load_embedded(name: str = "embedded", revision: str | None = None) -> tuple[
         config = transformers.AutoConfig.from_pretrained(folder, local_files_only=True)
         model_class = getattr(transformers, config.architectures[0])
         steps = sorted(folder.glob("step*"), key=lambda step: int(step.name[len("step") :]))
-        known = {step.name: step for step in steps}
-        if revision is not None and revision not in known:
-            listed = ", ".join(map(repr, known)) or "no revisions"
-            raise ValueError(f"{name!r} has no revision {revision!r}: the package has {listed}")
-        weights: Path | None = known[revision] if revision is not None else (steps or [folder])[-1]
+        revisions = {step.name: step for step in steps}
+        if revision is not None and revision not in revisions:
+            revision_names = ", ".join(map(repr, revisions)) or "no revisions"
+            raise ValueError(
+                f"{name!r} has no revision {revision!r}: the package has {revision_names}"
+            )
+        weights: Path | None = (
+            revisions[revision] if revision is not None else (steps or [folder])[-1]
+        )
         state = None
         if (folder / PACKED).exists():
             weights = None
             state = unpack_weights(folder / PACKED)
             if folder != base:
                 encoder = f"{model_class.base_model_prefix}."
-                whole = unpack_weights(base / PACKED)
-                kept = {key: weight for key, weight in whole.items() if key.startswith(encoder)}
-                state = updated_weights(kept, state)
-        shown = logging.is_progress_bar_enabled()
-        with undone(logging.enable_progress_bar if shown else logging.disable_progress_bar):
+                base_weights = unpack_weights(base / PACKED)
+                encoder_weights = {
+                    key: weight for key, weight in base_weights.items() if key.startswith(encoder)
+                }
+                state = updated_weights(encoder_weights, state)
+        has_progress_bar = logging.is_progress_bar_enabled()
+        with undone(
+            logging.enable_progress_bar if has_progress_bar else logging.disable_progress_bar
+        ):
             logging.disable_progress_bar()
-            # Maps are read from eager attention, so that layers below a map round alike with and
-            # without the tap. The eager BERT of transformers 4 shows no queries and keys.
+            # Maps are read from eager attention, so that layers below a map round identically with
+            # and without the tap. The eager BERT of transformers 4 shows no queries and keys.
             eager = int(transformers.__version__.split(".")[0]) >= 5
             model, loading = model_class.from_pretrained(
                 weights,
@@ -389,14 +399,14 @@ def load_named(
 ) -> FoundModel:
     """Return the model of a folder or hub name, with its tokenizer.
 
-    The model has the class that its configuration names. A folder may have an adapter of peft, or
-    be the folder of a model of sentence-transformers.
+    The model has the class that its configuration names. The folder may contain a peft adapter or a
+    sentence-transformers model.
 
     Raises:
-        ValueError: there is no tokenizer, or it has far fewer entries than the model.
-        OSError: neither a folder nor cached, and the hub could not be reached or does not have it;
-            or it has no safetensors weights.
-        ImportError: the folder has an adapter of peft, which is not installed.
+        ValueError: There is no tokenizer, or it has far fewer entries than the model.
+        OSError: The name is neither a folder nor cached, and the hub does not answer or does not
+            have it; or there are no safetensors weights.
+        ImportError: The folder has a peft adapter, and peft is not installed.
     """
     remark = ""
     try:
@@ -450,20 +460,20 @@ def load_named(
 def _suggestion(name: str | Path) -> str:
     """Return "did you mean ...? " if a model has a similar name; otherwise "".
 
-    Models are those of the package, and the model folders in the current directory.
+    The candidates are the bundled models and the model folders in the current directory.
     """
     by_last_part = {
         config.parent.name: str(config.parent) for config in Path().glob("*/config.json")
     }
     by_last_part |= {model.rpartition("/")[2]: model for model in EMBEDDED}
-    close = near_names(str(name).rpartition("/")[2], by_last_part)
-    return f"did you mean {by_last_part[close[0]]!r}? Otherwise " if close else ""
+    similar_names = near_names(str(name).rpartition("/")[2], by_last_part)
+    return f"did you mean {by_last_part[similar_names[0]]!r}? Otherwise " if similar_names else ""
 
 
 def _load_beside(
     name: str | Path, model: Any, revision: str | None, trust_remote_code: bool
 ) -> Any:
-    """Return the processor of a folder or hub name if the model needs one, else the tokenizer."""
+    """Return the processor of a folder or hub name if the model needs one, or the tokenizer."""
     if reads_media(model):
         processor = load_processor(name, revision, trust_remote_code)
         if processor is not None:
@@ -482,7 +492,7 @@ def _files_of(name: str | Path) -> str | Path:
 def _adapter_of(
     name: str | Path, revision: str | None, trust_remote_code: bool
 ) -> Mapping[str, Any] | None:
-    """Return the configuration of an adapter in a folder or on the hub; None for a whole model."""
+    """Return the configuration of an adapter in a folder or on the hub; None for a full model."""
     from transformers import AutoConfig
 
     folder = Path(name)
@@ -514,8 +524,8 @@ def _load_weights(
     Args:
         name: Folder or name on the hub.
         revision: Revision on the hub.
-        config: Configuration; None for the configuration of the files.
-        model_class: Class of transformers; None for the class that the configuration names.
+        config: Configuration; None uses the configuration of the files.
+        model_class: Class of transformers; None uses the class that the configuration names.
         dtype: Type of the weights; None keeps the type of the files.
         trust_remote_code: Whether to run code that comes with the model.
     """
@@ -527,10 +537,10 @@ def _load_weights(
     }
     if config is None:
         config = transformers.AutoConfig.from_pretrained(name, **options)
-    made = _model_class(config, trust_remote_code)
+    class_to_load = _model_class(config, trust_remote_code)
     if model_class is not None:
-        made = getattr(transformers, model_class, made)
-    model, loading = made.from_pretrained(
+        class_to_load = getattr(transformers, model_class, class_to_load)
+    model, loading = class_to_load.from_pretrained(
         name,
         config=config,
         dtype=dtype or "auto",
@@ -542,25 +552,25 @@ def _load_weights(
 
 
 def _warn_of_random_weights(name: str | Path, model: Any, missing: Sequence[str]) -> None:
-    """Warn of weights that are missing in the files, and of the parts with these weights."""
+    """Warn of weights that are missing in the files, and name their modules."""
     if not missing:
         return
     paths = tuple(f"{site.path}." for site in find_sites(model))
     attention = [key for key in missing if key.startswith(paths)]
     if attention:
-        lack = f"{counted(len(attention), 'weight')} of attention, {attention[0]} among them,"
-        means = "its attention is not that of a trained model"
+        parts = f"{counted(len(attention), 'weight')} of attention, {attention[0]} among them,"
+        issue = "its attention is not that of a trained model"
     else:
-        lack = f"{counted(len(missing), 'weight')}, {missing[0]} among them,"
-        means = f"the output of {', '.join(random_parts(missing)[:3])} means nothing"
+        parts = f"{counted(len(missing), 'weight')}, {missing[0]} among them,"
+        issue = f"the output of {', '.join(random_parts(missing)[:3])} means nothing"
     warn_caller(
-        f"the files of {str(name)!r} lack {lack} which were newly initialized at random: {means}. "
+        f"the files of {str(name)!r} lack {parts} which were newly initialized at random: {issue}. "
         "Load it in the class that saved it, load_model(hf_model, tokenizer)",
     )
 
 
 def best_device() -> torch.device:
-    """The first GPU if there is one, else the CPU."""
+    """Return the first GPU if there is one, otherwise the CPU."""
     return torch.device("cuda" if torch.cuda.is_available() else "cpu")
 
 
@@ -574,7 +584,7 @@ def _model_class(config: Any, trust_remote_code: bool) -> Any:
                 return getattr(transformers, name)
         return transformers.AutoModel
     for name in config.architectures or ():
-        # A model of multiple choice reads several texts at once. Its encoder reads each text.
+        # A multiple-choice model reads several texts at once. Its encoder reads each text.
         if hasattr(transformers, name) and not name.endswith("ForMultipleChoice"):
             return getattr(transformers, name)
     return transformers.AutoModel

@@ -1,4 +1,4 @@
-"""AttentionModel: a Hugging Face model and its tokenizer, whose attention can be read."""
+"""AttentionModel: a Hugging Face model with its tokenizer and readable attention."""
 
 from __future__ import annotations
 
@@ -61,12 +61,12 @@ from attnwidget.text.whole_number import whole_number
 
 
 class HeadsSeen(NamedTuple):
-    """The heads that the layers of a model had in a study.
+    """Heads of the model layers during a study.
 
     Attributes:
-        modules: The id of every attention module, and the number of heads that the module states.
-            Other values now mean that the model was changed.
-        n_heads: Number of heads of each layer.
+        modules: Id and stated number of heads for every attention module. If these values differ
+            later, the model was changed.
+        n_heads: Number of heads per layer.
     """
 
     modules: list[tuple[int, int | None]]
@@ -74,35 +74,34 @@ class HeadsSeen(NamedTuple):
 
 
 class AttentionModel:
-    """A model whose attention can be read, in eval mode until `close()`; made by `load_model`.
+    """Model with readable attention, in eval mode until `close()`. Made by `load_model`.
 
     Modules that are in training mode or compiled run in eval mode and uncompiled during a read, and
     are restored afterwards. A pickled `AttentionModel` stores the call of `load_model` and is
-    loaded again when it is unpickled. The pickle of a model that was passed as an object contains
-    the whole model.
+    loaded again when it is unpickled. If a model was passed as an object, its pickle contains the
+    whole model.
 
     Attributes:
-        hf_model: The transformers model; if the model is wrapped (compiled, parallel, with adapters
-            of peft), the model inside.
-        tokenizer: The tokenizer of the model, or None.
-        processor: The processor of pictures and sounds, as `load_model` received or found it, or
+        hf_model: Transformers model; if the model is wrapped (compiled, parallel, with peft
+            adapters), the model inside.
+        tokenizer: Tokenizer of the model, or None.
+        processor: Processor for pictures and sounds, as `load_model` received or found it, or
             None.
         name: Name of the model in figures, captions and results; in a block of `disabled` with the
             disabled heads.
-        own_name: The name without disabled heads.
-        source: The name by which `load_model` finds the model on any machine: a hub name, or a
-            model of the package ("embedded", "attnwidget/genre"). None for a model from a folder or
-            an object.
-        random_parts: Modules whose weights were not in the files of the model, and were initialized
-            at random.
-        remark: Facts about the files of the model for readers of figures, for example a tokenizer
-            from a different folder; "" for nothing.
-        made_by: The call of `load_model` that made the model, as Python code.
+        own_name: Name without disabled heads.
+        source: Name by which `load_model` finds the model on any machine: a hub name, or a bundled
+            model ("embedded", "attnwidget/genre"). None for a model from a folder or an object.
+        random_parts: Modules whose weights were not in the model files, and were initialized at
+            random.
+        remark: Remark about the model files for readers of figures, for example a tokenizer from a
+            different folder; "" if there is none.
+        made_by: Call of `load_model` that made the model, as Python code.
         lock: Lock that is held during forward passes, and while an `Attention` of this model
             computes maps.
-        length_limit: The number of tokens that an input may have.
-        inputs: Maker of the input tensors of texts, with the encoder of texts.
-        passes: The forward passes that give attentions.
+        length_limit: Limit on the number of input tokens.
+        inputs: Maker of input tensors, with the text encoder.
+        passes: Forward passes that return attentions.
 
     Example:
         >>> from attnwidget import load_model
@@ -137,17 +136,17 @@ class AttentionModel:
         self.source = source
         self.random_parts = tuple(random_parts)
         self.remark = remark
-        beside = {"tokenizer": tokenizer} if processor is None else {"processor": processor}
-        self.made_by = call("load_model", {"model": hf_model, **beside})
-        # A function that loads the model in a worker process; None for a model passed as an object.
+        reader = {"tokenizer": tokenizer} if processor is None else {"processor": processor}
+        self.made_by = call("load_model", {"model": hf_model, **reader})
+        # Function that loads the model in a worker process; None for a model passed as an object.
         self._load_again: Callable[[], AttentionModel] | None = None
         self.lock = ModelLock()
         self.length_limit = LengthLimit(hf_model, tokenizer, max_tokens, text_parts(hf_model))
-        # Compares the first output of a tapped pass with the output of a plain pass.
+        # Compares the first tapped output with the output of a plain pass.
         self._output_check = OutputCheck()
         self.inputs = ModelInputs(hf_model, tokenizer, self.length_limit, processor)
         self._vocabulary: Vocabulary | None = None
-        # The heads that the layers had in the last study; None before the first study.
+        # Heads of the layers in the last study; None before the first study.
         self._heads_seen: HeadsSeen | None = None
         self._default_method: EditMethod | None = None
         self.passes = ForwardPasses(hf_model)
@@ -156,21 +155,21 @@ class AttentionModel:
 
     @property
     def vocabulary(self) -> Vocabulary:
-        """The vocabulary of the tokenizer, kept from one study to the next."""
+        """The vocabulary of the tokenizer, reused by later studies."""
         if self._vocabulary is None or self._vocabulary.tokenizer is not self.tokenizer:
             self._vocabulary = Vocabulary(self.tokenizer)
         return self._vocabulary
 
     @property
     def texts(self) -> TextIds:
-        """How texts become vocabulary ids, for single texts and for studies."""
+        """The conversion of texts to vocabulary ids, for single texts and for studies."""
         if self.inputs.encoder.texts.tokenizer is not self.tokenizer:
             return TextIds(self.tokenizer)
         return self.inputs.encoder.texts
 
     @property
     def edits(self) -> Edits:
-        """The edits of the enclosing blocks of `disabled`."""
+        """The edits of the enclosing `disabled` blocks."""
         return open_edits(self.hf_model)
 
     @property
@@ -180,7 +179,7 @@ class AttentionModel:
 
     @property
     def _hybrid_layers(self) -> dict[str, LayerNumbers]:
-        """The layers with attention, for each stack with some layers without attention; else {}.
+        """Layers with attention, for each stack that also has layers without attention; or {}.
 
         Hybrid models such as Jamba, Qwen3-Next and LFM2 have attention in some layers only. The
         layers keep the model's own numbers everywhere in the package.
@@ -190,26 +189,26 @@ class AttentionModel:
 
     @property
     def n_layers(self) -> int:
-        """Number of layers of the model, or of its encoder in an encoder-decoder."""
+        """Number of layers in the model, or in the encoder of an encoder-decoder."""
         return len(self._heads_of_layers)
 
     @property
     def n_heads(self) -> int:
-        """Largest number of attention heads of a layer; with stages, of the first stage."""
+        """Largest number of attention heads per layer; with stages, in the first stage."""
         return max(self._heads_of_layers)
 
     @property
     def _heads_of_layers(self) -> tuple[int, ...]:
-        """Number of heads of each layer, counted in the modules.
+        """Number of heads per layer, counted in the modules.
 
-        The configuration of a model whose layers were taken out still states the former number.
+        The configuration of a pruned model may still state the former number.
         """
         heads_of = intact_edits(uncompiled(self.hf_model)).heads_of
         return heads_of[default_stack(heads_of) or next(iter(heads_of))]
 
     @property
     def default_method(self) -> EditMethod:
-        """What stands in the place of heads that are off, if no method is chosen.
+        """Default replacement of disabled heads.
 
         "zero" in causal models and encoder-decoders, "uniform" in other models. See `disabled`.
         """
@@ -239,57 +238,57 @@ class AttentionModel:
         tools: Sequence[Any] | None = None,
         add_generation_prompt: bool | None = None,
     ) -> Attention:
-        """The attention of one input.
+        """Return the attention of one input.
 
         Above 1,024 tokens, no whole map is computed and `Attention.is_long` is True. Queries and
-        keys are kept with the sum of each row, and any part of a map can be computed exactly.
+        keys are stored with row sums, and any part of a map can be computed exactly.
 
         A chat is a list of messages, such as {"role": "user", "content": "Hi"}. The tokenizer's
         chat template writes the text once, with all special tokens. `Tokens.roles` and
-        `Tokens.turns` tell the message of each token.
+        `Tokens.turns` give the message of each token.
 
         Args:
-            text: A string, a list of words, vocabulary ids (a list, a tensor or an array), a chat,
-                or a dict of the model's inputs (pixel_values, input_ids...) with a batch of one.
-                The model reads words with spaces between them. Special tokens that a string begins
-                or ends with are not added again. Tokens that the attention_mask of the dict hides
-                are in no map and no loss. Padding around a text is removed before the model reads
-                the text, so that positions count from the first token. Beside `images` or `audio`,
-                a string, a chat, a dict, or None for models without text.
-            pair: Second sentence, for models trained on pairs.
-            images: A picture or a list of pictures, which the model's processor prepares: PIL
-                images, paths, or arrays [height, width, 3] of bytes or of numbers from 0 to 1. The
-                chat template, if there is one, writes the placeholders of a text without
-                placeholders. The messages of a chat may hold pictures too.
-            audio: A sound or a list of sounds: pairs (samples, rate), or paths of WAV files.
-            target: The text that the decoder of an encoder-decoder reads; None = a greedy
-                generation of up to 40 tokens.
-            truncate: Whether to cut inputs that are too long for the model; otherwise they are an
-                error.
+            text: String, list of words, vocabulary ids (a list, a tensor or an array), chat, or
+                dict of model inputs (pixel_values, input_ids...) for a single input. The model
+                reads words with spaces between them. Special tokens that a string begins or ends
+                with are not added again. Tokens hidden by the dict's attention_mask are in no map
+                and no loss. Padding around a text is removed before the model reads the text, so
+                that positions count from the first token. Together with `images` or `audio`: a
+                string, a chat, a dict, or None for models without text.
+            pair: Second sentence, for models trained on sentence pairs.
+            images: Picture or list of pictures, which the model's processor prepares: PIL images,
+                paths, or arrays [height, width, 3] of bytes or numbers from 0 to 1. If the text has
+                no placeholders, the chat template, if there is one, writes them. The messages of a
+                chat may contain pictures too.
+            audio: Sound or list of sounds: pairs (samples, rate), or paths to WAV files.
+            target: Text that the decoder of an encoder-decoder reads; None generates up to 40
+                tokens greedily.
+            truncate: Whether to cut inputs that are too long for the model; otherwise they raise
+                an error.
             loss: Loss whose gradients a second pass computes: "masked" (15 % of the tokens, masked
-                as in the training of BERT), "causal" (each next token), "auto" (the training task
-                of a language model; for a tagger, a classifier or a model for questions the loss of
-                its own answer, and for a head with numbers their sum), or a function from a model
-                output to a scalar tensor. The gradients need the memory of all maps. None = no
-                gradients.
+                as in BERT training), "causal" (each next token), "auto" (a language model's
+                training task; for a tagger, a classifier or a question-answering model the loss of
+                its own answer, and for a regression head the summed outputs), or a function from a
+                model output to a scalar tensor. The gradients need the memory of all maps. None
+                computes no gradients.
             seed: Seed of the masking.
-            long: Whether to read the input without whole maps; None = above 1,024 tokens of a text,
-                a picture or a sound. Whole maps are always read with a loss, with padding, with
-                disabled heads, and for models that show only their weights.
+            long: Whether to read the input row by row, without whole maps; None does so above 1,024
+                tokens of a text, a picture or a sound. Whole maps are always read with a loss, with
+                padding, with disabled heads, and for models that show only their weights.
             tools: Tools that the chat template describes to the model: functions or JSON schemas,
                 as for `tokenizer.apply_chat_template`.
             add_generation_prompt: Whether the chat template writes the beginning of the assistant's
-                answer after the messages; None = unless the last message is the assistant's.
+                answer after the messages; None does so unless the last message is the assistant's.
 
         Raises:
-            ValueError: if the text is empty or too long, listed words have no tokens, ids are not
+            ValueError: The text is empty or too long, a word of a list has no tokens, ids are not
                 in the vocabulary, the mask hides every token, there is no tokenizer, or maps or
                 gradients cannot be read. Also if the first input shows that reading the attention
                 changes the model's outputs. For a chat, if the chat template is missing, refuses
                 the messages, or mixes several messages.
-            TypeError: an input of another form, a target for a model without a decoder, or a loss
-                for which the model has no head.
-            RuntimeError: the model was closed.
+            TypeError: The input has another form, a target was passed to a model without a
+                decoder, or the model has no head for the loss.
+            RuntimeError: The model was closed.
 
         Example:
             >>> from attnwidget import load_model
@@ -302,8 +301,8 @@ class AttentionModel:
             >>> attention.weights(2, 8).shape
             (6, 6)
         """
-        read, media = self._with_media(text, images, audio, tools, add_generation_prompt)
-        inputs, tokens = self.inputs.encode(read, pair, target=target, truncate=truncate)
+        model_input, media = self._with_media(text, images, audio, tools, add_generation_prompt)
+        inputs, tokens = self.inputs.encode(model_input, pair, target=target, truncate=truncate)
         with self.lock.in_turn():
             self.check_open()
             inputs = self.inputs.with_decoder(inputs, target, truncate)
@@ -318,14 +317,14 @@ class AttentionModel:
                 n_cut_of_target=self._n_cut_of_target(target) if truncate else 0,
             )[0]
         options = {"target": target, "truncate": truncate or None, "loss": loss, "long": long}
-        said = text if media else read
+        call_text = text if media else model_input
         options = {"images": images, "audio": audio, **options}
-        attention.made_by = self._call(said, pair, **options, seed=seed or None)
-        attention.source_text = _source_text(read, pair)
+        attention.made_by = self._call(call_text, pair, **options, seed=seed or None)
+        attention.source_text = _source_text(model_input, pair)
         return attention
 
     def _n_cut_of_target(self, target: Text | None) -> int:
-        """Return the number of tokens that are cut off a text for the decoder."""
+        """Return the number of tokens that truncation removes from a text for the decoder."""
         return 0 if target is None else self.inputs.target_ids(target, truncate=True)[1]
 
     def _with_media(
@@ -338,13 +337,13 @@ class AttentionModel:
         *,
         continues: bool = False,
     ) -> tuple[Any, Media]:
-        """Return the text, or the dict of inputs of a text with pictures and sounds, and these."""
+        """Return the text (for media, the dict of model inputs) and the pictures and sounds."""
         media = given_media(text, images, audio)
         if media:
-            made = self.inputs.of_media(
+            media_inputs = self.inputs.of_media(
                 text, media, tools=tools, add_generation_prompt=add_generation_prompt
             )
-            return made, media
+            return media_inputs, media
         refuse_unnamed(text)
         return as_chat(listed(text), tools, add_generation_prompt, continues=continues), media
 
@@ -357,9 +356,14 @@ class AttentionModel:
         Texts of equal length share a forward pass, so padding never changes a number.
         Encoder-decoders run a pass per text, because every text has a different target.
 
+        Args:
+            texts: Texts, in the forms that `attend` takes.
+            pairs: Second sentence of each text; None for single texts.
+            truncate: Whether to cut texts that are too long.
+
         Raises:
-            ValueError: as `attend`; or the numbers of texts and pairs differ.
-            TypeError: as `attend`; or one text, or a tensor of several texts, is given.
+            ValueError: As in `attend`; or the numbers of texts and pairs differ.
+            TypeError: As in `attend`; or `texts` is a single text, or a tensor of several texts.
 
         Example:
             >>> from attnwidget import load_model
@@ -382,30 +386,32 @@ class AttentionModel:
             )
         self.inputs.refuse_text()
         texts = [as_chat(listed(text)) for text in texts]
-        seconds = [None] * len(texts) if pairs is None else list(pairs)
-        if len(seconds) != len(texts):
-            raise ValueError(f"one pair a text, got {len(texts)} texts and {len(seconds)} pairs")
+        second_texts = [None] * len(texts) if pairs is None else list(pairs)
+        if len(second_texts) != len(texts):
+            raise ValueError(
+                f"one pair a text, got {len(texts)} texts and {len(second_texts)} pairs"
+            )
         if not texts:
             return []
         if self.inputs.encodes_apart:
             return [
                 self.attend(text, pair, truncate=truncate)
-                for text, pair in zip(texts, seconds, strict=True)
+                for text, pair in zip(texts, second_texts, strict=True)
             ]
         encoded = [
             self.inputs.encoder(text, pair, truncate=truncate)
-            for text, pair in zip(texts, seconds, strict=True)
+            for text, pair in zip(texts, second_texts, strict=True)
         ]
-        of_length: dict[int, list[int]] = {}
-        for index, encoded_text in enumerate(encoded):
-            of_length.setdefault(len(encoded_text.ids), []).append(index)
+        indices_by_length: dict[int, list[int]] = {}
+        for index, item in enumerate(encoded):
+            indices_by_length.setdefault(len(item.ids), []).append(index)
         by_index: dict[int, Attention] = {}
         with self.lock.in_turn():
             at_once = 1 if reads_single_texts(self.hf_model) else len(encoded)
             batches = [
-                alike[start : start + at_once]
-                for alike in of_length.values()
-                for start in range(0, len(alike), at_once)
+                same_length[start : start + at_once]
+                for same_length in indices_by_length.values()
+                for start in range(0, len(same_length), at_once)
             ]
             for indices in batches:
                 inputs = self.inputs.padded([encoded[i] for i in indices])
@@ -415,8 +421,8 @@ class AttentionModel:
                 by_index.update(zip(indices, attentions, strict=True))
         for index, attention in by_index.items():
             options = {"truncate": truncate or None}
-            attention.made_by = self._call(texts[index], seconds[index], **options)
-            attention.source_text = _source_text(texts[index], seconds[index])
+            attention.made_by = self._call(texts[index], second_texts[index], **options)
+            attention.source_text = _source_text(texts[index], second_texts[index])
         return [by_index[index] for index in range(len(encoded))]
 
     @in_plain_torch
@@ -437,33 +443,34 @@ class AttentionModel:
         A masked language model predicts each mask token of the text. A causal model predicts the
         next token, and computes the probability of the text. An encoder-decoder does the same for
         the text that its decoder writes after `target`. A tagger predicts the label of each token
-        that is not special, a classifier the class. A model for questions, with the question as
-        `text` and the context as `pair`, predicts the span of the context with the answer: the
-        probabilities are of all spans of up to 30 tokens, and of "no answer". All probabilities,
-        also of the intact model, come from the attention implementation whose maps are read.
+        that is not special, a classifier the class. A question-answering model, with the question
+        as `text` and the context as `pair`, predicts the context span with the answer: there is a
+        probability for every span of up to 30 tokens, and for "no answer". All probabilities, also
+        for the intact model, come from the attention implementation whose maps are read.
 
         If `positions` names a piece of a word, a masked language model also masks the later pieces,
-        because these pieces would give the word away. The log probabilities of all pieces therefore
-        sum to the log probability of the word (Kauf and Ivanova 2023, PLL-word-l2r).
+        because these pieces would give the word away. The pieces' log probabilities therefore sum
+        to the log probability of the word (Kauf and Ivanova 2023, PLL-word-l2r).
 
         Args:
             text: Input as in `attend`; for a masked language model, with its mask token.
             pair: Second sentence, as in `attend`.
             images: Pictures, as in `attend`.
             audio: Sounds, as in `attend`.
-            top: Number of answers per question in the table and the chart of the result.
-            positions: Tokens to predict instead, counted from 0. A masked language model predicts
-                each token with masks in its place and in the rest of its word, a causal model from
+            top: Number of answers per question in the result's table and chart.
+            positions: Tokens to predict instead, counted from 0. A masked language model predicts each
+                token with masks in its position and in the rest of its word, a causal model from
                 the tokens before it, and a tagger labels these tokens.
-            target: Text that the decoder of an encoder-decoder has written so far; None = no text.
-            truncate: As in `attend`.
+            target: Text that the decoder of an encoder-decoder has written so far; None for no
+                text.
+            truncate: Whether to cut inputs that are too long for the model.
 
         Raises:
-            TypeError: the model has no head that predicts words, labels, classes or spans;
-                otherwise as `attend`.
-            ValueError: no mask token in the text and no `positions`, or a token that does not
-                exist; otherwise as `attend`.
-            RuntimeError: the model was closed.
+            TypeError: The model has no head that predicts words, labels, classes or spans;
+                otherwise as in `attend`.
+            ValueError: The text has no mask token and `positions` is None, or a token does not exist;
+                otherwise as in `attend`.
+            RuntimeError: The model was closed.
 
         Example:
             >>> from attnwidget import load_model
@@ -480,7 +487,7 @@ class AttentionModel:
     def _predict_again(
         self, reading: Reading[Attention], *, at: Iterable[int] | None, top: int
     ) -> Predictions:
-        """Return the predictions for an input under the edits that are in force now."""
+        """Return the predictions for an input under the current edits."""
         inputs, _ = self.inputs.encode(reading.inputs)
         return self._predictions(inputs, reading.tokens, None, at, top)
 
@@ -523,28 +530,29 @@ class AttentionModel:
     ) -> Attention:
         """Return the attention over a prompt and its continuation by the model, greedy by default.
 
-        One causal pass reads prompt and continuation, and its maps have the attention of every step
-        of the generation. For an encoder-decoder, `text` is the encoder's text. `n_prompt` of the
-        result is the number of tokens that the generating stack received, so the new tokens are
+        One causal pass reads prompt and continuation, and its maps have the attention for every
+        generation step. For an encoder-decoder, `text` is the encoder's text. The result's
+        `n_prompt` is the number of tokens that the generating stack received, so the new tokens are
         `tokens[n_prompt:]`.
 
-        The answer to a chat is a message of the assistant, and its tokens have this role. A chat
-        whose last message is the assistant's goes on with this message.
+        The answer to a chat is a message of the assistant, and its tokens have this role. If the
+        last message is the assistant's, the model continues this message.
 
         Args:
-            text: as in `attend`. A dict needs input_ids, for an encoder-decoder the inputs of the
-                encoder.
+            text: Input as in `attend`. A dict needs input_ids, for an encoder-decoder the inputs of
+                the encoder.
             max_new_tokens: Largest number of new tokens.
             images: Pictures, as in `attend`.
             audio: Sounds, as in `attend`.
-            tools: As in `attend`.
-            add_generation_prompt: As in `attend`.
+            tools: Tools that the chat template describes to the model: functions or JSON schemas.
+            add_generation_prompt: Whether the chat template writes the beginning of the assistant's
+                answer; None does so unless the last message is the assistant's.
             options: Further options of transformers' `generate`, such as do_sample=True.
 
         Raises:
-            ValueError: as `attend`; the model does not generate; prompt and new tokens exceed its
-                limit; a dict that cannot be continued.
-            RuntimeError: the model was closed.
+            ValueError: As in `attend`; the model does not generate text; prompt and new tokens
+                exceed its limit; or a dict cannot be continued.
+            RuntimeError: The model was closed.
 
         Example:
             >>> from transformers import GPT2Config, GPT2LMHeadModel
@@ -557,18 +565,18 @@ class AttentionModel:
             (5, 8)
         """
         max_new_tokens = whole_number("max_new_tokens", max_new_tokens, 1)
-        said = text
+        prompt_argument = text
         text, media = self._with_media(
             text, images, audio, tools, add_generation_prompt, continues=True
         )
         encoded = None if isinstance(text, Mapping) else self.inputs.encoder(text)
         chat = text.chat if isinstance(text, MadeInputs) else None
         arguments = {
-            "text": said if media else text,
+            "text": prompt_argument if media else text,
             "max_new_tokens": max_new_tokens,
         }
-        shown = {"images": images, "audio": audio, **options}
-        made_by = self._chat_call("generate", arguments, shown)
+        call_options = {"images": images, "audio": audio, **options}
+        made_by = self._chat_call("generate", arguments, call_options)
         # Edits may name tokens that the model has not written yet, or never writes.
         with self.lock.in_turn(), growing_text():
             self.check_open()
@@ -579,8 +587,8 @@ class AttentionModel:
             else:
                 inputs = self.inputs.padded([encoded])
                 tokens = encoded.tokens
-            apart = self.inputs.encodes_apart
-            n_prompt = 1 if apart else inputs["input_ids"].shape[1]
+            is_encoder_decoder = self.inputs.encodes_apart
+            n_prompt = 1 if is_encoder_decoder else inputs["input_ids"].shape[1]
             limit = self.inputs.encoder.limit
             if limit is not None and n_prompt + max_new_tokens > limit:
                 raise ValueError(
@@ -588,9 +596,11 @@ class AttentionModel:
                     f"exceed the {limit} that {type(self.hf_model).__name__} takes: ask for fewer "
                     "new ones"
                 )
-            if apart:
-                written, n_prompt = translation(self.hf_model, inputs, max_new_tokens, **options)
-                inputs["decoder_input_ids"] = written
+            if is_encoder_decoder:
+                decoder_tokens, n_prompt = translation(
+                    self.hf_model, inputs, max_new_tokens, **options
+                )
+                inputs["decoder_input_ids"] = decoder_tokens
                 attention = self.passes.attentions(self, inputs, [tokens], n_prompt, media=media)[0]
                 attention.made_by = made_by
                 return attention
@@ -599,15 +609,15 @@ class AttentionModel:
                 names = ("input_ids", "attention_mask")
                 prompt = {name: inputs[name] for name in names if name in inputs}
             ids = continuation(self.hf_model, self.tokenizer, prompt, max_new_tokens, **options)
-            whole = self.inputs.encoder.axis(ids)
+            axis = self.inputs.encoder.axis(ids)
             if encoded is None:
                 inputs = continued(inputs, ids)
                 if chat is not None and tokens is not None and tokens.roles:
-                    whole = chat.text.continued(tokens, whole)
+                    axis = chat.text.continued(tokens, axis)
             else:
-                inputs = self.inputs.padded([Encoded(ids, None, whole)])
-                whole = encoded.continued(whole)
-            attention = self.passes.attentions(self, inputs, [whole], n_prompt, media=media)[0]
+                inputs = self.inputs.padded([Encoded(ids, None, axis)])
+                axis = encoded.continued(axis)
+            attention = self.passes.attentions(self, inputs, [axis], n_prompt, media=media)[0]
             attention.made_by = made_by
             return attention
 
@@ -626,30 +636,32 @@ class AttentionModel:
         """Return the attention over a prompt and the text that a server generated from it.
 
         One causal pass reads prompt and generated text, as in `generate`, and the result is marked
-        in the same way: `n_prompt` is the number of tokens of the prompt. For an encoder-decoder,
-        `text` is the encoder's text. With log probabilities of the server, a second pass checks
-        that this model gives the same.
+        in the same way: `n_prompt` is the number of prompt tokens. For an encoder-decoder, `text`
+        is the encoder's text. With log probabilities from the server, a second pass checks that
+        this model gives the same values.
 
         Args:
             text: Prompt, as in `attend`, with the special tokens that the server added. A list of
-                vocabulary ids is taken as it is. A chat is written as in `generate`.
-            generated: Generated text, or the vocabulary ids of its tokens. Ids are safer, because a
-                server may join other tokens to the same text.
+                vocabulary ids is not changed. A chat is written as in `generate`.
+            generated: Generated text, or the vocabulary ids of its tokens. Ids are safer, because
+                different tokens may spell the same text.
             log_probabilities: Log probability of each generated token given all tokens before it,
-                in nats, without temperature and penalties; None = no check.
+                in nats, without temperature and penalties; None skips the check.
             tolerance: Largest accepted difference of a log probability, in nats. The default allows
                 for a server in half precision; 0.001 is enough for float32 on both sides.
-            long: As in `attend`.
-            tools: As in `attend`.
-            add_generation_prompt: As in `attend`.
+            long: Whether to read the input row by row, without whole maps; None does so above 1,024
+                tokens.
+            tools: Tools that the chat template describes to the model: functions or JSON schemas.
+            add_generation_prompt: Whether the chat template writes the beginning of the assistant's
+                answer; None does so unless the last message is the assistant's.
 
         Raises:
-            ValueError: as `attend`; the model does not generate; prompt and generated text exceed
-                its limit; it is not known which tokens were generated; the model gives a token
-                another log probability. The error names the first such token.
-            TypeError: `generated` is of another form; with `log_probabilities`, the model has no
+            ValueError: As in `attend`; the model does not generate text; prompt and generated text
+                exceed its limit; it is not known which tokens were generated; or the model gives a
+                token another log probability. The error names the first such token.
+            TypeError: `generated` has another form; or with `log_probabilities`, the model has no
                 head that predicts tokens.
-            RuntimeError: the model was closed.
+            RuntimeError: The model was closed.
 
         Example:
             >>> from attnwidget import load_model
@@ -662,28 +674,28 @@ class AttentionModel:
         text = as_chat(listed(text), tools, add_generation_prompt, continues=True)
         encoded = self.inputs.encoder(text)
         arguments = {"text": text, "generated": listed(generated)}
-        before = encoded
+        prompt_text = encoded
         if self.inputs.encodes_apart:
             if isinstance(generated, str):
                 generated = self.inputs.encoder(generated, target=True).ids
             start = decoder_ids(self.hf_model, [])
-            before = Encoded(start, None, self.inputs.encoder.axis(start))
-        prompt = before.ids
-        new = generated_ids(self.inputs.encoder, text, before, generated)
-        whole = self.inputs.encoder([*prompt, *new])
-        inputs = self.inputs.padded([encoded if self.inputs.encodes_apart else whole])
-        written = torch.tensor([whole.ids], dtype=torch.long, device=self.device)
+            prompt_text = Encoded(start, None, self.inputs.encoder.axis(start))
+        prompt = prompt_text.ids
+        new = generated_ids(self.inputs.encoder, text, prompt_text, generated)
+        full_text = self.inputs.encoder([*prompt, *new])
+        inputs = self.inputs.padded([encoded if self.inputs.encodes_apart else full_text])
+        decoder_tokens = torch.tensor([full_text.ids], dtype=torch.long, device=self.device)
         if self.inputs.encodes_apart:
-            inputs["decoder_input_ids"] = written
+            inputs["decoder_input_ids"] = decoder_tokens
         with self.lock.in_turn():
             self.check_open()
             if log_probabilities is not None:
-                names = whole.tokens.text[len(prompt) :]
+                names = full_text.tokens.text[len(prompt) :]
                 check_log_probabilities(
-                    self.hf_model, inputs, written, names, log_probabilities, tolerance
+                    self.hf_model, inputs, decoder_tokens, names, log_probabilities, tolerance
                 )
             tokens = (
-                encoded.tokens if self.inputs.encodes_apart else encoded.continued(whole.tokens)
+                encoded.tokens if self.inputs.encodes_apart else encoded.continued(full_text.tokens)
             )
             attention = self.passes.attentions(self, inputs, [tokens], len(prompt), long=long)[0]
         attention.made_by = self._chat_call("replay", arguments, {"long": long})
@@ -701,42 +713,42 @@ class AttentionModel:
         edges: Iterable[tuple[int, int]] | None = None,
         kv_group: bool = False,
     ) -> Iterator[AttentionModel]:
-        """Switch heads off in the block: their outputs, before the projection, are replaced.
+        """Switch heads off in the block, by replacing their outputs before the output projection.
 
-        All uses of the model in the block are edited: `attend`, `generate`, `predict`, `measure`,
-        every probe and calls of `hf_model`. The edit ends with the block, even after an exception,
-        and never affects other threads. Blocks nest: the inner block decides about a head that both
-        blocks name, and edges add up. An attention made in the block names the edit in its model
-        name.
+        The edit affects every use of the model in the block: `attend`, `generate`, `predict`,
+        `measure`, every probe and calls of `hf_model`. The edit ends with the block, even after an
+        exception, and never affects other threads. Blocks nest: the inner block decides about a
+        head that both blocks name, and edges add up. An attention made in the block names the edit
+        in its model name.
 
         Args:
-            heads: A head or a list of heads, each as (1, 3), "L1 H3" or a `Head`.
-            method: Replacement of a head's output. "uniform": the mean of the values that each
+            heads: Head or list of heads, each as (1, 3), "L1 H3" or a `Head`.
+            method: Replacement of a head's output. "uniform": the mean over the values that each
                 query may see, all weights 1/L (Kovaleva et al. 2019, section 4.3). "zero": zeros
                 (Michel et al. 2019). "first": the value of the first token that the query may see.
-                "mean": the mean of the head's output over all tokens of `reference`. "patch": the
-                head's outputs on `reference`, token by token; tokens that `generate` writes keep
-                their own. None: "mean" with a `reference`;
-                otherwise `default_method`, which is "zero" in causal models and
-                encoder-decoders, and "uniform" in other models.
+                "mean": the head's mean output over all tokens of `reference`. "patch": the head's
+                outputs on `reference`, token by token; tokens that `generate` writes keep their own
+                outputs. None: "mean" with a `reference`; otherwise `default_method`, which is
+                "zero" in causal models and encoder-decoders, and "uniform" in other models.
             layers: Layers whose heads are all switched off as well.
-            stack: Stack of `layers` and of heads without a stack: "encoder", "decoder" or "cross".
+            stack: Stack of `layers`, and of heads that name no stack: "encoder", "decoder" or
+                "cross".
             reference: For "mean", an input or a list of inputs; for "patch", one input with the
                 same number of tokens. An input is a text, a list of words or ids, a chat, an
                 `Attention` of this model, a `Segment` or a dict of inputs. The intact model reads
                 it.
             edges: Weights to remove in place of whole heads: [(query, key), ...], positions in the
-                text, counted from 0. The score of an edge becomes minus infinity. The other keys
-                of the query get its weight, and so does an attention sink. Edges stay removed
-                while `generate` writes, also the edges of new tokens.
+                text, counted from 0. The score of an edge becomes minus infinity. The other keys of
+                the query get its weight, and so does an attention sink. Edges stay removed while
+                `generate` writes, also the edges to new tokens.
             kv_group: Whether to include all heads that share keys and values with the named heads.
 
         Raises:
-            ValueError: no such head, layer, stack or method; a head named twice; a reference that
-                is missing or does not fit; in the block, an edit that the model or an input does
-                not allow.
-            TypeError: a reference that is not an input.
-            RuntimeError: the model was closed.
+            ValueError: A head, layer, stack or method does not exist; a head is named twice; a
+                reference is missing or does not fit; or, in the block, the model or an input does
+                not allow the edit.
+            TypeError: A reference is not an input.
+            RuntimeError: The model was closed.
 
         Example:
             >>> from attnwidget import load_model
@@ -763,7 +775,7 @@ class AttentionModel:
             yield self
 
     def close(self) -> None:
-        """Restore the mode (train or eval) in which the model came.
+        """Restore the mode (train or eval) that the model had before `load_model`.
 
         Example:
             >>> from attnwidget import load_model
@@ -783,7 +795,7 @@ class AttentionModel:
         self.close()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        whole = partial(
+        make_again = partial(
             type(self),
             self.hf_model,
             self.tokenizer,
@@ -794,7 +806,7 @@ class AttentionModel:
             self.remark,
             self.inputs.processor,
         )
-        return received_model, (SentModel.from_model(self, self._load_again or whole),)
+        return received_model, (SentModel.from_model(self, self._load_again or make_again),)
 
     def __repr__(self) -> str:
         kind = type(self.hf_model).__name__
@@ -814,15 +826,15 @@ class AttentionModel:
         if isinstance(chat := first["text"], Chat):
             first = {**first, "text": list(chat.messages)}
             tools = None if chat.tools is None else list(chat.tools)
-            asked = {"tools": tools, "add_generation_prompt": chat.add_generation_prompt}
-            options = {**options, **asked}
+            chat_options = {"tools": tools, "add_generation_prompt": chat.add_generation_prompt}
+            options = {**options, **chat_options}
         return self.made_by.then(call(name, first, options))
 
     @in_plain_torch
     def _read_again(self, reading: Reading[Attention]) -> Attention:
-        """Return the attention of an input that was read before, under the edits in force.
+        """Return the attention of an input that was read before, under the current edits.
 
-        Layers below the edits are not run again, if the model gives the same output without them.
+        Layers below the edits are not run again if the model gives the same output without them.
         """
         return self.passes.again(self, reading)
 
@@ -830,7 +842,7 @@ class AttentionModel:
     def question(
         self, inputs: Mapping[str, Tensor], position: int, tokens: Tokens | None = None
     ) -> ReadExample:
-        """Return the question at a predicted position; `tokens` if the words are known."""
+        """Return the question at a predicted position; pass `tokens` if the words are known."""
         self.check_open()
         return question_of(self.hf_model, self.inputs, self.tokenizer, inputs, position, tokens)
 
@@ -860,7 +872,7 @@ def _refuse_choices(hf_model: Any) -> None:
 
 
 def _source_text(*texts: object) -> str:
-    """Return one or two texts as a reader wrote them; "" for words, chats and other inputs."""
-    given = [text for text in texts if text is not None]
-    written = [text for text in given if isinstance(text, str)]
-    return " ".join(written) if len(written) == len(given) else ""
+    """Return one or two texts as strings; "" for words, chats and other inputs."""
+    inputs = [text for text in texts if text is not None]
+    strings = [text for text in inputs if isinstance(text, str)]
+    return " ".join(strings) if len(strings) == len(inputs) else ""

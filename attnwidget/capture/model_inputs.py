@@ -1,4 +1,4 @@
-"""Inputs of a model from a text, a dict of inputs, a segment or an `Attention`."""
+"""Model inputs from a text, a dict of inputs, a segment or an `Attention`."""
 
 from __future__ import annotations
 
@@ -33,15 +33,15 @@ from attnwidget.text.whole_number import is_whole_number
 
 Inputs = Mapping[str, Any]
 
-# Largest number of tokens that an encoder-decoder generates if there is no target.
+# Largest number of tokens that an encoder-decoder generates without a target.
 _GENERATED = 40
 
 
 class ModelInputs:
-    """Maker of the input tensors of one model, with the axis of their tokens.
+    """Maker of one model's input tensors, with their token axis.
 
     Raises:
-        ValueError: the tokenizer does not belong to the model.
+        ValueError: The tokenizer does not belong to the model.
     """
 
     def __init__(
@@ -71,7 +71,7 @@ class ModelInputs:
 
         Raises:
             ValueError: The model has no processor, or the processor refuses the input.
-            TypeError: A text of another form, or a model of texts.
+            TypeError: The text has another form, or the model reads only texts.
         """
         name = type(self._hf_model).__name__
         if not reads_media(self._hf_model):
@@ -84,38 +84,45 @@ class ModelInputs:
                 f"this {name} has no processor for pictures and sounds: pass one to "
                 "load_model(model, processor), or a dict of tensors such as pixel_values"
             )
-        taken = input_names(self._hf_model)
-        if isinstance(text, str) and self.encodes_apart and "input_ids" not in taken:
+        accepted_names = input_names(self._hf_model)
+        if isinstance(text, str) and self.encodes_apart and "input_ids" not in accepted_names:
             raise TypeError(
                 f"the encoder of {name} reads no text: pass the text that its decoder reads as "
                 "target=..."
             )
-        if text is None and not self.encodes_apart and "input_ids" in taken and self._is_placed():
+        if (
+            text is None
+            and not self.encodes_apart
+            and "input_ids" in accepted_names
+            and self._is_placed()
+        ):
             raise ValueError(
                 f"{name} reads a text with places for pictures or sounds: pass a text beside them, "
                 'attend("What is this?", images=...)'
             )
-        made = self.processor(text, media, tools=tools, add_generation_prompt=add_generation_prompt)
-        given = text if isinstance(text, Mapping) else {}
+        processed = self.processor(
+            text, media, tools=tools, add_generation_prompt=add_generation_prompt
+        )
+        user_inputs = text if isinstance(text, Mapping) else {}
         inputs = MadeInputs(
             (key, value)
-            for key, value in made.items()
-            if (key in taken and key != "labels") or key in given
+            for key, value in processed.items()
+            if (key in accepted_names and key != "labels") or key in user_inputs
         )
-        inputs.chat = made.chat
-        for kind, count, read in (
+        inputs.chat = processed.chat
+        for kind, count, tensor in (
             ("picture", len(media.pictures), inputs.get("pixel_values")),
             ("sound", len(media.sounds), inputs.get("input_features", inputs.get("input_values"))),
         ):
-            several = count > 1 and inputs.keys().isdisjoint(TEXTS)
-            if several and getattr(read, "shape", (1,))[0] == count:
+            is_several = count > 1 and inputs.keys().isdisjoint(TEXTS)
+            if is_several and getattr(tensor, "shape", (1,))[0] == count:
                 raise ValueError(
                     f"{name} reads one {kind} at a time, got {count}: call attend for each {kind}"
                 )
         return inputs
 
     def _is_placed(self) -> bool:
-        """Return whether tokens of a text stand for parts of pictures or sounds."""
+        """Return whether the text has placeholder tokens for parts of pictures or sounds."""
         names = ("image_token_id", "image_token_index", "audio_token_id", "audio_token_index")
         config = self._hf_model.config
         return any(isinstance(getattr(config, name, None), int) for name in names)
@@ -131,7 +138,7 @@ class ModelInputs:
         """Return inputs with a batch of one, without the decoder's inputs, and the tokens if known.
 
         Raises:
-            ValueError, TypeError: as `AttentionModel.attend`.
+            ValueError, TypeError: As in `AttentionModel.attend`.
         """
         if target is not None and not self.encodes_apart:
             name = type(self._hf_model).__name__
@@ -151,14 +158,15 @@ class ModelInputs:
         tokens = None
         ids = unpadded(inputs, "input_ids", "attention_mask")
         if ids is not None:
-            given = inputs.get("token_type_ids")
-            if given is not None and given.ndim == 3:
-                given = given[..., 0]  # of a table: the question or the table
-            types = None
-            # Beside pictures, the types tell pictures from text.
-            if given is not None and all(map(is_of_text, inputs)):
-                types = unpadded({**inputs, "types": given}, "types", "attention_mask")
-            segments = None if types is None else [min(kind, 1) for kind in types]
+            token_types = inputs.get("token_type_ids")
+            if token_types is not None and token_types.ndim == 3:
+                # Types of a table: the question or the table.
+                token_types = token_types[..., 0]
+            text_types = None
+            # With pictures, the types separate pictures from text.
+            if token_types is not None and all(map(is_of_text, inputs)):
+                text_types = unpadded({**inputs, "types": token_types}, "types", "attention_mask")
+            segments = None if text_types is None else [min(kind, 1) for kind in text_types]
             tokens = self.encoder.axis(ids, segments=segments)
             chat = text.chat if isinstance(text, MadeInputs) else None
             if chat is not None:
@@ -174,20 +182,20 @@ class ModelInputs:
             )
 
     def padded(self, encoded: Sequence[Encoded]) -> dict[str, Tensor]:
-        """Return the inputs of encoded texts, as `padded_inputs`."""
+        """Return the inputs of encoded texts, as in `padded_inputs`."""
         return padded_inputs(encoded, self._hf_model, self._tokenizer)
 
     def tensors_of(
         self, given: MediaInput, decoded: Sequence[int] | None = None
     ) -> dict[str, Tensor]:
-        """Return the inputs of pictures and sounds, a batch of one.
+        """Return the inputs for pictures and sounds, a batch of one.
 
         Args:
-            given: The pictures, sounds and text.
-            decoded: Ids that the decoder of an encoder-decoder reads; None = no decoder's inputs.
+            given: Pictures, sounds and text.
+            decoded: Ids that the decoder of an encoder-decoder reads; None for no decoder inputs.
 
         Raises:
-            ValueError, TypeError: As `of_media` and `of`.
+            ValueError, TypeError: As in `of_media` and `of`.
         """
         inputs, _ = self.encode(self.of_media(given.text, given.media))
         if decoded is not None:
@@ -195,13 +203,13 @@ class ModelInputs:
         return inputs
 
     def batch(self, encoded: Sequence[Encoded | EncodedMedia]) -> dict[str, Tensor]:
-        """Return the inputs of a batch of texts, or of pictures and sounds of one shape."""
+        """Return the inputs for a batch of texts, or for pictures and sounds of one shape."""
         texts = [item for item in encoded if isinstance(item, Encoded)]
         if texts:
             return self.padded(texts)
         media = [item for item in encoded if isinstance(item, EncodedMedia)]
         parts = [self.tensors_of(item.given, item.decoded) for item in media]
-        # The first dimension of pictures may be any number: the pictures of a batch are joined.
+        # The first dimension of pictures may be any number, so join the pictures in the batch.
         return {
             name: value if value.ndim == 0 else torch.cat([part[name] for part in parts])
             for name, value in parts[0].items()
@@ -211,7 +219,7 @@ class ModelInputs:
         """Return a segment with this model's special tokens.
 
         Raises:
-            ValueError: A token is not in the vocabulary; the segment is too long.
+            ValueError: A token is not in the vocabulary, or the segment is too long.
         """
         ids, types = self._of_segment(segment)
         return Encoded(self.encoder.within_limit(ids), types, self.encoder.axis(ids))
@@ -219,7 +227,7 @@ class ModelInputs:
     def with_decoder(
         self, inputs: dict[str, Tensor], target: Text | None = None, truncate: bool = False
     ) -> dict[str, Tensor]:
-        """Return `inputs`, in an encoder-decoder with the decoder's inputs.
+        """Return `inputs`, for an encoder-decoder with the decoder inputs.
 
         If `target` is None, the model generates it.
         """
@@ -229,28 +237,28 @@ class ModelInputs:
             limit = self.encoder.limit
             n_new = _GENERATED if limit is None else max(1, min(_GENERATED, limit - 1))
             with growing_text():
-                written, _ = translation(self._hf_model, inputs, n_new)
-            return {**inputs, "decoder_input_ids": written}
+                decoder_tokens, _ = translation(self._hf_model, inputs, n_new)
+            return {**inputs, "decoder_input_ids": decoder_tokens}
         ids, _ = self.target_ids(target, truncate)
         return {**inputs, "decoder_input_ids": self._row(ids)}
 
     def target_ids(self, target: Text, truncate: bool) -> tuple[list[int], int]:
-        """Return the ids of a text for the decoder, and the number of ids that were cut off.
+        """Return a text's ids for the decoder, and the number of ids that were cut off.
 
         Raises:
             ValueError: The text is too long together with the start token of the decoder.
         """
         tokens = self.encoder(target, truncate=truncate, target=True).tokens
         ids = decoder_ids(self._hf_model, tokens.ids)
-        kept = self.encoder.within_limit(ids[: self.encoder.limit] if truncate else ids)
-        return kept, tokens.n_cut + len(ids) - len(kept)
+        ids_within_limit = self.encoder.within_limit(ids[: self.encoder.limit] if truncate else ids)
+        return ids_within_limit, tokens.n_cut + len(ids) - len(ids_within_limit)
 
     def of_reference(self, reference: object) -> tuple[dict[str, Tensor], str]:
         """Return inputs and name of a text, a picture, a sound, a dict, a `Segment` or `Attention`.
 
         Raises:
-            ValueError: tokens that this model does not have; an attention without vocabulary ids.
-            TypeError: a reference of another type.
+            ValueError: The model's vocabulary lacks a token, or an attention has no vocabulary ids.
+            TypeError: The reference has another type.
         """
         if isinstance(reference, Attention):
             return self._of_attention(reference)
@@ -264,9 +272,9 @@ class ModelInputs:
             inputs, tokens = self.encode(listed(reference))
             return self.with_decoder(inputs), _shortened(" ".join(tokens.text if tokens else ()))
         if is_media(reference):
-            given = media_input(reference)
-            kind = "picture" if given.media.pictures else "sound"
-            return self.with_decoder(self.tensors_of(given)), kind
+            media_reference = media_input(reference)
+            kind = "picture" if media_reference.media.pictures else "sound"
+            return self.with_decoder(self.tensors_of(media_reference)), kind
         if isinstance(reference, (str, Mapping)):
             inputs, tokens = self.encode(reference)
             name = (
@@ -279,10 +287,10 @@ class ModelInputs:
         )
 
     def _of_attention(self, attention: Attention) -> tuple[dict[str, Tensor], str]:
-        """Return inputs and name of an attention of this model."""
+        """Return inputs and name for an attention made by this model."""
         reading = attention.reading
         if reading is not None and reading.model.hf_model is self._hf_model:
-            # With all inputs beside the ids, such as boxes, types and pictures.
+            # Return all inputs, because they may include boxes, types and pictures.
             text = reading.tokens
             name = " ".join(text.to_words().text) if text else attention.model_name
             return dict(reading.inputs), _shortened(name)
@@ -312,8 +320,8 @@ class ModelInputs:
         names = input_names(self._hf_model)
         if getattr(self._hf_model.config, "type_vocab_size", 0) > 1:
             inputs["token_type_ids"] = self._row(axes_read.query.segments)
-        kept = {name: value for name, value in inputs.items() if name in names}
-        return kept, _shortened(" ".join(axes_read.query.to_words().text))
+        model_inputs = {name: value for name, value in inputs.items() if name in names}
+        return model_inputs, _shortened(" ".join(axes_read.query.to_words().text))
 
     def _of_segment(self, segment: Segment) -> tuple[list[int], list[int] | None]:
         """Return the ids and token types of a segment with this model's special tokens."""
@@ -321,10 +329,10 @@ class ModelInputs:
         parts = []
         for part in (segment.first, segment.second):
             ids = [self._tokenizer.convert_tokens_to_ids(token) for token in part]
-            unknown = getattr(self._tokenizer, "unk_token_id", None)
+            unknown_id = getattr(self._tokenizer, "unk_token_id", None)
             for token, token_id in zip(part, ids, strict=True):
-                missing = token_id is None or token_id == unknown
-                if missing and token != getattr(self._tokenizer, "unk_token", None):
+                is_missing = token_id is None or token_id == unknown_id
+                if is_missing and token != getattr(self._tokenizer, "unk_token", None):
                     raise ValueError(
                         f"token {token!r} is not in the model's vocabulary: cut segments with the "
                         "model that reads them (read_segments, make_segments)"
@@ -340,7 +348,7 @@ class ModelInputs:
 def is_one_text(item: Any) -> bool:
     """Return whether a list or an array is one text: vocabulary ids, words, or a chat.
 
-    A list in which a string has a space is a list of texts.
+    If a string in the list contains a space, the list is a list of texts.
 
     Example:
         >>> is_one_text(["The", "cat"]), is_one_text(["The cat", "It"]), is_one_text([2, 7])

@@ -1,4 +1,4 @@
-"""The lock of a model: requests of users go before background work."""
+"""The lock of a model, which serves user requests before background work."""
 
 from __future__ import annotations
 
@@ -13,24 +13,25 @@ from attnwidget.text.thread_lock import ThreadLock
 
 Value = TypeVar("Value")
 
-#: Seconds in which a user who waits takes a lock that background work has released.
+#: Seconds that background work sleeps, so that a waiting user can take the lock.
 _PAUSE = 0.001
 
 
 class PassInterrupted(BaseException):
     """A pass of background work ended early: a user waits for the model, or the work is dropped.
 
-    No `except Exception` of other code takes the interruption for a fault of the model.
+    This is a BaseException, so that `except Exception` elsewhere does not treat the interruption as
+    an error of the model.
     """
 
 
 class _Thread(threading.local):
-    """Background work of a thread.
+    """State of background work in a thread.
 
     Attributes:
         is_background: Whether the thread does background work.
-        is_dropped: Function that says whether the background work is no longer needed.
-        held: The locks that the background work holds.
+        is_dropped: Function that returns whether the background work is no longer needed.
+        held: Locks that the background work holds.
     """
 
     is_background = False
@@ -41,16 +42,16 @@ class _Thread(threading.local):
 
 
 _thread = _Thread()
-# Whether the pass that runs can end early and run again.
+# Whether the current pass can end early and run again.
 _interruptible = ThreadFlag()
 
 
 class ModelLock(ThreadLock):
     """A reentrant lock that users get before background work.
 
-    Background work is what a thread does in a block of `background_work`; all other threads work
-    for users. The lock itself is written in C, so Ctrl-C never leaves it taken. Priority is a wish
-    beside the lock: users stand in a line while they wait, and background work looks at the line.
+    Background work is what a thread does in a `background_work` block; all other threads work for
+    users. The lock itself is written in C, so Ctrl-C never leaves it locked. Priority is managed
+    next to the lock: users wait in a queue, and background work checks the queue.
 
     Example:
         >>> from attnwidget.capture.model_lock import ModelLock
@@ -62,9 +63,9 @@ class ModelLock(ThreadLock):
 
     def __init__(self) -> None:
         super().__init__()
-        # Held by the user who gets the lock next.
+        # Lock held by the user who gets the model next.
         self._line = threading.Lock()
-        # The latest request of a user, and the latest that background work let pass.
+        # Latest request of a user, and latest request to which background work has given way.
         self._latest: object = None
         self._passed: object = None
 
@@ -79,21 +80,21 @@ class ModelLock(ThreadLock):
         return self._line.locked() or self._latest is not self._passed
 
     def in_turn(self) -> AbstractContextManager[bool]:
-        """Return the lock for a `with` statement, after the requests before this one.
+        """Return the lock for a `with` statement, after earlier requests.
 
-        Background work waits until no user does.
+        Background work waits until no user waits.
         """
         if not self.is_mine:
             if _thread.is_background:
                 return _BackgroundHold(self)
             self._wait_in_line()
-            # A user is no longer in the line, but may not have the lock yet.
+            # The user has left the queue, but may not have the lock yet.
             self._latest = object()
         return self
 
     def _wait_in_line(self) -> None:
-        # On one line, because Ctrl-C may come at the second line event of a longer block, which is
-        # after its body and before its end.
+        # Keep this on one line: Ctrl-C may arrive at the second line event of a longer block, after
+        # its body and before its end.
         with self._line, self: pass  # fmt: skip # noqa: E701
 
 
@@ -125,10 +126,10 @@ class _BackgroundHold:
 
 @contextmanager
 def background_work(is_dropped: Callable[[], bool] = lambda: False) -> Iterator[None]:
-    """Do the work of the block in the background: users get the locks of models first.
+    """Run the block as background work: users get model locks first.
 
     Args:
-        is_dropped: Function that says whether the work is no longer needed. A pass that can be
+        is_dropped: Function that returns whether the work is no longer needed. A pass that can be
             interrupted then ends at the next layer.
 
     Raises:
@@ -139,16 +140,16 @@ def background_work(is_dropped: Callable[[], bool] = lambda: False) -> Iterator[
         >>> with background_work():
         ...     give_way()
     """
-    before = _thread.is_background, _thread.is_dropped
+    previous = _thread.is_background, _thread.is_dropped
     try:
         _thread.is_background, _thread.is_dropped = True, is_dropped
         yield
     finally:
-        _thread.is_background, _thread.is_dropped = before
+        _thread.is_background, _thread.is_dropped = previous
 
 
 def give_way() -> None:
-    """Let users have the models that this thread holds, if it does background work.
+    """Let users have the models that this thread holds, if the thread does background work.
 
     Call it between two passes. Edits and taps of this thread stay as they are, because they act in
     this thread only.
@@ -157,7 +158,7 @@ def give_way() -> None:
         for lock in tuple(_thread.held):
             while lock.is_wanted:
                 latest = lock._latest
-                # A condition releases a lock that is held several times.
+                # A condition can release a lock that is held several times.
                 threading.Condition(cast("Any", lock)).wait(_PAUSE)
                 lock._passed = latest
 
@@ -166,7 +167,7 @@ def stop_if_wanted() -> None:
     """End a pass of background work at this layer, if a user waits or the work is dropped.
 
     Raises:
-        PassInterrupted: So it is, and the pass runs in `uninterrupted`.
+        PassInterrupted: A user waits or the work is dropped, and the pass runs in `uninterrupted`.
     """
     if _thread.is_background and _interruptible.is_up:
         is_wanted = any(lock.is_wanted for lock in _thread.held)
@@ -175,7 +176,7 @@ def stop_if_wanted() -> None:
 
 
 def uninterrupted(run: Callable[[], Value]) -> Value:
-    """Return the result of a pass; background work runs it again after each request of a user.
+    """Return the result of a pass; background work repeats it after each user request.
 
     Args:
         run: Function that runs a pass, which may end at any layer with `PassInterrupted`.

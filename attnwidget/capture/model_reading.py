@@ -1,4 +1,4 @@
-"""The input of an attention, for questions to its model: what the model can be asked about it."""
+"""The input of an attention, for further questions to its model."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def refuse_no_attention(attention: object) -> None:
-    """Raise TypeError if `attention` is no `Attention`, such as a model or a text.
+    """Raise TypeError if `attention` is not an `Attention`, but for example a model or a text.
 
     Example:
         >>> from attnwidget.capture.model_reading import refuse_no_attention
@@ -38,12 +38,12 @@ def reading_of(attention: Attention, what: str) -> Reading[Attention]:
     """Return the input of an attention, which its model reads again.
 
     Args:
-        attention: Made by a model that is still there.
-        what: What is asked of the model, to begin an error message.
+        attention: Attention whose model is still open.
+        what: Purpose of the request, to begin an error message.
 
     Raises:
-        TypeError: No attention.
-        ValueError: Given weights, or edited heads.
+        TypeError: `attention` is not an `Attention`.
+        ValueError: The attention was made from weights, or with edited heads.
 
     Example:
         >>> from attnwidget import load_model
@@ -62,15 +62,15 @@ def reading_of(attention: Attention, what: str) -> Reading[Attention]:
 
 
 def whole_reading_of(attention: Attention, what: str) -> Reading[Attention]:
-    """Return the input of an attention if it has whole maps and no padding.
+    """Return the input of an attention that has whole maps and no padding.
 
     Args:
-        attention: As in `reading_of`.
-        what: As in `reading_of`.
+        attention: Attention whose model is still open.
+        what: Purpose of the request, to begin an error message.
 
     Raises:
-        ValueError: As `reading_of`; a long input, or padding.
-        RuntimeError: The weights of the model have changed since.
+        ValueError: As in `reading_of`; or the input is long or has padding.
+        RuntimeError: The weights of the model have changed.
     """
     reading = reading_of(attention, what)
     reading.refuse_changed()
@@ -90,13 +90,15 @@ def whole_reading_of(attention: Attention, what: str) -> Reading[Attention]:
 def language_model(reading: Reading[Attention], what: str) -> AttentionModel:
     """Return the model of an input, if it predicts words.
 
+    The model may have a vision tower in addition to the text layers.
+
     Args:
-        reading: The input.
-        what: As in `reading_of`.
+        reading: Input of the attention.
+        what: Purpose of the request, to begin an error message.
 
     Raises:
-        TypeError: It has no head, or classes; or it is an encoder-decoder. A vision tower beside
-            the layers of the text is no obstacle.
+        TypeError: The model has no head, predicts classes, labels or spans, or is an
+            encoder-decoder.
     """
     model: Any = reading.model
     name = type(model.hf_model).__name__
@@ -116,8 +118,8 @@ def language_model(reading: Reading[Attention], what: str) -> AttentionModel:
         raise TypeError(
             f"{what} is about words, and {name} predicts {kinds[task]}: it has no unembedding"
         )
-    checked: AttentionModel = model
-    return checked
+    attention_model: AttentionModel = model
+    return attention_model
 
 
 def predicted_position(
@@ -129,13 +131,13 @@ def predicted_position(
     """Return the token to predict; by default the token after the text or the mask token.
 
     Args:
-        reading: The input.
-        model: The model that reads the input.
-        position: The token, or None for the default.
-        option: Argument of the public function that names another token, for the error.
+        reading: Input of the attention.
+        model: Model that reads the input.
+        position: Position of the token, or None for the default.
+        option: Argument of the public function that selects another token, for the error message.
 
     Raises:
-        ValueError: A masked language model's input has no mask token, or several.
+        ValueError: The input of a masked language model has no mask token, or several.
     """
     if position is not None:
         return whole_number("position", position)

@@ -1,4 +1,4 @@
-"""A model's answers: masked words, next tokens, labels of tokens, classes, spans."""
+"""Predictions of a model: masked words, next tokens, token labels, classes, spans."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _LOAD_HEAD = (
     "AutoModelForSequenceClassification"
 )
 
-# Trained beside a generator, whose words they tell from the words of the text.
+# Discriminators were trained with a generator, and tell its words from the words of the text.
 _DISCRIMINATORS = {"ElectraForPreTraining", "FunnelForPreTraining"}
 
 
@@ -48,10 +48,10 @@ def question_of(
     position: int,
     tokens: Tokens | None = None,
 ) -> ReadExample:
-    """The question at one of `Predictions.positions`; `tokens` as in `predictions_of`.
+    """Return the question at one of `Predictions.positions`; `tokens` as in `predictions_of`.
 
     Raises:
-        TypeError, ValueError: as `predictions_of`.
+        TypeError, ValueError: As in `predictions_of`.
     """
     task = prediction_task(hf_model)
     if task == "class":
@@ -71,10 +71,10 @@ def question_of(
 
 
 def prediction_task(hf_model: Any) -> Task:
-    """What the model's head predicts.
+    """Return the kind of predictions that the model's head makes.
 
     Raises:
-        TypeError: if the model has no head for predictions, or answers neither words nor labels.
+        TypeError: The model has no head for predictions, or predicts neither words nor labels.
     """
     kind = language_model_head(hf_model)
     if kind is not None:
@@ -90,11 +90,11 @@ def prediction_task(hf_model: Any) -> Task:
         raise TypeError(f"{name} has no head that predicts words, labels or spans: {_LOAD_HEAD}")
     if head == "numbers":
         config = hf_model.config
-        several = "numbers" if config.problem_type == "regression" else "labels"
-        gives = "one number" if config.num_labels < 2 else f"several {several} at once"
+        outputs = "numbers" if config.problem_type == "regression" else "labels"
+        items = "one number" if config.num_labels < 2 else f"several {outputs} at once"
         raise TypeError(
             f"the answers of this {name} are no classes of which one is right, because it gives "
-            f"{gives}: attend(text, loss='auto') has the gradients of its output, and ablate takes "
+            f"{items}: attend(text, loss='auto') has the gradients of its output, and ablate takes "
             "a function of the output as score"
         )
     return head
@@ -111,32 +111,37 @@ def predictions_of(
     model_name: str,
     tokens: Tokens | None = None,
 ) -> Predictions:
-    """The answers to inputs with a batch of one; `AttentionModel.predict` says the rest.
+    """Return the predictions for inputs with a batch of one, as in `AttentionModel.predict`.
 
-    `tokens` are the tokens of the input with their words; None = as the ids spell them.
+    `tokens` are the input tokens with their words; None takes the ids' spelling.
     """
     top = whole_number("top", top, 1)
     task = prediction_task(hf_model)
-    places = None if at is None else whole_numbers("at", at)
+    selected_positions = None if at is None else whole_numbers("at", at)
     if task == "span":
-        return _spans(hf_model, inputs, tokenizer, given, places, top, model_name)
+        return _spans(hf_model, inputs, tokenizer, given, selected_positions, top, model_name)
     if task == "class":
-        if places is not None:
+        if selected_positions is not None:
             raise TypeError("at= names tokens; a classifier answers to the whole input")
         scores = torch.log_softmax(_logits(hf_model, given).float(), -1)
-        spelt = _spelt(inputs, given["input_ids"][0]) if "input_ids" in given else ()
+        token_texts = _spelt(inputs, given["input_ids"][0]) if "input_ids" in given else ()
         answers = _classes(hf_model.config)
         return Predictions(
-            task, spelt, (-1,), scores.cpu().numpy(), answers, top, model_name=model_name
+            task, token_texts, (-1,), scores.cpu().numpy(), answers, top, model_name=model_name
         )
-    is_decoded = task == "next" and inputs.encodes_apart  # the encoder may read pictures or sounds
+    # The encoder may read pictures or sounds, so there may be no input_ids.
+    is_decoded = task == "next" and inputs.encodes_apart
     if "input_ids" not in given and not is_decoded:
         raise ValueError(f"words are predicted from token ids; the inputs are {', '.join(given)}")
     probability = None
     pieces: tuple[tuple[int, int], ...] = ()
     if task == "label":
         ids = given["input_ids"][0]
-        positions = labeled_places(tokenizer, ids.tolist()) if places is None else places
+        positions = (
+            labeled_places(tokenizer, ids.tolist())
+            if selected_positions is None
+            else selected_positions
+        )
         _check_places(positions, range(len(ids)))
         scores = torch.log_softmax(_logits(hf_model, given)[0, positions].float(), -1)
         return Predictions(
@@ -151,7 +156,7 @@ def predictions_of(
     if task == "masked":
         ids = given["input_ids"][0]
         axis = _known_tokens(inputs, given, tokens)
-        positions, scores = _masked(hf_model, tokenizer, given, axis, places)
+        positions, scores = _masked(hf_model, tokenizer, given, axis, selected_positions)
         pieces = tuple(map(partial(_piece, axis), positions))
     else:
         given, name = _read_on(hf_model, inputs, tokenizer, given, target)
@@ -165,7 +170,7 @@ def predictions_of(
             )
         steps = next_token_log_probabilities(logits, ids[None])
         probability = float(steps.sum())
-        positions = [len(ids)] if places is None else places
+        positions = [len(ids)] if selected_positions is None else selected_positions
         _check_places(positions, range(1, len(ids) + 1))
         scores = torch.log_softmax(logits[0, [i - 1 for i in positions]].float(), -1)
     return Predictions(
@@ -190,7 +195,7 @@ def _spans(
     top: int,
     model_name: str,
 ) -> Predictions:
-    """Return the spans that answer the question of the input."""
+    """Return the predicted spans that answer the question of the input."""
     if places is not None:
         raise TypeError("at= names tokens; the answer to a question is a span of the whole input")
     spans = answer_spans(tokenizer, _ids(given))
@@ -234,7 +239,7 @@ def _masked(
     tokens: Tokens,
     places: list[int] | None,
 ) -> tuple[list[int], Tensor]:
-    """Positions of masked tokens, and log probabilities [P, V] in their places."""
+    """Return the positions of masked tokens, and log probabilities [P, V] at these positions."""
     ids = inputs["input_ids"]
     mask_id_of(tokenizer, _masking(hf_model))
     if places is None:
@@ -246,11 +251,11 @@ def _masked(
             )
         return positions, torch.log_softmax(_logits(hf_model, inputs)[0, positions].float(), -1)
     _check_places(places, range(ids.shape[1]))
-    places_masked = []
-    for place in places:
-        logits = _logits(hf_model, _masked_at(hf_model, tokenizer, inputs, tokens, place))
-        places_masked.append(torch.log_softmax(logits[0, place].float(), -1))
-    return places, torch.stack(places_masked)
+    scores = []
+    for position in places:
+        logits = _logits(hf_model, _masked_at(hf_model, tokenizer, inputs, tokens, position))
+        scores.append(torch.log_softmax(logits[0, position].float(), -1))
+    return places, torch.stack(scores)
 
 
 def _known_tokens(
@@ -262,7 +267,7 @@ def _known_tokens(
 
 
 def _piece(tokens: Tokens, place: int) -> tuple[int, int]:
-    """Return the number of a token among the pieces of its word, from 1, and their count."""
+    """Return the 1-based index of a token among the pieces of its word, and their number."""
     pieces = tokens.pieces_of_word(place)
     return pieces.index(place) + 1, len(pieces)
 
@@ -270,10 +275,10 @@ def _piece(tokens: Tokens, place: int) -> tuple[int, int]:
 def _masked_at(
     hf_model: Any, tokenizer: Any, inputs: Mapping[str, Tensor], tokens: Tokens, place: int
 ) -> dict[str, Tensor]:
-    """Return the input with masks in place of a token and of the rest of its word."""
-    changed = inputs["input_ids"].clone()
-    changed[0, tokens.rest_of_word(place)] = mask_id_of(tokenizer, _masking(hf_model))
-    return {**inputs, "input_ids": changed}
+    """Return the input with masks over a token and the rest of its word."""
+    masked_ids = inputs["input_ids"].clone()
+    masked_ids[0, tokens.rest_of_word(place)] = mask_id_of(tokenizer, _masking(hf_model))
+    return {**inputs, "input_ids": masked_ids}
 
 
 def _masking(hf_model: Any) -> str:
@@ -287,13 +292,13 @@ def _read_on(
     given: Mapping[str, Tensor],
     target: Text | None,
 ) -> tuple[dict[str, Tensor], str]:
-    """Return the inputs of a causal model, and the name of the text that the model continues."""
+    """Return a causal model's inputs, and the name of the input that the model continues."""
     if not inputs.encodes_apart:
         return dict(given), "input_ids"
     if "decoder_input_ids" in given:
         return dict(given), "decoder_input_ids"
     ids = [] if target is None else list(inputs.encoder(target, target=True).ids)
-    # A text that has ended has no next token.
+    # A text with an end token has no next token.
     while ids and ids[-1] == getattr(tokenizer, "eos_token_id", None):
         ids.pop()
     row = torch.tensor([decoder_ids(hf_model, ids)], dtype=torch.long, device=device_of(hf_model))
@@ -301,8 +306,8 @@ def _read_on(
 
 
 def _logits(hf_model: Any, inputs: Mapping[str, Tensor]) -> Tensor:
-    # In a tap, so that rounding is the same with heads on and off. Without a cache, as maps are
-    # read: with a cache, models do not tell the texts of packed position_ids from each other.
+    # Use a tap, so that rounding is the same with heads on and off. Use no cache, as for maps: with
+    # a cache, models do not separate the texts of packed position_ids.
     def run() -> Tensor:
         with torch.no_grad(), tap(hf_model, lambda _: None):
             return answer_logits(hf_model(**{**inputs, **without_cache(hf_model)}))
@@ -313,10 +318,10 @@ def _logits(hf_model: Any, inputs: Mapping[str, Tensor]) -> Tensor:
 def _check_places(places: Sequence[int], allowed: range) -> None:
     if not places:
         raise ValueError("at is empty: name the tokens to predict, such as at=[3]")
-    for place in places:
-        if place not in allowed:
+    for position in places:
+        if position not in allowed:
             raise ValueError(
-                f"token {place} cannot be predicted, only {allowed.start} to {allowed.stop - 1} "
+                f"token {position} cannot be predicted, only {allowed.start} to {allowed.stop - 1} "
                 "of this input"
             )
 
@@ -330,7 +335,7 @@ def _classes(config: Any) -> Answers:
     return Answers(len(labels), partial(_spelt_classes, labels), partial(_found_class, labels))
 
 
-# Functions of the module can be pickled with the predictions that hold them.
+# Module-level functions can be pickled with the predictions that hold them.
 def _spelt_classes(labels: Sequence[str], ids: Sequence[int]) -> list[tuple[str, str]]:
     return [(labels[i], labels[i]) for i in ids]
 
@@ -348,38 +353,42 @@ def _spelt_spans(
 def _found_span(
     texts: Sequence[str], names: Sequence[str], span: str, *, warns: bool = True
 ) -> int | None:
-    for known in (names, texts):
-        if span in known:
-            return known.index(span)
+    for spellings in (names, texts):
+        if span in spellings:
+            return spellings.index(span)
     return None
 
 
 def vocabulary_answers(tokenizer: Any, count: int) -> Answers:
     """Return the answers of a language model with `count` vocabulary entries.
 
-    The tokenizer may know fewer entries. The others, or all without a tokenizer, are named by id.
+    Entries that the tokenizer lacks are named by id; without a tokenizer, all entries are.
     """
     return Answers(count, partial(_spelt_entries, tokenizer), partial(found_entry, tokenizer))
 
 
 def _spelt_entries(tokenizer: Any, ids: Sequence[int]) -> list[tuple[str, str]]:
-    known = 0 if tokenizer is None else len(tokenizer)
-    said = [i for i in ids if i < known]
-    names = dict(zip(said, entry_names(tokenizer, said), strict=True)) if said else {}
+    n_entries = 0 if tokenizer is None else len(tokenizer)
+    ids_in_vocabulary = [i for i in ids if i < n_entries]
+    names = (
+        dict(zip(ids_in_vocabulary, entry_names(tokenizer, ids_in_vocabulary), strict=True))
+        if ids_in_vocabulary
+        else {}
+    )
     return [names.get(i, (f"id {i}", f"id {i}")) for i in ids]
 
 
 def found_entry(tokenizer: Any, token: str, *, warns: bool = True) -> int | None:
-    """Return the id of a vocabulary entry, or of a word after a space such as " her".
+    """Return the id of a vocabulary entry, or of a word with its space such as " her".
 
     Args:
-        tokenizer: The tokenizer; None knows no entries.
-        token: The entry, as `convert_ids_to_tokens` spells it.
+        tokenizer: Tokenizer; None has no entries.
+        token: Vocabulary entry, as `convert_ids_to_tokens` spells it.
         warns: Whether to warn. A figure looks up entries of its own table without warnings.
 
     Warns:
-        UserWarning: An entry of the vocabulary continues a word, and the same letters begin a word
-            as another entry, such as "her" and "Ġher".
+        UserWarning: A vocabulary entry continues a word, and another entry with the same letters
+            begins a word, such as "her" and "Ġher".
 
     Example:
         >>> from attnwidget import load_model
@@ -393,11 +402,11 @@ def found_entry(tokenizer: Any, token: str, *, warns: bool = True) -> int | None
     number = tokenizer.get_vocab().get(token)
     ids = tokenizer(f" {token.removeprefix(' ')}", add_special_tokens=False)["input_ids"]
     is_entry = len(ids) == 1 and ids[0] != getattr(tokenizer, "unk_token_id", None)
-    begins = int(ids[0]) if is_entry else None
+    word_id = int(ids[0]) if is_entry else None
     if number is None:
-        return begins if token.startswith(" ") else None
-    if warns and begins not in (None, number) and token[:1].isalnum():
-        entry = tokenizer.convert_ids_to_tokens(begins)
+        return word_id if token.startswith(" ") else None
+    if warns and word_id not in (None, number) and token[:1].isalnum():
+        entry = tokenizer.convert_ids_to_tokens(word_id)
         warn_caller(
             f"{token!r} continues the word before it: the entry that begins a word is {entry!r}",
         )

@@ -1,4 +1,4 @@
-"""The base of all results: a table and a figure, with the name of the model."""
+"""Base class of all results: a table and a figure, with the model name."""
 
 from __future__ import annotations
 
@@ -17,15 +17,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class Result(ABC):
-    """A table and a figure: every study, probe and prediction returns such an object.
+    """Result with a table and a figure, as returned by every study, probe and prediction.
 
     Results with numbers per head are `HeadResult`s.
 
     Attributes:
-        complete: False if the work was interrupted before its end.
-        note: What a reader must know about the numbers, or ""; also `to_frame().attrs["note"]`.
-        cut: How many tokens were read of inputs that were too long, a part of `note`; "" if all
-            inputs were read whole. `repr` and the title of the chart say it.
+        complete: Whether the work finished; False if it was interrupted.
+        note: Remark that readers need to understand the numbers, or ""; also
+            `to_frame().attrs["note"]`.
+        cut: Remark about truncated inputs, with the number of tokens that were read; included in
+            `note`, and shown by `repr` and the chart title. "" if all inputs were read in full.
         model_name: Name of the model, which is also `to_frame().attrs["model"]`.
 
     Example:
@@ -45,34 +46,34 @@ class Result(ABC):
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
-        own = vars(cls)
-        if (to_frame := own.get("to_frame")) is not None:
+        attributes = vars(cls)
+        if (to_frame := attributes.get("to_frame")) is not None:
             cls.to_frame = _with_names(to_frame)  # type: ignore[method-assign]
-        if (chart := own.get("chart")) is not None:
+        if (chart := attributes.get("chart")) is not None:
             cls.chart = _with_cut_in_title(chart)  # type: ignore[method-assign]
-        if (shown := own.get("__repr__")) is not None:
-            cls.__repr__ = _with_cut(shown)  # type: ignore[method-assign]
+        if (own_repr := attributes.get("__repr__")) is not None:
+            cls.__repr__ = _with_cut(own_repr)  # type: ignore[method-assign]
 
     def add_cut(self, remark: str) -> None:
-        """Let a new result say that inputs were cut."""
+        """Add a remark about truncated inputs to a new result."""
         if remark in self.cut:
             return
         for name in ("cut", "note"):
-            said = ", ".join(filter(None, [getattr(self, name), remark]))
-            object.__setattr__(self, name, said)
+            text = ", ".join(filter(None, [getattr(self, name), remark]))
+            object.__setattr__(self, name, text)
 
     @abstractmethod
     def to_frame(self) -> pd.DataFrame:
         """Return the numbers as a table. `attrs["model"]` is the name of the model."""
 
     def to_latex(self, *, digits: int = 3) -> str:
-        r"""Return the table of the result in LaTeX, with rules of the package booktabs.
+        r"""Return the result's table in LaTeX, with rules of the booktabs package.
 
-        The table is `table()` of results with the table of a paper, otherwise `to_frame()`.
-        `save_table` writes any table to a file.
+        This is `table()` for results with a paper table, otherwise `to_frame()`. `save_table`
+        writes any table to a file.
 
         Args:
-            digits: Significant digits of numbers that are not integers.
+            digits: Number of significant digits for non-integers.
 
         Raises:
             ValueError: `digits` is below 1.
@@ -89,7 +90,7 @@ class Result(ABC):
         """Return the table of `to_latex` in Markdown.
 
         Args:
-            digits: Significant digits of numbers that are not integers.
+            digits: Number of significant digits for non-integers.
 
         Raises:
             ValueError: `digits` is below 1.
@@ -111,7 +112,7 @@ class Result(ABC):
         """Draw the figure; needs no network.
 
         Args:
-            width: Pixels of the whole figure.
+            width: Width of the whole figure, in pixels.
         """
 
     def __repr__(self) -> str:
@@ -120,7 +121,7 @@ class Result(ABC):
 
 
 def _with_names(to_frame: Callable[..., pd.DataFrame]) -> Callable[..., pd.DataFrame]:
-    """Add the name of the model and the note to the tables of a method."""
+    """Add the model name and the note to the tables that a method returns."""
 
     @wraps(to_frame)
     def named(self: Result, *arguments: Any, **options: Any) -> pd.DataFrame:
@@ -134,7 +135,7 @@ def _with_names(to_frame: Callable[..., pd.DataFrame]) -> Callable[..., pd.DataF
 
 
 def _with_cut_in_title(chart: Callable[..., Any]) -> Callable[..., Any]:
-    """Say in the title of a chart that inputs were cut."""
+    """Add the remark about truncated inputs to the title of a chart."""
 
     @wraps(chart)
     def titled(self: Result, *arguments: Any, **options: Any) -> Any:
@@ -149,7 +150,7 @@ def _with_cut_in_title(chart: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _with_cut(shown: Callable[[Any], str]) -> Callable[[Any], str]:
-    """Say in the representation of a result that inputs were cut."""
+    """Add the remark about truncated inputs to the `repr` of a result."""
 
     @wraps(shown)
     def said(self: Result) -> str:

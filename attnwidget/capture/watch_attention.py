@@ -1,4 +1,4 @@
-"""The attention of any torch module, read by watching its calls of torch's attention functions."""
+"""The attention of any torch module, recorded from its calls to torch's attention functions."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from attnwidget.text.counted import counted
 from attnwidget.text.index_among import index_among
 from attnwidget.text.tokens import Tokens
 
-# Stacks in the order of computation, with cross-attention last.
+# Stacks in computation order, with cross-attention last.
 _ORDER = ("self", "encoder", "decoder", "cross")
 _SEEN = (
     "torch.nn.MultiheadAttention, torch.nn.Transformer and its layers, and modules that call "
@@ -45,7 +45,7 @@ _SEEN = (
 
 
 class WatchedAttention:
-    """What the attention functions of a module have read, call by call. Made by `watch_attention`.
+    """Attention that a module computed, call by call. Made by `watch_attention`.
 
     Example:
         >>> import torch
@@ -63,12 +63,12 @@ class WatchedAttention:
 
     @property
     def n_calls(self) -> int:
-        """Number of calls of the module that computed attention."""
+        """Number of module calls that computed attention."""
         return len(self._passes)
 
     @property
     def _passes(self) -> list[AttentionPass]:
-        passes = [one for one in self._calls.passes if one.calls]
+        passes = [attention_pass for attention_pass in self._calls.passes if attention_pass.calls]
         return passes or [self._calls.outside] * bool(self._calls.outside.calls)
 
     @in_plain_torch
@@ -82,35 +82,35 @@ class WatchedAttention:
     ) -> Attention:
         """Return the attention of an input.
 
-        The maps are those of `need_weights=True, average_attn_weights=False`, to 1e-6 in float32.
+        The maps equal those of `need_weights=True, average_attn_weights=False`, to 1e-6 in float32.
         If the module was training with dropout, the maps are weights before dropout: rows sum to
         1. `note` then says "weights before dropout". A part that computes attention several times
-        in a call has a layer for each time, and `note` names the part. Two sentences that pass the
-        same encoder look like two layers with the same weights.
+        in a call has a layer for each time, and `note` names the part. If two sentences pass the
+        same encoder, they look like two layers with the same weights.
 
-        Layers have their positions in the list of layers of the module, and `note` names layers of
-        the list that have no attention. If no layer of a stack was read, for example because of a
-        softmax by hand, `note` names the stack's modules.
+        Layers are numbered by their positions in the module's list of layers, and `note` names
+        listed layers that have no attention. If no layer of a stack was read, for example because
+        the softmax is written by hand, `note` names the stack's modules.
 
         Args:
-            tokens: The attending tokens, also of padding; or without the padding, which then is in
-                no map. In an encoder-decoder, the decoder's tokens. None takes positions. Further
+            tokens: Attending tokens, with or without padding; padding that is left out is in no
+                map. In an encoder-decoder, the decoder's tokens. None uses positions. Further
                 towers, such as "vision", have positions.
-            key_tokens: The attended tokens if they differ from `tokens`: the tokens of the encoder,
-                and the keys of every cross-attention to the same memory. None takes positions. A
-                call is cross-attention if its queries and keys were made of different tensors. If
-                that is not known, and their numbers of tokens are equal, it is cross-attention only
-                with `key_tokens`, or by its path.
-            item: Number of the input in the batch of the module.
-            call: Number of the call of the module, from 0; may be left out for a single call.
+            key_tokens: Attended tokens if they differ from `tokens`: the encoder's tokens, and the
+                keys of every cross-attention to the same memory. None uses positions. A call is
+                cross-attention if its queries and keys were made from different tensors. If that is
+                unknown and the token counts are equal, the call is cross-attention only with
+                `key_tokens`, or by its path.
+            item: Index of the input in the module's batch.
+            call: Index of the module call, from 0; may be left out for a single call.
 
         Raises:
             ValueError: The block has seen no attention between tokens, `call` or `item` does not
                 exist, `call` is None after several calls, or the tokens do not fit. Also if a query
-                sees no key, if layers of a stack differ in their numbers of tokens or heads, if
-                some layers of a stack were not read, if the rows of a call are not the inputs of
-                the module (it moves channels, frames or windows into the batch), or if the record
-                of a call does not give the outputs of the function.
+                sees no key, if a stack's layers differ in their numbers of tokens or heads, if some
+                of these layers were not read, if a call's batch rows are not the module's inputs
+                (it moves channels, frames or windows into the batch), or if the recorded call does
+                not reproduce the function's outputs.
 
         Example:
             >>> import torch
@@ -122,9 +122,9 @@ class WatchedAttention:
             >>> attention, attention.weights(0, 0)[0]
             (Attention(MultiheadAttention, cross 1×2, 3 tokens), array([0.25, 0.25, 0.25, 0.25], ...
         """
-        now = self._pass(call)
-        calls = now.calls
-        unread = without_parents(now.unread.values(), [part.path for part in calls])
+        current_pass = self._pass(call)
+        calls = current_pass.calls
+        unread = without_parents(current_pass.unread.values(), [part.path for part in calls])
         roles = _roles(calls, unread, has_key_tokens=key_tokens is not None)
         self._refuse_problems(calls)
         self._refuse_holes(calls, unread)
@@ -147,7 +147,7 @@ class WatchedAttention:
         main = "cross" if "cross" in crosses else next(iter(crosses), "")
         axes = _Axes(tokens, key_tokens, {part.memory for part in stacks.get(main, [])})
         layers = {}
-        named = {}
+        axes_by_stack = {}
         numbers = {}
         remarks = []
         for name in order:
@@ -157,23 +157,23 @@ class WatchedAttention:
             if positions is not None:
                 numbers[name] = layers_at(self._calls.whole, paths, positions)
                 order_of_layers = sorted(range(len(positions)), key=positions.__getitem__)
-                stacks[name] = [stacks[name][place] for place in order_of_layers]
+                stacks[name] = [stacks[name][index] for index in order_of_layers]
             if skips_layers(self._calls.whole, paths):
                 remarks.append(_said_layers(name, stacks[name], numbers.get(name)))
-            shown = axes.shown(name, owners[name], stacks[name])
-            kept = [_among(part, *shown) for part in stacks[name]]
-            first = kept[0]
-            named[name] = axes.axes_of_stack(name, first)
+            sides = axes.shown(name, owners[name], stacks[name])
+            shown_calls = [_among(part, *sides) for part in stacks[name]]
+            first = shown_calls[0]
+            axes_by_stack[name] = axes.axes_of_stack(name, first)
             with_norms = all(part.output is not None for part in calls)
             layers[name] = layers_of_states(
-                [part.query for part in kept],
-                [part.key for part in kept],
+                [part.query for part in shown_calls],
+                [part.key for part in shown_calls],
                 (first.query.shape[-2], first.key.shape[-2]),
-                scale=[part.scaling for part in kept],
-                bias=_of_layers([part.bias for part in kept], kept, 0.0),
-                mask=_of_layers([part.visible for part in kept], kept, True),
-                values=[part.value for part in kept] if with_norms else None,
-                output=[part.output for part in kept] if with_norms else None,
+                scale=[part.scaling for part in shown_calls],
+                bias=_of_layers([part.bias for part in shown_calls], shown_calls, 0.0),
+                mask=_of_layers([part.visible for part in shown_calls], shown_calls, True),
+                values=[part.value for part in shown_calls] if with_norms else None,
+                output=[part.output for part in shown_calls] if with_norms else None,
             )
         paths = [part.path for part in calls]
         if any(part.dropout for part in calls):
@@ -186,7 +186,7 @@ class WatchedAttention:
             remarks.append(f"not read: {said_unread(unread)}" + f" ({advice})" * bool(advice))
         return Attention(
             layers,
-            named,
+            axes_by_stack,
             model_name=self._name,
             numbers=numbers,
             no_norms="" if with_norms else _NO_OUTPUT,
@@ -194,7 +194,7 @@ class WatchedAttention:
         )
 
     def _refuse_problems(self, calls: Sequence[AttentionCall]) -> None:
-        """Refuse calls without known weights, and calls with rows that are no inputs."""
+        """Refuse calls with unknown weights, and calls whose batch rows are not inputs."""
         paths = [part.path for part in calls]
         for part in calls:
             if part.problem:
@@ -218,18 +218,22 @@ class WatchedAttention:
         self, calls: Sequence[AttentionCall], unread: Sequence[UnreadAttention]
     ) -> None:
         """Refuse stacks with layers that were not recorded."""
-        name, missing = _holes(calls, unread)
-        if not missing:
+        name, unread_layers = _holes(calls, unread)
+        if not unread_layers:
             return
-        read = [part for part in calls if not any(_is_inside(one, part.path) for one in missing)]
-        part = _readable_part(read, missing)
-        steps = [advice_for(missing)]
+        read_calls = [
+            part
+            for part in calls
+            if not any(_is_inside(missing_module, part.path) for missing_module in unread_layers)
+        ]
+        part = _readable_part(read_calls, unread_layers)
+        steps = [advice_for(unread_layers)]
         if part is not None:
             steps.append(f"watch a part, watch_attention({python_path(part)})")
         advice = ", or ".join(filter(None, steps))
         raise ValueError(
             f"{self._name} has layers of {name!r} that watch_attention cannot read: "
-            f"{said_unread(missing)}. The others would be taken for all layers"
+            f"{said_unread(unread_layers)}. The others would be taken for all layers"
             f"{f': {advice}' * bool(advice)}"
         )
 
@@ -249,14 +253,17 @@ class WatchedAttention:
                 f"inside of the block, in the same thread. Seen are {_SEEN}; load_model reads "
                 "models of transformers"
             )
-        outside = [part.path for part in self._calls.outside.calls]
-        whole = any(one.calls for one in self._calls.passes)
-        twice = next((path for path in outside if whole or outside.count(path) > 1), None)
-        if twice is not None:
-            times = "" if whole else f" {outside.count(twice)} times"
-            beside = f", beside calls of {self._name}" if whole else ""
+        outside_paths = [part.path for part in self._calls.outside.calls]
+        has_module_calls = any(module_pass.calls for module_pass in self._calls.passes)
+        repeat = next(
+            (path for path in outside_paths if has_module_calls or outside_paths.count(path) > 1),
+            None,
+        )
+        if repeat is not None:
+            times = "" if has_module_calls else f" {outside_paths.count(repeat)} times"
+            extra = f", beside calls of {self._name}" if has_module_calls else ""
             raise ValueError(
-                f"{_label(twice)} ran{times} outside of a call of {self._name}{beside}: watch the "
+                f"{_label(repeat)} ran{times} outside of a call of {self._name}{extra}: watch the "
                 "called part, watch_attention(module.part), or open a block for each call"
             )
         if number is None and len(passes) > 1:
@@ -270,14 +277,18 @@ class WatchedAttention:
     def _unread(self) -> list[UnreadAttention]:
         """Return the modules of all calls whose attention was not recorded, each once."""
         passes = [*self._calls.passes, self._calls.outside]
-        modules = {path: one for each in passes for path, one in each.unread.items()}
-        paths = [part.path for each in passes for part in each.calls]
+        modules = {
+            path: module
+            for attention_pass in passes
+            for path, module in attention_pass.unread.items()
+        }
+        paths = [part.path for attention_pass in passes for part in attention_pass.calls]
         return without_parents(modules.values(), paths)
 
     def __repr__(self) -> str:
         unread = len(self._unread())
-        missing = f", {counted(unread, 'attention module')} not read" if unread else ""
-        return f"WatchedAttention({self._name}, {counted(self.n_calls, 'call')}{missing})"
+        remark = f", {counted(unread, 'attention module')} not read" if unread else ""
+        return f"WatchedAttention({self._name}, {counted(self.n_calls, 'call')}{remark})"
 
 
 _NO_OUTPUT = "some of its layers show no output projection, which norms need"
@@ -287,19 +298,19 @@ _NO_OUTPUT = "some of its layers show no output projection, which norms need"
 def watch_attention(module: nn.Module, *, name: str | None = None) -> Iterator[WatchedAttention]:
     """Watch the attention of any torch module while it runs in the block.
 
-    Seen are `torch.nn.MultiheadAttention`, in `torch.nn.TransformerEncoder` and in modules of your
-    own, and modules that call `torch.nn.functional.scaled_dot_product_attention`. Other attention
-    that runs in the block is named, in `note` or in an error, and not read. Outputs, gradients and
-    random numbers of the module stay the same, in training and in inference. torch
-    computes no weights in its fast path, which is therefore off in the block, in this thread. For
-    the transformers models of Hugging Face, `load_model` does more.
+    Recorded are `torch.nn.MultiheadAttention`, in `torch.nn.TransformerEncoder` and in your own
+    modules, and modules that call `torch.nn.functional.scaled_dot_product_attention`. Other
+    attention that runs in the block is not read; `note` or an error names it. Outputs, gradients
+    and random numbers of the module stay the same, in training and in inference. torch computes no
+    weights in its fast path, which is therefore off in the block, in this thread. For Hugging Face
+    transformers models, `load_model` does more.
 
     Args:
-        module: The module to call in the block. Compiled modules run uncompiled.
-        name: Name in figures; None takes the class of the module.
+        module: Module to call in the block. Compiled modules run uncompiled.
+        name: Name in figures; None uses the class of the module.
 
     Raises:
-        TypeError: `module` is no torch module.
+        TypeError: `module` is not a torch module.
         ValueError: In the block, if a layer reads a nested tensor, which has no weights.
 
     Example:
@@ -320,7 +331,7 @@ def watch_attention(module: nn.Module, *, name: str | None = None) -> Iterator[W
 
 
 class _Axes:
-    """The tokens of an attention, and the axes of its stacks."""
+    """Tokens of an attention, and the axes of its stacks."""
 
     def __init__(
         self,
@@ -331,19 +342,19 @@ class _Axes:
         self._tokens = _axis(tokens)
         self._key_tokens = _axis(key_tokens)
         self._memory = memory
-        # For each stack, the tokens that are no padding, if the padding is in no map.
+        # For each stack, the tokens without padding, if no map includes the padding.
         self._shown: dict[str, Tensor] = {}
 
     def _sides(
         self, stack: str, calls: Sequence[AttentionCall]
     ) -> tuple[Tokens | None, Tokens | None]:
-        """Return the named tokens for the queries and keys of a stack; None for positions."""
+        """Return the tokens passed for the queries and keys of a stack; None for positions."""
         keys = self._key_tokens
         if stack in _ORDER:
             if is_cross(stack):
                 return self._tokens, keys
             return (keys, keys) if stack == "encoder" else (self._tokens, self._tokens)
-        # Cross-attention of further stages may attend to the same memory.
+        # Cross-attention in later stages may attend to the same memory.
         memory = {part.memory for part in calls}
         count = calls[0].key.shape[-2] - len(calls[0].added)
         if keys is None or len(keys) != count or None in memory or memory != self._memory:
@@ -353,21 +364,21 @@ class _Axes:
     def shown(
         self, stack: str, owner: str, calls: Sequence[AttentionCall]
     ) -> tuple[Tensor | None, Tensor | None]:
-        """Return the queries and keys without padding, if the named tokens leave padding out.
+        """Return the indices of queries and keys without padding, if the tokens exclude padding.
 
         Args:
             stack: Name of the stack.
             owner: Name of the stack whose tokens are the queries.
-            calls: The layers of the stack, of one input.
+            calls: Layers of the stack, for one input.
         """
         _, key = self._sides(stack, calls)
         keys = None
         padding = _common_padding(calls)
         n_added = len(calls[0].added)
         if padding is not None and key is not None:
-            real = padding.nonzero()[:, 0]
-            if len(real) == len(key) + n_added < len(padding):
-                keys = real
+            real_positions = padding.nonzero()[:, 0]
+            if len(real_positions) == len(key) + n_added < len(padding):
+                keys = real_positions
         if is_cross(stack):
             return self._shown.get(owner), keys
         if keys is not None:
@@ -404,11 +415,11 @@ def _roles(
     has_key_tokens: bool,
     are_unread_cross: bool = False,
 ) -> list[StackRole]:
-    """Return the stacks of all calls, followed by the stacks of the unread modules.
+    """Return the stacks of all calls, then those of the unread modules.
 
-    If no call tells whether queries and keys are of one sequence, key tokens decide: with key
-    tokens, a single stack is cross-attention. Unread modules are cross-attention by their paths, or
-    with `are_unread_cross`.
+    If no call shows whether queries and keys come from the same sequence, key tokens decide: with
+    key tokens, a single stack is cross-attention. Unread modules are cross-attention by their
+    paths, or with `are_unread_cross`.
     """
     paths = [*(call.path for call in calls), *(part.path for part in unread)]
     crosses = [bool(call.is_cross) or is_named_cross(call.path) for call in calls]
@@ -425,19 +436,19 @@ def _holes(
 ) -> tuple[str, list[UnreadAttention]]:
     """Return the first stack with layers that were not recorded, and the unread modules.
 
-    It is not known whether an unread module attends to another sequence, so it is missing if it
-    belongs to a recorded stack in either case.
+    It is not known whether an unread module attends to another sequence, so it counts as missing
+    if it belongs to a recorded stack in either case.
     """
     name = ""
-    missing: dict[str, UnreadAttention] = {}
+    unread_modules: dict[str, UnreadAttention] = {}
     for are_unread_cross in (False, True):
         roles = _roles(calls, unread, has_key_tokens=False, are_unread_cross=are_unread_cross)
         recorded = {role.stack for role in roles[: len(calls)]}
-        for one, role in zip(unread, roles[len(calls) :], strict=True):
+        for module, role in zip(unread, roles[len(calls) :], strict=True):
             if role.stack in recorded:
                 name = name or role.stack
-                missing[one.path] = one
-    return name, [one for one in unread if one.path in missing]
+                unread_modules[module.path] = module
+    return name, [module for module in unread if module.path in unread_modules]
 
 
 def _common_padding(calls: Sequence[AttentionCall]) -> Tensor | None:
@@ -445,8 +456,8 @@ def _common_padding(calls: Sequence[AttentionCall]) -> Tensor | None:
     first = calls[0].padding
     if first is None:
         return None
-    alike = (call.padding is not None and torch.equal(call.padding, first) for call in calls)
-    return first if all(alike) else None
+    are_equal = (call.padding is not None and torch.equal(call.padding, first) for call in calls)
+    return first if all(are_equal) else None
 
 
 def _axis(tokens: Sequence[str] | Tokens | None) -> Tokens | None:
@@ -454,10 +465,10 @@ def _axis(tokens: Sequence[str] | Tokens | None) -> Tokens | None:
 
 
 def _said_layers(stack: str, calls: Sequence[AttentionCall], numbers: LayerNumbers | None) -> str:
-    """Return a remark with the paths of layers, for a network with other parts like layers."""
+    """Return a remark with the layer paths, for networks with other parts that look like layers."""
     ordinals = tuple(range(len(calls))) if numbers is None else numbers.numbers
-    of_stack = "" if stack == "self" else f" of {stack!r}"
-    first = f"layer {ordinals[0]}{of_stack} is {_label(calls[0].path)}"
+    stack_name = "" if stack == "self" else f" of {stack!r}"
+    first = f"layer {ordinals[0]}{stack_name} is {_label(calls[0].path)}"
     if len(calls) == 1:
         return first
     return f"{first}, and layer {ordinals[-1]} is {_label(calls[-1].path)}"
@@ -466,26 +477,26 @@ def _said_layers(stack: str, calls: Sequence[AttentionCall], numbers: LayerNumbe
 def _said_repeated(repeated: Sequence[str], paths: Sequence[str]) -> str:
     """Return a remark about modules with several layers, for the paths of all layers."""
     first = repeated[0]
-    who = _label(first)
+    modules = _label(first)
     times = counted(paths.count(first), "time")
     if len(repeated) > 1:
-        who += f" and {len(repeated) - 1:,} more"
+        modules += f" and {len(repeated) - 1:,} more"
         times = "several times"
-    return f"{who} computed attention {times}, and each time is a layer"
+    return f"{modules} computed attention {times}, and each time is a layer"
 
 
 def _is_inside(unread: UnreadAttention, path: str) -> bool:
-    """Return whether an unread module is at a path or in a part of the module at the path."""
+    """Return whether an unread module is at a path, or inside the module at the path."""
     return not path or unread.path == path or unread.path.startswith(f"{path}.")
 
 
 def _readable_part(calls: Sequence[AttentionCall], unread: Sequence[UnreadAttention]) -> str | None:
-    """Return the path of the largest part that ran without unread attention; None without one."""
+    """Return the path of the largest part that ran without unread attention, or None."""
     parts = (
         inputs.path
         for call in calls
         for inputs in call.modules
-        if not any(_is_inside(one, inputs.path) for one in unread)
+        if not any(_is_inside(module, inputs.path) for module in unread)
     )
     return min(parts, key=lambda path: path.count("."), default=None)
 
@@ -495,35 +506,37 @@ def _label(path: str) -> str:
 
 
 def _of_item(call: AttentionCall, item: int) -> AttentionCall:
-    """Return the call with the states of one input, without the axis of the batch."""
+    """Return the call with the states of one input, without the batch axis."""
     count = len(call.query)
     item = index_among("input", item, count, f"the batch that {_label(call.path)} read")
     shape = (*call.query.shape[:-1], call.key.shape[-2])
-    picked: dict[str, Any] = {name: getattr(call, name)[item] for name in ("query", "key", "value")}
+    states: dict[str, Any] = {name: getattr(call, name)[item] for name in ("query", "key", "value")}
     for name in ("visible", "bias"):
         numbers = getattr(call, name)
-        picked[name] = None if numbers is None else numbers.expand(shape)[item]
-    picked["padding"] = None if call.padding is None else call.padding.expand(count, -1)[item]
-    return replace(call, **picked)
+        states[name] = None if numbers is None else numbers.expand(shape)[item]
+    states["padding"] = None if call.padding is None else call.padding.expand(count, -1)[item]
+    return replace(call, **states)
 
 
 def _among(call: AttentionCall, queries: Tensor | None, keys: Tensor | None) -> AttentionCall:
-    """Return the call of one input with some queries and keys alone."""
-    picked: dict[str, Any] = {}
-    for name, places in (("query", queries), ("key", keys), ("value", keys)):
-        picked[name] = getattr(call, name) if places is None else getattr(call, name)[:, places]
+    """Return the call of one input, restricted to some queries and keys."""
+    states: dict[str, Any] = {}
+    for name, positions in (("query", queries), ("key", keys), ("value", keys)):
+        states[name] = (
+            getattr(call, name) if positions is None else getattr(call, name)[:, positions]
+        )
     for name in ("visible", "bias"):
         numbers = getattr(call, name)
         if numbers is not None and queries is not None:
             numbers = numbers[:, queries]
         if numbers is not None and keys is not None:
             numbers = numbers[..., keys]
-        picked[name] = numbers
-    return replace(call, **picked)
+        states[name] = numbers
+    return replace(call, **states)
 
 
 def _check_alike(stack: str, calls: Sequence[AttentionCall]) -> None:
-    """Check that the layers of a stack have the same numbers of heads, queries and keys."""
+    """Check that a stack's layers have equal numbers of heads, queries and keys."""
     sizes = [(call.query.shape[0], call.query.shape[1], call.key.shape[1]) for call in calls]
     for call, size in zip(calls, sizes, strict=True):
         if size != sizes[0]:
@@ -539,20 +552,20 @@ def _check_alike(stack: str, calls: Sequence[AttentionCall]) -> None:
 def _part_with_equal_layers(
     calls: Sequence[AttentionCall], sizes: Sequence[tuple[int, int, int]]
 ) -> str:
-    """Return the expression of the part with the most layers of equal sizes."""
-    inside: dict[str, list[tuple[int, int, int]]] = {}
+    """Return the expression for the part with the most layers of equal size."""
+    sizes_by_path: dict[str, list[tuple[int, int, int]]] = {}
     for call, size in zip(calls, sizes, strict=True):
         for path in {inputs.path for inputs in call.modules[1:]}:
-            inside.setdefault(path, []).append(size)
-    parts = [path for path, found in inside.items() if len(set(found)) == 1]
-    part = max(parts, key=lambda path: (len(inside[path]), -path.count(".")), default=None)
+            sizes_by_path.setdefault(path, []).append(size)
+    parts = [path for path, part_sizes in sizes_by_path.items() if len(set(part_sizes)) == 1]
+    part = max(parts, key=lambda path: (len(sizes_by_path[path]), -path.count(".")), default=None)
     return "module.part" if part is None else python_path(part)
 
 
 def _of_layers(
     given: Sequence[Tensor | None], calls: Sequence[AttentionCall], nothing: bool | float
 ) -> list[Tensor] | None:
-    """Return an array per layer, filled with `nothing` for a layer without an array."""
+    """Return an array per layer; layers without an array get one filled with `nothing`."""
     if all(array is None for array in given):
         return None
     return [

@@ -1,1 +1,1 @@
-"""What a model reads: texts, words, chats, pictures and sounds, as vocabulary ids and tensors."""
+"""Model inputs: texts, words, chats, pictures and sounds, as vocabulary ids and tensors."""

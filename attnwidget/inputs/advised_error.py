@@ -21,6 +21,6 @@ class AdvisedError(ValueError):
 
 
 def on_page(error: Exception) -> str:
-    """Return the text of an error on a page."""
-    said = error.args[0] if isinstance(error, AdvisedError) else str(error)
-    return said or type(error).__name__
+    """Return the message of an error for a page, without advice about Python."""
+    message = error.args[0] if isinstance(error, AdvisedError) else str(error)
+    return message or type(error).__name__

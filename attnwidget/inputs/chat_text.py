@@ -1,4 +1,4 @@
-"""Chats as the tokenizer's chat template writes them, with the place of each message."""
+"""Chats as written by the tokenizer's chat template, with the position of each message."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Messages = Sequence[Mapping[str, Any]]
 
 ASSISTANT = "assistant"
 # A text that a template writes unchanged: it has no spaces to strip, and no characters that JSON or
-# HTML would write otherwise.
+# HTML would escape.
 _MARK = "Xq0vXq"
 _WITHOUT_TURNS = (
     "pass tokenizer.apply_chat_template(..., tokenize=False) to read the text without turns"
@@ -26,13 +26,13 @@ _TEXT_FIELDS = ("content", "reasoning_content", "reasoning", "thinking")
 
 @dataclass(frozen=True)
 class Chat:
-    """A list of messages, with the options of the chat template.
+    """List of messages, with the options of the chat template.
 
     Attributes:
-        messages: The messages, each with a "role" and a "content".
-        tools: The tools that the template names; None = none.
+        messages: Messages, each with a "role" and a "content".
+        tools: Tools for the template; None for no tools.
         add_generation_prompt: Whether the template writes the beginning of the assistant's answer;
-            None = unless the last message is the assistant's.
+            None for True unless the last message is the assistant's.
         continues: Whether the model continues a last message of the assistant.
 
     Example:
@@ -55,16 +55,16 @@ class Chat:
         *,
         continues: bool = False,
     ) -> Chat:
-        """Check messages and return the chat.
+        """Return the chat with these messages, after checking them.
 
         Raises:
-            ValueError: A message has no role, a content that is no text, or no content and no tool
-                calls.
+            ValueError: A message has no role, its content is not text, or it has neither content
+                nor tool calls.
         """
         for number, message in enumerate(messages):
             _check_message(number, message)
-        listed = None if tools is None else tuple(tools)
-        return cls(tuple(messages), listed, add_generation_prompt, continues)
+        tool_list = None if tools is None else tuple(tools)
+        return cls(tuple(messages), tool_list, add_generation_prompt, continues)
 
     @property
     def opens(self) -> bool:
@@ -75,7 +75,7 @@ class Chat:
 
     @property
     def goes_on(self) -> bool:
-        """Whether the last message is left open."""
+        """Whether the last message stays open, so that the model continues it."""
         is_last = self.messages[-1]["role"] == ASSISTANT
         return self.continues and self.add_generation_prompt is None and is_last
 
@@ -94,7 +94,7 @@ def is_chat(text: object) -> bool:
 
 
 def has_roles(text: object) -> bool:
-    """Return whether an input is one chat, and no list of rows with texts.
+    """Return whether an input is one chat, rather than a list of rows with texts.
 
     Example:
         >>> from attnwidget.inputs.chat_text import has_roles
@@ -114,15 +114,15 @@ def as_chat(
     """Return a list of messages as a `Chat`, and any other input unchanged.
 
     Raises:
-        ValueError: As `Chat.from_messages`.
-        TypeError: Options of the chat template with an input that is no chat.
+        ValueError: As in `Chat.from_messages`.
+        TypeError: Options of the chat template were passed with an input that is not a chat.
     """
     if is_chat(text):
         return Chat.from_messages(text, tools, add_generation_prompt, continues=continues)
     options = {"tools": tools, "add_generation_prompt": add_generation_prompt}
-    if given := [name for name, value in options.items() if value is not None]:
+    if option_names := [name for name, value in options.items() if value is not None]:
         raise TypeError(
-            f"{given[0]} goes with a chat, a list of messages such as "
+            f"{option_names[0]} goes with a chat, a list of messages such as "
             '{"role": "user", "content": "Hi"}; '
             f"got {type(text).__name__}"
         )
@@ -131,7 +131,7 @@ def as_chat(
 
 @dataclass(frozen=True)
 class _Place:
-    """The characters that a template writes for a part of a message."""
+    """Characters that a template writes for a part of a message."""
 
     start: int
     end: int
@@ -141,13 +141,13 @@ class _Place:
 
 @dataclass(frozen=True)
 class ChatText:
-    """The text of a chat, and the places of its messages.
+    """Text of a chat, with message positions.
 
     Attributes:
-        text: The text that the template writes, with the special tokens in it.
-        places: What the template writes for each part of a message, in the order of the text.
-        next_turn: The number of the message that a model writes after the text.
-        remark: The parts of messages that the template leaves out, in words; else "".
+        text: Text that the template writes, including special tokens.
+        places: Characters for each part of a message, in text order.
+        next_turn: Index of the message that a model writes after the text.
+        remark: Parts of messages that the template leaves out, in words; otherwise "".
     """
 
     text: str
@@ -157,16 +157,16 @@ class ChatText:
 
     @classmethod
     def from_chat(cls, tokenizer: Any, chat: Chat) -> ChatText:
-        """Write a chat, and find its messages in the text.
+        """Return the text of a chat, with its messages located in the text.
 
         The template runs once for the text, and once more for each part of a message, with a mark
-        in the place of the part. The characters that differ belong to the part, also if the
-        template strips, moves or shortens the part. If a part changes the text around it, its
-        characters are found by their own text.
+        in place of the part. The characters that differ belong to the part, even if the template
+        strips, moves or shortens it. If a part changes the text around it, its characters are found
+        by their own text.
 
         Raises:
-            ValueError: There is no template, it refuses the messages, the place of a message is
-                not known, or the message to continue is not the end of the text.
+            ValueError: There is no template, it refuses the messages, the position of a message is
+                unknown, or the message to continue is not at the end of the text.
         """
         write = _Writer(tokenizer, chat)
         messages = write.form()
@@ -174,68 +174,68 @@ class ChatText:
         mark = _MARK
         while mark in text:
             mark += "Xq"
-        places: list[_Place] = []
-        left_out = []
+        message_parts: list[_Place] = []
+        omitted_parts = []
         for turn, message in enumerate(messages):
             for label, path in _parts(message):
-                changed = copy.deepcopy(messages)
-                _put(changed[turn], path, mark)
-                named = f"the {label} of message {turn} ({message['role']})"
-                written = write(changed, named)
-                if len(path) == 1 and written.count(mark) > 1:
+                marked_messages = copy.deepcopy(messages)
+                _put(marked_messages[turn], path, mark)
+                name = f"the {label} of message {turn} ({message['role']})"
+                output = write(marked_messages, name)
+                if len(path) == 1 and output.count(mark) > 1:
                     raise ValueError(
-                        f"the chat template writes {named} {counted(written.count(mark), 'time')}, "
+                        f"the chat template writes {name} {counted(output.count(mark), 'time')}, "
                         f"so the tokens of the message are not known: {_WITHOUT_TURNS}"
                     )
-                own = None if path[0][0] == "tool_calls" else _at(message, path[0])
-                found = _place_of(text, written, mark, own)
-                if found is None:
+                part_text = None if path[0][0] == "tool_calls" else _at(message, path[0])
+                span = _place_of(text, output, mark, part_text)
+                if span is None:
                     raise ValueError(
-                        f"the chat template changes {named}, or the text around it with it, so the "
+                        f"the chat template changes {name}, or the text around it with it, so the "
                         f"tokens of the message are not known: {_WITHOUT_TURNS}"
                     )
-                start, end = found
+                start, end = span
                 if start < end:
-                    places.append(_Place(start, end, turn, str(message["role"])))
-                elif own is None or own.strip():
-                    left_out.append(named)
-        places.sort(key=lambda place: (place.start, place.end))
-        _refuse_mixed(places)
+                    message_parts.append(_Place(start, end, turn, str(message["role"])))
+                elif part_text is None or part_text.strip():
+                    omitted_parts.append(name)
+        message_parts.sort(key=lambda place: (place.start, place.end))
+        _refuse_mixed(message_parts)
         next_turn = len(messages)
         if chat.goes_on:
-            text = text[: _end_of_last(write, messages, text, places, mark)]
+            text = text[: _end_of_last(write, messages, text, message_parts, mark)]
             next_turn -= 1
-        remark = f"the chat template leaves out {', '.join(left_out)}" if left_out else ""
-        return cls(text, tuple(places), next_turn, remark)
+        remark = f"the chat template leaves out {', '.join(omitted_parts)}" if omitted_parts else ""
+        return cls(text, tuple(message_parts), next_turn, remark)
 
     def on(self, tokens: Tokens, texts: TextIds) -> Tokens:
-        """Return the tokens of the text with the role and the turn of each.
+        """Return the tokens of the text, each with its role and turn.
 
-        A token that has characters of a message belongs to the message, also if the template wrote
+        A token that has characters of a message belongs to the message, even if the template wrote
         its other characters.
 
         Raises:
-            ValueError: The tokenizer does not report the places of tokens, and gives the messages
-                other tokens in the text than alone.
+            ValueError: The tokenizer does not report offsets of tokens, and splits the messages
+                differently in the text than by themselves.
         """
         spans = self._spans(tokens.ids, texts)
-        found = [self._place_of_span(start, end) for start, end in spans]
+        message_parts = [self._place_of_span(start, end) for start, end in spans]
         return replace(
             tokens.in_chat(
-                [TEMPLATE if place is None else place.role for place in found],
-                [None if place is None else place.turn for place in found],
+                [TEMPLATE if place is None else place.role for place in message_parts],
+                [None if place is None else place.turn for place in message_parts],
             ),
             remark=self.remark,
         )
 
     def continued(self, prompt: Tokens, whole: Tokens) -> Tokens:
-        """Return prompt and generated tokens with roles: the assistant wrote the generated ones.
+        """Return prompt and generated tokens with roles: the assistant wrote the generated tokens.
 
         A generated token that marks the end of a message belongs to the template.
 
         Args:
-            prompt: The tokens of the chat, with roles.
-            whole: The same tokens, and the generated tokens after them.
+            prompt: Tokens of the chat, with roles.
+            whole: Prompt tokens, followed by the generated tokens.
         """
         new = whole.special[len(prompt) :]
         roles = [TEMPLATE if special else ASSISTANT for special in new]
@@ -249,21 +249,21 @@ class ChatText:
         if getattr(texts.tokenizer, "is_fast", False):
             _, offsets = texts.with_offsets(self.text)
             ends = [0, *(end for _, end in offsets)]
-            # Some tokenizers leave white space out of the places of tokens, so that a token of
-            # white space alone has no characters: it has those since the token before.
+            # Some tokenizers leave white space out of the offsets, so that a white-space token has
+            # no characters: it gets the characters since the previous token.
             return [
-                (start if end > start else min(before, start), end)
-                for (start, end), before in zip(offsets, ends, strict=False)
+                (start if end > start else min(previous_end, start), end)
+                for (start, end), previous_end in zip(offsets, ends, strict=False)
             ][: len(ids)]
         cuts = sorted({0, len(self.text)}.union(*((p.start, p.end) for p in self.places)))
-        whole = texts.alone(self.text)
-        counts = [self._n_tokens_before(cut, whole, texts) for cut in cuts[:-1]]
-        n_tokens = [after - before for before, after in pairwise([*counts, len(whole)])]
+        all_ids = texts.alone(self.text)
+        counts = [self._n_tokens_before(cut, all_ids, texts) for cut in cuts[:-1]]
+        n_tokens = [end - start for start, end in pairwise([*counts, len(all_ids)])]
         spans = [span for span, n in zip(pairwise(cuts), n_tokens, strict=True) for _ in range(n)]
         return spans[: len(ids)]
 
     def _n_tokens_before(self, cut: int, whole: Sequence[int], texts: TextIds) -> int:
-        """Return the number of tokens before a character, from the tokens of the beginning."""
+        """Return the number of tokens before a character, by encoding the text up to it."""
         # A space before a word is often in the token of the word.
         for beginning in (self.text[:cut], self.text[:cut].rstrip()):
             ids = texts.alone(beginning) if beginning else []
@@ -281,7 +281,7 @@ class ChatText:
 
 
 def _refuse_mixed(places: Sequence[_Place]) -> None:
-    """Raise ValueError if the places of two messages overlap; the places are in order."""
+    """Raise ValueError if the regions of two messages overlap; `places` must be sorted."""
     for first, second in pairwise(places):
         if second.start < first.end:
             raise ValueError(
@@ -308,7 +308,7 @@ class _Writer:
         self._chat = chat
 
     def __call__(self, messages: list[dict[str, Any]], changed: str = "") -> str:
-        """Return the text of messages; `changed` names a part with another text, for errors."""
+        """Return the text of messages; `changed` names the part that was replaced, for errors."""
         tools = self._chat.tools
         try:
             text = self._tokenizer.apply_chat_template(
@@ -317,7 +317,7 @@ class _Writer:
                 add_generation_prompt=self._chat.opens,
                 tokenize=False,
             )
-        # A template is a program of the model's author, and may raise any error.
+        # A template is a program by the model's author, and may raise any error.
         except Exception as error:
             if changed:
                 raise ValueError(
@@ -330,10 +330,11 @@ class _Writer:
     def form(self) -> list[dict[str, Any]]:
         """Return the messages with contents in the form that the template reads.
 
-        A template reads strings, lists of parts, or both. Contents stay as they are if it reads
-        both. Otherwise, several parts become one string, with line ends between them.
+        A template reads strings, lists of parts, or both. If it reads both, contents stay as they
+        are. Otherwise, several parts become one string, with line breaks between them.
         """
-        # One message may be in the list twice, and each place changes alone.
+        # Copy each message, because a message may occur twice, and each occurrence changes
+        # separately.
         messages = [copy.deepcopy(dict(message)) for message in self._chat.messages]
         is_list = [isinstance(message.get("content"), list) for message in messages]
         reads_strings, reads_lists = True, True
@@ -350,19 +351,22 @@ class _Writer:
         return messages
 
     def _reads(self, messages: list[dict[str, Any]], content: Any) -> bool:
-        """Whether the template writes the text of a content in this form, and nothing around it."""
-        written = self._written_with(messages, content)
+        """Return whether the template writes a content's text in this form, without additions."""
+        output = self._written_with(messages, content)
         as_string = self._written_with(messages, _MARK)
         if _MARK in as_string:
-            return written == as_string
-        # A template that writes strings may write a list as Python does.
-        return _MARK in written and "'type'" not in written and '"type"' not in written
+            return output == as_string
+        # A template for strings may write a list in the notation of Python.
+        return _MARK in output and "'type'" not in output and '"type"' not in output
 
     def _written_with(self, messages: list[dict[str, Any]], content: Any) -> str:
         """Return the text with one content for all messages; "" if the template refuses it."""
-        changed = [m | ({"content": content} if m.get("content") else {}) for m in messages]
+        marked_messages = [
+            message | ({"content": content} if message.get("content") else {})
+            for message in messages
+        ]
         try:
-            return self(changed)
+            return self(marked_messages)
         except ValueError:
             return ""
 
@@ -371,10 +375,10 @@ def _check_message(number: int, message: Mapping[str, Any]) -> None:
     role = message.get("role")
     if not isinstance(role, str) or not role:
         keys = ", ".join(map(repr, message)) or "nothing"
-        given = f"the role {role!r}" if "role" in message else keys
+        problem = f"the role {role!r}" if "role" in message else keys
         raise ValueError(
             f'message {number} has no "role" that is a string: expected {{"role": "user", '
-            f'"content": "…"}}, got {given}'
+            f'"content": "…"}}, got {problem}'
         )
     content = message.get("content")
     if content is None:
@@ -403,7 +407,7 @@ _Path = tuple[Any, ...]
 
 
 def _parts(message: Mapping[str, Any]) -> list[tuple[str, list[_Path]]]:
-    """Return the name of each text of a message, and its places in the message."""
+    """Return the name of each text of a message, and its paths in the message."""
     parts: list[tuple[str, list[_Path]]] = []
     for name in _TEXT_FIELDS:
         value = message.get(name)
@@ -411,27 +415,27 @@ def _parts(message: Mapping[str, Any]) -> list[tuple[str, list[_Path]]]:
             parts.append((name, [(name,)]))
         elif isinstance(value, list):
             parts += [
-                (name, [(name, place, "text")])
-                for place, part in enumerate(value)
+                (name, [(name, index, "text")])
+                for index, part in enumerate(value)
                 if isinstance(part, Mapping) and part.get("text")
             ]
-    for place, call in enumerate(message.get("tool_calls") or ()):
-        inside = ("function",) if isinstance(call.get("function"), Mapping) else ()
-        function = call["function"] if inside else call
+    for index, call in enumerate(message.get("tool_calls") or ()):
+        prefix = ("function",) if isinstance(call.get("function"), Mapping) else ()
+        function = call["function"] if prefix else call
         names = [name for name in ("name", "arguments") if function.get(name)]
         if names:
-            # The template writes a call in one piece, the name and the arguments.
+            # The template writes the name and the arguments of a call as one piece.
             parts.append(
                 (
-                    f"tool call {place}" if place else "tool call",
-                    [("tool_calls", place, *inside, name) for name in names],
+                    f"tool call {index}" if index else "tool call",
+                    [("tool_calls", index, *prefix, name) for name in names],
                 )
             )
     return parts
 
 
 def _put(message: dict[str, Any], paths: Sequence[_Path], mark: str) -> None:
-    """Put a mark in the place of parts of a message."""
+    """Put a mark in place of some parts of a message."""
     for path in paths:
         owner: Any = message
         for key in path[:-1]:
@@ -441,7 +445,7 @@ def _put(message: dict[str, Any], paths: Sequence[_Path], mark: str) -> None:
 
 
 def _at(message: Mapping[str, Any], path: _Path) -> str:
-    """Return the text of a part of a message."""
+    """Return the text of a message part."""
     value: Any = message
     for key in path:
         value = value[key]
@@ -449,32 +453,32 @@ def _at(message: Mapping[str, Any], path: _Path) -> str:
 
 
 def _place_of(text: str, changed: str, mark: str, own: str | None) -> tuple[int, int] | None:
-    """Return the first character and the end of a part; None if they are not known.
+    """Return the first character and the end of a part; None if they are unknown.
 
     Both are the same if the template leaves the part out.
 
     Args:
-        text: The text of the chat.
-        changed: The text of the chat with marks in the place of the part.
-        mark: The mark.
-        own: The text of the part; None for a tool call, which a template writes in its own form.
+        text: Text of the chat.
+        changed: Text of the chat with marks in place of the part.
+        mark: Text of the mark.
+        own: Text of the part; None for a tool call, which a template writes in its own form.
     """
     first, last = changed.find(mark), changed.rfind(mark)
     if first < 0:
         return (0, 0) if changed == text else None
-    before, after = changed[:first], changed[last + len(mark) :]
+    prefix, suffix = changed[:first], changed[last + len(mark) :]
     stripped = "" if own is None else own.strip()
-    if text.startswith(before) and text.endswith(after) and len(before) + len(after) <= len(text):
-        start, end = len(before), len(text) - len(after)
+    if text.startswith(prefix) and text.endswith(suffix) and len(prefix) + len(suffix) <= len(text):
+        start, end = len(prefix), len(text) - len(suffix)
         # A template may write a character, such as a full stop, only after texts without it.
         return start, max(end, start + len(stripped)) if text.startswith(stripped, start) else end
-    start, end = _n_common(text, before), len(text) - _n_common(text[::-1], after[::-1])
+    start, end = _n_common(text, prefix), len(text) - _n_common(text[::-1], suffix[::-1])
     if own is None:
         return start, end
     if stripped and text.count(stripped, start, end) == 1:
         start = text.index(stripped, start, end)
         return start, start + len(stripped)
-    # The template may write the first and last characters of the part around the mark too.
+    # The template may have written the first and last characters of the part around the mark.
     bounds = max(0, end - len(stripped)), start + len(stripped)
     if stripped and text.count(stripped, *bounds) == 1:
         start = text.index(stripped, *bounds)
@@ -495,14 +499,14 @@ def _end_of_last(
     last = len(messages) - 1
     if places and places[-1].turn == last:
         return places[-1].end
-    if all(place.turn != last for place in places):
-        changed = copy.deepcopy(messages)
-        is_list = isinstance(changed[last].get("content"), list)
-        changed[last]["content"] = [{"type": "text", "text": mark}] if is_list else mark
-        written = write(changed, f"the content of message {last} ({ASSISTANT})")
-        end = written.find(mark)
-        is_last = all(place.end <= end for place in places)
-        if end >= 0 and is_last and text.startswith(written[:end]):
+    if all(part.turn != last for part in places):
+        marked_messages = copy.deepcopy(messages)
+        is_list = isinstance(marked_messages[last].get("content"), list)
+        marked_messages[last]["content"] = [{"type": "text", "text": mark}] if is_list else mark
+        output = write(marked_messages, f"the content of message {last} ({ASSISTANT})")
+        end = output.find(mark)
+        is_last = all(part.end <= end for part in places)
+        if end >= 0 and is_last and text.startswith(output[:end]):
             return end
     raise ValueError(
         f"the chat template does not write message {last} ({ASSISTANT}) at the end of the text, so "
@@ -511,6 +515,6 @@ def _end_of_last(
 
 
 def _n_common(first: str, second: str) -> int:
-    """Return the number of characters with which both texts begin."""
+    """Return the length of the prefix that two texts share."""
     pairs = zip(first, second, strict=False)
     return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))

@@ -1,4 +1,4 @@
-"""Dicts of inputs that a model continues, without and with the generated tokens."""
+"""Dicts of inputs before and after a model has continued their text."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from attnwidget.inputs.model_tensors import is_of_text
 
 
 def continuable(inputs: Mapping[str, Tensor], *, apart: bool = False) -> dict[str, Tensor]:
-    """Return inputs after which a model can write.
+    """Return inputs that a model can continue.
 
     Args:
-        inputs: Inputs of a model, a batch of one, without padding around the text.
+        inputs: Inputs of a model, for a single text without padding around it.
         apart: Whether the decoder of an encoder-decoder writes. It then reads no inputs yet.
 
     Raises:
-        ValueError: There are no ids to go on with, the decoder's inputs are given, or hidden tokens
-            stand between visible ones.
+        ValueError: There are no ids to continue, the dict has decoder inputs, or hidden tokens are
+            between visible tokens.
 
     Example:
         >>> import torch
@@ -31,9 +31,9 @@ def continuable(inputs: Mapping[str, Tensor], *, apart: bool = False) -> dict[st
 whole text: leave these tokens out of input_ids
     """
     if apart:
-        if given := [name for name in inputs if name.startswith("decoder_")]:
+        if names := [name for name in inputs if name.startswith("decoder_")]:
             raise ValueError(
-                f"the decoder writes from its start token on: leave out {given[0]!r}, or read it "
+                f"the decoder writes from its start token on: leave out {names[0]!r}, or read it "
                 "with attend(dict)"
             )
         return dict(inputs)
@@ -53,14 +53,14 @@ whole text: leave these tokens out of input_ids
 
 
 def continued(inputs: Mapping[str, Tensor], ids: Sequence[int]) -> dict[str, Tensor]:
-    """Return inputs whose text has more tokens; pictures and sounds stay.
+    """Return inputs whose text has more tokens; pictures and sounds stay the same.
 
     Args:
-        inputs: The inputs of `continuable`.
-        ids: The ids of the whole text.
+        inputs: Inputs from `continuable`.
+        ids: Vocabulary ids of the full text.
 
     Raises:
-        ValueError: An input has an entry per token, and it is not known how it goes on.
+        ValueError: An input has an entry per token, and the entries of new tokens are unknown.
 
     Example:
         >>> import torch
@@ -68,34 +68,36 @@ def continued(inputs: Mapping[str, Tensor], ids: Sequence[int]) -> dict[str, Ten
         >>> continued({"input_ids": torch.tensor([[5, 6]])}, [5, 6, 9])["input_ids"].tolist()
         [[5, 6, 9]]
     """
-    before = inputs["input_ids"]
-    n_new = len(ids) - before.shape[1]
-    whole = dict(inputs)
+    old_ids = inputs["input_ids"]
+    n_new = len(ids) - old_ids.shape[1]
+    full_inputs = dict(inputs)
     for name, value in inputs.items():
-        if not _is_along(name, value, before):
+        if not _is_along(name, value, old_ids):
             continue
         if name == "input_ids":
-            whole[name] = torch.tensor([list(ids)], dtype=value.dtype, device=value.device)
+            full_inputs[name] = torch.tensor([list(ids)], dtype=value.dtype, device=value.device)
         elif name == "attention_mask":
-            whole[name] = torch.cat([value, torch.ones_like(value[:, :1]).expand(1, n_new)], dim=1)
+            full_inputs[name] = torch.cat(
+                [value, torch.ones_like(value[:, :1]).expand(1, n_new)], dim=1
+            )
         elif name == "token_type_ids":
-            # In `generate` of transformers, new tokens have the type of the last token.
-            whole[name] = torch.cat([value, value[:, -1:].expand(1, n_new)], dim=1)
+            # As in transformers' `generate`, new tokens have the last token's type.
+            full_inputs[name] = torch.cat([value, value[:, -1:].expand(1, n_new)], dim=1)
         elif name == "mm_token_type_ids":
             # New tokens are text, which has the type 0.
-            new = torch.zeros_like(value[:, :1])
-            whole[name] = torch.cat([value, new.expand(1, n_new)], dim=1)
+            zeros = torch.zeros_like(value[:, :1])
+            full_inputs[name] = torch.cat([value, zeros.expand(1, n_new)], dim=1)
         elif name == "position_ids":
             steps = torch.arange(1, n_new + 1, dtype=value.dtype, device=value.device)
-            whole[name] = torch.cat([value, value[:, -1:] + steps], dim=1)
+            full_inputs[name] = torch.cat([value, value[:, -1:] + steps], dim=1)
         else:
             raise ValueError(
                 f"it is not known which {name!r} the new tokens have: leave {name!r} out of the "
                 "dict"
             )
-    return whole
+    return full_inputs
 
 
 def _is_along(name: str, value: Tensor, ids: Tensor) -> bool:
-    """Whether an input has an entry per token of the text."""
+    """Return whether an input has an entry per token of the text."""
     return is_of_text(name) and value.shape[:2] == ids.shape

@@ -14,26 +14,25 @@ from attnwidget.inputs.media_input import EncodedMedia
 from attnwidget.inputs.text_encoder import Encoded
 from attnwidget.model_facts.answer_logits import TokenSpan, answer_logits, span_logits
 
-#: An input: an `Encoded` text, `EncodedMedia`, or the tensors of a batch of one.
+#: Type of an input: an `Encoded` text, `EncodedMedia`, or the tensors of a batch of one.
 Input = TypeVar("Input")
 
 
 @dataclass(frozen=True, eq=False)
 class Example(Generic[Input]):
-    """An input with the places, targets and sign of a question to the model.
+    """An input with the positions, targets and sign of a question to the model.
 
     Attributes:
-        encoded: The input with its mask tokens: an `Encoded` text or `EncodedMedia` of a study, or
-            the tensors of an input that the model has read.
-        places: Tokens whose logits have the answers; empty = the class of the whole input, or a
-            span.
-        targets: Id of the answer for each place, or ids of answers for the whole input; empty
-            without answers.
+        encoded: Input with its mask tokens: an `Encoded` text or `EncodedMedia` of a study, or the
+            tensors that the model has read.
+        places: Positions of the tokens whose logits have the answers; empty for a class or a span.
+        targets: Answer id for each position, or answer ids for the whole input; empty without
+            answers.
         rivals: Ids of the answers that the targets compete with in a logit difference.
         sign: 1, or -1 for the unacceptable sentence of a minimal pair.
-        spans: The spans of which one is the answer; None for words, labels and classes.
+        spans: Candidate spans for the answer; None for words, labels and classes.
         index: Index of the user's example. A minimal pair has several inputs.
-        original: The user's example; None for an input that the model has read.
+        original: Example as the user passed it; None for an input that the model has read.
 
     Example:
         >>> from attnwidget import load_model
@@ -53,7 +52,7 @@ class Example(Generic[Input]):
     original: Any = field(default=None, repr=False)
 
 
-#: A text of a study, in the form in which studies keep it and send it to workers.
+#: A text of a study, in the form in which studies store it and send it to workers.
 TextExample: TypeAlias = Example[Encoded]
 #: An example of a study: a text, or pictures and sounds.
 StudyExample: TypeAlias = Example[Encoded] | Example[EncodedMedia]
@@ -65,11 +64,11 @@ ReadExample: TypeAlias = Example[Mapping[str, Tensor]]
 class ExampleBatch:
     """B examples of equal length, which the model reads in one pass.
 
-    The batch has P questions: one for each place of each input, or one for each input.
+    The batch has P questions: one for each position of each input, or one for each input.
 
     Attributes:
         inputs: Inputs of the model, [B, ...].
-        questions: The inputs with their questions.
+        questions: Inputs with their questions.
     """
 
     inputs: Mapping[str, Tensor]
@@ -82,7 +81,7 @@ class ExampleBatch:
 
     @cached_property
     def rows(self) -> Tensor:
-        """The index of the input of each question, [P]."""
+        """Input index of each question, [P]."""
         counts = [
             max(1, len(question.places), len(question.targets)) for question in self.questions
         ]
@@ -92,17 +91,17 @@ class ExampleBatch:
 
     @cached_property
     def columns(self) -> Tensor | None:
-        """For each question, the index of the token with the answer, [P]; None for classes."""
+        """Index of the token with the answer, for each question, [P]; None for classes."""
         return self._ids([place for question in self.questions for place in question.places])
 
     @cached_property
     def targets(self) -> Tensor | None:
-        """The right answers [P], or None without right answers."""
+        """Right answers, [P], or None without right answers."""
         return self._ids([target for question in self.questions for target in question.targets])
 
     @cached_property
     def rivals(self) -> Tensor | None:
-        """The answers that the targets compete with [P], or None without such answers."""
+        """Answers that the targets compete with, [P], or None without such answers."""
         return self._ids([rival for question in self.questions for rival in question.rivals])
 
     def _ids(self, ids: list[int]) -> Tensor | None:
@@ -113,12 +112,12 @@ class ExampleBatch:
         return next(iter(self.inputs.values())).device
 
     def logits(self, output: Any, parts: int = 1, *, narrowed: bool = False) -> list[Tensor]:
-        """Return the logits of the questions, [P, V] for each copy of the batch.
+        """Return the logits of the questions, [P, V] for each batch copy.
 
         Args:
-            output: The output of the model.
-            parts: Number of copies of the batch in the output.
-            narrowed: Whether the logits are only of the questions, [parts, P, V].
+            output: Output of the model.
+            parts: Number of batch copies in the output.
+            narrowed: Whether the logits are only those of the questions, [parts, P, V].
         """
         spans = self.questions[0].spans
         logits = answer_logits(output) if spans is None else span_logits(output, spans)
@@ -127,7 +126,7 @@ class ExampleBatch:
         rows = self.rows
         columns = self.columns
         return [
-            copy[rows] if columns is None else copy[rows, columns] for copy in logits.chunk(parts)
+            part[rows] if columns is None else part[rows, columns] for part in logits.chunk(parts)
         ]
 
     def per_input(self, values: Tensor) -> Tensor:

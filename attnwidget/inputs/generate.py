@@ -11,8 +11,8 @@ from torch import Tensor
 
 from attnwidget.model_facts.plain_forward import plain_forward
 
-# Options that `max_new_tokens` and greedy decoding would silently override, or whose result is no
-# list of tokens.
+# Options that `max_new_tokens` and greedy decoding would silently override, or whose result is not
+# a list of tokens.
 _REFUSED = {
     "max_length": "pass max_new_tokens, the number of tokens after the prompt",
     "generation_config": "pass its options by name, such as do_sample=True, temperature=0.7",
@@ -23,10 +23,10 @@ _REFUSED = {
 def continuation(
     hf_model: Any, tokenizer: Any, inputs: Mapping[str, Tensor], max_new_tokens: int, **options: Any
 ) -> list[int]:
-    """Return the ids of a prompt (a batch of one) and of the continuation that `hf_model` writes.
+    """Return the ids of a prompt (a batch of one) and its continuation by `hf_model`.
 
     Raises:
-        ValueError: the model does not generate.
+        ValueError: The model does not generate text.
     """
     check_generates(hf_model, "attend(text) reads a text as it is")
     pad = next(
@@ -43,38 +43,42 @@ def continuation(
     )
     if "stop_strings" in options:
         options.setdefault("tokenizer", tokenizer)
-    whole = _generate(hf_model, inputs, max_new_tokens, {"pad_token_id": pad} | options)
-    ids: list[int] = whole[0].tolist()
+    generated = _generate(hf_model, inputs, max_new_tokens, {"pad_token_id": pad} | options)
+    ids: list[int] = generated[0].tolist()
     return ids
 
 
 def translation(
     hf_model: Any, inputs: Mapping[str, Tensor], max_new_tokens: int, **options: Any
 ) -> tuple[Tensor, int]:
-    """Return the decoder ids [1, T] of a generated text, and the number of ids before the text.
+    """Return a generated text's decoder ids [1, T], and the number of ids before the text.
 
     Raises:
-        ValueError: the model does not generate.
+        ValueError: The model does not generate text.
     """
     check_generates(hf_model, "pass the decoder's text: attend(text, target=...)")
-    known = set(inspect.signature(hf_model.get_encoder().forward).parameters)
-    inputs = {name: value for name, value in inputs.items() if name in known}
-    begun: list[Tensor] = []
+    encoder_arguments = set(inspect.signature(hf_model.get_encoder().forward).parameters)
+    inputs = {name: value for name, value in inputs.items() if name in encoder_arguments}
+    first_inputs: list[Tensor] = []
 
     def see(ids: Tensor, scores: Tensor) -> Tensor:
-        if not begun:
-            begun.append(ids[:1])
+        if not first_inputs:
+            first_inputs.append(ids[:1])
         return scores
 
-    given = options.pop("logits_processor", ())
-    written = _generate(
-        hf_model, inputs, max_new_tokens, {**options, "logits_processor": [*given, see]}
+    processors = options.pop("logits_processor", ())
+    generated = _generate(
+        hf_model, inputs, max_new_tokens, {**options, "logits_processor": [*processors, see]}
     )
-    return (_with_beginning(written, begun[0]), begun[0].shape[1]) if begun else (written, 1)
+    return (
+        (_with_beginning(generated, first_inputs[0]), first_inputs[0].shape[1])
+        if first_inputs
+        else (generated, 1)
+    )
 
 
 def _with_beginning(written: Tensor, begun: Tensor) -> Tensor:
-    """Return generated ids after all ids that the decoder read first.
+    """Return generated ids, preceded by all ids that the decoder read first.
 
     Whisper reads tokens for the start, the language and the task, and does not return all of them.
 
@@ -83,18 +87,18 @@ def _with_beginning(written: Tensor, begun: Tensor) -> Tensor:
         >>> _with_beginning(torch.tensor([[6, 9]]), torch.tensor([[5, 6]])).tolist()
         [[5, 6, 9]]
     """
-    first, read = written[0].tolist(), begun[0].tolist()
-    if first[: len(read)] == read or read[: len(first)] == first:
+    first, prefix = written[0].tolist(), begun[0].tolist()
+    if first[: len(prefix)] == prefix or prefix[: len(first)] == first:
         return written
-    kept = next(n for n in range(len(read), -1, -1) if read[len(read) - n :] == first[:n])
-    return torch.cat([begun, written[:, kept:]], dim=1)
+    overlap = next(n for n in range(len(prefix), -1, -1) if prefix[len(prefix) - n :] == first[:n])
+    return torch.cat([begun, written[:, overlap:]], dim=1)
 
 
 def decoder_ids(hf_model: Any, target: Sequence[int]) -> list[int]:
-    """Return the ids of `target` after the decoder's start token.
+    """Return the ids of `target`, preceded by the decoder's start token.
 
     Raises:
-        ValueError: the model's config names no start token.
+        ValueError: The model's config names no start token.
     """
     start = next(
         (
@@ -114,9 +118,9 @@ def decoder_ids(hf_model: Any, target: Sequence[int]) -> list[int]:
 
 
 def check_generates(hf_model: Any, instead: str) -> None:
-    """Raise ValueError if the model generates no text; `instead` says what to call."""
-    able = getattr(hf_model, "can_generate", None)
-    if able is None or not able():
+    """Raise ValueError if the model cannot generate text; `instead` names the call to use."""
+    can_generate = getattr(hf_model, "can_generate", None)
+    if can_generate is None or not can_generate():
         raise ValueError(f"{type(hf_model).__name__} generates no text; {instead}")
 
 
@@ -137,9 +141,9 @@ def _generate(
     hf_model: Any, inputs: Mapping[str, Tensor], max_new_tokens: int, options: Mapping[str, Any]
 ) -> Tensor:
     _check_options(options)
-    greedy = {"do_sample": False, "num_beams": 1}
+    greedy_options = {"do_sample": False, "num_beams": 1}
     with torch.no_grad(), plain_forward(hf_model):
         ids: Tensor = hf_model.generate(
-            **inputs, max_new_tokens=max_new_tokens, **(greedy | dict(options))
+            **inputs, max_new_tokens=max_new_tokens, **(greedy_options | dict(options))
         )
     return ids

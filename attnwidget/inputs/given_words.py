@@ -1,4 +1,4 @@
-"""The word of each token where words are known from the text: a list of words, or a string."""
+"""Words of tokens, if the text shows the words: a list of words, or a string."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ class WordTokens:
     """The n tokens of a text, without special tokens.
 
     Attributes:
-        ids: The vocabulary ids.
-        owners: The word of each token.
-        offsets: The first character and the end of each token in the text; None if the tokenizer
-            does not report them.
+        ids: Vocabulary ids.
+        owners: Word index of each token.
+        offsets: First character and end of each token in the text; None if the tokenizer does not
+            report them.
     """
 
     ids: list[int]
@@ -35,12 +35,12 @@ def read_words(texts: TextIds, text: RunningText) -> WordTokens:
     """Return the tokens of words in running text.
 
     Args:
-        texts: The ids of texts. A fast tokenizer tells the place of each token. A slow tokenizer
-            also encodes every word alone.
+        texts: Converter of texts to ids. A fast tokenizer reports each token's offsets. A slow
+            tokenizer also encodes every word by itself.
         text: One or more words, with their spaces. A word may contain spaces.
 
     Raises:
-        AdvisedError: a slow tokenizer cuts the words of the text otherwise than single words.
+        AdvisedError: A slow tokenizer splits the words of the text differently from single words.
 
     Example:
         >>> from attnwidget import load_model
@@ -64,27 +64,27 @@ def read_words(texts: TextIds, text: RunningText) -> WordTokens:
 def owners_by_encoding(
     tokenizer: Any, text: RunningText, ids: Sequence[int], *, target: bool = False
 ) -> list[int] | None:
-    """Return the word of each of `ids`, the tokens of a text; None if unknown.
+    """Return the word index for each of `ids`, the tokens of a text; None if unknown.
 
-    The tokenizer encodes every word alone, or every beginning of the text. The result must be
-    `ids` again.
+    The tokenizer encodes every word by itself, or every prefix of the text. The result must equal
+    `ids`.
 
     Args:
-        tokenizer: A Hugging Face tokenizer without offsets.
+        tokenizer: Hugging Face tokenizer without offsets.
         text: One or more words, with their spaces.
         ids: Vocabulary ids without special tokens.
         target: Whether the text is for the decoder.
     """
-    # Vocabularies with spaces inside of tokens give a word other ids after a space.
+    # Vocabularies with spaces inside of tokens give a word different ids after a space.
     for space in ("", " "):
         counts = []
-        joined: list[int] = []
-        for place, word in enumerate(text.words):
-            after_space = place > 0 and (not text.space_after or text.space_after[place - 1])
+        all_ids: list[int] = []
+        for index, word in enumerate(text.words):
+            after_space = index > 0 and (not text.space_after or text.space_after[index - 1])
             piece = ids_alone(tokenizer, space + word if after_space else word, target=target)
             counts.append(len(piece))
-            joined += piece
-        if joined == list(ids):
+            all_ids += piece
+        if all_ids == list(ids):
             return [word for word, count in enumerate(counts) for _ in range(count)]
     ends = []
     for n_words in range(1, len(text.words)):
@@ -107,9 +107,9 @@ class TextsOfTokens:
     """The texts that the n tokens of an encoding come from.
 
     Attributes:
-        tokenizer: The tokenizer that made the encoding.
-        encoding: Its answer, with the offset mapping of a fast tokenizer.
-        texts: The text, and the second text of a pair; each as a string, or as a list of words that
+        tokenizer: Tokenizer that made the encoding.
+        encoding: Output of the tokenizer, with the offset mapping from a fast tokenizer.
+        texts: Text, and the second text of a pair; each as a string, or as a list of words that
             were read with spaces between the words.
         target: Whether the texts are for the decoder.
     """
@@ -124,7 +124,7 @@ class TextsOfTokens:
         return bool(getattr(self.tokenizer, "is_fast", False))
 
     def sequences(self) -> list[int | None]:
-        """Return the text of each token, 0 or 1; None for special tokens.
+        """Return the text index of each token, 0 or 1; None for special tokens.
 
         All entries are None if the encoding does not contain the tokens of the texts.
         """
@@ -136,10 +136,10 @@ class TextsOfTokens:
         return sequences
 
     def words(self) -> list[int | None] | None:
-        """Return the word of each token in its text, None for special tokens.
+        """Return the word index of each token in its text, None for special tokens.
 
-        The words of a string are those of the pre-tokenizer, or with a slow tokenizer the parts
-        between white space. The answer is None if a slow tokenizer does not tell the words.
+        A string has the pre-tokenizer's words, or with a slow tokenizer the parts between white
+        space. The result is None if a slow tokenizer does not show the words.
         """
         sequences = self.sequences()
         if not self._is_fast or not self._has_offsets(sequences):
@@ -151,45 +151,47 @@ class TextsOfTokens:
             else:
                 words.append(list(token_words(text, self.encoding["offset_mapping"])))
         return [
-            None if number is None else words[number][place]
-            for place, number in enumerate(sequences)
+            None if number is None else words[number][index]
+            for index, number in enumerate(sequences)
         ]
 
     def _has_offsets(self, sequences: Sequence[int | None]) -> bool:
-        """Whether the offset mapping is of the whole texts."""
+        """Return whether the offset mapping covers each text from its beginning."""
         spans = list(zip(sequences, self.encoding["offset_mapping"], strict=True))
         return all(
-            _is_in_order([span for number, span in spans if number == of])
-            for of in range(len(self.texts))
+            _is_in_order([span for number, span in spans if number == text_number])
+            for text_number in range(len(self.texts))
         )
 
     def _words_of_string(self, text: str) -> list[int | None]:
-        """Return the pre-tokenizer's words, where a combining mark does not begin a word."""
+        """Return the pre-tokenizer's words, in which no word begins at a combining mark."""
         words: list[int | None] = list(self.encoding.word_ids())
         spans = self.encoding["offset_mapping"]
         owners = list(words)
-        for place in range(1, len(words)):
-            start = spans[place][0]
-            if words[place] == words[place - 1] or (
-                words[place] is not None
-                and start == spans[place - 1][1]
+        for index in range(1, len(words)):
+            start = spans[index][0]
+            if words[index] == words[index - 1] or (
+                words[index] is not None
+                and start == spans[index - 1][1]
                 and is_within_word(text, start)
             ):
-                owners[place] = owners[place - 1]
+                owners[index] = owners[index - 1]
         return owners
 
     def _words_by_encoding(self) -> list[int | None] | None:
-        places = self._places()
-        if places is None:
+        regions = self._places()
+        if regions is None:
             return None
         words: list[int | None] = [None] * len(self.encoding["input_ids"])
-        for text, ids, (start, end) in zip(self.texts, self._ids(), places, strict=True):
-            given = RunningText(tuple(text.split() if isinstance(text, str) else text))
-            owners = owners_by_encoding(self.tokenizer, given, ids, target=self.target)
+        for text, ids, (start, end) in zip(self.texts, self._ids(), regions, strict=True):
+            text_words = RunningText(tuple(text.split() if isinstance(text, str) else text))
+            owners = owners_by_encoding(self.tokenizer, text_words, ids, target=self.target)
             if owners is None:
                 return None
-            left = _cuts_left(self.tokenizer)
-            words[start:end] = owners[len(ids) - (end - start) :] if left else owners[: end - start]
+            is_cut_left = _cuts_left(self.tokenizer)
+            words[start:end] = (
+                owners[len(ids) - (end - start) :] if is_cut_left else owners[: end - start]
+            )
         return words
 
     def _ids(self) -> list[list[int]]:
@@ -208,15 +210,19 @@ class TextsOfTokens:
 
 
 def _is_in_order(offsets: Sequence[tuple[int, int]]) -> bool:
-    """Whether offsets are of one text. MarkupLM counts characters from each word on."""
+    """Return whether offsets are from one text. MarkupLM counts characters from each word on."""
     starts = [start for start, _ in offsets]
     return starts == sorted(starts)
 
 
 def is_within_word(text: str, place: int) -> bool:
-    """Whether a word goes on at a place of a text, as a combining mark is on one of its sides.
+    """Return whether a word continues at a text position, because of a combining mark there.
 
-    Byte-level pre-tokenizers cut words at every mark: vowels of Devanagari, Arabic vocalisation.
+    Byte-level pre-tokenizers split words at every mark: Devanagari vowels, Arabic vocalization.
+
+    Args:
+        text: Text with the word.
+        place: Index of the character after the position.
 
     Example:
         >>> from attnwidget.inputs.given_words import is_within_word
@@ -238,10 +244,15 @@ def ids_alone(tokenizer: Any, text: str, *, target: bool = False) -> list[int]:
 def places_of_texts(
     tokenizer: Any, ids: Sequence[int], texts: Sequence[Sequence[int]]
 ) -> list[tuple[int, int]] | None:
-    """Return where the ids of each text are among `ids`, with special tokens around them.
+    """Return the start and end of each text's ids among `ids`, which include special tokens.
 
-    Each entry is the first place and the end. Texts may have been cut at the end (or at the
-    beginning, where the tokenizer cuts there). The answer is None if they are not found.
+    Texts may have been cut at the end (or at the beginning, for tokenizers that cut there). The
+    result is None if the texts are not found.
+
+    Args:
+        tokenizer: Hugging Face tokenizer.
+        ids: Vocabulary ids of the input, with special tokens.
+        texts: Ids of each text, without special tokens.
 
     Example:
         >>> from attnwidget import load_model
@@ -249,27 +260,27 @@ def places_of_texts(
         >>> places_of_texts(load_model().tokenizer, [2, 7, 8, 3, 9, 3], [[7, 8], [9]])
         [(1, 3), (4, 5)]
     """
-    left = _cuts_left(tokenizer)
-    found: list[tuple[int, int]] = []
+    is_cut_left = _cuts_left(tokenizer)
+    regions: list[tuple[int, int]] = []
     start = 0
     for text in texts:
         for length in range(len(text), 0, -1):
-            part = list(text[len(text) - length :] if left else text[:length])
-            at = next(
+            part = list(text[len(text) - length :] if is_cut_left else text[:length])
+            position = next(
                 (
-                    place
-                    for place in range(start, len(ids) - length + 1)
-                    if list(ids[place : place + length]) == part
+                    index
+                    for index in range(start, len(ids) - length + 1)
+                    if list(ids[index : index + length]) == part
                 ),
                 None,
             )
-            if at is not None:
-                found.append((at, at + length))
-                start = at + length
+            if position is not None:
+                regions.append((position, position + length))
+                start = position + length
                 break
         else:
             return None
-    return found
+    return regions
 
 
 def _cuts_left(tokenizer: Any) -> bool:
@@ -277,7 +288,7 @@ def _cuts_left(tokenizer: Any) -> bool:
 
 
 def unknown_owners(tokenizer: Any, label: str) -> AdvisedError:
-    """Return the error of words whose tokens a slow tokenizer does not tell."""
+    """Return the error for words whose tokens a slow tokenizer does not show."""
     return AdvisedError(
         f"{label}: it is not known which tokens belong to which word, because "
         f"{type(tokenizer).__name__} reports no places of tokens and gives the words other tokens "

@@ -1,4 +1,4 @@
-"""The largest number of tokens of a model's input, and the source of this limit."""
+"""Largest number of input tokens of a model, and the source of this limit."""
 
 from __future__ import annotations
 
@@ -11,27 +11,27 @@ from torch import nn
 from attnwidget.text.whole_number import whole_number
 
 _LENGTH_FIELDS = ("max_position_embeddings", "max_target_positions", "max_seq_len", "n_ctx")
-# Names of the tables in which models keep a vector for each position.
+# Names of the modules with a vector for each position.
 _POSITION_TABLE = re.compile(r"(^|\.)(position_embeddings?|embed_positions|positions_embed|wpe)$")
-# Tokenizers without a limit have the limit 1e30.
+# Tokenizers without a limit state 1e30 as their limit.
 _SANE_LENGTH = 10**7
 
 
 class LengthLimit:
-    """The largest number of tokens of an input.
+    """Largest number of input tokens.
 
-    A table of position vectors is a limit that nothing can lift. The configuration of the model and
-    the tokenizer state further limits, which `max_tokens` replaces.
+    A table of position vectors is a limit that cannot be raised. The configuration and the
+    tokenizer state other limits, which `max_tokens` replaces.
 
     Args:
-        hf_model: A transformers model.
-        tokenizer: Its tokenizer, or None. A later change of its `model_max_length` counts.
-        max_tokens: Limit in place of the stated limits; None = the stated limits.
-        reads_text: Whether the module at a path reads text, as a function. The positions of
+        hf_model: Transformers model.
+        tokenizer: Tokenizer of the model, or None. Later changes of its `model_max_length` count.
+        max_tokens: Limit in place of the stated limits; None uses the stated limits.
+        reads_text: Function that returns whether the module at a path reads text. The positions of
             pictures and sound do not limit a text.
 
     Attributes:
-        chosen: `max_tokens`.
+        chosen: Value of `max_tokens`.
 
     Raises:
         ValueError: `max_tokens` is below 1, or exceeds the table of position vectors.
@@ -56,9 +56,9 @@ class LengthLimit:
         self.chosen = max_tokens
         tables = [size for path, size in _table_sizes(hf_model) if reads_text(path)]
         config = hf_model.config.get_text_config()
-        said = [getattr(config, name, None) for name in _LENGTH_FIELDS]
-        stated = [n for n in said if isinstance(n, int) and n > 0][:1]
-        self._of_model = min([*tables, *stated], default=None)
+        config_values = [getattr(config, name, None) for name in _LENGTH_FIELDS]
+        config_limits = [n for n in config_values if isinstance(n, int) and n > 0][:1]
+        self._of_model = min([*tables, *config_limits], default=None)
         if max_tokens is None:
             return
         if tables and max_tokens > min(tables):
@@ -69,7 +69,7 @@ class LengthLimit:
 
     @property
     def tokens(self) -> int | None:
-        """The largest number of tokens, or None if there is no limit."""
+        """Largest number of tokens, or None if there is no limit."""
         if self.chosen is not None:
             return self.chosen
         limits = [n for n in (self._of_model, self._of_tokenizer) if n is not None]
@@ -77,7 +77,7 @@ class LengthLimit:
 
     @property
     def reads(self) -> str:
-        """The source of the limit, for errors, where the number follows."""
+        """Source of the limit for error messages, which continue with the number."""
         if self.chosen is not None:
             return "max_tokens of load_model allows"
         if self.tokens == self._of_model:
@@ -86,7 +86,7 @@ class LengthLimit:
 
     @property
     def advice(self) -> str:
-        """Advice for an input that is too long, in Python."""
+        """Advice in Python for an input that is too long."""
         shorten = "shorten it (model.attend reads its beginning with truncate=True)"
         if self.chosen is None and self.tokens != self._of_model:
             return f"{shorten}, or raise the limit, load_model(..., max_tokens=...)"
@@ -94,15 +94,19 @@ class LengthLimit:
 
     @property
     def _of_tokenizer(self) -> int | None:
-        known = getattr(self._tokenizer, "model_max_length", None)
-        return known if isinstance(known, int) and 0 < known < _SANE_LENGTH else None
+        stated_limit = getattr(self._tokenizer, "model_max_length", None)
+        return (
+            stated_limit
+            if isinstance(stated_limit, int) and 0 < stated_limit < _SANE_LENGTH
+            else None
+        )
 
 
 def _table_sizes(hf_model: nn.Module) -> Iterator[tuple[str, int]]:
     for path, module in hf_model.named_modules():
         if isinstance(module, nn.Embedding) and _POSITION_TABLE.search(path):
-            # RoBERTa and similar models count positions from the padding index on, OPT and BART
-            # from an offset on: 514 positions have room for 512 tokens.
+            # RoBERTa and similar models count positions from the padding index on, and OPT and BART
+            # from an offset on, so that 514 positions have room for 512 tokens.
             first = 0 if module.padding_idx is None else module.padding_idx + 1
             size = module.num_embeddings - max(first, int(getattr(module, "offset", 0)))
             yield path, size

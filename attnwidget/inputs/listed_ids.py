@@ -1,4 +1,4 @@
-"""Vocabulary ids in tensors and arrays, as lists."""
+"""Conversion of vocabulary ids in tensors and arrays to lists."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ def listed(text: Any) -> Any:
     """Return ids or words in a tensor or an array as a list, and any other input unchanged.
 
     Args:
-        text: An input of a model. A tensor or an array is [n], or [1, n], a batch of one. A list of
-            ids may be in another list.
+        text: Input of a model. A tensor or an array is [n], or [1, n], a batch of one. A list of
+            ids may be inside another list.
 
     Raises:
-        ValueError: An array without ids, or of another shape, such as several inputs.
-        TypeError: An array of numbers that are no ids.
+        ValueError: An array has no ids, or another shape, for example several inputs.
+        TypeError: An array has numbers that are not ids.
 
     Example:
         >>> import numpy as np
@@ -47,7 +47,7 @@ def listed(text: Any) -> Any:
         )
     if not values:
         raise ValueError(f"ids have the shape {shape}: pass at least one id")
-    # Integers, or the words of an array of strings. Booleans are no ids.
+    # The values must be integers, or words in an array of strings. Booleans are not ids.
     if not all(isinstance(value, (int, str)) and not isinstance(value, bool) for value in values):
         raise TypeError(
             f"vocabulary ids are integers, got {type(text).__name__} of {text.dtype}: pass vectors "

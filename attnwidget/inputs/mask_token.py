@@ -1,4 +1,4 @@
-"""The mask token of a tokenizer, and its places in an input."""
+"""Mask token of a tokenizer, and its positions in an input."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ def mask_id_of(tokenizer: Any, purpose: str, otherwise: str = "") -> int:
     """Return the vocabulary id of the mask token.
 
     Args:
-        tokenizer: The tokenizer of a model, or None.
-        purpose: What needs the mask token, to begin an error message.
-        otherwise: What to do without a mask token, to end an error message.
+        tokenizer: Tokenizer of a model, or None.
+        purpose: Feature that needs the mask token, to begin an error message.
+        otherwise: Alternative without a mask token, to end an error message.
 
     Raises:
         ValueError: There is no tokenizer, or the tokenizer has no mask token.
@@ -34,7 +34,11 @@ def mask_id_of(tokenizer: Any, purpose: str, otherwise: str = "") -> int:
 
 
 def mask_places(tokenizer: Any, ids: Iterable[int]) -> list[int]:
-    """Return the places of mask tokens among vocabulary ids; none without a mask token.
+    """Return the positions of mask tokens among vocabulary ids; none without a mask token.
+
+    Args:
+        tokenizer: Tokenizer of a model, or None.
+        ids: Vocabulary ids of the input.
 
     Example:
         >>> from attnwidget import load_model
@@ -44,4 +48,4 @@ def mask_places(tokenizer: Any, ids: Iterable[int]) -> list[int]:
         [2]
     """
     mask_id = getattr(tokenizer, "mask_token_id", None)
-    return [place for place, token in enumerate(ids) if token == mask_id]
+    return [position for position, token in enumerate(ids) if token == mask_id]

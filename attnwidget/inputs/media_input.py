@@ -24,12 +24,12 @@ _LEAST_RATE = 1000
 
 @dataclass(frozen=True, eq=False)
 class MediaInput:
-    """Pictures and sounds that a model reads together, and the text beside them.
+    """Pictures and sounds that a model reads together, with a text if there is one.
 
     Attributes:
-        media: The pictures and sounds.
-        text: A string, a chat or a dict of inputs; None for models without a text.
-        digest: Hash of the media and the text, by which resume files know the input.
+        media: Pictures and sounds.
+        text: String, chat or dict of inputs; None for models without a text.
+        digest: Hash of the media and the text, which identifies the input in resume files.
     """
 
     media: Media = field(repr=False)
@@ -39,16 +39,16 @@ class MediaInput:
 
 @dataclass(frozen=True)
 class EncodedMedia:
-    """Pictures and sounds of a study with the numbers that passes need.
+    """Pictures and sounds of a study, with the numbers that passes need.
 
-    The tensors of pixels are large. They are made again for each pass.
+    The pixel tensors are large, so they are made again for each pass.
 
     Attributes:
-        given: The pictures, sounds and text.
+        given: Pictures, sounds and text.
         digest: Hash of `given`.
         decoded: Ids that the decoder of an encoder-decoder reads; None for other models.
-        shapes: Name and shape of each tensor of the model.
-        n_tokens: Number of queries of the stack that is studied.
+        shapes: Name and shape of each input tensor.
+        n_tokens: Number of queries in the stack that is studied.
     """
 
     given: MediaInput = field(repr=False, compare=False)
@@ -59,12 +59,12 @@ class EncodedMedia:
 
     @property
     def shape(self) -> object:
-        """The shapes of the tensors; inputs of the same shape share a batch."""
+        """Shapes of the tensors; inputs of the same shape share a batch."""
         return self.shapes
 
 
 def is_media(item: object) -> bool:
-    """Return whether an input of a study is a picture, a sound, or a row with these.
+    """Return whether an input of a study is a picture, a sound, or a row that contains these.
 
     Example:
         >>> import numpy as np
@@ -84,15 +84,15 @@ def is_media(item: object) -> bool:
 
 
 def media_input(item: Any, number: int = 0) -> MediaInput:
-    """Return a picture, a sound or a row with these as one input.
+    """Return a picture, a sound or a row that contains these as one input.
 
     Args:
-        item: The input, as `MEDIA` says; or a `MediaInput`, which is returned as it is.
-        number: Number of the input in the study, for errors.
+        item: Input in a form of `MEDIA`; or a `MediaInput`, which is returned unchanged.
+        number: Index of the input in the study, for errors.
 
     Raises:
-        TypeError: The item is no picture and no sound.
-        ValueError: A row has no pictures and no sounds, or an array is no picture.
+        TypeError: The item is neither a picture nor a sound.
+        ValueError: A row has no pictures and no sounds, or an array is not a picture.
 
     Example:
         >>> import numpy as np
@@ -122,7 +122,7 @@ def media_input(item: Any, number: int = 0) -> MediaInput:
 
 
 def refuse_unnamed(text: object) -> None:
-    """Refuse a picture or a sound in the place of a text.
+    """Refuse a picture or a sound in place of a text.
 
     Raises:
         TypeError: The text is a picture or a sound, or a list of these.
@@ -143,9 +143,9 @@ def refuse_unnamed(text: object) -> None:
 
 
 def _is_sampled(pair: tuple[Any, ...]) -> bool:
-    """Return whether a pair is (samples, rate), and no gray picture with the number of its class.
+    """Return whether a pair is (samples, rate), rather than a gray picture with a class number.
 
-    Rates of sounds are above 1,000, and samples have few channels.
+    Sample rates are above 1,000, and samples have few channels.
     """
     if len(pair) != 2 or not hasattr(pair[0], "__array__") or not hasattr(pair[1], "__index__"):
         return False
@@ -155,7 +155,7 @@ def _is_sampled(pair: tuple[Any, ...]) -> bool:
 
 
 def _pictures_and_sounds(item: Any) -> tuple[Any, Any]:
-    """Return what `given_media` takes as pictures and as sounds."""
+    """Return the pictures and the sounds of an input, as arguments for `given_media`."""
     if isinstance(item, Mapping):
         images = next((item[name] for name in _PICTURES if name in item), None)
         return images, item.get("audio")

@@ -1,4 +1,4 @@
-"""Input tensors of a model, from encoded texts or from a dict of the caller."""
+"""Input tensors of a model, from encoded texts or from a caller's dict."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ from attnwidget.inputs.text_encoder import Encoded
 from attnwidget.model_facts.plain_forward import uncompiled
 from attnwidget.model_facts.weight_placement import device_of
 
-# A text has one row. Pictures and sounds beside the text may have several rows.
+# A text has one row. Pictures and sounds in the same input may have several rows.
 TEXTS = ("input_ids", "inputs_embeds")
-# Masks of tokens; those of queries and keys have four dimensions. Masks of pixels may have as many.
+# Token masks have two dimensions, masks of queries and keys four, and pixel masks may have as many.
 _MASKS = ("attention_mask", "decoder_attention_mask", "encoder_attention_mask")
-# Keys and values of an earlier pass: by the names before and since transformers 5.24.
+# Keys and values of an earlier pass, by their names before and since transformers 5.24.
 _EARLIER_KEYS = ("past_key_values", "cache")
 _BESIDE_TEXT = re.compile(r"pixel|visual|image|video|audio|feature|spatial_shapes|grid")
 
 
 def input_names(hf_model: Any) -> set[str]:
-    """Return the names of the arguments of the model's forward."""
+    """Return the argument names of the model's forward."""
     return set(inspect.signature(uncompiled(hf_model).forward).parameters)
 
 
 def is_of_text(name: str) -> bool:
-    """Return whether an input of this name has an entry per token of a text, or numbers for it.
+    """Return whether an input of this name has an entry per text token, or numbers for it.
 
     Example:
         >>> is_of_text("attention_mask"), is_of_text("pixel_values")
@@ -58,7 +58,7 @@ def count_inputs(inputs: Mapping[str, Tensor]) -> int:
 
 
 def without_cache(hf_model: Any) -> dict[str, Any]:
-    """Return the arguments with which the model keeps no keys and values for later passes.
+    """Return the arguments that keep a model from storing keys and values for later passes.
 
     Example:
         >>> from attnwidget import load_model
@@ -72,7 +72,7 @@ def padded_inputs(encoded: Sequence[Encoded], hf_model: Any, tokenizer: Any) -> 
     """Return inputs [B, longest] of B texts, padded on the right so that positions do not shift.
 
     Raises:
-        TypeError: the model's forward has no argument for the inputs.
+        TypeError: The model's forward has no argument for the inputs.
     """
     longest = max(len(text.ids) for text in encoded)
     pad = pad_id_of(hf_model, tokenizer)
@@ -89,29 +89,29 @@ def padded_inputs(encoded: Sequence[Encoded], hf_model: Any, tokenizer: Any) -> 
         types = [text.token_types or [0] * len(text.ids) for text in encoded]
         inputs["token_type_ids"] = padded(types, 0)
     names = input_names(hf_model)
-    known = {name: value for name, value in inputs.items() if name in names}
-    if not known:
+    accepted_inputs = {name: value for name, value in inputs.items() if name in names}
+    if not accepted_inputs:
         raise TypeError(
             f"the forward of {type(hf_model).__name__} names none of {', '.join(inputs)}: pass the "
             "transformers model itself to load_model, not what wraps it"
         )
-    return known
+    return accepted_inputs
 
 
 def given_inputs(raw_inputs: Mapping[str, Any], hf_model: Any) -> dict[str, Tensor]:
     """Return a caller's dict of inputs on the model's device, without padding around a text.
 
     With padding on the left, some models would read the text with shifted positions. With padding
-    on the right, the token that follows the text would be predicted from padding. True and False,
-    for example of `interpolate_pos_encoding`, become tensors without a dimension.
+    on the right, the token after the text would be predicted from padding. True and False, for
+    example of `interpolate_pos_encoding`, become tensors without a dimension.
 
-    Beside a text, pictures and sounds keep their first dimension, which may count the pictures,
-    tiles or patches of this one input.
+    In an input with a text, pictures and sounds keep their first dimension, which may count the
+    pictures, tiles or patches of this one input.
 
     Raises:
-        TypeError: the model has no input of that name, or ids are no whole numbers.
-        ValueError: if there are no inputs or tokens, several inputs in the batch, only hidden
-            tokens, or keys of an earlier pass.
+        TypeError: The model has no input of that name, or ids are not integers.
+        ValueError: There are no inputs or tokens, several inputs in the batch, only hidden tokens,
+            or keys of an earlier pass.
     """
     names = input_names(hf_model)
     inputs: dict[str, Tensor] = {}
@@ -124,19 +124,23 @@ def given_inputs(raw_inputs: Mapping[str, Any], hf_model: Any) -> dict[str, Tens
                 "leave it out, and pass the ids of the whole text"
             )
         if name not in names:
-            listed = ", ".join(sorted(names - {"self", "kwargs", "use_cache", *_EARLIER_KEYS}))
-            raise TypeError(f"{type(hf_model).__name__} has no input {name!r}; it takes {listed}")
+            accepted_names = ", ".join(
+                sorted(names - {"self", "kwargs", "use_cache", *_EARLIER_KEYS})
+            )
+            raise TypeError(
+                f"{type(hf_model).__name__} has no input {name!r}; it takes {accepted_names}"
+            )
         if isinstance(value, bool):
             inputs[name] = torch.tensor(value, dtype=torch.bool, device=device_of(hf_model))
             continue
-        # Through numpy, because torch would round lists of floats to its default dtype.
+        # Convert lists with numpy, because torch would round floats to its default dtype.
         tensor = value if isinstance(value, Tensor) else torch.from_numpy(np.array(value))
-        beside_text = (
+        is_with_text = (
             not raw_inputs.keys().isdisjoint(TEXTS) and _BESIDE_TEXT.search(name) is not None
         )
-        if tensor.ndim == 1 and not beside_text:
+        if tensor.ndim == 1 and not is_with_text:
             tensor = tensor[None]
-        _check_input(name, tensor, beside_text)
+        _check_input(name, tensor, is_with_text)
         if name in _MASKS and tensor.ndim > 2:
             _check_added(name, tensor, hf_model)
         if tensor.is_inference():
@@ -150,12 +154,12 @@ def given_inputs(raw_inputs: Mapping[str, Any], hf_model: Any) -> dict[str, Tens
 
 
 def _check_types(inputs: Mapping[str, Tensor], hf_model: Any) -> None:
-    """Raise ValueError unless there are as many types as the model has for each token."""
+    """Raise ValueError unless each token has as many types as the model expects."""
     types = inputs.get("token_type_ids")
     ids = inputs.get("input_ids")
     if types is None or ids is None:
         return
-    # A model of tables has a type for segment, column, row and others.
+    # A model for tables has separate types for segment, column, row and others.
     kinds = getattr(hf_model.config, "type_vocab_sizes", None)
     expected = [*ids.shape, len(kinds)] if isinstance(kinds, (list, tuple)) else [*ids.shape]
     if list(types.shape) != expected:
@@ -167,7 +171,7 @@ def _check_types(inputs: Mapping[str, Tensor], hf_model: Any) -> None:
 
 
 def _check_input(name: str, tensor: Tensor, beside_text: bool) -> None:
-    """Raise if a tensor does not hold the one input, or the tokens, that its name stands for."""
+    """Raise an error if a tensor does not contain a single input, or valid tokens."""
     if tensor.shape[:1] != (1,) and not beside_text:
         raise ValueError(
             f"input {name!r} has the shape {list(tensor.shape)}: attend reads one input, a "
@@ -194,17 +198,17 @@ def _check_input(name: str, tensor: Tensor, beside_text: bool) -> None:
 
 
 def _check_added(name: str, mask: Tensor, hf_model: Any) -> None:
-    """Raise ValueError for a mask of queries and keys that attention would add as 0 and 1."""
+    """Raise ValueError for a query-key mask whose 0 and 1 attention would add to the scores."""
     if mask.ndim == 3:
         raise ValueError(
             f"{name} has the shape {list(mask.shape)}: pass [1, tokens] with 1 for each token to "
             "read. A mask of queries and keys has the shape [1, 1, queries, keys] and numbers to "
             f"add, torch.where({name} != 0, 0.0, -torch.inf)[:, None]"
         )
-    kept = mask.dtype is torch.bool and hf_model.config._attn_implementation != "eager"
+    is_used_as_mask = mask.dtype is torch.bool and hf_model.config._attn_implementation != "eager"
     # A mask of zeros hides nothing. In a mask of ones and zeros, zero means a hidden key.
-    added = mask.is_floating_point() and not bool((mask > 0).any())
-    if not kept and not added:
+    is_additive = mask.is_floating_point() and not bool((mask > 0).any())
+    if not is_used_as_mask and not is_additive:
         raise ValueError(
             f"{name} has the shape {list(mask.shape)} and the type "
             f"{str(mask.dtype).removeprefix('torch.')}, and its numbers would be added to the "
@@ -224,7 +228,7 @@ def _without_padding(inputs: Mapping[str, Tensor], prefix: str) -> dict[str, Ten
 
     All inputs with an entry per token are cut. Pictures and sounds are not, even if they have as
     many patches, boxes or frames as the text has tokens. Padding after a sound stays, because
-    models form the last frames from the sound and its padding.
+    models compute the last frames from the sound and its padding.
     """
     mask = inputs.get(f"{prefix}attention_mask")
     if mask is None or mask.ndim != 2:
@@ -237,16 +241,16 @@ def _without_padding(inputs: Mapping[str, Tensor], prefix: str) -> dict[str, Ten
                 f"{tensor.shape[1]} tokens: pass 1 for each token to read and 0 for each hidden "
                 "token"
             )
-    seen = mask[0].nonzero()
-    first = int(seen[0])
-    end = int(seen[-1]) + 1 if texts else mask.shape[1]
+    visible_positions = mask[0].nonzero()
+    first = int(visible_positions[0])
+    end = int(visible_positions[-1]) + 1 if texts else mask.shape[1]
 
     def cut(name: str, value: Tensor) -> bool:
-        decoded = "decoder_input_ids" in inputs
+        has_decoder = "decoder_input_ids" in inputs
         side = next((p for p in ("decoder_", "encoder_") if name.startswith(p)), "")
-        side = "decoder_" if decoded and name == "labels" else side
-        of_text = _BESIDE_TEXT.search(name) is None
-        return side == prefix and value.shape[:2] == mask.shape and of_text
+        side = "decoder_" if has_decoder and name == "labels" else side
+        is_text = _BESIDE_TEXT.search(name) is None
+        return side == prefix and value.shape[:2] == mask.shape and is_text
 
     return {
         name: value[:, first:end] if cut(name, value) else value for name, value in inputs.items()
@@ -256,7 +260,7 @@ def _without_padding(inputs: Mapping[str, Tensor], prefix: str) -> dict[str, Ten
 def unpadded(
     inputs: Mapping[str, Tensor], name: str, mask_name: str, item: int = 0
 ) -> list[int] | None:
-    """Return the visible ids of an item, or None without ids."""
+    """Return the visible ids of a batch item, or None without ids."""
     ids = inputs.get(name)
     mask = inputs.get(mask_name)
     if ids is None:

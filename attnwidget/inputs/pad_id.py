@@ -1,4 +1,4 @@
-"""The padding of batches, and models that find the end of a text by their padding token."""
+"""Padding of batches, and models that find the end of a text by their padding token."""
 
 from __future__ import annotations
 
@@ -8,10 +8,14 @@ from attnwidget.model_facts.answer_heads import answer_head
 
 
 def pad_id_of(hf_model: Any, tokenizer: Any) -> int:
-    """Return the id that fills the rows of a batch.
+    """Return the id that pads the rows of a batch.
 
-    The id of the configuration is used before the id of the tokenizer: classifiers with a decoder
-    read the last token that is not this id.
+    The configuration's id takes precedence over the tokenizer's id, because classifiers with a
+    decoder read the last token that is not this id.
+
+    Args:
+        hf_model: Transformers model.
+        tokenizer: Tokenizer of the model, or None.
 
     Example:
         >>> from attnwidget import load_model
@@ -21,14 +25,14 @@ def pad_id_of(hf_model: Any, tokenizer: Any) -> int:
         0
     """
     config = hf_model.config.get_text_config()
-    stated = getattr(config, "pad_token_id", None)
-    if isinstance(stated, int) and 0 <= stated < getattr(config, "vocab_size", 0):
-        return stated
+    config_id = getattr(config, "pad_token_id", None)
+    if isinstance(config_id, int) and 0 <= config_id < getattr(config, "vocab_size", 0):
+        return config_id
     return getattr(tokenizer, "pad_token_id", None) or 0
 
 
 def reads_single_texts(hf_model: Any) -> bool:
-    """Return whether a model refuses batches: a classifier whose padding token is not known.
+    """Return whether a model refuses batches, as a classifier with an unknown padding token does.
 
     Example:
         >>> from attnwidget import load_model

@@ -1,4 +1,4 @@
-"""Processor: what makes a model's inputs of texts, pictures and sounds."""
+"""Processors, which make a model's inputs from texts, pictures and sounds."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from attnwidget.text.counted import counted
 from attnwidget.text.places import Media, Sound, picture_array
 from attnwidget.text.sound_file import sound_of
 
-# Beginnings of the names of inputs that are made of pictures and sounds.
+# Name prefixes of inputs that are made from pictures and sounds.
 _MEDIA_INPUTS = ("pixel_values", "input_features", "input_values", "image", "audio", "flattened")
 
 
@@ -25,7 +25,7 @@ class MadeInputs(dict[str, Any]):
     """Inputs of a model that a processor made.
 
     Attributes:
-        chat: The chat that the processor wrote; None for other inputs.
+        chat: Chat that the processor wrote; None for other inputs.
     """
 
     chat: MediaChat | None = None
@@ -33,13 +33,13 @@ class MadeInputs(dict[str, Any]):
 
 @dataclass(frozen=True, eq=False)
 class Processor:
-    """A processor of transformers, and its parts.
+    """A transformers processor, with its parts.
 
     Attributes:
-        given: The processor, as the user passed it.
-        tokenizer: Its tokenizer, or None.
-        pictures: Its image processor, or None.
-        sounds: Its feature extractor, or None.
+        given: Processor as the user passed it.
+        tokenizer: Tokenizer of the processor, or None.
+        pictures: Image processor, or None.
+        sounds: Feature extractor, or None.
 
     Example:
         >>> from transformers import WhisperFeatureExtractor
@@ -85,21 +85,22 @@ class Processor:
         tools: Sequence[Any] | None = None,
         add_generation_prompt: bool | None = None,
     ) -> MadeInputs:
-        """Return the inputs of a model, a batch of one.
+        """Return the model inputs, a batch of one.
 
-        A text without placeholders gets the placeholders of its pictures and sounds at its
+        If a text has no placeholders, the placeholders of its pictures and sounds are added at its
         beginning, by the chat template if the processor has one.
 
         Args:
-            text: A string, a chat, a dict of further inputs of the model, or None.
-            media: The pictures and sounds.
-            tools: As in `AttentionModel.attend`.
-            add_generation_prompt: As in `AttentionModel.attend`; True for a text alone.
+            text: String, chat, dict of other model inputs, or None.
+            media: Pictures and sounds.
+            tools: Tools that the chat template describes to the model.
+            add_generation_prompt: Whether the chat template writes the beginning of the assistant's
+                answer; True for a text outside of a chat.
 
         Raises:
-            ValueError: The processor has no part for pictures or for sounds; the placeholders of a
-                text are not as many as its pictures and sounds.
-            TypeError: A text of another form.
+            ValueError: The processor has no part for pictures or for sounds, or a text has more or
+                fewer placeholders than pictures and sounds.
+            TypeError: The text has another form.
         """
         self._check(media)
         sounds = [self._at_rate(sound) for sound in media.sounds]
@@ -116,23 +117,23 @@ class Processor:
                 "processor, load_model(model, processor), or no text"
             )
         if is_chat(text):
-            written, chat = self._chat(text, media, tools, add_generation_prompt)
+            written_text, chat = self._chat(text, media, tools, add_generation_prompt)
         else:
-            written, chat = self._with_placeholders(text, media)
+            written_text, chat = self._with_placeholders(text, media)
         parts: dict[str, Any] = {}
         if media.pictures:
             parts["images"] = _images(media)
         if sounds:
             parts["audio"] = sounds if len(sounds) > 1 else sounds[0]
             parts["sampling_rate"] = self.sounds.sampling_rate
-        made = MadeInputs(self.given(text=[written], return_tensors="pt", **parts))
-        if media and not any(name.startswith(_MEDIA_INPUTS) for name in made):
+        inputs = MadeInputs(self.given(text=[written_text], return_tensors="pt", **parts))
+        if media and not any(name.startswith(_MEDIA_INPUTS) for name in inputs):
             raise ValueError(
                 f"{type(self.given).__name__} leaves pictures and sounds beside a text out: pass a "
                 'dict with the ids of its chat template, attend({"input_ids": ids}, audio=...)'
             )
-        made.chat = chat
-        return made
+        inputs.chat = chat
+        return inputs
 
     def _check(self, media: Media) -> None:
         for kind, part, count in (
@@ -146,30 +147,30 @@ class Processor:
                 )
 
     def _apart(self, media: Media, sounds: list[np.ndarray]) -> dict[str, Any]:
-        """Return the inputs of pictures and sounds alone."""
+        """Return the inputs for pictures and sounds without a text."""
         inputs: dict[str, Any] = {}
         if media.pictures:
             inputs |= dict(self.pictures(images=_images(media), return_tensors="pt"))
         if sounds:
-            made = self.sounds(
+            sound_inputs = self.sounds(
                 sounds if len(sounds) > 1 else sounds[0],
                 sampling_rate=self.sounds.sampling_rate,
                 return_tensors="pt",
             )
-            inputs |= dict(made)
+            inputs |= dict(sound_inputs)
         return inputs
 
     def _at_rate(self, sound: Sound) -> np.ndarray:
-        """Return the samples at the rate that the model reads."""
+        """Return the samples at the sampling rate that the model reads."""
         from math import gcd
 
         from scipy.signal import resample_poly
 
-        wanted = int(self.sounds.sampling_rate)
-        if sound.rate == wanted:
+        target_rate = int(self.sounds.sampling_rate)
+        if sound.rate == target_rate:
             return sound.samples
-        divisor = gcd(sound.rate, wanted)
-        samples = resample_poly(sound.samples, wanted // divisor, sound.rate // divisor)
+        divisor = gcd(sound.rate, target_rate)
+        samples = resample_poly(sound.samples, target_rate // divisor, sound.rate // divisor)
         return np.asarray(samples, dtype=np.float32)
 
     def _chat(
@@ -189,13 +190,13 @@ class Processor:
             add_generation_prompt = messages[-1].get("role") != "assistant"
         options: dict[str, Any] = {} if tools is None else {"tools": list(tools)}
         options["add_generation_prompt"] = add_generation_prompt
-        with_parts = _with_parts(messages, media)
-        written: str = self.given.apply_chat_template(with_parts, tokenize=False, **options)
+        message_parts = _with_parts(messages, media)
+        written_text: str = self.given.apply_chat_template(message_parts, tokenize=False, **options)
         marks = (self._placeholder("boi_token", "image_token"), self._placeholder("audio_token"))
         chat = MediaChat.from_messages(
-            self.given, with_parts, [mark for mark in marks if mark], options
+            self.given, message_parts, [mark for mark in marks if mark], options
         )
-        return written, chat if chat is not None and chat.text.text == written else None
+        return written_text, chat if chat is not None and chat.text.text == written_text else None
 
     def _with_placeholders(self, text: str, media: Media) -> tuple[str, MediaChat | None]:
         """Return a text with a placeholder for each picture and sound, and the roles of a chat."""
@@ -234,23 +235,23 @@ def reads_media(hf_model: Any) -> bool:
 def load_processor(
     name: str | Path, revision: str | None, trust_remote_code: bool
 ) -> Processor | None:
-    """Return the processor of a folder or hub name; None without one."""
+    """Return the processor of a folder or hub name, or None."""
     from transformers import AutoProcessor
 
     try:
-        given = AutoProcessor.from_pretrained(
+        hf_processor = AutoProcessor.from_pretrained(
             name, revision=revision or "main", trust_remote_code=trust_remote_code
         )
     except (OSError, ValueError, TypeError, ImportError, KeyError, AttributeError):
         # transformers finds no file, lacks a library for the class, or does not know the class.
         return None
-    return Processor.from_object(given)
+    return Processor.from_object(hf_processor)
 
 
 def processor_beside(
     name: str | Path, hf_model: Any, revision: str | None, trust_remote_code: bool
 ) -> Processor | None:
-    """Return the processor in the folder of a model that reads pictures or sounds, else None."""
+    """Return the processor in the folder of a model that reads pictures or sounds, or None."""
     if not reads_media(hf_model):
         return None
     return load_processor(name, revision, trust_remote_code)
@@ -260,14 +261,15 @@ def given_media(text: Any, images: Any, audio: Any) -> Media:
     """Return the pictures and sounds of an input.
 
     Args:
-        text: The text of the input. A chat may name files or hold pictures in its messages.
-        images: One picture or a list of pictures: PIL images, paths, or arrays; or an array of
-            pictures [n, height, width, 3].
-        audio: One sound or a list of sounds: `Sound`, (samples, rate), or paths of WAV files.
+        text: Text of the input. A chat may name files or contain pictures in its messages.
+        images: Picture or list of pictures: PIL images, paths, or arrays; or an array of pictures
+            [n, height, width, 3].
+        audio: Sound or list of sounds: `Sound`, (samples, rate), or paths of WAV files.
 
     Raises:
-        TypeError: What is no picture or no sound.
-        ValueError: Numbers that are no colors or samples; pictures both in the messages and apart.
+        TypeError: A value is not a picture or a sound.
+        ValueError: Numbers are not colors or samples; or there are pictures both in the messages
+            and in `images`.
 
     Example:
         >>> import numpy as np
@@ -278,14 +280,14 @@ def given_media(text: Any, images: Any, audio: Any) -> Media:
     in_chat = _in_messages(text) if is_chat(text) else ([], [])
     pictures = _several(images, lambda value: not isinstance(value, (list, tuple)))
     sounds = _several(audio, _is_sound)
-    for kind, parts, apart in (
+    for kind, parts, separate in (
         ("pictures", in_chat[0], pictures),
         ("sounds", in_chat[1], sounds),
     ):
-        if parts and apart:
+        if parts and separate:
             raise ValueError(
                 f"the messages have {counted(len(parts), kind[:-1])}, and "
-                f"{counted(len(apart), kind[:-1])} apart from them: pass {kind} in one place"
+                f"{counted(len(separate), kind[:-1])} apart from them: pass {kind} in one place"
             )
     return Media(
         tuple(picture_array(picture) for picture in in_chat[0] or pictures),
@@ -307,8 +309,8 @@ def _is_sound(value: Any) -> bool:
 
 
 def _in_messages(messages: Sequence[Mapping[str, Any]]) -> tuple[list[Any], list[Any]]:
-    """Return the pictures and the sounds that messages hold or name."""
-    found: tuple[list[Any], list[Any]] = [], []
+    """Return the pictures and the sounds that messages contain or name."""
+    media: tuple[list[Any], list[Any]] = [], []
     for message in messages:
         content = message.get("content")
         if not isinstance(content, (list, tuple)):
@@ -321,7 +323,7 @@ def _in_messages(messages: Sequence[Mapping[str, Any]]) -> tuple[list[Any], list
                     "a message has a video, and videos are not read: pass frames of the video as "
                     'pictures, {"type": "image", "image": frame}'
                 )
-            for place, kinds in enumerate((PICTURES, SOUNDS)):
+            for index, kinds in enumerate((PICTURES, SOUNDS)):
                 if part.get("type") not in kinds:
                     continue
                 names = (*kinds, "path")
@@ -332,38 +334,45 @@ def _in_messages(messages: Sequence[Mapping[str, Any]]) -> tuple[list[Any], list
                         "the path of a file"
                     )
                 if value is not None:
-                    found[place].append(value)
-    return found
+                    media[index].append(value)
+    return media
 
 
 def _with_parts(messages: Sequence[Mapping[str, Any]], media: Media) -> list[dict[str, Any]]:
-    """Return messages whose contents are lists of parts, with the places of pictures and sounds.
+    """Return messages whose contents are lists of parts, including pictures and sounds.
 
-    If no message says where the pictures are, they are at the beginning of the first message of
-    the user.
+    If no message says where the pictures are, they are at the beginning of the user's first
+    message.
     """
-    written = []
+    complete_messages = []
     for message in messages:
         content = message.get("content")
         parts = [{"type": "text", "text": content}] if isinstance(content, str) else content
-        written.append({**message, "content": parts})
+        complete_messages.append({**message, "content": parts})
     kinds = {
         part.get("type")
-        for message in written
+        for message in complete_messages
         for part in message["content"] or ()
         if isinstance(part, Mapping)
     }
-    missing = [{"type": "image"}] * (0 if kinds & {*PICTURES} else len(media.pictures))
-    missing += [{"type": "audio"}] * (0 if kinds & {*SOUNDS} else len(media.sounds))
-    if missing:
-        of_user = [place for place, message in enumerate(written) if message.get("role") == "user"]
-        if not of_user:
+    missing_parts = [{"type": "image"}] * (0 if kinds & {*PICTURES} else len(media.pictures))
+    missing_parts += [{"type": "audio"}] * (0 if kinds & {*SOUNDS} else len(media.sounds))
+    if missing_parts:
+        user_indices = [
+            index
+            for index, message in enumerate(complete_messages)
+            if message.get("role") == "user"
+        ]
+        if not user_indices:
             raise ValueError(
                 "no message of the chat is the user's, so it is not known where the pictures are"
             )
-        first = written[of_user[0]]
-        written[of_user[0]] = {**first, "content": [*missing, *first["content"]]}
-    return written
+        first = complete_messages[user_indices[0]]
+        complete_messages[user_indices[0]] = {
+            **first,
+            "content": [*missing_parts, *first["content"]],
+        }
+    return complete_messages
 
 
 def _images(media: Media) -> list[Any]:

@@ -1,4 +1,4 @@
-"""The special tokens that a tokenizer puts before, between and after texts."""
+"""Special tokens that a tokenizer puts before, between and after texts."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import Any
 
 
 def types_of(encoding: Mapping[str, Any]) -> list[int] | None:
-    """Return the token type of each id of an encoding; None if the tokenizer has no token types.
+    """Return the token type of each id in an encoding; None if the tokenizer has no token types.
 
-    Some tokenizers in Python count token types without the special tokens. These types belong to
-    different ids, so they do not count.
+    Some Python tokenizers count token types without the special tokens. These types belong to
+    different ids, so they are ignored.
 
     Example:
         >>> from attnwidget.inputs.special_token_template import types_of
@@ -26,8 +26,8 @@ def types_of(encoding: Mapping[str, Any]) -> list[int] | None:
 class Template:
     """Special tokens around one text or a pair, as vocabulary ids.
 
-    `types` lists the token types of `before`, of text A, of `between`, of text B and of `after`;
-    None if the tokenizer has no token types.
+    `types` lists the token types of `before`, text A, `between`, text B and `after`; None if the
+    tokenizer has no token types.
 
     Example:
         >>> from attnwidget import load_model
@@ -43,13 +43,13 @@ class Template:
 
     @classmethod
     def from_tokenizer(cls, tokenizer: Any, *, pair: bool) -> Template:
-        """Read the template from an example, which works for every tokenizer.
+        """Return the template, read from an example, which works for every tokenizer.
 
-        Many tokenizers have a template for texts and no template for pairs, and put no special
-        tokens around a pair. The pair then gets the special tokens before and after a text.
+        Many tokenizers have a template for texts but none for pairs, and put no special tokens
+        around a pair. The pair then gets the special tokens before and after a text.
 
         Raises:
-            ValueError: The tokenizer reads a text otherwise if it adds special tokens.
+            ValueError: The tokenizer splits a text differently if it adds special tokens.
         """
         template = cls._of_example(tokenizer, pair=pair)
         if not pair or template.n_special:
@@ -91,15 +91,15 @@ class Template:
 
     @property
     def n_special(self) -> int:
-        """The number of special tokens."""
+        """Number of special tokens."""
         return len(self.before) + len(self.between) + len(self.after)
 
     def ids(self, first: Sequence[int], second: Sequence[int]) -> list[int]:
-        """Return the ids of `first` and `second` with the special tokens."""
+        """Return the ids of `first` and `second`, with special tokens."""
         return [*self.before, *first, *self.between, *second, *self.after]
 
     def token_types(self, n_first: int, n_second: int) -> list[int]:
-        """Return the token type of each id of `ids`; all 0 if the tokenizer has no token types."""
+        """Return the token type of each id in `ids`; all 0 if the tokenizer has no token types."""
         before, first, between, second, after = self.types or (
             (0,) * len(self.before),
             0,
@@ -110,21 +110,21 @@ class Template:
         return [*before, *[first] * n_first, *between, *[second] * n_second, *after]
 
     def sentences(self, n_first: int, n_second: int) -> list[int]:
-        """Type 0 is for A and the tokens around it, type 1 for B and the tokens after it."""
+        """Return the sentence of each token: 0 for A and tokens around it, 1 for B and after it."""
         if not n_second:
             return [0] * (len(self.before) + n_first + len(self.after))
         n_before = len(self.before) + n_first + len(self.between)
         return [0] * n_before + [1] * (n_second + len(self.after))
 
 
-#: The template of inputs that have their special tokens.
+#: Template of inputs that already have their special tokens.
 NO_TEMPLATE = Template((), (), (), None)
 
 
 def _find(part: list[int], whole: list[int], start: int) -> int:
-    for at in range(start, len(whole) - len(part) + 1):
-        if whole[at : at + len(part)] == part:
-            return at
+    for position in range(start, len(whole) - len(part) + 1):
+        if whole[position : position + len(part)] == part:
+            return position
     raise ValueError(
         "the tokenizer changes texts when it adds special tokens, so segments cannot be built for "
         "this model: pass texts to attend"

@@ -24,10 +24,10 @@ Text = str | Sequence[str] | Sequence[int] | Sequence[Mapping[str, Any]] | Chat
 
 
 class TooLongError(AdvisedError):
-    """Error of a text with more tokens than the model reads.
+    """Error for a text with more tokens than the model reads.
 
     Attributes:
-        limit: The largest number of tokens of an input.
+        limit: Largest number of input tokens.
     """
 
     def __init__(self, count: int, length_limit: LengthLimit) -> None:
@@ -42,8 +42,8 @@ class TooLongError(AdvisedError):
 class Encoded:
     """One text: n `ids`, the model's `token_types`, and the axis.
 
-    `token_types` is None if the tokenizer has no types. `chat` is the text of a chat with the
-    places of its messages, else None.
+    `token_types` is None if the tokenizer has no types. `chat` is a chat's text with message
+    positions, otherwise None.
     """
 
     ids: list[int]
@@ -58,11 +58,11 @@ class Encoded:
 
     @property
     def shape(self) -> object:
-        """The number of tokens; inputs of the same shape share a batch."""
+        """Number of tokens; inputs of the same shape share a batch."""
         return len(self.ids)
 
     def continued(self, whole: Tokens) -> Tokens:
-        """Return the tokens of this text and of its continuation, with roles in a chat."""
+        """Return the tokens of this text and its continuation, with roles in a chat."""
         if self.chat is not None:
             return self.chat.continued(self.tokens, whole)
         return replace(whole, remark=self.tokens.remark, n_cut=self.tokens.n_cut)
@@ -72,12 +72,12 @@ class Encoder:
     """Encoder of texts for one model and its tokenizer.
 
     Args:
-        tokenizer: The tokenizer of the model, or None.
-        hf_model: The model.
-        limit: The number of tokens of an input; None = the limit of the model and the tokenizer.
+        tokenizer: Tokenizer of the model, or None.
+        hf_model: Transformers model.
+        limit: Limit on the number of tokens; None uses the limits of model and tokenizer.
 
     Attributes:
-        texts: How texts become ids.
+        texts: Converter of texts to ids.
 
     Raises:
         ValueError: The tokenizer's vocabulary is far larger than the model's.
@@ -91,8 +91,8 @@ class Encoder:
         n_entries = vocabulary_size(hf_model)
         self._length_limit = LengthLimit(hf_model, tokenizer) if limit is None else limit
         size = getattr(tokenizer, "vocab_size", None)
-        # A tokenizer may have a few entries more than the model: special tokens added after
-        # training.
+        # A tokenizer may have a few more entries than the model: special tokens that were added
+        # after training.
         if n_entries and isinstance(size, int) and size > n_entries + 256:
             raise ValueError(
                 f"the tokenizer has {size} entries, {self._model} {n_entries}: they do not "
@@ -101,7 +101,7 @@ class Encoder:
 
     @property
     def limit(self) -> int | None:
-        """The largest number of tokens of an input; None if there is no limit."""
+        """Largest number of input tokens; None if there is no limit."""
         return self._length_limit.tokens
 
     def __call__(
@@ -110,24 +110,24 @@ class Encoder:
         """Encode a text or a pair of texts.
 
         Args:
-            text: A string, a list of words, a list or an array of vocabulary ids, which are used
-                unchanged, or a chat. Words are read with spaces between them.
+            text: String, list of words, list or array of vocabulary ids (which are used unchanged),
+                or chat. Words are read with spaces between them.
             pair: Second sentence, of the same form (not for ids).
             truncate: Whether to cut texts that are too long for the model.
             target: Whether the text is for the decoder.
 
         Raises:
-            ValueError: empty text, text too long, a word of a list without tokens, ids outside of
-                the vocabulary, no tokenizer.
-            TypeError: a text of another form.
+            ValueError: The text is empty or too long, a word in a list has no tokens, ids are
+                outside the vocabulary, or there is no tokenizer.
+            TypeError: The text has another form.
         """
-        given: Any = as_chat(listed(text))
-        if is_ids(given):
+        content: Any = as_chat(listed(text))
+        if is_ids(content):
             if pair is not None:
                 raise TypeError(
                     "pair goes with texts; ids are taken as they are, special ones included"
                 )
-            ids = [whole_number("a vocabulary id", i) for i in given]
+            ids = [whole_number("a vocabulary id", i) for i in content]
             ids, n_cut = self._shortened(ids, truncate)
             return Encoded(ids, None, replace(self.axis(ids), n_cut=n_cut))
         if self._tokenizer is None:
@@ -135,17 +135,17 @@ class Encoder:
                 f"this {self._model} has no tokenizer: pass one to load_model(model, tokenizer), "
                 "or attend to a dict of model inputs"
             )
-        if isinstance(given, Chat):
+        if isinstance(content, Chat):
             if pair is not None:
                 raise TypeError("pair goes with texts; a chat is one input")
-            return self._from_chat(given, truncate)
-        for name, content in (("text", given), ("pair", pair)):
-            _check_text(name, content)
-        return self._from_text(given, pair, truncate, target)
+            return self._from_chat(content, truncate)
+        for name, part in (("text", content), ("pair", pair)):
+            _check_text(name, part)
+        return self._from_text(content, pair, truncate, target)
 
     def refuse_unknown(self, ids: Sequence[int]) -> None:
-        """Raise ValueError for ids that the model's vocabulary lacks."""
-        # The embeddings may be resized after the model was loaded.
+        """Raise ValueError for ids that are not in the model's vocabulary."""
+        # Read the size again, because the embeddings may have been resized since loading.
         n_entries = vocabulary_size(self._hf_model)
         for token_id in (min(ids, default=0), max(ids, default=0)):
             if token_id < 0 or (n_entries and token_id >= n_entries):
@@ -162,7 +162,7 @@ class Encoder:
         word_ids: Sequence[int | None] | None = None,
         segments: Sequence[int] | None = None,
     ) -> Tokens:
-        """Return the axis of `ids`, after a check that the model's vocabulary has them."""
+        """Return the axis of `ids`, after checking that the model's vocabulary has them."""
         self.refuse_unknown(ids)
         if self._tokenizer is None:
             names = tuple(str(i) for i in ids)
@@ -172,82 +172,87 @@ class Encoder:
         return token_axis(self._tokenizer, ids, word_ids=word_ids, segments=segments)
 
     def _from_text(self, text: Any, pair: Any, truncate: bool, target: bool) -> Encoded:
-        spelt = [
+        contents = [
             None if content is None else _Content.from_input(content) for content in (text, pair)
         ]
-        strings = [None if item is None else item.text for item in spelt]
-        # A tokenizer whose vocabulary marks spaces runs the words of a list together. Words are
+        strings = [None if item is None else item.text for item in contents]
+        # A tokenizer whose vocabulary marks spaces would join the words of a list. Words are
         # therefore read as running text.
-        read = self.texts.encoded(strings[0] or "", strings[1], target=target)
+        encoding = self.texts.encoded(strings[0] or "", strings[1], target=target)
         n_cut = 0
-        if truncate and self.limit is not None and len(read.ids) > self.limit:
-            n_tokens = len(read.ids)
-            read = self.texts.encoded(
+        if truncate and self.limit is not None and len(encoding.ids) > self.limit:
+            n_tokens = len(encoding.ids)
+            encoding = self.texts.encoded(
                 strings[0] or "", strings[1], max_tokens=self.limit, target=target
             )
-            n_cut = n_tokens - len(read.ids)
-        ids = self.within_limit(read.ids)
-        types = read.types
-        remark = self._remark(read)
-        given = [item.words or item.text for item in spelt if item is not None]
-        texts = TextsOfTokens(self._tokenizer, read.encoding, given, target)
+            n_cut = n_tokens - len(encoding.ids)
+        ids = self.within_limit(encoding.ids)
+        types = encoding.types
+        remark = self._remark(encoding)
+        words_or_texts = [item.words or item.text for item in contents if item is not None]
+        texts = TextsOfTokens(self._tokenizer, encoding.encoding, words_or_texts, target)
         segments = [min(int(kind), 1) for kind in types] if types is not None else []
         if not any(segments) and pair is not None:
-            segments = _carried_forward(read.around(texts.sequences(), None, None))
+            segments = _carried_forward(encoding.around(texts.sequences(), None, None))
         if not isinstance(text, str):
             given_words = self._given_words(texts, "target" if target else "text", truncate)
-            words = read.around(given_words, None, None)
+            words = encoding.around(given_words, None, None)
             tokens = self.axis(ids, word_ids=words, segments=segments or None)
             return Encoded(ids, types, replace(tokens, remark=remark, n_cut=n_cut))
         tokens = self.axis(ids, segments=segments or None)
         if not tokens.words_known:
-            # The vocabulary shows no words. The text does.
+            # The words are not known from the vocabulary, but from the text.
             owners = texts.words()
-            words_of_text = None if owners is None else read.around(owners, None, None)
+            words_of_text = None if owners is None else encoding.around(owners, None, None)
             tokens = self.axis(ids, word_ids=words_of_text, segments=segments or None)
         return Encoded(ids, types, replace(tokens, remark=remark, n_cut=n_cut))
 
     def _remark(self, read: TextEncoding) -> str:
-        """Return what a reader must know about special tokens that the text itself has."""
+        """Return a remark about special tokens that the text itself contains."""
         template_ids = read.encoding["input_ids"]
         first, last = read.n_doubled
-        doubled = {"begins": template_ids[:first], "ends": template_ids[len(template_ids) - last :]}
-        said = [
-            f"the text {how} with {' '.join(self.texts.entries(ids))}, which was not added again"
-            for how, ids in doubled.items()
+        doubled_ids = {
+            "begins": template_ids[:first],
+            "ends": template_ids[len(template_ids) - last :],
+        }
+        remarks = [
+            f"the text {verb} with {' '.join(self.texts.entries(ids))}, which was not added again"
+            for verb, ids in doubled_ids.items()
             if ids
         ]
-        return ", ".join(said)
+        return ", ".join(remarks)
 
     def _from_chat(self, chat: Chat, truncate: bool) -> Encoded:
-        written = ChatText.from_chat(self._tokenizer, chat)
-        refuse_half_characters(written.text, "the chat")
+        chat_text = ChatText.from_chat(self._tokenizer, chat)
+        refuse_half_characters(chat_text.text, "the chat")
         # The template writes all special tokens itself.
-        ids = self.texts.alone(written.text)
+        ids = self.texts.alone(chat_text.text)
         ids, n_cut = self._shortened(ids, truncate)
-        tokens = written.on(self.axis(ids), self.texts)
-        return Encoded(ids, None, replace(tokens, n_cut=n_cut), written)
+        tokens = chat_text.on(self.axis(ids), self.texts)
+        return Encoded(ids, None, replace(tokens, n_cut=n_cut), chat_text)
 
     def _shortened(self, ids: list[int], truncate: bool) -> tuple[list[int], int]:
         """Return the ids within the limit, and the number of ids that were cut off."""
-        kept = self.within_limit(ids[: self.limit] if truncate else ids)
-        return kept, len(ids) - len(kept)
+        ids_within_limit = self.within_limit(ids[: self.limit] if truncate else ids)
+        return ids_within_limit, len(ids) - len(ids_within_limit)
 
     def _given_words(self, texts: TextsOfTokens, name: str, truncate: bool) -> list[int | None]:
-        """Return the word of each token of lists of words, after a check that all have tokens."""
+        """Return each token's word in lists of words, after checking that all words have tokens."""
         words = texts.words()
         if words is None:
             raise unknown_owners(self._tokenizer, name)
         sequences = texts.sequences()
-        for number, (label, given) in enumerate(zip((name, "pair"), texts.texts, strict=False)):
+        for number, (label, part_words) in enumerate(
+            zip((name, "pair"), texts.texts, strict=False)
+        ):
             words_of_part = [
                 word for word, part in zip(words, sequences, strict=True) if part == number
             ]
-            _check_tokens(label, given, words_of_part, truncate)
+            _check_tokens(label, part_words, words_of_part, truncate)
         return words
 
     def within_limit(self, ids: list[int]) -> list[int]:
-        """Return `ids`; raise ValueError if there are none, or more than the model accepts."""
+        """Return `ids`; raise ValueError if there are none, or too many for the model."""
         if not ids:
             raise ValueError("the text has no tokens: pass at least one")
         if self.limit is not None and len(ids) > self.limit:
@@ -257,7 +262,7 @@ class Encoder:
 
 @dataclass(frozen=True)
 class _Content:
-    """A text as a string, and as words if the caller passed words."""
+    """A text as a string, and as a list of words if the caller passed one."""
 
     text: str
     words: list[str]
@@ -272,22 +277,26 @@ class _Content:
 
 
 def refuse_half_characters(text: str, label: str = "the text") -> None:
-    """Raise ValueError for a text that no tokenizer accepts; `label` names the text.
+    """Raise ValueError for a text that no tokenizer accepts.
+
+    Args:
+        text: Text to check.
+        label: Name of the text in the error message.
 
     Example:
         >>> from attnwidget.inputs.text_encoder import refuse_half_characters
         >>> refuse_half_characters("a whole one: 🙂")
     """
-    half = next((i for i, sign in enumerate(text) if "\ud800" <= sign <= "\udfff"), None)
-    if half is not None:
+    index = next((i for i, character in enumerate(text) if "\ud800" <= character <= "\udfff"), None)
+    if index is not None:
         raise ValueError(
-            f"{label} has half a character ({text[half]!a}) at {half}, as a cut between two "
+            f"{label} has half a character ({text[index]!a}) at {index}, as a cut between two "
             "UTF-16 units leaves it: no vocabulary has it, take it out"
         )
 
 
 def vocabulary_size(hf_model: Any) -> int | None:
-    """Return the number of rows of a model's table of tokens, or None if there is no table."""
+    """Return the number of rows in a model's token embeddings, or None without a table."""
     try:
         embeddings = hf_model.get_input_embeddings()
     except (AttributeError, NotImplementedError):
@@ -334,21 +343,21 @@ def _check_text(name: str, content: object) -> None:
 def _check_tokens(
     name: str, words: Sequence[str], owners: Sequence[int | None], truncate: bool
 ) -> None:
-    """Raise an error if some of the `words` have no tokens, by the `word_ids` of the tokens."""
+    """Raise ValueError if some `words` have no tokens, by the word of each token."""
     # Words after the last word with tokens were cut off.
     end = max((owner + 1 for owner in owners if owner is not None), default=0)
-    missing = words_without_tokens(owners, end if truncate else len(words))
-    if missing:
-        listed = ", ".join(f"{words[i]!r} (number {i + 1})" for i in missing[:5])
-        more = f" and {len(missing) - 5} more" if len(missing) > 5 else ""
+    missing_words = words_without_tokens(owners, end if truncate else len(words))
+    if missing_words:
+        examples = ", ".join(f"{words[i]!r} (number {i + 1})" for i in missing_words[:5])
+        more = f" and {len(missing_words) - 5} more" if len(missing_words) > 5 else ""
         raise ValueError(
-            f"{name} has words without tokens, which no map could show: {listed}{more}; the "
+            f"{name} has words without tokens, which no map could show: {examples}{more}; the "
             "tokenizer keeps none of their characters, take them out"
         )
 
 
 def _carried_forward(sequences: Sequence[int | None]) -> list[int]:
-    """Return the sentence of every token; a special token belongs to the sentence before it."""
+    """Return the sentence of every token; a special token belongs to the preceding sentence."""
     segments = []
     last = 0
     for sequence in sequences:

@@ -1,4 +1,4 @@
-"""The axes of attention maps, from vocabulary ids, image patches or plain strings."""
+"""Axes of attention maps, from vocabulary ids, image patches or plain strings."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ def token_axis(
     word_ids: Sequence[int | None] | None = None,
     segments: Sequence[int] | None = None,
 ) -> Tokens:
-    """Return the axis of `ids`, spelt by `tokenizer`.
+    """Return the axis of `ids`, spelled by `tokenizer`.
 
     Args:
-        tokenizer: A Hugging Face tokenizer.
-        ids: The n vocabulary ids.
-        word_ids: The word of each token where words are given, None for special tokens. Without
-            `word_ids`, the words are those that the ids have (`found_words`).
-        segments: For each token, 0 or 1 for sentence A or B; None = all 0.
+        tokenizer: Hugging Face tokenizer.
+        ids: Vocabulary ids of the n tokens.
+        word_ids: Word index of each token if words are known, None for special tokens. Without
+            `word_ids`, the words are found from the ids (`found_words`).
+        segments: Sentence of each token, 0 for A or 1 for B; None for all 0.
 
     Example:
         >>> from attnwidget import load_model
@@ -39,30 +39,36 @@ def token_axis(
     non_words = _non_words(tokenizer)
     is_word = [token_id not in non_words for token_id in ids]
     segments = tuple(segments) if segments is not None else (0,) * len(raw)
-    found = found_words(spelling, raw, is_word, segments, tokenizer, ids)
-    words: Sequence[int | None] = found.words
+    token_words = found_words(spelling, raw, is_word, segments, tokenizer, ids)
+    words: Sequence[int | None] = token_words.words
     if word_ids is not None:
-        words = [word if of_word else None for word, of_word in zip(word_ids, is_word, strict=True)]
-    pieces = found.pieces
-    if found.whole_words and _numbered(words, segments) != tuple(found.words):
+        words = [
+            word if has_text else None for word, has_text in zip(word_ids, is_word, strict=True)
+        ]
+    pieces = token_words.pieces
+    if token_words.whole_words and _numbered(words, segments) != tuple(token_words.words):
         pieces = [readable(token, spelling.kind) for token in raw]
     axis = Tokens(
-        text=_texts(spelling, raw, found.shares),
+        text=_texts(spelling, raw, token_words.shares),
         raw=tuple(raw),
         ids=tuple(int(i) for i in ids),
         special=tuple(_special_kinds(tokenizer, ids, non_words)),
         segments=segments,
         words=_numbered(words, segments),
-        words_known=found.known or word_ids is not None,
+        words_known=token_words.known or word_ids is not None,
     )
     return _with_pieces(axis, pieces)
 
 
 def entry_names(tokenizer: Any, ids: Sequence[int]) -> list[tuple[str, str]]:
-    """Return the readable form and the entry of vocabulary ids that are no running text.
+    """Return the readable form and the entry of vocabulary ids that are not running text.
 
-    The parts of a character in two entries are not joined, as `token_axis` joins the parts in a
-    text.
+    Parts of a character in two entries are not joined, unlike in `token_axis`, which joins the
+    parts in a text.
+
+    Args:
+        tokenizer: Hugging Face tokenizer.
+        ids: Vocabulary ids.
 
     Example:
         >>> from attnwidget import load_model
@@ -75,39 +81,40 @@ def entry_names(tokenizer: Any, ids: Sequence[int]) -> list[tuple[str, str]]:
 
 
 def plain_axis(tokens: Sequence[str], segments: Sequence[int] | None = None) -> Tokens:
-    """Return the axis of tokens given as strings; spelling shows special tokens and words.
+    """Return the axis of tokens passed as strings; spelling shows special tokens and words.
 
     Raises:
-        TypeError: a text in place of its tokens, or a token that is neither a string nor a number.
+        TypeError: `tokens` is a text in place of tokens, or a token is neither a string nor a
+            number.
     """
     if isinstance(tokens, (str, bytes)) or not isinstance(tokens, Iterable):
         raise TypeError(f"tokens are a list of strings, one a token, got {tokens!r}")
     tokens = list(tokens)
-    for place, token in enumerate(tokens):
+    for index, token in enumerate(tokens):
         if not isinstance(token, (str, Integral)):
-            raise TypeError(f"token {place} is {token!r}: expected a string")
+            raise TypeError(f"token {index} is {token!r}: expected a string")
     raw = [str(token) for token in tokens]
     axis = Tokens.plain(raw, segments=segments)
     spelling = Spelling.guessed(raw)
     is_word = [special not in ("cls", "sep", "other") for special in axis.special]
-    found = found_words(spelling, raw, is_word, axis.segments)
+    token_words = found_words(spelling, raw, is_word, axis.segments)
     axis = replace(
         axis,
-        text=_texts(spelling, raw, found.shares),
-        words=_numbered(found.words, axis.segments),
+        text=_texts(spelling, raw, token_words.shares),
+        words=_numbered(token_words.words, axis.segments),
     )
-    return _with_pieces(axis, found.pieces)
+    return _with_pieces(axis, token_words.pieces)
 
 
 def _texts(spelling: Spelling, raw: Sequence[str], shares: Sequence[str]) -> tuple[str, ...]:
-    """Return the readable texts of tokens; tokens that split a character show their part of it."""
+    """Return the readable texts of tokens; tokens with a part of a character show this part."""
     return tuple(
         share or readable(token, spelling.kind) for token, share in zip(raw, shares, strict=True)
     )
 
 
 def _with_pieces(axis: Tokens, pieces: Sequence[str]) -> Tokens:
-    """Return the axis with pieces, if the texts of its tokens do not tell them."""
+    """Return the axis with pieces, unless they follow from the texts of its tokens."""
     return axis if axis.added == tuple(pieces) else replace(axis, pieces=tuple(pieces))
 
 
@@ -116,13 +123,12 @@ def patch_axis(
     others: Sequence[str],
     frames: Sequence[str],
 ) -> Tokens:
-    """Return the axis of a picture or a video: a token per patch, and tokens that are no patch.
+    """Return the axis of a picture or a video: a token per patch, and tokens that are not patches.
 
     Args:
-        patches: For each token the frame, the row and the column of its patch; None for a token
-            that is no patch.
-        others: For each token its name if it is no patch, or "".
-        frames: The beginning of the names of the patches in each frame.
+        patches: Frame, row and column of each token's patch; None for tokens that are not patches.
+        others: Name of each token that is not a patch, or "".
+        frames: Name prefix of the patches in each frame.
 
     Example:
         >>> patch_axis([None, (0, 0, 0), (0, 0, 1)], ["[CLS]", "", ""], [""]).text
@@ -132,7 +138,7 @@ def patch_axis(
         other if patch is None else patch_name(patch, frames)
         for patch, other in zip(patches, others, strict=True)
     ]
-    of_word = iter(range(len(patches)))
+    word_numbers = iter(range(len(patches)))
     return replace(
         position_axis(len(patches), is_line=False),
         text=tuple(names),
@@ -141,16 +147,16 @@ def patch_axis(
             "" if patch is not None else _kind_of(name)
             for patch, name in zip(patches, names, strict=True)
         ),
-        words=tuple(None if patch is None else next(of_word) for patch in patches),
+        words=tuple(None if patch is None else next(word_numbers) for patch in patches),
     )
 
 
 def with_padding(tokens: Tokens, count: int) -> Tokens:
-    """Return an axis with tokens of padding at its end.
+    """Return an axis with padding tokens at its end.
 
     Args:
-        tokens: The axis.
-        count: Number of tokens of padding.
+        tokens: Axis without padding.
+        count: Number of padding tokens.
 
     Example:
         >>> with_padding(patch_axis([(0, 0, 0), (0, 0, 1)], ["", ""], [""]), 1).text
@@ -171,14 +177,14 @@ def with_padding(tokens: Tokens, count: int) -> Tokens:
 
 
 def with_parts(tokens: Tokens, parts: Mapping[int, tuple[str | None, str]]) -> Tokens:
-    """Return the axis of a text in which parts of a picture or a sound have names and kinds.
+    """Return the axis of a text in which picture or sound parts have names and kinds.
 
     A part without a special kind is a word.
 
     Args:
-        tokens: The axis of the text.
-        parts: For the index of each part, its name (None keeps the name of its token), and its
-            special kind, or "".
+        tokens: Axis of the text.
+        parts: Name (None keeps the token's name) and special kind (or "") of each part, by its
+            index.
 
     Example:
         >>> axis = with_parts(plain_axis(["[CLS]", "<image>", "cat"]), {1: ("r0c0", "")})
@@ -193,7 +199,7 @@ def with_parts(tokens: Tokens, parts: Mapping[int, tuple[str | None, str]]) -> T
         if name is not None:
             text[i] = pieces[i] = name
         special[i] = kind
-        # Words of the text have numbers from 0 on.
+        # Use negative numbers, because words of the text have numbers from 0 on.
         words[i] = -1 - i
     words = [None if kind else word for word, kind in zip(words, special, strict=True)]
     return replace(
@@ -209,19 +215,21 @@ def with_text(axis: Tokens, tokens: Tokens, positions: Sequence[int]) -> Tokens:
     """Return an axis on which some positions are the tokens of a text.
 
     Args:
-        axis: The axis of all tokens, such as words and patches.
-        tokens: The tokens of the text.
-        positions: For each token of the text, its index on the axis.
+        axis: Axis of all tokens, such as words and patches.
+        tokens: Tokens of the text.
+        positions: Index on the axis for each token of the text.
 
     Example:
         >>> page = patch_axis([None, (0, 0, 0), (0, 0, 1)], ["[0]", "", ""], [""])
         >>> with_text(page, plain_axis(["cat"]), [0]).text
         ('cat', 'r0c0', 'r0c1')
     """
-    of_text = dict(zip(positions, range(len(tokens)), strict=True))
+    text_indices = dict(zip(positions, range(len(tokens)), strict=True))
 
     def joined(theirs: Sequence[Any], own: Sequence[Any]) -> tuple[Any, ...]:
-        return tuple(own[of_text[i]] if i in of_text else value for i, value in enumerate(theirs))
+        return tuple(
+            own[text_indices[i]] if i in text_indices else value for i, value in enumerate(theirs)
+        )
 
     words = joined([None if word is None else -1 - word for word in axis.words], tokens.words)
     segments = joined(axis.segments, tokens.segments)
@@ -240,7 +248,11 @@ def with_text(axis: Tokens, tokens: Tokens, positions: Sequence[int]) -> Tokens:
 
 
 def patch_name(patch: tuple[int, int, int], frames: Sequence[str]) -> str:
-    """Return the name of a patch: the beginning for its frame, its row and its column.
+    """Return the name of a patch: the prefix of its frame, its row and its column.
+
+    Args:
+        patch: Frame, row and column of the patch.
+        frames: Name prefix of the patches in each frame.
 
     Example:
         >>> patch_name((1, 0, 3), ["t0 ", "t1 "])
@@ -251,18 +263,18 @@ def patch_name(patch: tuple[int, int, int], frames: Sequence[str]) -> str:
 
 
 def _kind_of(name: str) -> str:
-    """Return the kind of a token that is no patch."""
+    """Return the kind of a token that is not a patch."""
     if name == "[CLS]":
         return "cls"
     return "register" if name.startswith(("[REG", "[DIST", "[DET")) else "other"
 
 
 def region_axis(length: int, kind: str) -> Tokens:
-    """Return the axis of tokens that the caller made of parts of an input, such as regions.
+    """Return the axis for tokens that the caller made from input parts, such as regions.
 
     Args:
         length: Number of tokens.
-        kind: The kind of the parts.
+        kind: Kind of the parts, as a noun.
 
     Example:
         >>> region_axis(2, "region").text
@@ -273,7 +285,7 @@ def region_axis(length: int, kind: str) -> Tokens:
 
 
 def position_axis(length: int, *, is_line: bool = True) -> Tokens:
-    """Return the axis of inputs without names, such as frames of sound: their positions.
+    """Return an axis of positions, for inputs without names, such as sound frames.
 
     Args:
         length: Number of tokens.
@@ -302,14 +314,14 @@ def _special_kinds(tokenizer: Any, ids: Sequence[int], others: set[int]) -> list
 
 
 def _non_words(tokenizer: Any) -> set[int]:
-    """Return the ids without text."""
-    # M2M100 does not count the names of languages among its special tokens.
+    """Return the ids of tokens without text."""
+    # M2M100 does not count language names among its special tokens.
     languages = getattr(tokenizer, "id_to_lang_token", ())
     return {*tokenizer.all_special_ids, *languages} - {unknown_id(tokenizer)}
 
 
 def _numbered(words: Iterable[int | None], segments: Sequence[int]) -> tuple[int | None, ...]:
-    """Number the words through both sentences, because tokenizers restart in the second one."""
+    """Return word numbers that continue in the second sentence, where tokenizers restart."""
     numbers: dict[tuple[int, int], int] = {}
     return tuple(
         None if word is None else numbers.setdefault((segment, word), len(numbers))

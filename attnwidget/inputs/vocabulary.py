@@ -1,4 +1,4 @@
-"""A tokenizer's vocabulary, whose entries are looked up once for all studies of a model."""
+"""A tokenizer's vocabulary, with an entry cache for all studies of a model."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from attnwidget.inputs.vocabulary_spelling import Spelling, readable
 class Vocabulary:
     """The vocabulary of a tokenizer.
 
-    A tokenizer needs microseconds for an entry, as long as a GPU needs for a token. Known entries
-    are therefore kept.
+    A tokenizer needs microseconds to look up an entry, as long as a GPU needs for a token. Known
+    entries are therefore cached.
 
     Args:
-        tokenizer: A Hugging Face tokenizer.
+        tokenizer: Hugging Face tokenizer.
 
     Example:
         >>> from attnwidget import load_model
@@ -30,14 +30,14 @@ class Vocabulary:
         self._kind = Spelling.from_tokenizer(tokenizer).kind
         self._ids: dict[str, int] = {}
         self._readable: dict[int, str] = {}
-        #: Classes of entries, kept for further studies that ask for the same classes.
+        #: Classes of entries, cached for later studies that request the same classes.
         self.classes: dict[Hashable, dict[int, frozenset[str]]] = {}
 
     def ids_of(self, tokens: Sequence[str]) -> list[int]:
         """Return the ids of vocabulary entries.
 
         Raises:
-            ValueError: a token is not in the vocabulary.
+            ValueError: A token is not in the vocabulary.
         """
         for token in tokens:
             if token not in self._ids:
@@ -55,9 +55,9 @@ class Vocabulary:
         return token_id
 
     def readable(self, token_id: int) -> str:
-        """Return the readable form of the entry with this id."""
-        known = self._readable.get(token_id)
-        if known is None:
+        """Return the readable form of the entry with an id."""
+        text = self._readable.get(token_id)
+        if text is None:
             raw = str(self.tokenizer.convert_ids_to_tokens(token_id))
-            known = self._readable[token_id] = readable(raw, self._kind)
-        return known
+            text = self._readable[token_id] = readable(raw, self._kind)
+        return text

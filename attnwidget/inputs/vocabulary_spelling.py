@@ -1,4 +1,4 @@
-"""Spelling of vocabulary entries: how they write characters, and how they mark words."""
+"""Spelling of vocabulary entries: how they encode characters, and how they mark words."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _WORD_END = "</w>"
 _WORD_GOES_ON = "@@"
 _BYTE_TOKEN = re.compile(r"<0x([0-9A-Fa-f]{2})>")
 _VISIBLE = {" ": "\u2423", "\n": "\u21b5", "\t": "\u21e5", "\r": "\u240d"}
-#: Entries that stand for a lone space: of CLVP, and of GPT-NeoX for Japanese.
+#: Entries that represent a single space, in CLVP and in the Japanese GPT-NeoX.
 _SPACE_ENTRIES = ("[SPACE]", "<SP>")
 #: A text whose words have several tokens in most vocabularies, without doubled letters.
 _PROBE = "unforgivable zhqkwxyz"
@@ -30,20 +30,20 @@ _PROBE = "unforgivable zhqkwxyz"
 
 @dataclass(frozen=True)
 class Spelling:
-    """How a tokenizer spells the entries of its vocabulary.
+    """Spelling of a tokenizer's vocabulary entries.
 
     Attributes:
-        kind: How an entry writes characters: "bytes" (each byte as a letter of byte-level BPE),
+        kind: Encoding of characters in an entry: "bytes" (each byte as a byte-level BPE letter),
             "metaspace" (a space as "▁", some bytes as "<0xF0>"), "latin" (each byte as the
             character with its number), or "plain".
-        boundaries: What shows where words begin. "pre-tokenizer": the pre-tokenizer of the backend,
-            which cuts the joined characters. "continues": `mark` begins an entry that continues a
-            word. "ends": `mark` ends the last entry of a word. "joins": `mark` ends each entry
-            after which the word goes on. "spaces": an entry that begins a word begins with white
-            space. "tokens": each token is a word. "decoded": the white space of the decoded text.
-            "unknown": nothing.
-        mark: The mark of words in the entries; "" without marks.
-        space: An entry that stands for a lone space; "" if there is none.
+        boundaries: Sign that a word begins. "pre-tokenizer": the backend's pre-tokenizer, which
+            splits the joined characters. "continues": `mark` begins an entry that continues a word.
+            "ends": `mark` ends the last entry of a word. "joins": `mark` ends each entry after
+            which the word continues. "spaces": an entry that begins a word begins with white space.
+            "tokens": each token is a word. "decoded": the white space of the decoded text.
+            "unknown": there is no sign.
+        mark: Mark of words in the entries; "" without marks.
+        space: Entry that represents a single space; "" if there is none.
 
     Example:
         >>> from attnwidget import load_model
@@ -60,19 +60,19 @@ class Spelling:
     @classmethod
     def from_tokenizer(cls, tokenizer: Any) -> Spelling:
         """Return the spelling of a Hugging Face tokenizer, fast or slow."""
-        known = _known(tokenizer)
-        if known is not None:
-            return known
+        cached = _known(tokenizer)
+        if cached is not None:
+            return cached
         backend = getattr(tokenizer, "backend_tokenizer", None)
         spelling = _of_entries(tokenizer) if backend is None else _of_backend(tokenizer, backend)
-        # A tokenizer in Python may make entries while it reads, so look again for marks.
+        # A Python tokenizer may make entries while it reads, so look again for marks.
         if backend is not None or spelling.boundaries != "unknown":
             _remember(tokenizer, spelling)
         return spelling
 
     @classmethod
     def guessed(cls, raw: Iterable[str]) -> Spelling:
-        """Return the spelling of entries of an unknown vocabulary, from their marks.
+        """Return the spelling of entries from an unknown vocabulary, guessed from their marks.
 
         Example:
             >>> Spelling.guessed(["▁the", "▁cat", "s"]).kind
@@ -91,7 +91,7 @@ class Spelling:
     def characters(self, raw: str) -> str:
         """Return the characters of an entry, with its spaces and without marks.
 
-        A byte that is not a complete character is a lone surrogate, as in the error handler
+        A byte of an incomplete character becomes a lone surrogate, as in the error handler
         "surrogateescape".
 
         Example:
@@ -120,8 +120,12 @@ class Spelling:
 def readable(raw: str, kind: SpellingKind) -> str:
     """Return the readable form of `raw`; never empty for a token that has characters.
 
-    Spaces that only mark the beginning of a word are dropped. White space of a token without other
-    characters is shown by a symbol. Bytes that are not a complete character are written as <0xF0>.
+    Spaces that only mark the beginning of a word are dropped. A token with only white space is
+    shown by a symbol. Bytes of an incomplete character are written as <0xF0>.
+
+    Args:
+        raw: Vocabulary entry.
+        kind: Encoding of characters in the entry, as in `Spelling`.
 
     Example:
         >>> readable("ĠcafÃ©", "bytes"), readable("▁the", "metaspace")
@@ -142,13 +146,13 @@ def readable(raw: str, kind: SpellingKind) -> str:
     if text.strip(" ") and text.startswith(" "):
         text = text.lstrip(" ")
     if not any(character.isprintable() and not character.isspace() for character in text):
-        # A token of spaces, or of the joiner inside an emoji, would be invisible.
+        # A token with only spaces, or with the joiner inside an emoji, would be invisible.
         text = "".join(_VISIBLE.get(c, f"<U+{ord(c):04X}>") for c in text)
     return text or raw
 
 
 def shown_bytes(text: str) -> str:
-    r"""Return a text with bytes that are not a complete character, lone surrogates, as <0xF0>.
+    r"""Return a text in which bytes of incomplete characters, lone surrogates, become <0xF0>.
 
     Example:
         >>> shown_bytes("caf\udcc3")
@@ -166,7 +170,7 @@ _spellings: WeakKeyDictionary[Any, Spelling] = WeakKeyDictionary()
 def _known(tokenizer: Any) -> Spelling | None:
     try:
         return _spellings.get(tokenizer)
-    except TypeError:  # an object that cannot be hashed or referred to
+    except TypeError:  # The object is not hashable, or has no weak references.
         return None
 
 
@@ -178,27 +182,27 @@ def _remember(tokenizer: Any, spelling: Spelling) -> None:
 
 
 def _of_backend(tokenizer: Any, backend: Any) -> Spelling:
-    """Return the spelling of a fast tokenizer, from the parts of its backend."""
-    described = ""
+    """Return the spelling of a fast tokenizer, from its backend parts."""
+    settings = ""
     for part in ("decoder", "pre_tokenizer", "normalizer"):
         piece = getattr(backend, part, None)
         if piece is not None:
-            described += _described(piece)
+            settings += _described(piece)
     kind: SpellingKind = "plain"
-    if "ByteLevel" in described:
+    if "ByteLevel" in settings:
         kind = "bytes"
-    elif "Metaspace" in described or _METASPACE in described:
+    elif "Metaspace" in settings or _METASPACE in settings:
         kind = "metaspace"
     model = backend.model
     end = getattr(model, "end_of_word_suffix", None)
     if end:
         return Spelling(kind, "ends", end)
     if kind != "plain":
-        by_parts = Spelling(kind, "spaces" if backend.pre_tokenizer is None else "pre-tokenizer")
-        return by_parts if _shows_spaces(tokenizer, by_parts) else Spelling(kind, "unknown")
-    continued = getattr(model, "continuing_subword_prefix", None)
-    if continued:
-        return Spelling(kind, "continues", continued)
+        spelling = Spelling(kind, "spaces" if backend.pre_tokenizer is None else "pre-tokenizer")
+        return spelling if _shows_spaces(tokenizer, spelling) else Spelling(kind, "unknown")
+    prefix = getattr(model, "continuing_subword_prefix", None)
+    if prefix:
+        return Spelling(kind, "continues", prefix)
     if type(model).__name__ == "WordLevel":
         return Spelling(kind, "tokens")
     if backend.pre_tokenizer is None:
@@ -207,7 +211,7 @@ def _of_backend(tokenizer: Any, backend: Any) -> Spelling:
 
 
 def _described(piece: Any) -> str:
-    """Return the settings of a part of a backend; "" for a part in Python (RoFormer)."""
+    """Return the settings of a backend part; "" for a part in Python (RoFormer)."""
     try:
         return json.dumps(json.loads(piece.__getstate__()), ensure_ascii=False)
     except Exception:
@@ -215,7 +219,7 @@ def _described(piece: Any) -> str:
 
 
 def _of_entries(tokenizer: Any) -> Spelling:
-    """Return the spelling of a tokenizer in Python, from the entries of its vocabulary."""
+    """Return the spelling of a Python tokenizer, from its vocabulary entries."""
     entries = {entry for entry in tokenizer.get_vocab() if isinstance(entry, str)}
     # The public property writes to the log if there is no delimiter.
     delimiter = getattr(tokenizer, "_word_delimiter_token", None)
@@ -241,7 +245,7 @@ def _of_entries(tokenizer: Any) -> Spelling:
 
 
 def _mark_in(entries: Iterable[str]) -> tuple[Boundaries, str]:
-    """Return the mark of words in some entries; without a mark, the mark of BERT."""
+    """Return the word mark in some entries; without a mark, the mark of BERT."""
     entries = list(entries)
     marks: tuple[tuple[Boundaries, str], ...] = (("ends", _WORD_END), ("joins", _WORD_GOES_ON))
     for boundaries, mark in marks:
@@ -251,7 +255,7 @@ def _mark_in(entries: Iterable[str]) -> tuple[Boundaries, str]:
 
 
 def _shows_spaces(tokenizer: Any, spelling: Spelling) -> bool:
-    """Whether the tokens of a text have its spaces, as far as the tokenizer reads a text alone.
+    """Return whether a text's tokens include its spaces; True if a single text cannot be read.
 
     A tokenizer for documents (MarkupLM) reads a text as a list of words without spaces.
     """
@@ -265,31 +269,31 @@ def _shows_spaces(tokenizer: Any, spelling: Spelling) -> bool:
 
 
 def _decodes_words(tokenizer: Any) -> bool:
-    """Whether decoded text has spaces between words and nowhere else.
+    """Return whether decoded text has spaces between words and nowhere else.
 
-    Many tokenizers without marks decode with a space between any two tokens. So the answer is
-    known only of a text with more tokens than words.
+    Many tokenizers without marks decode with a space between any two tokens. The answer is
+    therefore known only for a text with more tokens than words.
     """
     ids = list(tokenizer(_PROBE, add_special_tokens=False, verbose=False)["input_ids"])
     if len(ids) <= len(_PROBE.split()) or getattr(tokenizer, "unk_token_id", None) in ids:
         return False
-    decoded: str = tokenizer.decode(ids, clean_up_tokenization_spaces=False)
-    return decoded.casefold().split() == _PROBE.split()
+    text: str = tokenizer.decode(ids, clean_up_tokenization_spaces=False)
+    return text.casefold().split() == _PROBE.split()
 
 
 def _from_letters(raw: str) -> str:
-    """Return the characters of an entry of byte-level BPE."""
+    """Return the characters of a byte-level BPE entry."""
     letters = _bytes_of_letters()
     if any(character not in letters for character in raw):
-        return raw  # an added token, which is kept as text
+        return raw  # An added token is stored as text.
     return bytes(letters[character] for character in raw).decode("utf-8", "surrogateescape")
 
 
 @lru_cache(maxsize=1)
 def _bytes_of_letters() -> dict[str, int]:
-    """Return the letter of byte-level BPE for each byte (printable bytes stay as they are)."""
+    """Return the byte for each letter of byte-level BPE (printable bytes stay as they are)."""
     printable = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
     letters = {chr(byte): byte for byte in printable}
-    others = [byte for byte in range(256) if byte not in set(printable)]
-    letters.update({chr(256 + i): byte for i, byte in enumerate(others)})
+    other_bytes = [byte for byte in range(256) if byte not in set(printable)]
+    letters.update({chr(256 + i): byte for i, byte in enumerate(other_bytes)})
     return letters

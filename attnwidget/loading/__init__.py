@@ -1,1 +1,1 @@
-"""What is given as a model: names, folders, adapters and wrappers."""
+"""Model sources: names, folders, adapters and wrappers."""

@@ -1,4 +1,4 @@
-"""Models from the folders that fine-tuning with peft leaves: a base model and its adapter."""
+"""Models from folders of peft fine-tuning, which have a base model and an adapter."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from attnwidget.text.counted import counted
 from attnwidget.text.given_paths import refuse_missing_folder
 
 _WEIGHTS = "adapter_model.safetensors"
-# The class of the base model for a task of peft.
+# Base model class for each peft task.
 _CLASS_OF_TASK = {
     "CAUSAL_LM": "AutoModelForCausalLM",
     "SEQ_2_SEQ_LM": "AutoModelForSeq2SeqLM",
@@ -26,12 +26,12 @@ _CLASS_OF_TASK = {
     "QUESTION_ANS": "AutoModelForQuestionAnswering",
     "FEATURE_EXTRACTION": "AutoModel",
 }
-# peft names the weights of the base model by this prefix.
+# Prefix that peft adds to the weight names of the base model.
 _BASE = "base_model.model."
-# Heads whose number of rows is the number of labels.
+# Heads with one row per label.
 _LABEL_HEADS = ("classifier", "score")
 
-#: Loads a base model of a class with a config: the model, and the names of its missing weights.
+#: Function that loads a base model, and returns the model and the names of its missing weights.
 LoadBase = Callable[[str, str | None, Any, Any], tuple[Any, Sequence[str]]]
 
 
@@ -39,7 +39,7 @@ def adapter_settings(name: str | Path, revision: str | None) -> Mapping[str, Any
     """Return the configuration of the adapter in a folder or on the hub; None without one.
 
     Raises:
-        ModelFolderError: The configuration is no JSON object.
+        ModelFolderError: The configuration is not a JSON object.
     """
     from transformers.utils.peft_utils import find_adapter_config_file
 
@@ -63,38 +63,38 @@ def adapter_settings(name: str | Path, revision: str | None) -> Mapping[str, Any
 def load_adapter(
     name: str | Path, settings: Mapping[str, Any], revision: str | None, load_base: LoadBase
 ) -> tuple[Any, str, tuple[str, ...]]:
-    """Return the base model with its adapter, the name of the base, and missing weights.
+    """Return the base model with its adapter, the name of the base, and the missing weights.
 
     Args:
         name: Folder or hub name of the adapter.
-        settings: The configuration of the adapter.
+        settings: Configuration of the adapter.
         revision: Revision of the adapter on the hub.
-        load_base: A function that loads the base model.
+        load_base: Function that loads the base model.
 
     Raises:
         ImportError: peft is not installed.
         ModelFolderError: The configuration names no base model, the base model cannot be loaded or
-            has no layers for the adapter, or the weights of the adapter are not safetensors.
-        TypeError: The adapter is outside of the layers, such as prefix tuning.
+            has no layers for the adapter, or the adapter weights are not safetensors.
+        TypeError: The adapter is outside of the layers, as in prefix tuning.
     """
     kind = settings.get("peft_type", "adapter")
     base = settings.get("base_model_name_or_path")
-    what = f"{str(name)!r} is an adapter of peft ({kind}) for the model {base!r}"
+    text = f"{str(name)!r} is an adapter of peft ({kind}) for the model {base!r}"
     try:
         import peft
     except ImportError as error:
         raise ImportError(
-            f"{what}, and peft is not installed. Install peft, which loads the base model with the "
+            f"{text}, and peft is not installed. Install peft, which loads the base model with the "
             "adapter; or merge the adapter where peft is installed and load the merged folder: "
             f"AutoPeftModelForCausalLM.from_pretrained({str(name)!r}).merge_and_unload()"
             ".save_pretrained(folder)"
         ) from error
-    by_hand = (
+    advice = (
         "Pass the model with its adapter, load_model(PeftModel.from_pretrained(base_model, "
         f"{str(name)!r}), tokenizer)"
     )
     if not base:
-        raise ModelFolderError(f"{what}: its {ADAPTER_CONFIG} names no base model. {by_hand}")
+        raise ModelFolderError(f"{text}: its {ADAPTER_CONFIG} names no base model. {advice}")
     shapes = _shapes(name, revision)
     base_revision = settings.get("revision")
     try:
@@ -104,36 +104,36 @@ def load_adapter(
         model, missing = load_base(files, base_revision, config, _class_name(settings))
     except OSError as error:
         raise ModelFolderError(
-            f"{what}, which cannot be loaded. {by_hand}. The reason given: {error}"
+            f"{text}, which cannot be loaded. {advice}. The reason given: {error}"
         ) from error
     embeddings = model.get_input_embeddings()
     path = next(path for path, module in model.named_modules() if module is embeddings)
-    # Tokens that were added before the fine-tuning have their vectors in the adapter.
+    # The vectors of tokens that were added before the fine-tuning are in the adapter.
     rows = shapes.get(f"{_BASE}{path}.weight", [embeddings.weight.shape[0]])[0]
     if rows != embeddings.weight.shape[0]:
         model.resize_token_embeddings(rows, mean_resizing=False)
     options: dict[str, Any] = {} if revision is None else {"revision": revision}
     try:
-        adapted = peft.PeftModel.from_pretrained(model, str(name), **options).eval()
+        adapted_model = peft.PeftModel.from_pretrained(model, str(name), **options).eval()
     except RuntimeError as error:
         raise ModelFolderError(
-            f"{what}, and its weights do not fit this model: {error}. Correct "
-            f"base_model_name_or_path in {ADAPTER_CONFIG}. {by_hand}"
+            f"{text}, and its weights do not fit this model: {error}. Correct "
+            f"base_model_name_or_path in {ADAPTER_CONFIG}. {advice}"
         ) from error
-    # peft leaves weights out that the base model has no layer for.
-    unused = sorted(shapes.keys() - peft.get_peft_model_state_dict(adapted).keys())
+    # peft ignores weights for which the base model has no layer.
+    unused = sorted(shapes.keys() - peft.get_peft_model_state_dict(adapted_model).keys())
     if unused:
         raise ModelFolderError(
-            f"{what}, and this model has no layer for {counted(len(unused), 'weight')} of the "
+            f"{text}, and this model has no layer for {counted(len(unused), 'weight')} of the "
             f"adapter, such as {unused[0]}: correct base_model_name_or_path in {ADAPTER_CONFIG}. "
-            f"{by_hand}"
+            f"{advice}"
         )
-    lacking = tuple(key for key in missing if f"{_BASE}{key}" not in shapes)
-    return unwrapped(adapted).hf_model, files, lacking
+    missing_weights = tuple(key for key in missing if f"{_BASE}{key}" not in shapes)
+    return unwrapped(adapted_model).hf_model, files, missing_weights
 
 
 def _shapes(name: str | Path, revision: str | None) -> dict[str, list[int]]:
-    """Return the shapes of the weights of an adapter by name."""
+    """Return the shapes of the adapter weights by name."""
     from safetensors import safe_open
     from transformers.utils import cached_file
 
@@ -155,7 +155,7 @@ def _base_config(
     settings: Mapping[str, Any],
     shapes: Mapping[str, Sequence[int]],
 ) -> Any:
-    """Return the configuration of the base model, with the number of labels of the adapter."""
+    """Return the base model's configuration, with the adapter's number of labels."""
     from transformers import AutoConfig
 
     config = AutoConfig.from_pretrained(base, revision=revision or "main")
@@ -171,7 +171,7 @@ def _base_config(
 
 
 def _class_name(settings: Mapping[str, Any]) -> str | None:
-    """Return the class of the base model in the configuration of an adapter; None without it."""
+    """Return the base model class from an adapter's configuration, or None."""
     mapping = settings.get("auto_mapping") or {}
-    named: str | None = mapping.get("base_model_class")
-    return _CLASS_OF_TASK.get(settings.get("task_type") or "", named)
+    base_class: str | None = mapping.get("base_model_class")
+    return _CLASS_OF_TASK.get(settings.get("task_type") or "", base_class)

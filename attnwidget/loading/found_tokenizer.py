@@ -1,4 +1,4 @@
-"""The tokenizer beside a model: empty tokenizers, and tokenizers of other models."""
+"""A model's tokenizer, with checks for empty tokenizers and other models' tokenizers."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from attnwidget.hidden_frames import warn_caller
 from attnwidget.inputs.text_encoder import vocabulary_size
 from attnwidget.loading.model_folder import is_checkpoint
 
-# Entries of an empty tokenizer that are neither special nor added: "▁" in T5.
+# Number of entries below which a tokenizer may be empty: T5 has "▁", neither special nor added.
 _FEW = 10
-# A model may have rows that its tokenizer does not use, but not ten times as many.
+# Smallest share of the model's rows that a tokenizer must have entries for.
 _SHARE = 0.1
 
 _EMPTY = (
@@ -24,8 +24,8 @@ def load_tokenizer(name: str | Path, revision: str | None, trust_remote_code: bo
     """Return the tokenizer of a folder or hub name.
 
     Raises:
-        OSError: neither a folder nor cached, and the hub could not be reached or does not have it;
-            or there is no tokenizer.
+        OSError: The name is neither a folder nor cached, and the hub does not answer or does not
+            have it; or there is no tokenizer.
     """
     tokenizer, reason = _read_tokenizer(name, revision, trust_remote_code)
     if tokenizer is None:
@@ -43,28 +43,28 @@ def tokenizer_beside(
 ) -> tuple[Any, str]:
     """Return the tokenizer in the folder of a model, and a remark if it is from another folder.
 
-    A checkpoint of a training may have its tokenizer in the folder above.
+    A training checkpoint may have its tokenizer in the parent folder.
 
     Args:
         name: Folder or name on the hub.
-        model: The model.
+        model: Transformers model.
         revision: Revision on the hub.
         trust_remote_code: Whether to run code that comes with the tokenizer.
-        base: The model below an adapter; its tokenizer replaces a missing tokenizer of the adapter.
+        base: Base model of an adapter; its tokenizer replaces the adapter's if that is missing.
 
     Raises:
         ValueError: There is no tokenizer, or the tokenizer has far fewer entries than the model.
         OSError: The folder or the hub cannot be read.
     """
     folder = Path(name)
-    read = _read_folder if folder.is_dir() or base is not None else _read_tokenizer
-    tokenizer, reason = read(name, revision, trust_remote_code)
+    read_tokenizer = _read_folder if folder.is_dir() or base is not None else _read_tokenizer
+    tokenizer, reason = read_tokenizer(name, revision, trust_remote_code)
     remark = ""
     if tokenizer is None and folder.is_dir() and is_checkpoint(folder):
-        above = folder.resolve().parent
-        tokenizer, _ = _read_folder(above, None, trust_remote_code)
+        parent = folder.resolve().parent
+        tokenizer, _ = _read_folder(parent, None, trust_remote_code)
         if tokenizer is not None:
-            remark = f"tokenizer of the folder above, {above.name!r}"
+            remark = f"tokenizer of the folder above, {parent.name!r}"
     if tokenizer is None and base is not None:
         tokenizer, _ = _read_folder(base, None, trust_remote_code)
     if tokenizer is None:
@@ -105,7 +105,7 @@ def check_given_tokenizer(tokenizer: Any, model: Any) -> None:
 
 
 def is_empty(tokenizer: Any) -> bool:
-    """Return whether a tokenizer has special tokens alone, as if its files were missing.
+    """Return whether a tokenizer has only special tokens, because its files are missing.
 
     Example:
         >>> from transformers import BertTokenizer
@@ -119,20 +119,20 @@ def is_empty(tokenizer: Any) -> bool:
     if not isinstance(size, int) or size > 1000:
         return False
     vocabulary = set(getattr(tokenizer, "get_vocab", dict)())
-    # A tokenizer in Python may make its entries while it reads.
+    # A Python tokenizer may make its entries while it reads.
     if size > len(vocabulary) > 0:
         return False
     special = set(getattr(tokenizer, "all_special_tokens", ()))
-    added = {str(token) for token in getattr(tokenizer, "added_tokens_decoder", {}).values()}
-    words = vocabulary - special - added
-    spelt = any(character.isalnum() for word in words for character in word)
-    return bool(vocabulary or size == 0) and len(words) < _FEW and not spelt
+    added_tokens = {str(token) for token in getattr(tokenizer, "added_tokens_decoder", {}).values()}
+    words = vocabulary - special - added_tokens
+    has_words = any(character.isalnum() for word in words for character in word)
+    return bool(vocabulary or size == 0) and len(words) < _FEW and not has_words
 
 
 def _read_tokenizer(
     name: str | Path, revision: str | None, trust_remote_code: bool
 ) -> tuple[Any, str]:
-    """Return the tokenizer, or None and the reason why the tokenizer is missing."""
+    """Return the tokenizer, or None and the reason why it is missing."""
     from transformers import AutoTokenizer
 
     try:
@@ -140,8 +140,8 @@ def _read_tokenizer(
             name, revision=revision or "main", trust_remote_code=trust_remote_code
         )
     except (ValueError, TypeError, ImportError) as error:
-        # transformers finds no file, lacks a library for the file, or does not know the class of
-        # the tokenizer. The message may go on with a list of all classes.
+        # transformers finds no file, lacks a library for it, or does not know the tokenizer class.
+        # The message may continue with a list of all classes.
         return None, str(error).strip().partition("\n")[0][:200]
     return (None, _EMPTY) if is_empty(tokenizer) else (tokenizer, "")
 
@@ -149,7 +149,7 @@ def _read_tokenizer(
 def _read_folder(
     name: str | Path, revision: str | None, trust_remote_code: bool
 ) -> tuple[Any, str]:
-    """Return what `_read_tokenizer` does; a folder without any file of a tokenizer has none."""
+    """Return the result of `_read_tokenizer`, or None for a folder without tokenizer files."""
     try:
         return _read_tokenizer(name, revision, trust_remote_code)
     except OSError as error:
@@ -157,13 +157,13 @@ def _read_folder(
 
 
 def _misfit(tokenizer: Any, model: Any) -> str:
-    """Return how a tokenizer and a model differ if it has far fewer entries; otherwise ""."""
+    """Return how tokenizer and model differ if the tokenizer is far too small; otherwise ""."""
     rows = vocabulary_size(model)
-    known = getattr(tokenizer, "vocab_size", None)
-    if not rows or not isinstance(known, int) or known >= _SHARE * rows:
+    n_entries = getattr(tokenizer, "vocab_size", None)
+    if not rows or not isinstance(n_entries, int) or n_entries >= _SHARE * rows:
         return ""
-    # Tokens that were added after the training of a tokenizer count too.
-    size = max(known, len(tokenizer) if hasattr(tokenizer, "__len__") else 0)
+    # Count tokens that were added after the tokenizer was trained.
+    size = max(n_entries, len(tokenizer) if hasattr(tokenizer, "__len__") else 0)
     if size >= _SHARE * rows:
         return ""
     return f"the tokenizer has {size:,} entries, {type(model).__name__} has {rows:,}"

@@ -1,4 +1,4 @@
-"""Loading of weights by transformers: one thread at a time, and complete."""
+"""Loading of weights with transformers: by one thread at a time, with a check for completeness."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from torch import nn
 from attnwidget.text.counted import counted
 from attnwidget.text.thread_lock import ThreadLock
 
-#: Held while a thread loads a model, so that the threads of a process load one after another.
+#: Lock that is held while a thread loads a model, so that threads load one after another.
 #:
 #: transformers replaces functions of torch while it makes a model without weights. Two threads that
-#: load at once restore these functions in the wrong order, and leave models without weights.
+#: load at once restore these functions in the wrong order, which leaves models without weights.
 loading_lock = ThreadLock()
 
 

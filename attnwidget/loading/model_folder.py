@@ -1,4 +1,4 @@
-"""What a folder has: a model, an adapter, a model of sentence-transformers, or checkpoints."""
+"""Contents of a folder: a model, an adapter, a sentence-transformers model, or checkpoints."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from attnwidget.text.near_names import among
 
 ADAPTER_CONFIG = "adapter_config.json"
 _CHECKPOINT = re.compile(r"checkpoint[-_]?(\d+)|step[-_]?(\d+)|epoch[-_]?(\d+)")
-# Files with weights that the package does not load, with a description.
+# Weight files that the package does not load, with a description for errors.
 _OTHER_WEIGHTS = {
     "pytorch_model*.bin": "pickles, and reading a pickle may run code",
     "*.pt": "pickles, and reading a pickle may run code",
@@ -26,21 +26,21 @@ _OTHER_WEIGHTS = {
 
 
 class ModelFolderError(OSError):
-    """A folder has no model that can be loaded; the message gives the reason and a way out."""
+    """A folder has no model that can be loaded; the message gives the reason and a next step."""
 
 
 def refuse_missing_model(name: str | Path, embedded: Iterable[str]) -> None:
-    """Raise an error for the path of a missing folder, and for an unknown model of the package.
+    """Raise an error for the path of a missing folder, or for an unknown bundled model.
 
-    Names that may be on the hub pass.
+    Names that may be on the hub are accepted.
 
     Args:
         name: Folder or name on the hub.
-        embedded: Names of the models that come with the package.
+        embedded: Names of the bundled models.
 
     Raises:
         OSError: The folder does not exist, is a file or cannot be read.
-        ValueError: The package has no model of this name.
+        ValueError: The package has no model with this name.
     """
     if str(name).startswith("attnwidget/") and not os.path.lexists(name):
         raise ValueError(f"the package has no model {str(name)!r}: {among(name, embedded)}")
@@ -48,7 +48,7 @@ def refuse_missing_model(name: str | Path, embedded: Iterable[str]) -> None:
 
 
 def is_checkpoint(folder: Path) -> bool:
-    """Return whether a training script wrote a folder, by its name or the state of a Trainer.
+    """Return whether a training script wrote a folder, by its name or its Trainer state.
 
     Example:
         >>> from pathlib import Path
@@ -56,17 +56,17 @@ def is_checkpoint(folder: Path) -> bool:
         >>> is_checkpoint(Path("runs/tiny/checkpoint-500")), is_checkpoint(Path("runs/tiny"))
         (True, False)
     """
-    named = _CHECKPOINT.fullmatch(folder.resolve().name.lower())
-    return bool(named) or (folder / "trainer_state.json").is_file()
+    name_match = _CHECKPOINT.fullmatch(folder.resolve().name.lower())
+    return bool(name_match) or (folder / "trainer_state.json").is_file()
 
 
 def is_adapter(folder: Path) -> bool:
-    """Return whether a folder has an adapter of peft, and no model."""
+    """Return whether a folder has a peft adapter, and no model."""
     return (folder / ADAPTER_CONFIG).is_file() and not any(folder.glob("model*.safetensors*"))
 
 
 def model_folder(folder: Path) -> Path:
-    """Return the folder with the transformers model: `folder`, or a part of sentence-transformers.
+    """Return the folder with the transformers model: `folder`, or its sentence-transformers part.
 
     Raises:
         ModelFolderError: The model is in another folder, or the weights are not safetensors.
@@ -76,11 +76,11 @@ def model_folder(folder: Path) -> Path:
         folder = _part_of_sentence_transformers(folder)
     if any(folder.glob("*.safetensors*")):
         return folder
-    for pattern, what in _OTHER_WEIGHTS.items():
+    for pattern, description in _OTHER_WEIGHTS.items():
         if files := sorted(path.name for path in folder.glob(pattern)):
             raise ModelFolderError(
                 f"{str(folder)!r} has its weights in {files[0]}, and no safetensors: these are "
-                f"{what}. If you trust the folder, load the model yourself and pass it, "
+                f"{description}. If you trust the folder, load the model yourself and pass it, "
                 f"load_model({_class_of(folder)}.from_pretrained({str(folder)!r}), tokenizer); its "
                 "save_pretrained(folder) then writes safetensors"
             )
@@ -96,8 +96,8 @@ def _part_of_sentence_transformers(folder: Path) -> Path:
     """Return the folder "0_Transformer" of an old sentence-transformers model.
 
     Raises:
-        ModelFolderError: The folder has several models of sentence-transformers, or models in
-            other folders.
+        ModelFolderError: The folder has several sentence-transformers models, or models in other
+            folders.
         FileNotFoundError: There is no model.
     """
     parts = [
@@ -109,10 +109,10 @@ def _part_of_sentence_transformers(folder: Path) -> Path:
     if len(models) == 1:
         return models[0]
     if models:
-        listed = " or ".join(repr(str(part)) for part in models)
+        model_names = " or ".join(repr(str(part)) for part in models)
         raise ModelFolderError(
             f"{str(folder)!r} has {len(models)} models of sentence-transformers: pass one of "
-            f"them, {listed}"
+            f"them, {model_names}"
         )
     if checkpoints := sorted(_checkpoints(folder)):
         raise ModelFolderError(
@@ -134,16 +134,16 @@ def _part_of_sentence_transformers(folder: Path) -> Path:
 def _checkpoints(folder: Path) -> Iterator[tuple[int, Path]]:
     """Yield the checkpoints in a folder with their numbers."""
     for path in folder.iterdir():
-        named = _CHECKPOINT.fullmatch(path.name.lower())
-        if named and ((path / "config.json").is_file() or (path / ADAPTER_CONFIG).is_file()):
-            yield int(next(filter(None, named.groups()))), path
+        name_match = _CHECKPOINT.fullmatch(path.name.lower())
+        if name_match and ((path / "config.json").is_file() or (path / ADAPTER_CONFIG).is_file()):
+            yield int(next(filter(None, name_match.groups()))), path
 
 
 def _read(path: Path, otherwise: Any = None) -> Any:
     """Return the content of a JSON file, or `otherwise` (by default {}) if it cannot be read."""
     empty = {} if otherwise is None else otherwise
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
+        content = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return empty
-    return found if isinstance(found, type(empty)) else empty
+    return content if isinstance(content, type(empty)) else empty

@@ -1,4 +1,4 @@
-"""The transformers model inside its wrappers, and the tokenizer that a wrapper has."""
+"""The transformers model inside its wrappers, and the tokenizer of a wrapper."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from torch import nn
 
 from attnwidget.inputs.processor import Processor
 
-# These adapters depend on the input, which is known only before the model runs.
+# Adapters that depend on the input, which is known only when the model runs.
 _CHOOSING = {"PolyModel", "XLoraModel"}
-# Where wrappers keep their tokenizer: Trainer names it a processing class.
+# Attributes in which wrappers store their tokenizer: Trainer calls it a processing class.
 _TOKENIZERS = ("tokenizer", "processing_class", "processor")
 _PROCESSORS = ("processor", "processing_class", "image_processor", "feature_extractor")
-# Names of the inputs of transformers models: ids, vectors, pictures and sound.
+# Input names of transformers models: ids, vectors, pictures and sound.
 _INPUTS = {"input_ids", "inputs_embeds", "pixel_values", "input_features", "input_values"}
-# Properties of a wrapper may fail, for example before a training has begun.
+# Errors of wrapper properties, which may fail, for example before training has begun.
 _NOT_THERE = (AttributeError, LookupError, NotImplementedError, RuntimeError, TypeError)
 
 
@@ -28,9 +28,9 @@ class Unwrapped:
     """A transformers model that was inside of another object.
 
     Attributes:
-        hf_model: The transformers model.
-        tokenizer: The tokenizer of the innermost wrapper that has one; None without one.
-        processor: The processor for pictures or sounds of the same wrapper; None without one.
+        hf_model: Transformers model.
+        tokenizer: Tokenizer of the innermost wrapper that has one, or None.
+        processor: Processor for pictures or sounds of the same wrapper, or None.
         path: Path from the wrapper to the model, such as "bert" or "encoder.model"; "" if the
             object is the model.
     """
@@ -48,20 +48,20 @@ def unwrapped(
 
     The object is a module that contains one transformers model at any depth, or has a module as its
     attribute: a pipeline or a Trainer of transformers, a SentenceTransformer, a CrossEncoder, a
-    module of Lightning, the wrappers `torch.compile`, `torch.nn.DataParallel`,
-    `DistributedDataParallel` and peft. Adapters inside the layers, such as LoRA, stay active.
+    Lightning module, or a wrapper of `torch.compile`, `torch.nn.DataParallel`,
+    `DistributedDataParallel` or peft. Adapters inside the layers, such as LoRA, stay active.
 
     A module that is called like a transformers model counts as one: it has a transformers
     configuration, its forward names an input such as `input_ids`, and its attention can be read.
 
     Args:
-        model: The object.
-        has_attention: A function that says whether a module has attention to read. If an object
+        model: Object that contains a model.
+        has_attention: Function that returns whether a module has attention to read. If an object
             contains several models, models without attention do not count.
 
     Raises:
         TypeError: The object contains no transformers model, or several; or it has adapters outside
-            the layers, such as prefix and prompt tuning.
+            of the layers, as in prefix and prompt tuning.
 
     Example:
         >>> import torch
@@ -73,21 +73,21 @@ def unwrapped(
         >>> unwrapped(torch.nn.ModuleDict({"bert": model, "head": torch.nn.Linear(4, 2)})).path
         'bert'
     """
-    found = list(_inside(model, Unwrapped(None), set(), has_attention))
-    if len(found) > 1:
-        # A network for pictures beside a language model has no attention to read.
-        found = [one for one in found if has_attention(one.hf_model)] or found
-    if len(found) == 1:
-        return found[0]
+    models = list(_inside(model, Unwrapped(None), set(), has_attention))
+    if len(models) > 1:
+        # A vision network next to a language model may have no attention to read.
+        models = [candidate for candidate in models if has_attention(candidate.hf_model)] or models
+    if len(models) == 1:
+        return models[0]
     kind = type(model).__name__
-    if found:
-        paths = [f"x.{one.path}" for one in found]
-        listed = ", ".join(paths[:-1]) + f" or {paths[-1]}"
+    if models:
+        paths = [f"x.{candidate.path}" for candidate in models]
+        choice = ", ".join(paths[:-1]) + f" or {paths[-1]}"
         raise TypeError(
-            f"this {kind} contains {len(found)} transformers models: pass one of them, {listed}, "
+            f"this {kind} contains {len(models)} transformers models: pass one of them, {choice}, "
             f"where x is the {kind}"
         )
-    # The configuration of a model of another library may be a dict.
+    # A model from another library may have a dict as configuration.
     if isinstance(model, nn.Module) and hasattr(getattr(model, "config", None), "get_text_config"):
         return Unwrapped(model)
     if not isinstance(model, nn.Module):
@@ -118,10 +118,10 @@ def _inside(
     A wrapper of the same model (compiled, parallel, with adapters) adds nothing to the path.
 
     Args:
-        source: The object.
-        outer: The path to `source`, and the tokenizer of what contains it.
-        seen: Ids of the objects that were searched; modules may contain each other.
-        has_attention: As in `unwrapped`.
+        source: Object to search.
+        outer: Path to `source`, and the tokenizer of the objects around it.
+        seen: Ids of the objects that were searched, because modules may contain each other.
+        has_attention: Function that returns whether a module has attention to read.
     """
     from transformers import PreTrainedModel
 
@@ -152,11 +152,11 @@ def _inside(
 
 
 def _parts(source: Any) -> Mapping[str, nn.Module]:
-    """Return the modules of a module or of another object by name."""
+    """Return the modules inside a module or another object, by name."""
     if isinstance(source, nn.Module):
         return dict(source.named_children())
     with suppress(*_NOT_THERE):
-        # A Trainer has a wrapped copy of its model beside the model.
+        # A Trainer has a wrapped copy of its model in addition to the model.
         if isinstance(source.model, nn.Module):
             return {"model": source.model}
     attributes = {} if isinstance(source, type) else getattr(source, "__dict__", {})
@@ -164,11 +164,11 @@ def _parts(source: Any) -> Mapping[str, nn.Module]:
 
 
 def _tokenizer_of(wrapper: Any) -> Any:
-    """Return the tokenizer of a wrapper, also inside of a processor; None without one."""
+    """Return the tokenizer of a wrapper, also from inside a processor; None without one."""
     for name in _TOKENIZERS:
         with suppress(*_NOT_THERE):
             tokenizer = getattr(wrapper, name)
-            if not hasattr(tokenizer, "convert_ids_to_tokens"):  # a processor
+            if not hasattr(tokenizer, "convert_ids_to_tokens"):  # This is a processor.
                 tokenizer = tokenizer.tokenizer
             if hasattr(tokenizer, "convert_ids_to_tokens"):
                 return tokenizer
@@ -186,7 +186,7 @@ def _processor_of(wrapper: Any) -> Processor | None:
 
 
 def _is_called_like_a_model(source: Any) -> bool:
-    """Whether a module has a transformers configuration, and an input of transformers by name."""
+    """Return whether a module has a transformers configuration and a transformers input name."""
     from transformers import PretrainedConfig
 
     if not isinstance(source, nn.Module) or not isinstance(
@@ -197,7 +197,7 @@ def _is_called_like_a_model(source: Any) -> bool:
 
 
 def _adapted(model: Any) -> nn.Module:
-    """Return the peft model whose layers have adapters."""
+    """Return the model inside a peft model whose layers have adapters."""
     tuner = model.base_model
     names = {base.__name__ for base in type(tuner).__mro__}
     if "BaseTuner" not in names or names & _CHOOSING:

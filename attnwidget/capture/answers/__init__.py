@@ -1,1 +1,1 @@
-"""What a model answers: probabilities, losses, and the places of the answers."""
+"""Model answers: probabilities, losses, and answer positions."""

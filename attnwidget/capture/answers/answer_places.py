@@ -1,4 +1,4 @@
-"""The tokens that a tagger labels, and the spans that can answer a question."""
+"""Tokens that a tagger labels, and spans that can answer a question."""
 
 from __future__ import annotations
 
@@ -7,35 +7,35 @@ from typing import Any
 
 from attnwidget.model_facts.answer_logits import TokenSpan
 
-# Tokens of the longest span.
+# Maximum number of tokens in an answer span.
 _LONGEST = 30
 _MARKS = ("cls_token_id", "sep_token_id", "bos_token_id", "eos_token_id", "pad_token_id")
 
 
 def labeled_places(tokenizer: Any, ids: Sequence[int]) -> list[int]:
-    """Return the places of the tokens that a tagger labels: all but the template's tokens.
+    """Return the positions of the tokens that a tagger labels: all except the template's tokens.
 
-    If the text has no further tokens, or without a tokenizer, these are all tokens.
+    If the text has no other tokens, or if there is no tokenizer, all positions are returned.
     """
     marks = _marks(tokenizer)
-    places = [place for place, token in enumerate(ids) if token not in marks]
-    return places or list(range(len(ids)))
+    positions = [place for place, token in enumerate(ids) if token not in marks]
+    return positions or list(range(len(ids)))
 
 
 def answer_spans(tokenizer: Any, ids: Sequence[int]) -> tuple[TokenSpan, ...]:
     """Return the spans that can answer the question of an input.
 
-    The spans have up to 30 tokens of the context: the last part of the input between separators.
-    The first token of the input stands for "no answer" if it is a special token.
+    Spans have up to 30 tokens from the context, which is the last part of the input between
+    separators. If the first token of the input is special, it represents "no answer".
     """
     marks = _marks(tokenizer)
     context: list[int] = []
-    for place, token in enumerate(ids):
+    for position, token in enumerate(ids):
         if token in marks:
             continue
-        if context and place > context[-1] + 1:
+        if context and position > context[-1] + 1:
             context = []
-        context.append(place)
+        context.append(position)
     spans = [
         (first, last)
         for first in context

@@ -24,13 +24,13 @@ from attnwidget.text.counted import counted
 LossName = Literal["auto", "masked", "causal"]
 LossFunction = Callable[[Any], Tensor]
 
-# Shares as in the training of BERT: of the selected tokens, some become [MASK] or a random token.
+# Proportions of BERT training: some of the selected tokens become [MASK] or a random token.
 _SELECTED = 0.15
 _MASKED = 0.8
 _RANDOM = 0.1
-# The losses of models that predict no words: minus the log probability of their own answer.
+# Losses of models that predict no words: their own answer's negative log probability.
 _OWN_ANSWERS = {"label": "own labels", "class": "own class", "span": "own span"}
-# Models that write words about pictures or sounds; the releases of transformers differ.
+# Models that write text about pictures or sounds; the names differ between transformers releases.
 _BESIDE_MEDIA = (
     "MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING_NAMES",
     "MODEL_FOR_MULTIMODAL_LM_MAPPING_NAMES",
@@ -43,14 +43,14 @@ _IN_NATS = ("masked-LM", "causal-LM", *_OWN_ANSWERS.values())
 
 @dataclass(frozen=True)
 class Loss:
-    """The loss whose gradients were computed for an input.
+    """Loss whose gradients were computed for an input.
 
     Attributes:
         name: "masked-LM", "causal-LM", "own labels", "own class", "own span", "output", or the name
             of the user's function.
-        value: Value of the loss in nats, or the result of the user's function.
-        masked: Positions selected for the masked-LM loss. The gradients belong to the input with
-            these tokens masked (80 %), replaced (10 %) or left (10 %).
+        value: Loss in nats, or the result of the user's function.
+        masked: Positions selected for the masked-LM loss. The gradients belong to the input in
+            which these tokens are masked (80 %), replaced (10 %) or unchanged (10 %).
     """
 
     name: str
@@ -66,13 +66,12 @@ class Loss:
 
 @dataclass(frozen=True, eq=False)
 class LossTask:
-    """The inputs of a model, and the loss of its output.
+    """Model inputs, with a loss function of the output.
 
     Attributes:
         name: Name as in `Loss`.
-        inputs: The model's inputs; masked for a masked-LM loss.
-        losses: Function from the model's output to the loss of each input of the batch, [B] or a
-            scalar.
+        inputs: Model inputs; masked for a masked-LM loss.
+        losses: Function from the model's output to the loss per input, [B], or a scalar.
         selected: Tokens selected for the masked-LM loss, bool [B, n]; None for other losses.
     """
 
@@ -92,8 +91,8 @@ def task_for(
     """Return the task of a named or user-defined loss for a model and its inputs [B, n].
 
     Raises:
-        TypeError: the model has no head for this loss.
-        ValueError: an unknown name, or a masked-LM loss without a tokenizer with a mask token.
+        TypeError: The model has no head for this loss.
+        ValueError: The name is unknown, or the tokenizer has no mask token for a masked-LM loss.
     """
     if callable(loss):
         name = getattr(loss, "__name__", type(loss).__name__)
@@ -107,26 +106,26 @@ def task_for(
         if head is not None:
             return _own_answer(head, tokenizer, inputs)
     kind = _kind(hf_model) if loss == "auto" else loss
-    written = ("input_ids", "decoder_input_ids") if kind == "causal" else ("input_ids",)
-    if inputs.keys().isdisjoint(written):
+    input_names = ("input_ids", "decoder_input_ids") if kind == "causal" else ("input_ids",)
+    if inputs.keys().isdisjoint(input_names):
         raise ValueError(f"a {kind} loss is of token ids; the inputs are {', '.join(inputs)}")
     if kind == "causal":
         return _causal(hf_model, inputs)
-    changed, selected = masked_ids(hf_model, tokenizer, inputs, seed)
+    masked_input, selected = masked_ids(hf_model, tokenizer, inputs, seed)
     targets = inputs["input_ids"]
     return LossTask(
         "masked-LM",
-        {**inputs, "input_ids": changed},
+        {**inputs, "input_ids": masked_input},
         lambda output: document_losses(_logits(output, hf_model), targets, selected),
         selected,
     )
 
 
 def _own_answer(head: AnswerHead, tokenizer: Any, inputs: Mapping[str, Tensor]) -> LossTask:
-    """Return minus the log probability of the model's own answer; the output if it is a number.
+    """Return the negative log probability of the model's own answer, or a regression's output.
 
-    Nobody has told the right answer, so the gradients belong to the answer of the model: its class,
-    its span, or the labels of all tokens (a mean).
+    The right answer is unknown, so the gradients belong to the model's answer: its class, its span,
+    or the labels of all tokens (a mean).
     """
     if head == "numbers":
         return LossTask(
@@ -157,19 +156,19 @@ def _own_answer(head: AnswerHead, tokenizer: Any, inputs: Mapping[str, Tensor]) 
             return torch.stack(losses)
 
         return LossTask(_OWN_ANSWERS[head], inputs, of_spans)
-    labeled = torch.zeros_like(inputs["input_ids"], dtype=torch.bool)
+    is_labeled = torch.zeros_like(inputs["input_ids"], dtype=torch.bool)
     for item, (start, row) in enumerate(zip(starts, rows, strict=True)):
-        labeled[item, [start + place for place in labeled_places(tokenizer, row)]] = True
+        is_labeled[item, [start + position for position in labeled_places(tokenizer, row)]] = True
 
     def of_labels(output: Any) -> Tensor:
-        losses = _own_loss(answer_logits(output)).where(labeled, 0)
-        return losses.sum(-1) / labeled.sum(-1)
+        losses = _own_loss(answer_logits(output)).where(is_labeled, 0)
+        return losses.sum(-1) / is_labeled.sum(-1)
 
     return LossTask(_OWN_ANSWERS[head], inputs, of_labels)
 
 
 def _own_loss(logits: Tensor) -> Tensor:
-    """Return minus the log probability of the likeliest answer, [...] from [..., V]."""
+    """Return the negative log probability of the likeliest answer, [...] from [..., V]."""
     best = logits.detach().argmax(-1, keepdim=True)
     return -torch.log_softmax(logits.float(), -1).gather(-1, best)[..., 0]
 
@@ -179,9 +178,9 @@ def masked_ids(
 ) -> tuple[Tensor, Tensor]:
     """Return `input_ids` masked as in the training of BERT, and the selected positions.
 
-    Of the tokens of a document that are not special, 15 % are selected, at least one. Of these, 80
-    % become the mask token, 10 % a random token, and 10 % stay. The choice depends only on the seed
-    and the document, not on the batch. Both results are [B, n].
+    In each document, 15 % of the tokens that are not special are selected, at least one. Of these,
+    80 % become the mask token, 10 % a random token, and 10 % stay. The choice depends only on the
+    seed and the document, not on the batch. Both results are [B, n].
     """
     mask_id = mask_id_of(
         tokenizer,
@@ -192,7 +191,7 @@ def masked_ids(
     ordinary = np.array([i for i in range(len(tokenizer)) if i not in special])
     ids = inputs["input_ids"]
     real = _real(inputs)
-    changed = ids.clone()
+    masked = ids.clone()
     selected = torch.zeros_like(ids, dtype=torch.bool)
     for item, row in enumerate(ids.tolist()):
         document = [(i, row[i]) for i in real[item].nonzero()[:, 0].tolist()]
@@ -200,47 +199,47 @@ def masked_ids(
         if not words:
             continue
         random = np.random.default_rng([seed, *(token for _, token in document)])
-        chosen = random.choice(words, max(1, round(_SELECTED * len(words))), replace=False)
-        for position in sorted(int(i) for i in chosen):
+        selection = random.choice(words, max(1, round(_SELECTED * len(words))), replace=False)
+        for position in sorted(int(i) for i in selection):
             selected[item, position] = True
             draw = random.random()
             if draw < _MASKED:
-                changed[item, position] = mask_id
+                masked[item, position] = mask_id
             elif draw < _MASKED + _RANDOM:
-                changed[item, position] = int(random.choice(ordinary))
-    return changed, selected
+                masked[item, position] = int(random.choice(ordinary))
+    return masked, selected
 
 
 def _causal(hf_model: Any, inputs: Mapping[str, Tensor]) -> LossTask:
-    """Cross entropy of each next token; in an encoder-decoder, of the decoder's tokens.
+    """Return the next-token prediction task; in an encoder-decoder, for the decoder's tokens.
 
-    Tokens that stand for pictures and sounds are not predicted.
+    The loss is the cross entropy. Placeholder tokens of pictures and sounds are not predicted.
     """
     prefix = "decoder_" if "decoder_input_ids" in inputs else ""
     ids = inputs[f"{prefix}input_ids"]
     real = _real(inputs, prefix)
     length = ids.shape[1]
-    places = torch.arange(length, dtype=torch.long, device=ids.device).masked_fill(
+    positions = torch.arange(length, dtype=torch.long, device=ids.device).masked_fill(
         ~real, length
     )  # [B, n]
     # At each position, the next token that is not padding, or `length` after the last token.
-    following = places.flip(-1).cummin(-1).values.flip(-1).roll(-1, -1)
-    following[:, -1] = length
-    targets = ids.gather(-1, following.clamp_max(length - 1))
-    counted = real & (following < length)
+    next_positions = positions.flip(-1).cummin(-1).values.flip(-1).roll(-1, -1)
+    next_positions[:, -1] = length
+    targets = ids.gather(-1, next_positions.clamp_max(length - 1))
+    has_target = real & (next_positions < length)
     for name in _PLACEHOLDERS:
         placeholder = getattr(hf_model.config, name, None)
         if isinstance(placeholder, int):
-            counted = counted & (targets != placeholder)
+            has_target = has_target & (targets != placeholder)
     return LossTask(
         "causal-LM",
         inputs,
-        lambda output: document_losses(_logits(output), targets, counted),
+        lambda output: document_losses(_logits(output), targets, has_target),
     )
 
 
 def _real(inputs: Mapping[str, Tensor], prefix: str = "") -> Tensor:
-    """Return which ids are not padding, bool [B, n]; padding may be on either side."""
+    """Return the ids that are not padding, as bool [B, n]; padding may be on either side."""
     ids = inputs[f"{prefix}input_ids"]
     mask = inputs.get(f"{prefix}attention_mask")
     if mask is None or mask.shape != ids.shape:
@@ -261,7 +260,7 @@ def language_model_head(hf_model: Any) -> Literal["masked", "causal"] | None:
         ),
     }
     if not getattr(hf_model.config, "is_encoder_decoder", False):
-        # Models that read pictures beside the text continue the text, as causal models do.
+        # Models that read pictures and text continue the text, as causal models do.
         reads_pictures = getattr(auto, "MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING_NAMES", {})
         heads["causal"] = (*heads["causal"], reads_pictures)
     names = {base.__name__ for base in type(hf_model).__mro__}

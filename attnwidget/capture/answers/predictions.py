@@ -1,4 +1,4 @@
-"""A model's answers with the probability of each answer, and the change between two predictions."""
+"""A model's answers with their probabilities, and the change between two predictions."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ Task = Literal["masked", "next", "label", "class", "span"]
 
 
 class FindsAnswer(Protocol):
-    """A function that returns the id of an answer, or None."""
+    """Function that returns the id of an answer, or None."""
 
     def __call__(self, answer: str, /, *, warns: bool = ...) -> int | None:
-        """Find an answer. With `warns`, warn of an entry that continues a word."""
+        """Find an answer. With `warns`, warn about an entry that continues a word."""
 
 
 @dataclass(frozen=True)
@@ -34,8 +34,8 @@ class Answers:
 
     Attributes:
         count: Number of answers, V.
-        spelt: For each id, the text as a reader sees it and the entry of the vocabulary.
-        found: The id of a vocabulary entry, or None.
+        spelt: Function from ids to the readable text and the vocabulary entry of each id.
+        found: Function from a spelling to the id of the answer, or None.
     """
 
     count: int
@@ -46,11 +46,11 @@ class Answers:
         """Return the index of an answer, by its spelling or id.
 
         Args:
-            answer: The spelling or the id.
-            kind: What the answers are, for the error.
+            answer: Spelling or id.
+            kind: Plural noun for the answers, for the error message.
 
         Raises:
-            ValueError: There is no such answer.
+            ValueError: The answer does not exist.
 
         Warns:
             UserWarning: The entry continues a word, and another entry begins a word.
@@ -75,23 +75,22 @@ class Answers:
 class Predictions(Result):
     """A model's answers for one input. Made by `AttentionModel.predict`.
 
-    The P questions are about masked or named tokens, the next token, the labels of tokens, the
-    class, or the span with the answer.
-    `after - before` shows the difference between two models, or between heads on and off.
+    The P questions are about masked or named tokens, the next token, token labels, the class, or
+    the span with the answer. `after - before` is the difference between two models, or between
+    heads on and off.
 
     Attributes:
         task: "masked", "next", "label", "class" or "span".
         model_name: Name of the model, with its disabled heads.
-        tokens: The n tokens of the input; in an encoder-decoder, the tokens of the decoder.
-        positions: For each question, the index of its token; n for the next token, -1 for a class
-            and a span.
+        tokens: The n tokens of the input; in an encoder-decoder, the decoder's tokens.
+        positions: Token index of each question; n for the next token, -1 for a class and a span.
         log_probabilities: Log probability of every vocabulary entry, label, class or span in nats,
             float32 [P, V].
         top: Number of answers per question in the table and the chart.
-        log_probability: Log probability of the text in a causal model, given its first token, in
-            nats; else None.
-        pieces: For each question of a masked language model, the number of its token among the
-            pieces of its word, from 1, and the number of these pieces; () for other tasks.
+        log_probability: Log probability of the text in a causal model, conditioned on its first
+            token, in nats; otherwise None.
+        pieces: 1-based index of each question's token among the pieces of its word, and the number
+            of pieces, for a masked language model; () for other tasks.
 
     Raises:
         ValueError: A log probability is NaN.
@@ -133,8 +132,12 @@ class Predictions(Result):
     def probability(self, answer: str | int, question: int = 0) -> float:
         """Return the probability of a class or vocabulary entry, by its spelling or id.
 
+        Args:
+            answer: Spelling of the answer, as in the column "token" of `to_frame`, or its id.
+            question: Index of the question.
+
         Raises:
-            ValueError: no such answer or question.
+            ValueError: The answer or the question does not exist.
 
         Warns:
             UserWarning: The entry continues a word, and another entry begins a word, such as "her"
@@ -148,7 +151,7 @@ class Predictions(Result):
         return float(self.probabilities[question, index])
 
     def to_frame(self) -> pd.DataFrame:
-        """Return a table of the `top` answers of each question, the likeliest first.
+        """Return a table of the `top` answers to each question, the likeliest first.
 
         Columns: question, position, answer (readable), token (the vocabulary entry), id,
         probability, log_probability in nats. `attrs["model"]` is the name of the model.
@@ -175,10 +178,10 @@ class Predictions(Result):
         return pd.DataFrame(rows)
 
     def chart(self, *, width: int = 640) -> alt.VConcatChart:
-        """Draw a bar for each of the `top` answers of each question; needs no network.
+        """Draw a bar for each of the `top` answers to each question; needs no network.
 
         Args:
-            width: Pixels of the whole figure.
+            width: Width of the whole figure, in pixels.
         """
         from attnwidget.charts.answer_bars import answer_bars
 
@@ -190,14 +193,14 @@ class Predictions(Result):
     def said(self) -> str:
         """Description of the questions in titles."""
         text = " ".join(self.tokens)
-        what = {
+        heading = {
             "masked": "Answers",
             "next": "Next tokens",
             "label": "Labels",
             "class": "Classes",
             "span": "Spans",
         }[self.task]
-        return f"{what}: {text if len(text) <= 100 else text[:99] + '…'}"
+        return f"{heading}: {text if len(text) <= 100 else text[:99] + '…'}"
 
     def asked(self, question: int) -> str:
         """Return the name of one question: its token and its position."""
@@ -207,8 +210,8 @@ class Predictions(Result):
         if position == len(self.tokens):
             return "next token"
         number, count = self.pieces[question] if self.pieces else (1, 1)
-        of_word = f", piece {number} of {count} of its word" if count > 1 else ""
-        return f"{position}: {self.tokens[position]}{of_word}"
+        piece_label = f", piece {number} of {count} of its word" if count > 1 else ""
+        return f"{position}: {self.tokens[position]}{piece_label}"
 
     def __sub__(self, before: Predictions) -> PredictionChange:
         if not isinstance(before, Predictions):
@@ -231,7 +234,7 @@ class PredictionChange(Result):
     """The change between two predictions for the same input: `after - before`.
 
     Raises:
-        ValueError: if the questions or the vocabularies differ.
+        ValueError: The questions or the vocabularies differ.
 
     Example:
         >>> from attnwidget import load_model
@@ -274,12 +277,12 @@ class PredictionChange(Result):
 
     @property
     def changes(self) -> Float32Array:
-        """Increase of the probability of each answer, float32 [P, V]."""
+        """Increase of each answer's probability, float32 [P, V]."""
         return self.after.probabilities - self.before.probabilities
 
     @property
     def log_probability(self) -> float | None:
-        """The increase of the log probability of the text in nats, or None if there is no text."""
+        """Increase of the text's log probability in nats, or None if there is no text."""
         if self.after.log_probability is None or self.before.log_probability is None:
             return None
         return self.after.log_probability - self.before.log_probability
@@ -295,8 +298,8 @@ class PredictionChange(Result):
         rows = []
         for question, changes in enumerate(self.changes):
             ids = np.argsort(-np.abs(changes), kind="stable")[: self.after.top]
-            spelt = self.after.answers.spelt(ids.tolist())
-            for token_id, (answer, token) in zip(ids, spelt, strict=True):
+            spellings = self.after.answers.spelt(ids.tolist())
+            for token_id, (answer, token) in zip(ids, spellings, strict=True):
                 rows.append(
                     {
                         "question": question,
@@ -317,7 +320,7 @@ class PredictionChange(Result):
         """Draw bars for the probabilities after the change, with strokes for those before.
 
         Args:
-            width: Pixels of the whole figure.
+            width: Width of the whole figure, in pixels.
         """
         from attnwidget.charts.answer_bars import answer_bars
 
@@ -328,5 +331,5 @@ class PredictionChange(Result):
 
     def __repr__(self) -> str:
         rows = self.to_frame().drop_duplicates("question")
-        said = [f"{row.answer} {row.change:+.3g}" for row in rows.itertuples()]
-        return f"PredictionChange({self.model_name}: {', '.join(said[:5])})"
+        changes = [f"{row.answer} {row.change:+.3g}" for row in rows.itertuples()]
+        return f"PredictionChange({self.model_name}: {', '.join(changes[:5])})"

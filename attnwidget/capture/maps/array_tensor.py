@@ -1,4 +1,4 @@
-"""Arrays of any library as torch tensors."""
+"""Conversion of arrays from any library to torch tensors."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ def tensor_of(array: Any, name: str, form: str) -> Tensor:
     """Return a dense tensor of real numbers or booleans, which may share memory with the array.
 
     Args:
-        array: A tensor of torch, an array of numpy, nested lists, or an array of another library
-            with `__dlpack__` (JAX, CuPy) or `__array__`.
+        array: Torch tensor, numpy array, nested lists, or array of another library with
+            `__dlpack__` (JAX, CuPy) or `__array__`.
         name: Name of the array in error messages, a plural noun.
         form: Expected axes for error messages, for example "[layers, heads, queries, keys]".
 
     Raises:
-        TypeError: The array has other values than real numbers and booleans.
+        TypeError: The array has values that are neither real numbers nor booleans.
         ValueError: The parts of nested lists differ in shape, or the tensor has no values.
 
     Example:
@@ -45,9 +45,9 @@ def _exchanged(array: Any, name: str, form: str) -> Tensor:
         try:
             return from_dlpack(array)
         except (BufferError, RuntimeError, TypeError, ValueError):
-            pass  # for example on a device that this torch cannot reach: numpy copies from there
-    # torch does not accept a foreign byte order, negative steps, or floats of more than 64 bits.
+            pass  # For example, torch cannot read the array's device. numpy copies from there.
+    # torch accepts no foreign byte order, no negative strides, and no floats above 64 bits.
     values = real_numbers(array, name, form)
-    wide = values.dtype.kind == "f" and values.dtype.itemsize > 8
-    kind = np.dtype(np.float64) if wide else values.dtype.newbyteorder("=")
+    is_wide = values.dtype.kind == "f" and values.dtype.itemsize > 8
+    kind = np.dtype(np.float64) if is_wide else values.dtype.newbyteorder("=")
     return torch.from_numpy(np.require(values, kind, ["C_CONTIGUOUS", "WRITEABLE"]))

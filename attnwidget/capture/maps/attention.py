@@ -1,4 +1,4 @@
-"""Attention: the weights of every head of a model for one input, computed on request."""
+"""Attention: the weights of every head in a model for one input, computed on request."""
 
 from __future__ import annotations
 
@@ -69,10 +69,10 @@ _NO_OUTPUT = (
     "has norms"
 )
 
-# Bytes of a row of a table of weights while the table is made.
+# Approximate size of a table row while the table is made, in bytes.
 _ROW_BYTES = 96
 
-# The remarks that pages show about an attention, and the remarks that only Python shows.
+# Remarks about an attention. Pages show the first; only Python shows the others.
 NO_MODEL = (
     "heads are switched off in a model, and this attention is of given weights or of given queries "
     "and keys, is a mean or maximum of heads, was made in a block of `disabled`, or was pickled or "
@@ -89,36 +89,36 @@ class Attention:
     """The attention of one input, in every layer and head of a model.
 
     Made by `AttentionModel.attend`, `Attention.from_queries_keys` or `Attention.from_weights`. An
-    attention keeps queries and keys and computes maps on request. If a layer cannot be computed
-    from queries and keys, its weights are kept, and `note` says so. Weights are the model's own in
-    float32 to 3e-6, in long inputs to about 1e-5. Rows sum to 1, except in models with attention
-    sinks (`row_sums`).
+    attention stores queries and keys and computes maps on request. If a layer cannot be computed
+    from queries and keys, its weights are stored, and `note` says so. Weights equal the model's own
+    weights to 3e-6 in float32, and to about 1e-5 in long inputs. Rows sum to 1, except in models
+    with attention sinks (`row_sums`).
 
-    An attention also has norms ||a f(x)||: how far a weight moves the output. If a loss was given,
-    gradients |dL/da| measure how much a weight matters for the loss (`quantities`). `words` has the
-    same maps between words.
+    An attention also has norms ||a f(x)||, which measure how far a weight moves the output. With a
+    loss, gradients |dL/da| measure how much a weight matters for the loss (`quantities`). `words`
+    has the same maps between words.
 
     Layers and heads count from 0, and layers have the model's own numbers. Hybrid models have
-    layers without attention: arrays of all layers are NaN there, and a request for one of these
+    layers without attention: arrays over all layers are NaN there, and a request for one of these
     layers is an error. `stack` may be left out if there is one stack.
 
-    Pickles and deep copies have all maps, and no model: they cannot be read again (`without`), and
+    Pickles and deep copies have all maps, but no model: they cannot be read again (`without`), and
     gradients of another loss need the text. A long input (`is_long`) cannot be pickled.
 
     Attributes:
-        model_name: Name of the model, or the name given to `from_weights` or `from_queries_keys`.
-        edits: The heads that were off when the attention was read (`AttentionModel.disabled`); ""
-            for none.
-        n_prompt: Number of tokens of the prompt if the model generated the rest, else None.
-        loss: The loss of the gradients; None without gradients.
-        reading: The input, which the model can read again; None for weights or queries and keys
-            from elsewhere, and for an attention read with heads off.
-        intact: The attention before `without` switched heads off; otherwise the attention itself.
-        made_by: The Python call that made the attention, or None if unknown.
-        source_text: The text as it was passed to the model, two texts with a space between; ""
-            if unknown.
-        media: The pictures and sounds that the places of tokens belong to.
-        head_maps: The maps behind the methods, for other modules of the package.
+        model_name: Name of the model, or the name passed to `from_weights` or `from_queries_keys`.
+        edits: Heads that were off when the attention was read (`AttentionModel.disabled`); "" if
+            there were none.
+        n_prompt: Number of prompt tokens if the model generated the rest, otherwise None.
+        loss: Loss of the gradients; None without gradients.
+        reading: Input, which the model can read again; None for weights or queries and keys from
+            elsewhere, and for an attention read with heads off.
+        intact: Attention before `without` switched heads off; otherwise the attention itself.
+        made_by: Python call that made the attention, or None if unknown.
+        source_text: Text as it was passed to the model, or two texts joined by a space; "" if
+            unknown.
+        media: Pictures and sounds that the token regions belong to.
+        head_maps: Maps behind the methods, for other modules of the package.
 
     Example:
         >>> from attnwidget import load_model
@@ -149,16 +149,16 @@ class Attention:
     ) -> None:
         stacks: dict[str, Stack] = {}
         by_number: dict[str, dict[int, Layer]] = {}
-        for name, kept in layers.items():
-            layer_numbers = LayerNumbers.without((), len(kept))
+        for name, stack_layers in layers.items():
+            layer_numbers = LayerNumbers.without((), len(stack_layers))
             if numbers is not None:
                 layer_numbers = numbers.get(name, layer_numbers)
-            by_number[name] = dict(zip(layer_numbers.numbers, kept, strict=True))
+            by_number[name] = dict(zip(layer_numbers.numbers, stack_layers, strict=True))
             stacks[name] = Stack(
                 name,
                 layer_numbers.n_layers,
-                kept[0].n_heads,
-                kept[0].n_key_heads,
+                stack_layers[0].n_heads,
+                stack_layers[0].n_key_heads,
                 *axes[name],
                 layer_numbers.layers_without_attention,
             )
@@ -186,28 +186,28 @@ class Attention:
         self._remarks = tuple(remarks)
 
     def __copy__(self) -> Attention:
-        copied = object.__new__(type(self))
-        copied.__dict__.update(self.__dict__)
-        return copied
+        copy = object.__new__(type(self))
+        copy.__dict__.update(self.__dict__)
+        return copy
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return the state for pickles and deep copies: without the model."""
+        """Return the state for pickles and deep copies, without the model."""
         state = {name: value for name, value in self.__dict__.items() if name != "words"}
         return state | {"reading": None}
 
     @property
     def stacks(self) -> dict[str, Stack]:
-        """The stacks of layers by name, in the order of computation."""
+        """The stacks of layers by name, in computation order."""
         return self.head_maps.stacks
 
     @property
     def n_layers(self) -> int:
-        """Number of layers of the first stack."""
+        """Number of layers in the first stack."""
         return next(iter(self.stacks.values())).n_layers
 
     @property
     def n_heads(self) -> int:
-        """Number of heads per layer of the first stack."""
+        """Number of heads per layer in the first stack."""
         return next(iter(self.stacks.values())).n_heads
 
     @property
@@ -227,40 +227,52 @@ class Attention:
 
     @property
     def special(self) -> list[str]:
-        """For each of `tokens`: the kind of a special token (`Tokens.special`), else ""."""
+        """Kind of each special token in `tokens` (`Tokens.special`), "" for other tokens."""
         return list(next(iter(self.stacks.values())).query.special)
 
     @property
     def note(self) -> str:
         """A remark for readers of figures, or "" if there is none.
 
-        The remark names edited heads, a long input (`is_long`), the number of layers whose weights
-        are kept in place of queries and keys, layers without attention, and a stack that is not
-        shown because its attention is local or sparse (the encoders of LED and LongT5). It also
-        names modules whose weights are missing in the files of the model, and vocabulary ids
-        without known words: if the vocabulary does not show where words begin, every token is a
-        word. For texts it names special tokens in the text, and for chats messages that the chat
-        template leaves out. Of an input that was cut it says how many tokens were read (`cut`). The
-        note of a mean or a maximum of heads warns of what it hides.
+        The remark names edited heads, a long input (`is_long`), how many layers store weights in
+        place of queries and keys, layers without attention, and a stack that is not shown because
+        its attention is local or sparse (the LED and LongT5 encoders). It also names modules whose
+        weights are missing in the model files, and vocabulary ids without known words: if the
+        vocabulary does not show where words begin, every token is a word. For texts it names
+        special tokens in the text, and for chats the messages that the chat template leaves out.
+        For truncated inputs it gives the number of tokens that were read (`cut`). For a mean or a
+        maximum of heads, the note warns of what it hides.
         """
         if self.head_maps.combination is not None:
             return ", ".join(filter(None, self._remarks))
-        kept = [layer.weights.keeps_maps for layer in self.head_maps.all_layers()]
-        how_far = f"weights kept for {sum(kept)} of {len(kept)} layers" if any(kept) else ""
-        how_far = "weights only" if all(kept) else how_far
+        stores_weights = [layer.weights.keeps_maps for layer in self.head_maps.all_layers()]
+        precision = (
+            f"weights kept for {sum(stores_weights)} of {len(stores_weights)} layers"
+            if any(stores_weights)
+            else ""
+        )
+        precision = "weights only" if all(stores_weights) else precision
         if self.is_long:
-            how_far = "long input"
-        edited = "edited" if self.edits else ""
-        hybrid = (stack.layers.said(stack.name) for stack in self.stacks.values())
+            precision = "long input"
+        edit_remark = "edited" if self.edits else ""
+        layer_remarks = (stack.layers.said(stack.name) for stack in self.stacks.values())
         axes = [axis for stack in self.stacks.values() for axis in (stack.query, stack.key)]
-        words = "" if all(axis.words_known for axis in axes) else _WORDS_UNKNOWN
-        of_text = dict.fromkeys(axis.remark for axis in axes)
-        remarks = [edited, self.cut, how_far, *hybrid, *self._remarks, words, *of_text]
+        word_remark = "" if all(axis.words_known for axis in axes) else _WORDS_UNKNOWN
+        text_remarks = dict.fromkeys(axis.remark for axis in axes)
+        remarks = [
+            edit_remark,
+            self.cut,
+            precision,
+            *layer_remarks,
+            *self._remarks,
+            word_remark,
+            *text_remarks,
+        ]
         return ", ".join(filter(None, remarks))
 
     @property
     def cut(self) -> str:
-        """How many tokens of an input were read that was too long; "" for a whole input.
+        """A remark with the number of tokens read from a truncated input; "" for a full input.
 
         Example:
             >>> from attnwidget import load_model
@@ -276,11 +288,11 @@ class Attention:
 
     @property
     def is_long(self) -> bool:
-        """Whether whole maps of all heads cost too much, so that the input was read without them.
+        """Whether the input was read row by row, because whole maps of all heads cost too much.
 
         `AttentionModel.attend` reads inputs of more than 1,024 tokens this way. `weights` then
-        computes the map of one head at a time, and `tile` any part of a map. Figures leave out what
-        needs the whole maps of all heads.
+        computes one head's map at a time, and `tile` any part of a map. Figures leave out views
+        that need whole maps for all heads.
         """
         return self.head_maps.is_long
 
@@ -290,10 +302,15 @@ class Attention:
         return self.head_maps.quantities
 
     def head(self, value: HeadName) -> Head:
-        """Return the head that a name means: (2, 8), "L2 H8", with the stack (2, 8, "encoder").
+        """Return the head with a name: (2, 8), "L2 H8", or with the stack (2, 8, "encoder").
+
+        Args:
+            value: Name of the head: (2, 8), "L2 H8" or a `Head`, with the stack (2, 8, "encoder")
+                if there are several.
 
         Raises:
-            ValueError: no such head, or no stack although there are several stacks.
+            ValueError: The head does not exist, or the name has no stack although there are several
+                stacks.
 
         Example:
             >>> from attnwidget import load_model
@@ -304,7 +321,10 @@ class Attention:
         return self.head_maps.head(value)
 
     def has(self, value: HeadName) -> bool:
-        """Return whether there is such a head.
+        """Return whether a head exists.
+
+        Args:
+            value: Name of the head, as in `head`.
 
         Example:
             >>> from attnwidget import load_model
@@ -325,16 +345,16 @@ class Attention:
         *,
         stack: str | None = None,
     ) -> Float32Array:
-        """Attention weights: [Q, K] of one head, [H, Q, K] of a layer, [L, H, Q, K] of a stack.
+        """Return weights: [Q, K] of a head, [H, Q, K] of a layer, [L, H, Q, K] of a stack.
 
         Args:
-            layer: The layer, or the name of a head in place of layer and head: "L2 H8", (2, 8) or
-                a `Head`, such as `view.head` of a figure. None = all layers.
-            head: The head; None = all heads of the layer.
-            stack: The stack, needed only if there are several.
+            layer: Layer, or a head name in place of layer and head: "L2 H8", (2, 8) or a `Head`,
+                such as `view.head` of a figure. None for all layers.
+            head: Head; None for all heads of the layer.
+            stack: Stack, needed only if there are several.
 
         Raises:
-            ValueError: no such layer, head or stack.
+            ValueError: The layer, head or stack does not exist.
 
         Example:
             >>> from attnwidget import load_model
@@ -354,13 +374,20 @@ class Attention:
         *,
         stack: str | None = None,
     ) -> Float32Array:
-        """Norms ||a f(x)|| of the vectors from keys to queries, in the forms of `weights`.
+        """Return norms ||a f(x)|| of the vectors from keys to queries, in the forms of `weights`.
 
-        f(x) is the key's value through the head's share of the output projection (Kobayashi et al.
-        2020, section 3). Rows do not sum to 1.
+        f(x) is the key's value, multiplied by the head's share of the output projection (Kobayashi
+        et al. 2020, section 3). Rows do not sum to 1.
+
+        Args:
+            layer: Layer, or the name of a head in place of layer and head: "L2 H8", (2, 8) or a
+                `Head`. None for all layers.
+            head: Head; None for all heads of the layer.
+            stack: Stack, needed only if there are several.
 
         Raises:
-            ValueError: no such layer, head or stack; the model has no f(x), or f(x) is unknown.
+            ValueError: The layer, head or stack does not exist; the model has no f(x), or f(x) is
+                unknown.
 
         Example:
             >>> from attnwidget import load_model
@@ -379,12 +406,18 @@ class Attention:
         *,
         stack: str | None = None,
     ) -> Float32Array:
-        """Gradient importance |dL/da|, in the forms of `weights`, 0 where masked.
+        """Return the gradient importance |dL/da|, in the forms of `weights`, 0 where masked.
 
         L is `loss`; a is the weight after the softmax (Clark et al. 2019, section 3.3).
 
+        Args:
+            layer: Layer, or the name of a head in place of layer and head: "L2 H8", (2, 8) or a
+                `Head`. None for all layers.
+            head: Head; None for all heads of the layer.
+            stack: Stack, needed only if there are several.
+
         Raises:
-            ValueError: no such layer, head or stack; no loss was given.
+            ValueError: The layer, head or stack does not exist, or there is no loss.
 
         Example:
             >>> from attnwidget import load_model
@@ -399,10 +432,16 @@ class Attention:
     def scores(
         self, layer: int | HeadName, head: int | None = None, *, stack: str | None = None
     ) -> HeadScores:
-        """Return the scores of one head before the softmax: products, soft cap, bias, mask apart.
+        """Return the scores of one head before the softmax, as products, soft cap, bias and mask.
+
+        Args:
+            layer: Layer, or the name of a head in place of layer and head: "L2 H8", (2, 8) or a
+                `Head`.
+            head: Head; None if `layer` is the name of a head.
+            stack: Stack, needed only if there are several.
 
         Raises:
-            ValueError: There is no such layer, head or stack, or the model shows its weights alone.
+            ValueError: The layer, head or stack does not exist, or the model shows only weights.
 
         Example:
             >>> from attnwidget import load_model
@@ -413,23 +452,24 @@ class Attention:
             >>> bool(abs(scores.weights() - attention.weights(2, 8)).max() < 1e-6)
             True
         """
-        named = self.head_maps.head_in(stack, layer, head)
-        self.head_maps.refuse_whole(named.stack, 6)
-        parts = self.score_parts(named)
-        return head_scores(named, self.stacks[named.stack], parts, self.model_name)
+        head_name = self.head_maps.head_in(stack, layer, head)
+        self.head_maps.refuse_whole(head_name.stack, 6)
+        parts = self.score_parts(head_name)
+        return head_scores(head_name, self.stacks[head_name.stack], parts, self.model_name)
 
     def score_parts(
         self, head: Head, queries: Sequence[int] | None = None, keys: Sequence[int] | None = None
     ) -> ScoreParts:
-        """Return the tensors that make the scores of one head, of some queries and keys.
+        """Return the tensors from which some scores of one head are computed.
 
         Args:
-            head: The head.
-            queries: Indices of the queries; None = all.
-            keys: Indices of the keys; None = all.
+            head: Head.
+            queries: Indices of the queries; None for all.
+            keys: Indices of the keys; None for all.
 
         Raises:
-            ValueError: The queries and keys of the layer are not known, only its weights.
+            ValueError: The queries and keys of the layer are unknown, and only its weights are
+                stored.
 
         Example:
             >>> from attnwidget import Head, load_model
@@ -449,10 +489,14 @@ class Attention:
             return products.score_parts(head.head, queries, keys)
 
     def value_norms(self, layer: int, *, stack: str | None = None) -> Float32Array:
-        """||f(x)|| of every head and key of a layer, [H, K]: `norms` without the weight.
+        """Return ||f(x)|| of every head and key of a layer, [H, K]: `norms` without the weight.
+
+        Args:
+            layer: Number of the layer.
+            stack: Stack, needed only if there are several.
 
         Raises:
-            ValueError: as `norms`, and for a mean or a maximum of heads.
+            ValueError: As in `norms`; or the attention is a mean or a maximum of heads.
 
         Example:
             >>> from attnwidget import load_model
@@ -462,16 +506,20 @@ class Attention:
         """
         self.head_maps.check_quantity("norms")
         self.head_maps.refuse_combined("||f(x)||")
-        kept = self.head_maps.layer(layer, stack)
+        maps = self.head_maps.layer(layer, stack)
         with self.head_maps.lock.in_turn(), self.head_maps.without_gradients():
-            return as_numpy(kept.norm_maps.key_norms())
+            return as_numpy(maps.norm_maps.key_norms())
 
     def summed_norms(self, layer: int, *, stack: str | None = None) -> Float32Array:
-        """||sum over the heads of a f(x)|| of a layer, [Q, K]: heads can add up, or cancel.
+        """Return ||sum over the heads of a f(x)|| of a layer, [Q, K]; heads may add up or cancel.
+
+        Args:
+            layer: Number of the layer.
+            stack: Stack, needed only if there are several.
 
         Raises:
-            ValueError: as `norms`, for a long input (`is_long`), which keeps no products of pairs
-                of heads, and for a mean or a maximum of heads.
+            ValueError: As in `norms`; the input is long (`is_long`), so the products of pairs of
+                heads are not stored; or the attention is a mean or a maximum of heads.
 
         Example:
             >>> from attnwidget import load_model
@@ -481,15 +529,15 @@ class Attention:
         """
         self.head_maps.check_quantity("norms")
         self.head_maps.refuse_combined("a sum over the heads of a layer")
-        kept = self.head_maps.layer(layer, stack)
-        if kept.norm_maps.pairs is None:
+        maps = self.head_maps.layer(layer, stack)
+        if maps.norm_maps.pairs is None:
             raise ValueError(
                 "sums over heads need the products of all pairs of heads, which are not kept of "
                 "long inputs: attend(text, long=False), or Attention.from_queries_keys(..., "
                 "long=False), keeps them, where there is the memory"
             )
         with self.head_maps.lock.in_turn(), self.head_maps.without_gradients():
-            return as_numpy(kept.norm_maps.summed(kept.n_query))
+            return as_numpy(maps.norm_maps.summed(maps.n_query))
 
     @in_plain_torch
     def disabled(
@@ -498,18 +546,18 @@ class Attention:
         """Read the same input again with heads off; without any head, return `intact`.
 
         Later layers see what the model computes without these heads. The last few edited attentions
-        are kept, so a repeated call costs nothing.
+        are cached, so a repeated call costs nothing.
 
         Args:
-            heads: A head, or a list of heads, each as (0, 3), "L0 H3" or a `Head`.
-            method: The replacement of the heads' outputs: "uniform", "zero" or "first", as in
-                `AttentionModel.disabled`; None = the default of the model.
+            heads: Head or list of heads, each as (0, 3), "L0 H3" or a `Head`.
+            method: Replacement of the head outputs: "uniform", "zero" or "first", as in
+                `AttentionModel.disabled`; None uses the model's default.
 
         Raises:
-            ValueError: if the head or the method does not exist, the model does not allow the edit,
-                or no model can read the attention again: given weights, given queries and keys,
-                or one made under edits.
-            RuntimeError: the model was closed, its weights have changed, or the call is in a block
+            ValueError: The head or the method does not exist, the model does not allow the edit,
+                or no model can read the attention again, because it was made from weights, from
+                queries and keys, or under edits.
+            RuntimeError: The model was closed, its weights have changed, or the call is in a block
                 of `disabled`.
 
         Example:
@@ -518,11 +566,11 @@ class Attention:
             >>> attention.disabled("L0 H3").model_name
             'small BERT (in the package), without L0 H3 (uniform)'
         """
-        named = [self.head(head) for head in listed_heads(heads)]
-        if not named:
+        disabled_heads = [self.head(head) for head in listed_heads(heads)]
+        if not disabled_heads:
             return self.intact
         if self.intact is not self:
-            return self.intact.disabled(named, method)
+            return self.intact.disabled(disabled_heads, method)
         if self.reading is None:
             raise ValueError(NOT_READ_AGAIN)
         if method in REFERRING:
@@ -530,7 +578,7 @@ class Attention:
                 f"method={method!r} needs another input: with model.disabled(heads, "
                 f"method={method!r}, reference=...): model.attend(text)"
             )
-        edited = self.reading.without(named, method)
+        edited = self.reading.without(disabled_heads, method)
         edited.intact = self
         return edited
 
@@ -553,17 +601,17 @@ class Attention:
     def rows(
         self, layer: int | HeadName, head: int | None, query: Any, *, stack: str | None = None
     ) -> Float32Array:
-        """The rows of one head's map for some queries: [K] for one query, [n, K] for a list of n.
+        """Return rows of one head's map: [K] for one query, [n, K] for a list of n queries.
 
         Args:
-            layer: The layer, or the name of a head in place of layer and head.
-            head: The head.
-            query: A token by its number, a word that occurs once, or ("he", 2) for the second "he";
+            layer: Layer, or a head name in place of layer and head.
+            head: Head; left out if `layer` is the name of a head.
+            query: Token by its number, a word that occurs once, or ("he", 2) for the second "he";
                 or a list of these.
-            stack: The stack, needed only if there are several.
+            stack: Stack, needed only if there are several.
 
         Raises:
-            ValueError: no such layer, head, stack or query.
+            ValueError: The layer, head, stack or query does not exist.
 
         Example:
             >>> from attnwidget import load_model
@@ -576,15 +624,19 @@ class Attention:
         layer, head, name = self.head_maps.head_in(stack, layer, head)
         tokens = self.stacks[name].query
         queries, is_one = listed_tokens(query)
-        wanted = [place_of_token("query", token, tokens, repr(name)) for token in queries]
-        rows = self.head_maps.rows(name, layer, head, wanted)
+        positions = [place_of_token("query", token, tokens, repr(name)) for token in queries]
+        rows = self.head_maps.rows(name, layer, head, positions)
         return rows[0] if is_one else rows
 
     def row_blocks(self, layer: int, *, stack: str | None = None) -> Iterator[tuple[int, Tensor]]:
         """Yield all weights of a layer, some rows at a time: (first row, weights [H, r, K]).
 
+        Args:
+            layer: Number of the layer.
+            stack: Stack, needed only if there are several.
+
         Raises:
-            ValueError: no such layer or stack.
+            ValueError: The layer or stack does not exist.
 
         Example:
             >>> from attnwidget import load_model
@@ -592,10 +644,10 @@ class Attention:
             >>> [(first, tuple(rows.shape)) for first, rows in attention.row_blocks(2)]
             [(0, (12, 6, 6))]
         """
-        kept = self.head_maps.layer(layer, stack)
-        blocks = kept.row_blocks()
+        layer_maps = self.head_maps.layer(layer, stack)
+        blocks = layer_maps.row_blocks()
         while True:
-            # The caller's code between two blocks holds no lock and keeps its modes of torch.
+            # The caller's code between two blocks holds no lock and keeps its own torch modes.
             with self.head_maps.lock.in_turn(), self.head_maps.without_gradients():
                 block = next(blocks, None)
             if block is None:
@@ -636,14 +688,22 @@ class Attention:
         step: int = 1,
         stack: str | None = None,
     ) -> Float32Array:
-        """Weights of a head from some queries to some keys; no further weights are computed.
+        """Return weights of a head from some queries to some keys, without computing other weights.
 
-        `queries` and `keys` are (first, end), the end excluded. With `step`, the result has the
-        largest weight of each block of `step` by `step` tokens, counted from the first query and
-        key. NaN where every key is masked.
+        With `step`, the result has the largest weight in each `step` by `step` block of tokens,
+        counted from the first query and key. Blocks in which every key is masked are NaN.
+
+        Args:
+            layer: Layer, or the name of a head in place of layer and head: "L2 H8", (2, 8) or a
+                `Head`.
+            head: Head; left out if `layer` is the name of a head.
+            queries: First query and end of the queries, with the end excluded.
+            keys: First key and end of the keys, with the end excluded.
+            step: Side of a block, in tokens.
+            stack: Stack, needed only if there are several.
 
         Raises:
-            ValueError: no such layer, head, stack, queries or keys, or a step below 1.
+            ValueError: The layer, head, stack, queries or keys do not exist, or `step` is below 1.
 
         Example:
             >>> from attnwidget import load_model
@@ -695,13 +755,20 @@ class Attention:
         within: tuple[int, int, int, int] | None = None,
         diagonal: bool = True,
     ) -> list[tuple[int, int, float]]:
-        """The strongest links of one head as (query, key, weight), strongest first.
+        """Return the strongest links of one head as (query, key, weight), strongest first.
 
-        `within` limits the links to (first query, query end, first key, key end), the ends
-        excluded; None = all links. With `diagonal=False`, links of a token to itself are left out.
+        Args:
+            layer: Layer, or the name of a head in place of layer and head: "L2 H8", (2, 8) or a
+                `Head`.
+            head: Head; left out if `layer` is the name of a head.
+            top: Number of links.
+            stack: Stack, needed only if there are several.
+            within: Part of the map to search: (first query, query end, first key, key end), with
+                the ends excluded; None for the whole map.
+            diagonal: Whether to include links from a token to itself.
 
         Raises:
-            ValueError: no such layer, head, stack, queries or keys, or a count below 1.
+            ValueError: The layer, head, stack, queries or keys do not exist, or `top` is below 1.
 
         Example:
             >>> from attnwidget import load_model
@@ -722,10 +789,16 @@ class Attention:
     def visible(
         self, layer: int | HeadName, head: int | None = None, *, stack: str | None = None
     ) -> NDArray[np.bool_] | None:
-        """[Q, K] True where the query may see the key; None = every query may see every key.
+        """Return [Q, K], True where the query may see the key; None if every query sees every key.
+
+        Args:
+            layer: Layer, or the name of a head in place of layer and head: "L2 H8", (2, 8) or a
+                `Head`.
+            head: Head; None if `layer` is the name of a head.
+            stack: Stack, needed only if there are several.
 
         Raises:
-            ValueError: no such layer, head or stack.
+            ValueError: The layer, head or stack does not exist.
 
         Example:
             >>> from attnwidget import load_model
@@ -738,7 +811,10 @@ class Attention:
         return self.head_maps.visible(name, layer, head)
 
     def row_sums(self, *, stack: str | None = None) -> Float32Array:
-        """Sums of the weights over the keys, [L, H, Q]: 1 except in models with attention sinks.
+        """Return sums of the weights over the keys, [L, H, Q]: 1 except with attention sinks.
+
+        Args:
+            stack: Stack, needed only if there are several.
 
         Example:
             >>> from attnwidget import load_model
@@ -765,32 +841,32 @@ class Attention:
         each: Each | None = None,
         stack: str | None = None,
     ) -> Attention:
-        """Return the mean of heads as an attention of one head, which every figure draws.
+        """Return the mean of heads as a one-head attention, which every figure draws.
 
-        The result has the tokens, words and places of this attention. Its maps are means of the
-        maps of the heads: of weights, norms and gradients. Rows of mean weights sum to 1 if the
-        rows of all heads do. All maps are computed at once.
-        A query sees a key if at least one head sees the key; heads that do not have weight 0.
+        The result has the tokens, words and regions of this attention. Its maps are the heads' mean
+        weights, norms and gradients. Rows of mean weights sum to 1 if the rows of all heads do. All
+        maps are computed at once. A query sees a key if at least one head sees the key; heads that
+        do not see it have weight 0.
 
         A mean hides its heads: two heads with different targets look like a single head with both
         targets. `note` and captions say this. No head of the result can be switched off, and its
         scores have no parts.
 
         Args:
-            heads: Heads as (1, 3), "L1 H3" or a `Head`, or a list of these; or a number or a list
-                of numbers, which are heads of each of `layers`. None = all heads.
-            layers: Numbers of layers; None = all layers with attention.
-            each: "layer" for a head per layer, the mean over heads; "head" for a single layer of
-                heads, the means over layers; None for a single head, the mean over both. The
-                result counts chosen layers and heads from 0, and their names have the numbers of
-                the model.
-            stack: The stack; None = the means of every stack.
+            heads: Heads as (1, 3), "L1 H3" or a `Head`, or a list of these; or one or more numbers,
+                which name heads in each of `layers`. None for all heads.
+            layers: Numbers of layers; None for all layers with attention.
+            each: Axis of the result: "layer" for a head per layer, the mean over heads; "head" for
+                a single layer with all heads, the means over layers; None for a single head, the
+                mean over both. The result counts its layers and heads from 0, and their names have
+                the model's numbers.
+            stack: Stack; None for the means of every stack.
 
         Raises:
-            ValueError: The head, layer or stack does not exist, a choice is empty or has an entry
-                twice, heads as (layer, head) come with `layers` or `each`, the maps do not fit the
-                memory, or this attention is already a mean or a maximum.
-            TypeError: The number of a head or a layer is no whole number.
+            ValueError: The head, layer or stack does not exist, a selection is empty or has an
+                entry twice, heads as (layer, head) come with `layers` or `each`, the maps do not
+                fit the memory, or this attention is already a mean or a maximum.
+            TypeError: The number of a head or a layer is not an integer.
 
         Example:
             >>> from attnwidget import load_model
@@ -813,17 +889,19 @@ class Attention:
         each: Each | None = None,
         stack: str | None = None,
     ) -> Attention:
-        """Return the maximum of heads as an attention of one head, which every figure draws.
+        """Return the maximum of heads as a one-head attention, which every figure draws.
 
-        Each weight is the largest weight of any head between the two tokens, so a strong link of a
-        single head stays visible. Rows do not sum to 1. Functions that read distributions
+        Each weight is the largest that any head has between the two tokens, so a single head's
+        strong link stays visible. Rows do not sum to 1. Functions that read distributions
         (`measure_attention`, `changes`, rollout) therefore refuse the result.
 
         Args:
-            heads: As in `mean`.
-            layers: As in `mean`.
-            each: As in `mean`.
-            stack: As in `mean`.
+            heads: Heads as (1, 3), "L1 H3" or a `Head`, or a list of these; or one or more numbers,
+                which name heads in each of `layers`. None for all heads.
+            layers: Numbers of layers; None for all layers with attention.
+            each: Axis of the result: "layer" for a head per layer, "head" for a single layer with
+                all heads, None for a single head.
+            stack: Stack; None for the maxima of every stack.
 
         Raises:
             ValueError: As in `mean`.
@@ -848,9 +926,9 @@ class Attention:
         each: Each | None,
         stack: str | None,
     ) -> Attention:
-        if (before := self.head_maps.combination) is not None:
+        if (previous := self.head_maps.combination) is not None:
             raise ValueError(
-                f"this attention is itself a {before} of heads: take the {combination} of the "
+                f"this attention is itself a {previous} of heads: take the {combination} of the "
                 "attention of which it was made"
             )
         for name in self.stacks if stack is None else [self.head_maps.stack(stack).name]:
@@ -867,7 +945,7 @@ class Attention:
             model_name=self.model_name,
         )
         stacks = {name: stack for name, (stack, _) in combined.items()}
-        made = Attention(
+        attention = Attention(
             {name: layers for name, (_, layers) in combined.items()},
             {name: (stack.query, stack.key) for name, stack in stacks.items()},
             model_name=self.model_name,
@@ -884,10 +962,10 @@ class Attention:
         )
         if self.made_by is not None:
             options = {"heads": heads, "layers": layers, "each": each, "stack": stack}
-            made.made_by = self.made_by.then(
+            attention.made_by = self.made_by.then(
                 call("mean" if combination == "mean" else "max", {}, options)
             )
-        return made
+        return attention
 
     def map(
         self,
@@ -897,10 +975,17 @@ class Attention:
         *,
         stack: str | None = None,
     ) -> Float32Array:
-        """One head's map of "weights", "norms" or "gradients", [Q, K].
+        """Return one head's map of "weights", "norms" or "gradients", [Q, K].
+
+        Args:
+            quantity: Quantity of the map: "weights", "norms" or "gradients".
+            layer: Layer, or the name of a head in place of layer and head: "L2 H8", (2, 8) or a
+                `Head`.
+            head: Head; None if `layer` is the name of a head.
+            stack: Stack, needed only if there are several.
 
         Raises:
-            ValueError: no such layer, head or stack; an unknown quantity.
+            ValueError: The layer, head or stack does not exist, or the quantity is unknown.
 
         Example:
             >>> from attnwidget import load_model
@@ -908,8 +993,8 @@ class Attention:
             >>> attention.map("norms", 2, 8).shape
             (9, 9)
         """
-        named = self.head_maps.head_in(stack, layer, head)
-        return self.head_maps.maps(quantity, named.layer, named.head, named.stack)
+        head_name = self.head_maps.head_in(stack, layer, head)
+        return self.head_maps.maps(quantity, head_name.layer, head_name.head, head_name.stack)
 
     def token_values(
         self,
@@ -922,12 +1007,19 @@ class Attention:
     ) -> Float32Array:
         """Return the values of every head from a token, or to a token.
 
-        `side` is "query" for values from the token, "key" for values to it, and `index` the place
-        of the token on this side. [H, n] of a layer, [L, H, n] of a stack, NaN where masked. The
-        numbers equal the row or column of `map`, but the rest of each map is not kept.
+        The shape is [H, n] for a layer, [L, H, n] for a stack, with NaN where masked. The numbers
+        equal the row or column of `map`, but the other parts of the maps are not stored.
+
+        Args:
+            side: "query" for values from the token, "key" for values to it.
+            index: Token by its number on this side, a word that occurs once, or ("he", 2) for the
+                second "he".
+            layer: Number of the layer; None for all layers.
+            stack: Stack, needed only if there are several.
+            quantity: Quantity of the values: "weights", "norms" or "gradients".
 
         Raises:
-            ValueError: no such side, token, layer or stack; an unknown quantity.
+            ValueError: The side, token, layer or stack does not exist, or the quantity is unknown.
 
         Example:
             >>> from attnwidget import load_model
@@ -941,11 +1033,14 @@ class Attention:
         """
         self.head_maps.check_quantity(quantity)
         axes = self.head_maps.stack(stack)
-        place = checked_place(axes, side, index)
-        return self.head_maps.of_tokens(side, [place], quantity, layer, axes.name)
+        position = checked_place(axes, side, index)
+        return self.head_maps.of_tokens(side, [position], quantity, layer, axes.name)
 
     def stack_maps(self, stack: str) -> StackMaps:
-        """The layers of a stack with tokens on both axes.
+        """Return the layers of a stack with tokens on both axes.
+
+        Args:
+            stack: Name of the stack.
 
         Example:
             >>> from attnwidget import load_model
@@ -969,8 +1064,12 @@ class Attention:
         The distance is the Jensen-Shannon divergence in nats, averaged over the queries of both
         attentions: float32 [L, H], exactly 0 where the maps are equal. A missing key has weight 0.
 
+        Args:
+            other: Attention to compare with, for example of another model or with heads off.
+            stack: Stack, needed only if there are several.
+
         Raises:
-            ValueError: if the stack does not exist, the numbers of layers or heads differ, the
+            ValueError: The stack does not exist, the numbers of layers or heads differ, the
                 attentions share no token, or one is a maximum of heads.
 
         Example:
@@ -988,39 +1087,47 @@ class Attention:
         for attention in (self, other):
             attention.head_maps.refuse_no_shares("compared by their divergence")
         refuse_incomparable(self.stacks, other.stacks)
-        its = other.stacks[axes.name]
-        is_same_input = has_same_axes(axes, its)
-        changed = np.zeros((len(axes.layers.numbers), axes.n_heads), np.float32)
-        # Layers that the other attention remembers come first, before their maps make room.
-        places = sorted(
+        other_axes = other.stacks[axes.name]
+        is_same_input = has_same_axes(axes, other_axes)
+        distances = np.zeros((len(axes.layers.numbers), axes.n_heads), np.float32)
+        # Layers that the other attention has cached come first, before new maps evict them.
+        layer_order = sorted(
             enumerate(axes.layers.numbers),
             key=lambda place: other.head_maps.known(axes.name, place[1]) is None,
         )
-        for place, layer in places:
-            own, compared = (
+        for index, layer in layer_order:
+            own_products, other_products = (
                 attention.head_maps.layers[axes.name][layer].products for attention in (self, other)
             )
-            # The layers below an edit have the queries and keys of the intact model.
-            is_same = own and compared and own.gives_weights_of(compared)
+            # Layers below an edit have the queries and keys of the intact model.
+            is_same = (
+                own_products and other_products and own_products.gives_weights_of(other_products)
+            )
             if not (is_same_input and is_same):
-                weights, others = (
+                weights, other_weights = (
                     torch.from_numpy(attention.head_maps.of_layer(axes.name, layer))
                     for attention in (self, other)
                 )
                 if not is_same_input:
-                    weights, others = on_common_axes((weights, others), axes, its)
-                changed[place] = js_changes(weights, others).numpy()
+                    weights, other_weights = on_common_axes(
+                        (weights, other_weights), axes, other_axes
+                    )
+                distances[index] = js_changes(weights, other_weights).numpy()
             layer_done()
-        return axes.layers.spread(changed)
+        return axes.layers.spread(distances)
 
     def to_frame(self, stack: str | None = None) -> pd.DataFrame:
-        """One row per weight: stack, layer, head, query, key, query_token, key_token, weight.
+        """Return a table with one row per weight.
 
-        The table has all stacks if `stack` is None. `attrs["model"]` is the name of the model, and
-        `attrs["note"]` is `note`, unless it is "".
+        Columns: stack, layer, head, query, key, query_token, key_token, weight. The table has all
+        stacks if `stack` is None. `attrs["model"]` is the name of the model, and `attrs["note"]` is
+        `note`, unless it is "".
+
+        Args:
+            stack: Stack of the weights; None for all stacks.
 
         Raises:
-            ValueError: no such stack.
+            ValueError: The stack does not exist.
 
         Example:
             >>> from attnwidget import load_model
@@ -1060,32 +1167,33 @@ class Attention:
         images: Sequence[Any] = (),
         audio: Sequence[Sound] = (),
     ) -> Attention:
-        """Make an `Attention` of weights computed elsewhere.
+        """Make an `Attention` from weights computed elsewhere.
 
-        Maps of numpy are shown, linked and saved without torch.
+        Maps from numpy are shown, linked and saved without torch.
 
         Args:
-            weights: An array [L, H, Q, K]; a sequence of layers, each [H, Q, K] or [1, H, Q, K],
-                such as a model's `attentions`; or a model output that has them. Arrays of numpy,
+            weights: Array [L, H, Q, K]; sequence of layers, each [H, Q, K] or [1, H, Q, K], such as
+                a model's `attentions`; or a model output that has them. Arrays may come from numpy,
                 torch, or a library with `__dlpack__` or `__array__` (JAX).
             tokens: The Q attending tokens; for the output of an encoder-decoder, the decoder's
                 tokens.
             key_tokens: The K attended tokens if they differ from `tokens`; for the output of an
                 encoder-decoder, the encoder's tokens.
-            segments: For each of `tokens`, 0 or 1: sentence A or B.
+            segments: Sentence number per token: 0 for A, 1 for B.
             stack: Stack of an array or a sequence: "self", "encoder", "decoder" or "cross".
             model_name: Name of the model in figures.
             allow_unnormalized: Whether to accept rows that do not sum to 1.
-            places: The place of each attended token in a picture or a sound (`Box`, `Span`), None
-                for a token without a place; also of the attending tokens if these are the same.
-            images: The pictures of the places, as PIL images, paths or arrays [height, width, 3].
-            audio: The sounds of the places.
+            places: Region of each attended token in a picture or a sound (`Box`, `Span`), None for
+                a token without a region. If the attending tokens are the same, they get these
+                regions too.
+            images: Pictures of the regions, as PIL images, paths or arrays [height, width, 3].
+            audio: Sounds of the regions.
 
         Raises:
-            TypeError: if `weights` is of another type, or a picture is none.
-            ValueError: if there are no layers or several inputs, shapes do not fit the tokens or
-                differ between layers, values are not attention weights, or a place is in no
-                picture or sound.
+            TypeError: `weights` has another type, or a picture is not one.
+            ValueError: There are no layers or several inputs, shapes do not fit the tokens or
+                differ between layers, values are not attention weights, or a region is outside of
+                the pictures or sounds.
 
         Example:
             >>> import numpy as np
@@ -1094,28 +1202,31 @@ class Attention:
         """
         query, key = _given_axes(tokens, key_tokens, segments, stack)
         if places:
-            placed = query if key is None else key
-            if len(places) != len(placed):
+            placed_axis = query if key is None else key
+            if len(places) != len(placed_axis):
                 raise ValueError(
                     f"`places` has one entry per attended token, got {len(places)} places and "
-                    f"{len(placed)} tokens"
+                    f"{len(placed_axis)} tokens"
                 )
-            placed = replace(placed, places=tuple(places), is_line=False)
-            query, key = (placed, None) if key is None else (query, placed)
+            placed_axis = replace(placed_axis, places=tuple(places), is_line=False)
+            query, key = (placed_axis, None) if key is None else (query, placed_axis)
         media = Media(tuple(map(picture_array, images)), tuple(audio))
         stacks = weights_by_stack(weights, stack, allow_unnormalized=allow_unnormalized)
         layers = {name: layers_of_weights(maps, name) for name, maps in stacks.items()}
-        axes = {name: axes_of_stack(name, query, key, kept[0]) for name, kept in layers.items()}
-        made = cls(layers, axes, model_name=model_name, no_norms=_NO_NORMS, media=media)
-        given = {"places": places, "images": images, "audio": audio}
+        axes = {
+            name: axes_of_stack(name, query, key, stack_layers[0])
+            for name, stack_layers in layers.items()
+        }
+        attention = cls(layers, axes, model_name=model_name, no_norms=_NO_NORMS, media=media)
+        media_arguments = {"places": places, "images": images, "audio": audio}
         options: dict[str, Any] = {"key_tokens": key_tokens, "segments": segments}
         options["stack"] = None if stack == "self" else stack
         options["model_name"] = None if model_name == "weights" else model_name
         options["allow_unnormalized"] = allow_unnormalized or None
-        options |= {name: YOURS for name, value in given.items() if len(value)}
+        options |= {name: YOURS for name, value in media_arguments.items() if len(value)}
         call_options = {"weights": YOURS, "tokens": tokens}
-        made.made_by = call("Attention.from_weights", call_options, options)
-        return made
+        attention.made_by = call("Attention.from_weights", call_options, options)
+        return attention
 
     @classmethod
     def from_queries_keys(
@@ -1137,43 +1248,43 @@ class Attention:
         model_name: str = "queries and keys",
         long: bool | None = None,
     ) -> Attention:
-        """Make an `Attention` of queries and keys that another program recorded.
+        """Make an `Attention` from queries and keys that another program recorded.
 
         The weights are softmax(scale * query . key + bias) over the keys that the mask shows, so
-        rows sum to 1. Maps are computed on request, in float32; above 1,024 tokens no map is ever
-        whole. Arrays are of numpy, torch, or a library with `__dlpack__` or `__array__` (JAX), and
-        are copied.
+        rows sum to 1. Maps are computed on request, in float32; above 1,024 tokens no whole map is
+        ever made. Arrays may come from numpy, torch, or a library with `__dlpack__` or `__array__`
+        (JAX), and are copied.
 
         Args:
-            queries: After position encoding, [L, H, Q, D], or a sequence of layers, each [H, Q, D]
-                or [1, H, Q, D].
-            keys: After position encoding, [L, Hkv, K, D], or a sequence of layers. H is a multiple
-                of Hkv, and query head h reads key head h // (H / Hkv).
+            queries: Queries after position encoding, [L, H, Q, D], or a sequence of layers, each
+                [H, Q, D] or [1, H, Q, D].
+            keys: Keys after position encoding, [L, Hkv, K, D], or a sequence of layers. H is a
+                multiple of Hkv, and query head h reads key head h // (H / Hkv).
             scale: Factor of the products, usually D ** -0.5; a list has one number per layer.
             bias: Numbers added to the scores, [Q, K] or [1 or H, Q, K] for all layers, or one
                 array per layer (a list, or [L, 1 or H, Q, K]). Relative positions and ALiBi are
                 biases.
-            mask: True where the query sees the key, in the forms of `bias`; "causal" for queries
-                that are the last of the keys; None if every query sees every key.
+            mask: True where the query sees the key, in the forms of `bias`; "causal" if the queries
+                are the last keys; None if every query sees every key.
             tokens: The Q attending tokens.
-            values: [L, Hv, K, Dv], or a sequence of layers; with `output`, for norms.
-            output: Weights of the output projections as `torch.nn.Linear` keeps them,
+            values: Values, [L, Hv, K, Dv], or a sequence of layers; with `output`, for norms.
+            output: Weights of the output projections as `torch.nn.Linear` stores them,
                 [L, d, H * Dv], or a sequence of layers; with `values`, for norms.
             key_tokens: The K attended tokens if they differ from `tokens`.
-            segments: For each of `tokens`, 0 or 1: sentence A or B.
-            softcap: Scores are bounded by softcap * tanh(scores / softcap) before the bias; None =
+            segments: Sentence number per token: 0 for A, 1 for B.
+            softcap: Bound of the scores, softcap * tanh(scores / softcap) before the bias; None for
                 no bound.
             sinks: Score of one attention sink per layer and head, [L, H]. Rows then sum to less
                 than 1.
-            stack: "self", "encoder", "decoder" or "cross".
+            stack: Stack: "self", "encoder", "decoder" or "cross".
             model_name: Name of the model in figures.
-            long: Whether to compute without whole maps; None = above 1,024 tokens.
+            long: Whether to compute maps row by row, without whole maps; None does so above 1,024
+                tokens.
 
         Raises:
-            TypeError: if the values of an array are not real numbers, or the values of a mask are
-                not booleans.
-            ValueError: if shapes disagree or do not fit the tokens, a value is not finite, a query
-                sees no key, or values are given without output or output without values.
+            TypeError: Array values are not real numbers, or mask values are not booleans.
+            ValueError: Shapes disagree or do not fit the tokens, a value is not finite, a query
+                sees no key, or only one of values and output is passed.
 
         Example:
             >>> import numpy as np
@@ -1192,7 +1303,7 @@ class Attention:
 
         query, key = _given_axes(tokens, key_tokens, segments, stack)
         axes = query, query if key is None else key
-        kept = layers_of_states(
+        stack_layers = layers_of_states(
             queries,
             keys,
             (len(axes[0]), len(axes[1])),
@@ -1206,19 +1317,21 @@ class Attention:
             long=long,
         )
         no_norms = _NO_OUTPUT if output is None else ""
-        made = cls({stack: kept}, {stack: axes}, model_name=model_name, no_norms=no_norms)
+        attention = cls(
+            {stack: stack_layers}, {stack: axes}, model_name=model_name, no_norms=no_norms
+        )
         arrays = {"bias": bias, "mask": mask, "values": values, "output": output, "sinks": sinks}
-        given = {name: YOURS for name, array in arrays.items() if array is not None}
+        array_arguments = {name: YOURS for name, array in arrays.items() if array is not None}
         if isinstance(mask, str):
-            given["mask"] = mask
-        options: dict[str, Any] = {"scale": scale, **given, "tokens": tokens}
+            array_arguments["mask"] = mask
+        options: dict[str, Any] = {"scale": scale, **array_arguments, "tokens": tokens}
         options |= {"key_tokens": key_tokens, "segments": segments, "softcap": softcap}
         options["stack"] = None if stack == "self" else stack
         options["model_name"] = None if model_name == "queries and keys" else model_name
         options["long"] = long
         states = {"queries": YOURS, "keys": YOURS}
-        made.made_by = call("Attention.from_queries_keys", states, options)
-        return made
+        attention.made_by = call("Attention.from_queries_keys", states, options)
+        return attention
 
     def __repr__(self) -> str:
         stacks = ", ".join(f"{s.name} {s.n_layers}×{s.n_heads}" for s in self.stacks.values())
@@ -1232,7 +1345,7 @@ def _given_axes(
     segments: Sequence[int] | None,
     stack: str,
 ) -> tuple[Tokens, Tokens | None]:
-    """Return the axes of an attention that was computed elsewhere, in a stack that exists."""
+    """Return the axes of an attention that was computed elsewhere, after checking its stack."""
     if stack not in ("self", "encoder", "decoder", "cross"):
         raise ValueError(f"stack is 'self', 'encoder', 'decoder' or 'cross', got {stack!r}")
     query = tokens if isinstance(tokens, Tokens) else plain_axis(tokens, segments)

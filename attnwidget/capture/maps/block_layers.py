@@ -1,4 +1,4 @@
-"""Layers in blocks that a pass has recorded, as layers over all tokens of their stack."""
+"""Layers that attend in blocks, as layers over all tokens of their stack."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ from attnwidget.capture.tapping.stack_names import is_cross
 
 @dataclass(frozen=True, eq=False)
 class _RecordedLayer:
-    """A layer of a pass.
+    """A layer that a pass has recorded.
 
     Attributes:
-        site: Its attention module.
-        call: Its call.
-        parts: The attention of each block; one block for a layer over all tokens.
+        site: Attention module of the layer.
+        call: Call of the layer.
+        parts: Attention of each block; one block for a layer over all tokens.
     """
 
     site: Site
@@ -43,15 +43,15 @@ class _RecordedLayer:
 
 @dataclass(eq=False)
 class BlockLayers:
-    """Collector of the layers in blocks of one input.
+    """Collector of one input's layers in blocks.
 
-    Blocks are windows of a picture, or entries of a tower's batch: tiles and pictures of one input.
+    Blocks are windows of a picture, or batch entries of a tower: tiles and pictures of one input.
 
     Attributes:
-        hf_model: The model, uncompiled.
-        sites: Its attention modules.
-        probe: Finder of the tokens of blocks.
-        inputs: The inputs of the pass.
+        hf_model: Model, uncompiled.
+        sites: Attention modules of the model.
+        probe: Finder of block tokens.
+        inputs: Inputs of the pass.
         n_inputs: Number of inputs in the batch.
     """
 
@@ -66,7 +66,7 @@ class BlockLayers:
 
     @contextmanager
     def watching(self) -> Iterator[None]:
-        """Note the calls of layers that read pictures, during the pass in the block."""
+        """Record the calls of layers that read pictures, during the pass in the block."""
         layers: dict[nn.Module, list[nn.Module]] = {}
         if self.n_inputs == 1 and any(name in self.inputs for name in PIXELS):
             for site in self.sites:
@@ -81,22 +81,24 @@ class BlockLayers:
             yield
 
     def has_call(self, module: nn.Module) -> bool:
-        """Return whether the call of the layer of an attention module was noted."""
+        """Return whether the layer call around an attention module was recorded."""
         return module in self._calls
 
     def records(self, module: nn.Module) -> bool:
-        """Return whether a layer of an attention module was recorded."""
+        """Return whether a layer with an attention module was recorded."""
         return any(
-            layer.site.module is module for each in self._recorded.values() for layer in each
+            layer.site.module is module
+            for stack_layers in self._recorded.values()
+            for layer in stack_layers
         )
 
     def add(self, module: nn.Module, stack: str, parts: Sequence[Layer]) -> None:
-        """Record a layer, of which only the first entry of the batch stands in the input's layers.
+        """Record a layer. The input's layers contain only the first entry of its batch.
 
         Args:
-            module: The attention module of the layer.
+            module: Attention module of the layer.
             stack: Name of its stack.
-            parts: The attention of each entry of the module's batch.
+            parts: Attention of each entry in the module's batch.
         """
         if self.n_inputs > 1:
             return
@@ -112,30 +114,30 @@ class BlockLayers:
         """Add the next blocks of the layer that was recorded last.
 
         Qwen2-VL attends to every picture, or to every window of a picture, in a separate call. If
-        the blocks would be more than the tokens of the layer, the call repeats a map.
+        the blocks would have more entries than the layer has tokens, the call repeats a map.
 
         Args:
-            module: The attention module of the layer.
+            module: Attention module of the layer.
             stack: Name of its stack.
-            parts: The attention of each block.
+            parts: Attention of each block.
         """
         layers = self._recorded.get(stack)
         if not layers or layers[-1].site.module is not module:
             return
         layer = layers[-1]
-        counted = sum(part.n_query for part in (*layer.parts, *parts))
-        if counted <= layer.call.n_tokens:
+        n_entries = sum(part.n_query for part in (*layer.parts, *parts))
+        if n_entries <= layer.call.n_tokens:
             layer.parts.extend(parts)
             self._in_blocks[stack] = max(self._in_blocks.get(stack, 0), len(layer.parts))
 
     def finish(self, layers: dict[str, list[Layer]]) -> dict[str, str]:
-        """Put layers over all tokens in the place of layers in blocks.
+        """Replace layers in blocks by layers over all tokens.
 
         Args:
-            layers: The layers of the input by stack, which change.
+            layers: Layers of the input by stack, modified in place.
 
         Returns:
-            For each stack whose blocks cannot be assigned to tokens, the reason.
+            The reason for each stack whose blocks cannot be assigned to tokens.
         """
         reasons = {}
         for stack, n_blocks in self._in_blocks.items():
@@ -157,28 +159,28 @@ class BlockLayers:
     def _over_all_tokens(self, recorded: Sequence[_RecordedLayer], n_layers: int) -> list[Layer]:
         if len(recorded) < n_layers:
             raise NotInBlocks("the input of their layers is not known")
-        found: list[BlockTokens | None] = []
+        block_tokens: list[BlockTokens | None] = []
         for layer in recorded:
             first = layer.parts[0]
             if any(part.n_query != part.n_key for part in layer.parts):
                 raise NotInBlocks("their keys are not their tokens")
             is_whole = len(layer.parts) == 1 and layer.call.n_tokens == first.n_query
             sizes = tuple(part.n_query for part in layer.parts)
-            found.append(None if is_whole else self.probe(layer.site, layer.call, sizes))
+            block_tokens.append(None if is_whole else self.probe(layer.site, layer.call, sizes))
         counts = {layer.call.n_tokens for layer in recorded}
         if len(counts) > 1:
             raise NotInBlocks("they differ in their numbers of tokens")
         count = counts.pop()
-        n_padding = max(tokens.n_padding for tokens in found if tokens is not None)
-        made: list[Layer] = []
-        for layer, tokens in zip(recorded, found, strict=True):
-            of_blocks = [np.arange(count)] if tokens is None else tokens.tokens
+        n_padding = max(tokens.n_padding for tokens in block_tokens if tokens is not None)
+        layers: list[Layer] = []
+        for layer, tokens in zip(recorded, block_tokens, strict=True):
+            tokens_by_block = [np.arange(count)] if tokens is None else tokens.tokens
             if tokens is None and n_padding == 0:
-                made.append(layer.parts[0])
+                layers.append(layer.parts[0])
                 continue
-            blocks = LayerBlocks(of_blocks, count + n_padding, n_padding)
-            made.append(_layer_of_blocks(layer.parts, blocks, made))
-        return made
+            blocks = LayerBlocks(tokens_by_block, count + n_padding, n_padding)
+            layers.append(_layer_of_blocks(layer.parts, blocks, layers))
+        return layers
 
 
 def _layer_of_blocks(
@@ -187,9 +189,9 @@ def _layer_of_blocks(
     """Return the layer over all tokens that attends in blocks.
 
     Args:
-        parts: The layer of each block.
-        blocks: The tokens of each block.
-        before: Layers made before, whose mask the layer shares if the masks are equal.
+        parts: Layer of each block.
+        blocks: Tokens of each block.
+        before: Layers made earlier, whose mask the layer shares if the masks are equal.
     """
     first = parts[0]
     size = blocks.n_tokens
@@ -207,32 +209,34 @@ def _layer_of_blocks(
     if any(part.norms is None for part in parts):
         return layer
     norms = [part.norm_maps for part in parts]
-    pairs = [one.pairs for one in norms if one.pairs is not None]
+    pairs = [part_norms.pairs for part_norms in norms if part_norms.pairs is not None]
     if len(pairs) == len(parts):
         return replace(layer, norms=NormMaps(weights, pairs=blocks.joined(pairs)))
-    lengths = blocks.joined([one.key_norms().T for one in norms]).T
+    lengths = blocks.joined([part_norms.key_norms().T for part_norms in norms]).T
     return replace(layer, norms=NormMaps(weights, lengths=lengths))
 
 
 def _mask(
     parts: Sequence[Layer], blocks: LayerBlocks, before: Sequence[Layer]
 ) -> Tensor | LazyRows:
-    """Return which keys each query may see, bool [1 or H, T, T]."""
+    """Return the keys that each query may see, as bool [1 or H, T, T]."""
     n_masks = max(1 if part.mask is None else part.mask.shape[0] for part in parts)
     device = parts[0].weights.rows(slice(0, 1), [0], [0]).device
 
     def visible(rows: Index | None = None, keys: Index | None = None) -> Tensor:
         shape, cells = blocks.cells(rows, keys)
-        seen = torch.zeros(n_masks, *shape, dtype=torch.bool, device=device)
-        for number, down, across, queries, columns in cells:
+        is_visible = torch.zeros(n_masks, *shape, dtype=torch.bool, device=device)
+        for number, row_positions, column_positions, queries, columns in cells:
             mask = part_of(parts[number].mask, slice(None), queries, columns)
-            seen[:, down[:, None], across] = True if mask is None else mask.to(seen)
-        return seen
+            is_visible[:, row_positions[:, None], column_positions] = (
+                True if mask is None else mask.to(is_visible)
+            )
+        return is_visible
 
     if blocks.n_tokens > LONG_FROM:
         return LazyRows(n_masks, visible)
     mask = visible()
-    for other in before:
-        if isinstance(other.mask, Tensor) and mask.equal(other.mask):
-            return other.mask
+    for earlier in before:
+        if isinstance(earlier.mask, Tensor) and mask.equal(earlier.mask):
+            return earlier.mask
     return mask

@@ -1,4 +1,4 @@
-"""The layers of every input of a batch, from one forward pass, without padding."""
+"""Layers of every input in a batch, from one forward pass, without padding."""
 
 from __future__ import annotations
 
@@ -52,30 +52,30 @@ _NOT_SHOWN = "the {} is not shown: its attention is local or sparse, without who
 
 
 class Collected:
-    """The layers of every input of a batch, recorded in a forward pass.
+    """Layers of every input in a batch, recorded in a forward pass.
 
     Layers need the memory of queries and keys, or of the weights if the weights do not follow from
-    queries and keys. If the pass reads rows, no map is ever whole, and each layer also needs two
-    numbers per query and head, a norm per key and head, and thumbnails.
+    queries and keys. If the pass reads rows, no whole map is ever made, and each layer also needs
+    two numbers per query and head, a norm per key and head, and thumbnails.
 
     Args:
-        hf_model: The model.
-        inputs: The batch.
+        hf_model: Transformers model.
+        inputs: Tensors of the batch by name.
         options: Further arguments of the model.
-        projections: The output projections of the model.
-        block_probe: Finder of the tokens of layers in blocks.
+        projections: Output projections of the model.
+        block_probe: Finder of the tokens in layers with blocks.
         by_rows: Whether each layer is computed some rows at a time, as for long inputs.
-        whole_to: Largest number of tokens of which whole maps are made; None = any number.
-        lower: The layers below the edits, if some are known; None = every layer runs.
+        whole_to: Largest number of tokens for whole maps; None for any number.
+        lower: Layers below the edits that are already known; None runs every layer.
 
     Attributes:
-        items: The layers of each input by stack.
-        no_norms: The reason why there are no norms; else "".
-        not_shown: The stacks without a map over all tokens, such as the encoders of LED and LongT5,
-            and towers that read a picture in tiles; else "".
-        numbers: The numbers of the layers in hybrid stacks.
-        output: The output of the model.
-        by_rows: Whether the layers were read row by row, with no whole map.
+        items: Layers of each input by stack.
+        no_norms: Reason why there are no norms; otherwise "".
+        not_shown: Stacks without a map over all tokens, such as the encoders of LED and LongT5,
+            and towers that read a picture in tiles; otherwise "".
+        numbers: Numbers of the layers in hybrid stacks.
+        output: Output of the model.
+        by_rows: Whether the layers were read row by row, without a whole map.
 
     Raises:
         ValueError: The model shows no maps, or its layers have maps of different shapes.
@@ -104,54 +104,54 @@ class Collected:
         self._model = type(hf_model).__name__
         positions = _kept_positions(inputs.get("attention_mask"), self._batch)
         target = _kept_positions(inputs.get("decoder_attention_mask"), self._batch)
-        other = _kept_positions(inputs.get("encoder_attention_mask"), self._batch)
-        # Without a text, the mask is of samples or frames. Few models have a token per frame.
+        external = _kept_positions(inputs.get("encoder_attention_mask"), self._batch)
+        # Without a text, the mask covers samples or frames. Few models have a token per frame.
         mask = inputs.get("attention_mask")
-        of_text = mask is None or not inputs.keys().isdisjoint(TEXTS)
-        self._frames = None if of_text or mask is None else (positions, mask.shape[-1])
-        # The stacks of queries and keys of each stack. Cross-attention within one stack reads
-        # external states.
+        is_text_mask = mask is None or not inputs.keys().isdisjoint(TEXTS)
+        self._frames = None if is_text_mask or mask is None else (positions, mask.shape[-1])
+        # Query stack and key stack of each stack. Cross-attention within one stack reads external
+        # states.
         decodes = "decoder_input_ids" in inputs
         unpadded: list[Tensor | None] = [None] * self._batch
         self._positions = {
             "self": (positions, positions),
             "encoder": (positions, positions),
             "decoder": (target, target) if decodes else (positions, positions),
-            "cross": (target, positions) if decodes else (positions, other),
+            "cross": (target, positions) if decodes else (positions, external),
         }
         sites = find_sites(self._hf_model)
-        reads_text_alone = all(map(is_of_text, inputs))
+        reads_only_text = all(map(is_of_text, inputs))
         for site in sites:
-            # Towers of pictures and sound have no mask of the text.
-            of_text = site.reads == "text" or (reads_text_alone and not site.reads)
-            queries = positions if of_text and site.queries else unpadded
+            # Vision and audio towers have no text mask.
+            is_text_mask = site.reads == "text" or (reads_only_text and not site.reads)
+            queries = positions if is_text_mask and site.queries else unpadded
             keys = unpadded if is_cross(site.stack) else queries
             self._positions.setdefault(site.stack, (queries, keys))
         if by_rows and "logits_to_keep" in input_names(hf_model):
             # The predictions for every token would need more memory than all layers.
             options = {"logits_to_keep": 1, **options}
-        ran = self._read(hf_model, inputs, options, projections, sites)
+        stacks_run = self._read(hf_model, inputs, options, projections, sites)
         if not all_agree(self._shared):
-            # The maps of some layers are gone that do not follow from queries and keys.
-            ran = self._read(hf_model, inputs, options, projections, sites, at_once=True)
-        if len(ran) < len(sites):
-            now = find_sites(self._hf_model)
-            if {site.module for site in now} != {site.module for site in sites}:
+            # Read again: some layers do not follow from queries and keys, and their maps are gone.
+            stacks_run = self._read(hf_model, inputs, options, projections, sites, at_once=True)
+        if len(stacks_run) < len(sites):
+            current_sites = find_sites(self._hf_model)
+            if {site.module for site in current_sites} != {site.module for site in sites}:
                 # BigBird replaces its sparse attention by full attention when an input is short.
-                sites = now
+                sites = current_sites
                 projections = Projections(hf_model)
-                ran = self._read(hf_model, inputs, options, projections, sites, at_once=True)
-        hidden = self._hidden(ran)
+                stacks_run = self._read(hf_model, inputs, options, projections, sites, at_once=True)
+        stacks_without_maps = self._hidden(stacks_run)
         left_out = leave_out_unreadable(self.items, self._unreadable, self._hf_model, sites)
-        self._refuse_partly_hidden(hidden)
-        without_maps = (_NOT_SHOWN.format(stack) for stack in dict.fromkeys(hidden))
+        self._refuse_partly_hidden(stacks_without_maps)
+        without_maps = (_NOT_SHOWN.format(stack) for stack in dict.fromkeys(stacks_without_maps))
         self.not_shown = ", ".join(filter(None, [*without_maps, left_out]))
         self.numbers = layer_numbers(self._hf_model, sites)
         self.no_norms = self._projections.refused
         if self.no_norms:
             for stacks in self.items:
                 for layers in stacks.values():
-                    layers[:] = [replace(kept, norms=None) for kept in layers]
+                    layers[:] = [replace(layer, norms=None) for layer in layers]
         if lower is not None:
             self.items[0]["self"][: len(lower.unedited)] = lower.unedited
 
@@ -167,8 +167,8 @@ class Collected:
     ) -> dict[nn.Module, str]:
         """Fill `items` in one forward pass; return the attention modules that ran, with stacks.
 
-        On a GPU, `all_agree` says afterwards whether the weights of all layers follow from queries
-        and keys, unless every layer is asked `at_once`.
+        On a GPU, `all_agree` returns afterwards whether the weights of all layers follow from
+        queries and keys, unless `at_once` checks every layer immediately.
         """
         self.items: list[dict[str, list[Layer]]] = [{} for _ in range(self._batch)]
         self._shared = [SharedTensors(agreed=None if at_once else []) for _ in range(self._batch)]
@@ -178,15 +178,15 @@ class Collected:
         self._projections = projections
         self._blocks = BlockLayers(self._hf_model, sites, self._block_probe, inputs, self._batch)
         stacks = {site.module: site.stack for site in sites}
-        ran: dict[nn.Module, str] = {}
+        stacks_run: dict[nn.Module, str] = {}
         if self._lower is not None:
-            ran |= {module: stacks[module] for module in self._lower.passed}
-            self._shown |= ran.keys()
-            for stack in dict.fromkeys(ran.values()):
+            stacks_run |= {module: stacks[module] for module in self._lower.passed}
+            self._shown |= stacks_run.keys()
+            for stack in dict.fromkeys(stacks_run.values()):
                 self.items[0][stack] = list(self._lower.maps[: self._lower.first])
 
         def note(module: nn.Module, *_: Any) -> None:
-            ran[module] = stacks[module]
+            stacks_run[module] = stacks[module]
 
         def measure(_: nn.Module, args: tuple[Any, ...], named: Mapping[str, Any]) -> None:
             if self._whole_to is not None:
@@ -209,21 +209,21 @@ class Collected:
             try:
                 self.output = run() if self._lower is None else self._lower.run(run)
             except (AttributeError, TypeError, ValueError) as error:
-                half = half_input_error(error, self._hf_model, inputs, sites)
-                if half is None:
+                half_error = half_input_error(error, self._hf_model, inputs, sites)
+                if half_error is None:
                     raise
-                raise half from error
+                raise half_error from error
         self._unreadable |= self._blocks.finish(self.items[0])
-        return ran
+        return stacks_run
 
     def _keep(self, seen: LayerAttention | LongAttention) -> None:
         self._shown.add(seen.module)
-        twice = seen.module is self._latest and is_cross(seen.stack)
+        runs_twice = seen.module is self._latest and is_cross(seen.stack)
         self._latest = seen.module
         n_parts = seen.n_inputs
         if n_parts != self._batch and not self._blocks.has_call(seen.module):
             self._unreadable[seen.stack] = attends_apart(n_parts, self._batch, self._blocks.inputs)
-        elif twice:
+        elif runs_twice:
             self._unreadable[seen.stack] = _TWICE
         if seen.stack in self._unreadable:
             for stacks in self.items:
@@ -238,8 +238,10 @@ class Collected:
 
     def _keep_again(self, seen: LayerAttention | LongAttention) -> None:
         if self._blocks.records(seen.module):
-            nothing: list[Tensor | None] = [None] * seen.n_inputs
-            self._blocks.add_again(seen.module, seen.stack, self._layers(seen, nothing, nothing))
+            no_positions: list[Tensor | None] = [None] * seen.n_inputs
+            self._blocks.add_again(
+                seen.module, seen.stack, self._layers(seen, no_positions, no_positions)
+            )
 
     def _layers(
         self,
@@ -247,7 +249,7 @@ class Collected:
         queries: Sequence[Tensor | None],
         keys: Sequence[Tensor | None],
     ) -> list[Layer]:
-        """Return the layer of each input, with the given queries and keys; None = all of them."""
+        """Return the layer for each input, with some queries and keys; None for all."""
         if isinstance(seen, LongAttention):
             lengths = self._projections.value_norms(seen)
             if lengths is None:
@@ -270,8 +272,8 @@ class Collected:
     def _positions_of(
         self, seen: LayerAttention | LongAttention
     ) -> tuple[Sequence[Tensor | None], Sequence[Tensor | None]]:
-        """Return the queries and keys of each input that are no padding; None = all of them."""
-        # A tower may read something made of the text.
+        """Return each input's queries and keys without padding; None for all."""
+        # A tower may read states made from the text.
         reads_other = is_tower(seen.stack) and seen.n_query != self._n_text
         if reads_other or seen.n_inputs != self._batch:
             return [None] * seen.n_inputs, [None] * seen.n_inputs
@@ -280,93 +282,98 @@ class Collected:
     def add_gradients(
         self, task: LossTask, gradients: Sequence[LayerGradient], values: Tensor
     ) -> list[Loss]:
-        """Keep |dL/da| of every layer, and return the loss of every input; `values` are [B]."""
+        """Store |dL/da| of every layer, and return the loss of every input; `values` are [B]."""
         for entry in gradients:
             queries, keys = self._positions[entry.stack]
             for item, stacks in enumerate(self.items):
                 if entry.stack not in stacks:
                     continue
                 numbers = self.numbers.get(entry.stack)
-                place = entry.layer if numbers is None else numbers.place(entry.layer)
-                kept = stacks[entry.stack][place]
-                if kept.blocks is not None and len(kept.blocks.tokens) != len(entry.values):
+                index = entry.layer if numbers is None else numbers.place(entry.layer)
+                layer = stacks[entry.stack][index]
+                if layer.blocks is not None and len(layer.blocks.tokens) != len(entry.values):
                     raise ValueError(
                         f"the {entry.stack!r} layers of {self._model} attend to each picture or "
                         "window in a call of its own, and gradients are known of single calls "
                         "alone: leave out `loss`"
                     )
                 magnitudes = entry.values.abs()
-                if kept.blocks is None:
+                if layer.blocks is None:
                     magnitudes = cut_map(
                         magnitudes[item],
                         self._matching(queries[item], entry.values.shape[-2]),
                         self._matching(keys[item], entry.values.shape[-1]),
                     )
-                stacks[entry.stack][place] = _with_gradients(kept, magnitudes)
+                stacks[entry.stack][index] = _with_gradients(layer, magnitudes)
         losses = []
         for item, value in enumerate(values.tolist()):
             masked = None if task.selected is None else task.selected[item]
-            if masked is not None and (own := self._positions["self"][0][item]) is not None:
-                masked = masked[own]
+            if (
+                masked is not None
+                and (own_positions := self._positions["self"][0][item]) is not None
+            ):
+                masked = masked[own_positions]
             positions = () if masked is None else tuple(masked.nonzero()[:, 0].tolist())
             losses.append(Loss(task.name, value, positions))
         return losses
 
     def _hidden(self, ran: Mapping[nn.Module, str]) -> list[str]:
         """Return the stack of each layer that ran without a map over all tokens."""
-        # A module around the attention of a layer, or inside it, is not a layer.
-        layers = {part for shown in self._shown for part in shown.modules()}
-        hidden = [
+        # A module around the attention of a layer, or inside it, is not itself a layer.
+        layers = {part for shown_module in self._shown for part in shown_module.modules()}
+        stacks_without_maps = [
             stack
             for module, stack in ran.items()
             if module not in layers and self._shown.isdisjoint(module.modules())
         ]
-        for stack in dict.fromkeys(hidden):
+        for stack in dict.fromkeys(stacks_without_maps):
             if is_tower(stack) and stack in self.items[0]:
                 for stacks in self.items:
                     stacks.pop(stack)
-        return hidden
+        return stacks_without_maps
 
     def _refuse_partly_hidden(self, hidden: Sequence[str]) -> None:
-        """Refuse a model if only some layers of a stack have maps over all tokens; ValueError."""
+        """Raise ValueError if only some layers of a stack have maps over all tokens."""
         for stack in dict.fromkeys(hidden):
             if stack in self.items[0]:
                 count = hidden.count(stack)
-                whole = count + len(self.items[0][stack])
+                total = count + len(self.items[0][stack])
                 raise ValueError(
-                    f"{count} of the {whole} {stack!r} layers of {self._model} computed no "
+                    f"{count} of the {total} {stack!r} layers of {self._model} computed no "
                     "attention map over all tokens: their attention is local or sparse; a stack "
                     "can be read if all of its layers have such maps"
                 )
 
     def _matching(self, positions: Tensor | None, length: int) -> Tensor | None:
-        """Return `positions` if they fit an axis of this length, else None."""
+        """Return `positions` if they fit an axis of this length, otherwise None."""
         if positions is None or int(positions[-1]) >= length:
             return None
-        if self._frames is not None and any(own is positions for own in self._frames[0]):
+        if self._frames is not None and any(
+            item_positions is positions for item_positions in self._frames[0]
+        ):
             return positions if length == self._frames[1] else None
         return positions
 
 
 def _kept_positions(mask: Tensor | None, batch: int) -> list[Tensor | None]:
-    """Return the indices of real tokens for each input; None = no padding."""
+    """Return the indices of real tokens for each input; None if there is no padding."""
     if mask is None or mask.ndim != 2:
         return [None] * batch
     return [None if bool(row.all()) else row.nonzero()[:, 0] for row in mask != 0]
 
 
 def _with_gradients(layer: Layer, magnitudes: Tensor) -> Layer:
-    """Return a layer with |dL/da|, which is set to 0 where the layer's mask hides a key.
+    """Return a layer with |dL/da|, set to 0 where the layer's mask hides a key.
 
     Args:
-        layer: The layer.
-        magnitudes: [H, Q, K]; for a layer in blocks, [blocks, H, Q, K] of each block.
+        layer: Layer of the maps.
+        magnitudes: Magnitudes |dL/da|, [H, Q, K]; for a layer in blocks, [blocks, H, Q, K].
     """
     if layer.blocks is not None:
         parts = []
         for part, tokens in zip(magnitudes, layer.blocks.tokens, strict=True):
-            seen = part_of(layer.mask, slice(None), tokens.tolist(), tokens.tolist())
-            parts.append(GivenMaps(part if seen is None else part.masked_fill(~seen, 0)))
+            visible = part_of(layer.mask, slice(None), tokens.tolist(), tokens.tolist())
+            parts.append(GivenMaps(part if visible is None else part.masked_fill(~visible, 0)))
         return replace(layer, gradients=BlockMaps(layer.blocks, parts, layer.n_heads))
     if isinstance(layer.mask, Tensor):
         magnitudes = magnitudes.masked_fill(~layer.mask, 0)

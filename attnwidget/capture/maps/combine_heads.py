@@ -1,4 +1,4 @@
-"""Means and maxima of heads: their choice, their maps and their names."""
+"""Means and maxima of heads: their selection, their maps and their names."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ from attnwidget.text.counted import counted
 from attnwidget.text.whole_number import whole_number
 
 Combination: TypeAlias = Literal["mean", "maximum"]
-#: Heads by number, in every chosen layer, or a head or heads by name.
+#: Heads by number, in every selected layer, or one or more heads by name.
 HeadsToCombine: TypeAlias = "int | Sequence[int] | HeadName | Sequence[HeadName] | None"
 LayerChoice: TypeAlias = "int | Sequence[int] | None"
 Each: TypeAlias = Literal["layer", "head"]
 
-# Names for the margins of a grid.
+# Short names for the margins of a grid.
 _MARGIN: Mapping[Combination, str] = {"mean": "mean", "maximum": "max"}
-# Heads or layers that a name lists.
+# Maximum number of heads or layers that a name lists.
 _NAMED = 4
-# Cells of the maps of single heads in memory at a time.
+# Number of single-head map cells in memory at a time.
 _CELLS_AT_ONCE = 16 * 1024 * 1024
-# The (layer, head) of each head that a combined head is made of.
+# (layer, head) of each head in a combined head.
 _Members: TypeAlias = Sequence[tuple[int, int]]
 
 HIDES_HEADS = (
@@ -56,53 +56,54 @@ def combine_heads(
 
     Args:
         combination: "mean" or "maximum".
-        stacks: The stacks of the attention.
-        layers: The layers of each stack by number.
-        heads: The heads; None = all.
-        of_layers: The layers; None = all layers with attention.
-        each: "layer" for a head per layer, "head" for a layer with all heads, None for a head.
-        stack: The stack; None = every stack.
+        stacks: Stacks of the attention.
+        layers: Layers of each stack by number.
+        heads: Heads to combine; None for all.
+        of_layers: Layers to combine; None for all layers with attention.
+        each: Axis of the result: "layer" for a head per layer, "head" for a layer with all heads,
+            None for a single head.
+        stack: Stack; None for every stack.
         model_name: Name of the model for error messages.
 
     Raises:
-        ValueError: No such stack, layer or head; nothing chosen, or a head or layer chosen twice;
-            heads of single layers together with `of_layers` or `each`.
-        TypeError: A number is no whole number.
+        ValueError: A stack, layer or head does not exist; a selection is empty or has an entry
+            twice; or heads of single layers come with `of_layers` or `each`.
+        TypeError: A number is not an integer.
     """
     if each not in ("layer", "head", None):
         raise ValueError(f"each is 'layer', 'head' or None, got {each!r}")
-    chosen = dict(stacks)
+    selected_stacks = dict(stacks)
     if stack is not None:
-        chosen = {stack: chosen_stack(stacks, stack, model_name)}
-    listed = _chosen_heads(heads)
-    wanted_layers = _listed(of_layers, "layers")
-    if listed is not None and names_head(listed[0]):
-        if wanted_layers is not None or each is not None:
+        selected_stacks = {stack: chosen_stack(stacks, stack, model_name)}
+    selected_heads = _chosen_heads(heads)
+    selected_layers = _listed(of_layers, "layers")
+    if selected_heads is not None and names_head(selected_heads[0]):
+        if selected_layers is not None or each is not None:
             raise ValueError(
                 "heads named as (layer, head) are combined into one head: pass neither layers nor "
                 "each with them, or pass the numbers of heads alone"
             )
-        return _of_named_heads(combination, chosen, layers, listed)
+        return _of_named_heads(combination, selected_stacks, layers, selected_heads)
     combined = {}
-    for name, axes in chosen.items():
-        numbers = _layers_of(axes, wanted_layers)
-        of_layer = _heads_of(axes, numbers[0], listed)
+    for name, axes in selected_stacks.items():
+        numbers = _layers_of(axes, selected_layers)
+        head_numbers = _heads_of(axes, numbers[0], selected_heads)
         members: list[list[_Members]]
         if each == "layer":
-            members = [[[(layer, head) for head in of_layer]] for layer in numbers]
+            members = [[[(layer, head) for head in head_numbers]] for layer in numbers]
         elif each == "head":
-            members = [[[(layer, head) for layer in numbers] for head in of_layer]]
+            members = [[[(layer, head) for layer in numbers] for head in head_numbers]]
         else:
-            members = [[[(layer, head) for layer in numbers for head in of_layer]]]
-        names = [tuple(_name(combination, axes, one) for one in row) for row in members]
+            members = [[[(layer, head) for layer in numbers for head in head_numbers]]]
+        names = [tuple(_name(combination, axes, cell) for cell in row) for row in members]
         labels = [str(number) for number in numbers] if each == "layer" else [_MARGIN[combination]]
-        keeps_numbers = each == "layer" and wanted_layers is None
+        keeps_numbers = each == "layer" and selected_layers is None
         if keeps_numbers:
-            named = dict(zip(numbers, names, strict=True))
+            names_by_layer = dict(zip(numbers, names, strict=True))
             labels = [str(number) for number in range(axes.n_layers)]
-            names = [named.get(i, (f"layer {i}",)) for i in range(axes.n_layers)]
-        columns = [str(head) for head in of_layer] if each == "head" else [_MARGIN[combination]]
-        made = replace(
+            names = [names_by_layer.get(i, (f"layer {i}",)) for i in range(axes.n_layers)]
+        columns = [str(head) for head in head_numbers] if each == "head" else [_MARGIN[combination]]
+        combined_axes = replace(
             axes,
             n_layers=axes.n_layers if keeps_numbers else len(members),
             n_heads=len(members[0]),
@@ -112,35 +113,35 @@ def combine_heads(
             layer_labels=tuple(labels),
             head_labels=tuple(columns),
         )
-        combined[name] = made, [_layer(combination, layers[name], row) for row in members]
+        combined[name] = combined_axes, [_layer(combination, layers[name], row) for row in members]
     return combined
 
 
 def _chosen_heads(value: Any) -> list[Any] | None:
-    """Return the heads as a list of numbers, or as a list of names; None for None."""
+    """Return the heads as a list of numbers or names; None for None."""
     if is_one_head(value):
         return [value]
-    listed = _listed(value, "heads")
-    named = [names_head(entry) for entry in listed or ()]
-    if any(named) and not all(named):
+    entries = _listed(value, "heads")
+    are_names = [names_head(entry) for entry in entries or ()]
+    if any(are_names) and not all(are_names):
         raise ValueError(f"heads are all numbers or all names such as 'L1 H3', got {value!r}")
-    return listed
+    return entries
 
 
 def _listed(value: Any, what: str) -> list[Any] | None:
-    """Return a choice as a list; None for None."""
+    """Return a selection as a list; None for None."""
     if value is None:
         return None
     if isinstance(value, (str, Mapping)):
         raise TypeError(f"{what} are a number, a list of numbers or None for all, got {value!r}")
-    chosen = list(value) if isinstance(value, Iterable) else [value]
-    if not chosen:
+    selection = list(value) if isinstance(value, Iterable) else [value]
+    if not selection:
         raise ValueError(f"{what} is empty: name some, or pass None for all")
-    return chosen
+    return selection
 
 
 def _numbers(values: Sequence[Any], what: str) -> list[int]:
-    """Return whole numbers, each once."""
+    """Return the values as integers; ValueError if one occurs twice."""
     numbers = []
     for value in values:
         number = whole_number(f"a {what}", value)
@@ -173,7 +174,7 @@ def _of_named_heads(
     layers: Mapping[str, Mapping[int, Layer]],
     heads: Sequence[Any],
 ) -> dict[str, tuple[Stack, list[Layer]]]:
-    """Return one head per stack, of heads that are named with their layers."""
+    """Return one combined head per stack, from heads that are named with their layers."""
     shapes = {name: (axes.n_layers, axes.n_heads) for name, axes in stacks.items()}
     numbers = {name: axes.layers for name, axes in stacks.items()}
     by_stack: dict[str, list[tuple[int, int]]] = {}
@@ -186,24 +187,28 @@ def _of_named_heads(
     combined = {}
     margin = _MARGIN[combination]
     for name, members in by_stack.items():
-        named = [str(Head(*member, name)) for member in members]
-        of = ", ".join(named) if len(named) <= _NAMED else f"{len(named)} chosen heads"
-        made = replace(
+        head_names = [str(Head(*member, name)) for member in members]
+        listing = (
+            ", ".join(head_names)
+            if len(head_names) <= _NAMED
+            else f"{len(head_names)} chosen heads"
+        )
+        combined_axes = replace(
             stacks[name],
             n_layers=1,
             n_heads=1,
             n_key_heads=1,
             layers_without_attention=(),
-            head_names=((f"{combination} of {of}",),),
+            head_names=((f"{combination} of {listing}",),),
             layer_labels=(margin,),
             head_labels=(margin,),
         )
-        combined[name] = made, [_layer(combination, layers[name], [sorted(members)])]
+        combined[name] = combined_axes, [_layer(combination, layers[name], [sorted(members)])]
     return combined
 
 
 def _layer(combination: Combination, layers: Mapping[int, Layer], row: Sequence[_Members]) -> Layer:
-    """Return the layer of some combined heads."""
+    """Return a layer of combined heads."""
     first = layers[row[0][0][0]]
 
     def maps(quantity: str) -> GivenMaps:
@@ -229,15 +234,15 @@ def _maps(
 ) -> Array:
     """Return the maps of combined heads, [heads, Q, K] float32.
 
-    The maps of single heads are computed some at a time, and are not kept.
+    The maps of single heads are computed some at a time, and are not stored.
     """
     maps = []
     for members in row:
         total: Array = None
         for number, heads in _by_layer(members).items():
             layer = layers[number]
-            most = max(1, _CELLS_AT_ONCE // (layer.n_query * layer.n_key))
-            for run in _runs(sorted(heads), most):
+            n_at_once = max(1, _CELLS_AT_ONCE // (layer.n_query * layer.n_key))
+            for run in _runs(sorted(heads), n_at_once):
                 part = layer.rows(run, quantity=quantity)
                 library = library_of(part)
                 part = part.sum(0) if combination == "mean" else library.amax(part, 0)
@@ -252,7 +257,7 @@ def _maps(
 
 
 def _mask(layers: Mapping[int, Layer], row: Sequence[_Members]) -> Array | None:
-    """Return the mask [1 or heads, Q, K]: a key is visible if one of the heads sees the key."""
+    """Return the mask [1 or heads, Q, K]: a key is visible if one of the members sees it."""
     unions = [_union(layers, members) for members in row]
     if all(union is None for union in unions):
         return None
@@ -265,19 +270,19 @@ def _mask(layers: Mapping[int, Layer], row: Sequence[_Members]) -> Array | None:
 
 
 def _union(layers: Mapping[int, Layer], members: _Members) -> Array | None:
-    """Return the keys that one of some heads sees, bool [Q, K]; None = all keys."""
-    seen: Array = None
-    known: set[tuple[int, int]] = set()
+    """Return the keys that at least one of the heads sees, bool [Q, K]; None for all keys."""
+    union: Array = None
+    processed_masks: set[tuple[int, int]] = set()
     for number, head in members:
         mask = layers[number].mask
         if mask is None:
             return None
         # Layers of a model share masks, so there are only a few.
-        place = head if mask.shape[0] > 1 else 0
-        if (id(mask), place) not in known:
-            known.add((id(mask), place))
-            seen = mask[place] if seen is None else seen | beside(mask[place], seen)
-    return seen
+        index = head if mask.shape[0] > 1 else 0
+        if (id(mask), index) not in processed_masks:
+            processed_masks.add((id(mask), index))
+            union = mask[index] if union is None else union | beside(mask[index], union)
+    return union
 
 
 def _by_layer(members: _Members) -> dict[int, list[int]]:
@@ -288,7 +293,7 @@ def _by_layer(members: _Members) -> dict[int, list[int]]:
 
 
 def _runs(heads: Sequence[int], most: int) -> Iterator[slice]:
-    """Yield slices of consecutive heads, each of at most `most` heads."""
+    """Yield slices of consecutive heads, each with at most `most` heads."""
     first = 0
     for i in range(1, len(heads) + 1):
         ends = i == len(heads) or heads[i] != heads[i - 1] + 1 or i - first == most
@@ -307,11 +312,11 @@ def _name(combination: Combination, axes: Stack, members: _Members) -> str:
     if is_all_heads and is_all_layers and len(layers) > 1:
         return f"{combination} of all {counted(len(members), kind)}"
     numbers = _some("", heads).strip()
-    of_heads = counted(len(heads), kind) if is_all_heads or len(heads) > _NAMED else ""
-    of_heads = of_heads or f"{kind}{'s' if len(heads) > 1 else ''} {numbers}"
-    of_layers = f"all {len(layers)} layers" if is_all_layers and len(layers) > 1 else ""
-    of_layers = of_layers or _some("layer", layers)
-    return f"{combination} of {of_heads} of {of_layers}"
+    heads_label = counted(len(heads), kind) if is_all_heads or len(heads) > _NAMED else ""
+    heads_label = heads_label or f"{kind}{'s' if len(heads) > 1 else ''} {numbers}"
+    layers_label = f"all {len(layers)} layers" if is_all_layers and len(layers) > 1 else ""
+    layers_label = layers_label or _some("layer", layers)
+    return f"{combination} of {heads_label} of {layers_label}"
 
 
 def _some(kind: str, numbers: Sequence[int]) -> str:

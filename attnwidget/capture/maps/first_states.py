@@ -1,4 +1,4 @@
-"""The states of tokens before the first layer of a stack."""
+"""Token states before the first layer of a stack."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ def states_before(
     """Return the states before an attention module, float32 [n, d]; None if the module has not run.
 
     Args:
-        model: The model.
-        module: The first attention module of a stack.
-        inputs: The inputs of the model.
+        model: Transformers model.
+        module: First attention module of a stack.
+        inputs: Inputs of the model.
         options: Further arguments of the pass.
         skipped: Layers before the module that are skipped; None skips none.
-        of_keys: Whether to return the states of the keys of cross-attention.
+        of_keys: Whether to return the states of cross-attention keys.
     """
     with (
         plain_forward(model),
@@ -39,10 +39,10 @@ def states_before(
         torch.no_grad(),
     ):
         tensors = tensors_before(module, lambda: model(**inputs, **options))
-    # Towers that read all pictures as one sequence have no dimension of a batch, and towers with
-    # windows may keep rows and columns apart.
+    # Towers that read all pictures as one sequence have no batch dimension, and towers with
+    # windows may have separate dimensions for rows and columns.
     states = sorted((t for t in tensors if t.ndim in (2, 3)), key=lambda t: -t.ndim)
     states = states or [t for t in tensors if t.ndim == 4]
-    # The queries stand before the keys.
-    found = next(iter(states[int(of_keys) :]), None)
-    return None if found is None else found.detach().float().cpu().flatten(0, -2)
+    # The queries come before the keys.
+    token_states = next(iter(states[int(of_keys) :]), None)
+    return None if token_states is None else token_states.detach().float().cpu().flatten(0, -2)

@@ -1,4 +1,4 @@
-"""Queries and keys that were recorded in another program, as kept layers, with checks."""
+"""Layers from queries and keys that another program recorded, with checks."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from attnwidget.text.counted import counted
 
 _T = TypeVar("_T")
 
-# Scores above this size leave no room for sums and exponentials in float32.
+# Larger scores leave no room for sums and exponentials in float32.
 _LARGEST_SCORE = 1e30
 _AXES = {
     "queries": "[heads, queries, size]",
@@ -50,36 +50,36 @@ def layers_of_states(
     sinks: object = None,
     long: bool | None = None,
 ) -> list[Layer]:
-    """Return a kept layer for each layer of queries and keys; no array is shared with the caller.
+    """Return a `Layer` for each layer of queries and keys; no array is shared with the caller.
 
     Args:
-        queries: [L, H, Q, D], or a sequence of layers.
-        keys: [L, Hkv, K, D], or a sequence of layers.
-        n_tokens: Number of query tokens and of key tokens.
+        queries: Queries, [L, H, Q, D], or a sequence of layers.
+        keys: Keys, [L, Hkv, K, D], or a sequence of layers.
+        n_tokens: Numbers of query tokens and key tokens.
         scale: Factor of the products, one number or one per layer.
-        bias: Numbers added to the scores; None = nothing.
-        mask: True where the query sees the key, "causal", or None = everything.
-        values: [L, Hv, K, Dv], or a sequence of layers; None = no norms.
-        output: Output projections [L, d, H * Dv], or a sequence of layers; None = no norms.
-        softcap: Bound of the scores before the bias; None = no bound.
-        sinks: Scores of attention sinks, [L, H]; None = no sinks.
-        long: Whether to compute without whole maps; None = above 1,024 tokens.
+        bias: Numbers added to the scores; None for no bias.
+        mask: True where the query sees the key, "causal", or None if it sees everything.
+        values: Values, [L, Hv, K, Dv], or a sequence of layers; None for no norms.
+        output: Output projections, [L, d, H * Dv], or a sequence of layers; None for no norms.
+        softcap: Bound of the scores before the bias; None for no bound.
+        sinks: Scores of attention sinks, [L, H]; None for no sinks.
+        long: Whether to compute maps row by row, without whole maps; None does so above 1,024
+            tokens.
 
     Raises:
-        TypeError: The values of an array are not real numbers, or the values of a mask are not
-            booleans.
+        TypeError: Array values are not real numbers, or mask values are not booleans.
         ValueError: Shapes do not fit each other or the tokens, a value is not finite, a query sees
             no key, or scores would exceed float32.
     """
     query_layers = _layers(queries, "queries")
     device = query_layers[0].device
-    recorded = _RecordedArrays(
+    arrays = _RecordedArrays(
         queries=query_layers,
         keys=_layers(keys, "keys", device),
         values=None if values is None else _layers(values, "values", device),
         output=None if output is None else _layers(output, "output", device),
     )
-    sizes = recorded.check(n_tokens)
+    sizes = arrays.check(n_tokens)
     n_layers = len(query_layers)
     by_rows = max(n_tokens) > LONG_FROM if long is None else long
     scales = _scales(scale, n_layers)
@@ -94,8 +94,8 @@ def layers_of_states(
     layers = []
     for index in range(n_layers):
         products = Products(
-            query=recorded.queries[index],
-            key=recorded.keys[index],
+            query=arrays.queries[index],
+            key=arrays.keys[index],
             scaling=scales[index],
             softcap=softcap,
             mask=masks[index],
@@ -104,7 +104,7 @@ def layers_of_states(
         )
         _refuse_large_scores(products, f"layer {index}")
         layer = _layer(_streamed(products) if by_rows else products)
-        layers.append(recorded.with_norms(layer, index))
+        layers.append(arrays.with_norms(layer, index))
     return layers
 
 
@@ -117,7 +117,7 @@ class _Sizes:
 
 @dataclass(frozen=True, eq=False)
 class _RecordedArrays:
-    """The recorded arrays of all layers, float32, each a copy."""
+    """Recorded arrays of all layers, in float32. Each array is a copy."""
 
     queries: list[Tensor]
     keys: list[Tensor]
@@ -125,15 +125,15 @@ class _RecordedArrays:
     output: list[Tensor] | None
 
     def check(self, n_tokens: tuple[int, int]) -> _Sizes:
-        """Return the sizes of all layers; ValueError where shapes do not fit each other."""
+        """Return the sizes of all layers; raise ValueError if shapes do not fit each other."""
         if (self.values is None) != (self.output is None):
-            given, missing = ("output", "values") if self.values is None else ("values", "output")
+            argument, absent = ("output", "values") if self.values is None else ("values", "output")
             raise ValueError(
-                f"norms need values and the output projection, got {given} without {missing}: "
-                f"pass {missing}= too, or neither of them"
+                f"norms need values and the output projection, got {argument} without {absent}: "
+                f"pass {absent}= too, or neither of them"
             )
-        others = {"keys": self.keys, "values": self.values, "output": self.output}
-        for name, layers in others.items():
+        other_arrays = {"keys": self.keys, "values": self.values, "output": self.output}
+        for name, layers in other_arrays.items():
             if layers is not None and len(layers) != len(self.queries):
                 raise ValueError(
                     f"there are queries of {counted(len(self.queries), 'layer')} and {name} of "
@@ -142,12 +142,12 @@ class _RecordedArrays:
         n_heads, n_query, _ = self.queries[0].shape
         sizes = _Sizes(n_heads, n_query, self.keys[0].shape[1])
         for index, (query, key) in enumerate(zip(self.queries, self.keys, strict=True)):
-            now = _Sizes(query.shape[0], query.shape[1], key.shape[1])
-            if now != sizes:
+            layer_sizes = _Sizes(query.shape[0], query.shape[1], key.shape[1])
+            if layer_sizes != sizes:
                 raise ValueError(
                     "all layers need the same numbers of heads, queries and keys: layer 0 has "
                     f"{sizes.n_heads}, {sizes.n_query} and {sizes.n_key}, layer {index} "
-                    f"{now.n_heads}, {now.n_query} and {now.n_key}"
+                    f"{layer_sizes.n_heads}, {layer_sizes.n_query} and {layer_sizes.n_key}"
                 )
             if query.shape[-1] != key.shape[-1]:
                 raise ValueError(
@@ -202,7 +202,7 @@ class _RecordedArrays:
             )
 
     def with_norms(self, layer: Layer, index: int) -> Layer:
-        """Return a layer with what its norms need, if values and output are known."""
+        """Return a layer with the data for its norms, if values and output are known."""
         if self.values is None or self.output is None:
             return layer
         value = self.values[index]
@@ -230,14 +230,14 @@ def _layer(products: Products) -> Layer:
 
 
 def _streamed(products: Products) -> Products:
-    """Return queries and keys after one pass over the rows of their maps, without a whole map."""
+    """Return queries and keys after one pass over their rows, without making a whole map."""
     mask = products.mask
     bias = products.bias
     n_key_heads, n_key, _ = products.key.shape
     _, streamed = stream_attention(
         products.query,
         products.key,
-        products.key.new_zeros(n_key_heads, n_key, 1),  # the outputs of the heads are not needed
+        products.key.new_zeros(n_key_heads, n_key, 1),  # The outputs of the heads are not needed.
         scaling=products.scaling,
         softcap=products.softcap,
         sinks=products.sinks,
@@ -248,7 +248,7 @@ def _streamed(products: Products) -> Products:
 
 
 def _layers(states: object, name: str, device: torch.device | None = None) -> list[Tensor]:
-    """Return the layers of an array [layers, ...] or of a sequence of layers, each a copy.
+    """Return copies of the layers in an array [layers, ...] or a sequence.
 
     The copies are on `device`, by default on the device of the first layer.
     """
@@ -290,12 +290,12 @@ def _one_layer(states: object, where: str, name: str, n_axes: int) -> Tensor:
 
 
 def _own(array: Tensor, where: str, device: torch.device) -> Tensor:
-    """Return a float32 copy: the caller may record the next input into the same memory."""
+    """Return a float32 copy, because the caller may record the next input into the same memory."""
     copy = array.to(device, torch.float32, copy=True, memory_format=torch.contiguous_format)
     if not bool(torch.isfinite(copy).all()):
-        place = (~torch.isfinite(copy)).nonzero()[0].tolist()
+        index = (~torch.isfinite(copy)).nonzero()[0].tolist()
         raise ValueError(
-            f"{where} has the value {array[tuple(place)].item()} at {place}, expected a finite "
+            f"{where} has the value {array[tuple(index)].item()} at {index}, expected a finite "
             "number of float32: record it again, or leave this token out"
         )
     return copy
@@ -337,10 +337,10 @@ def _sinks(sinks: object, n_layers: int, n_heads: int, device: torch.device) -> 
 def _of_every_layer(
     given: object, n_layers: int, name: str, read: Callable[[object, str], _T]
 ) -> list[_T]:
-    """Return what `read` makes of an argument for each layer.
+    """Return the result of `read` for each layer's entry in an argument.
 
     The argument is for all layers, or has one entry per layer: a sequence, or an array with four
-    axes. `read` gets an entry and its name.
+    axes. `read` receives an entry and its name.
     """
     array = given
     if not isinstance(given, (list, tuple, str)) and given is not None:
@@ -359,45 +359,45 @@ def _of_every_layer(
 def _mask(
     mask: object, sizes: _Sizes, where: str, device: torch.device, by_rows: bool
 ) -> Tensor | LazyRows | None:
-    """Return which keys each query sees, [1 or H, Q, K] bool; None = every query sees every key."""
+    """Return the keys that each query sees, [1 or H, Q, K] bool; None if it sees every key."""
     if mask is None:
         return None
     if isinstance(mask, str):
         if mask != "causal":
             raise ValueError(f'{where} is "causal", an array of booleans or None, got {mask!r}')
         return _causal(sizes, where, device, by_rows)
-    seen = tensor_of(mask, "masks", "[queries, keys]")
-    if seen.dtype != torch.bool:
+    visible = tensor_of(mask, "masks", "[queries, keys]")
+    if visible.dtype != torch.bool:
         raise TypeError(
-            f"{where} has numbers of {seen.dtype}, expected booleans, True where the query sees "
+            f"{where} has numbers of {visible.dtype}, expected booleans, True where the query sees "
             "the key: pass `added == 0` of a mask that is added to the scores, and other numbers "
             "as bias="
         )
-    seen = _map_of(seen, sizes, where).to(device, copy=True)
-    blind = (~seen.any(-1)).nonzero()
-    if len(blind):
-        head, query = blind[0].tolist()
+    visible = _map_of(visible, sizes, where).to(device, copy=True)
+    empty_rows = (~visible.any(-1)).nonzero()
+    if len(empty_rows):
+        head, query = empty_rows[0].tolist()
         raise ValueError(
             f"{where} hides every key from query {query} of head {head}, and implementations "
             "disagree about the weights of such a query: leave padding out of queries, keys and "
             "tokens"
         )
-    return None if bool(seen.all()) else seen
+    return None if bool(visible.all()) else visible
 
 
 def _causal(
     sizes: _Sizes, where: str, device: torch.device, by_rows: bool
 ) -> Tensor | LazyRows | None:
-    """Return the causal mask of queries that are the last of the keys."""
-    before = sizes.n_key - sizes.n_query
-    if before < 0:
+    """Return the causal mask for queries that are the last of the keys."""
+    n_earlier = sizes.n_key - sizes.n_query
+    if n_earlier < 0:
         raise ValueError(
             f'{where} is "causal" with {sizes.n_query} queries and {sizes.n_key} keys, so the '
             "first queries would see no key: pass the keys of all queries"
         )
     if sizes.n_query == 1:
         return None
-    queries = torch.arange(sizes.n_query, dtype=torch.long, device=device) + before
+    queries = torch.arange(sizes.n_query, dtype=torch.long, device=device) + n_earlier
     keys = torch.arange(sizes.n_key, dtype=torch.long, device=device)
 
     def part(rows: Index, among: Index) -> Tensor:
@@ -408,17 +408,17 @@ def _causal(
 
 
 def _bias(bias: object, sizes: _Sizes, where: str, device: torch.device) -> Tensor | None:
-    """Return the numbers that are added to the scores, [1 or H, Q, K] float32."""
+    """Return the bias of the scores, [1 or H, Q, K] float32."""
     if bias is None:
         return None
-    added = _map_of(tensor_of(bias, "biases", "[heads, queries, keys]"), sizes, where)
-    if not bool(torch.isfinite(added).all()):
-        value = added[~torch.isfinite(added)][0].item()
+    numbers = _map_of(tensor_of(bias, "biases", "[heads, queries, keys]"), sizes, where)
+    if not bool(torch.isfinite(numbers).all()):
+        value = numbers[~torch.isfinite(numbers)][0].item()
         raise ValueError(
             f"{where} has the value {value}, expected finite numbers that are added to scores: "
             "pass hidden keys as mask=, and 0 in their place"
         )
-    return added.to(device, torch.float32, copy=True)
+    return numbers.to(device, torch.float32, copy=True)
 
 
 def _map_of(array: Tensor, sizes: _Sizes, where: str) -> Tensor:
@@ -445,7 +445,7 @@ def _refuse_uneven(n_heads: int, n_shared: int, where: str, kind: str) -> None:
 
 
 def _refuse_large_scores(products: Products, where: str) -> None:
-    """Raise ValueError where scores could exceed float32, so that rows would not sum to 1."""
+    """Raise ValueError if scores could exceed float32, because rows would then not sum to 1."""
     query, key = (float(states.abs().max()) for states in (products.query, products.key))
     largest = products.scaling * products.query.shape[-1] * query * key
     if isinstance(products.bias, Tensor):

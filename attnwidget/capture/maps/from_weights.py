@@ -1,4 +1,4 @@
-"""Attention weights computed elsewhere, in any usual form, with checks."""
+"""Layers from attention weights computed elsewhere, in any usual form, with checks."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _GET_WEIGHTS = (
     "load_model(model, tokenizer).attend(text) reads them whatever the implementation; else load "
     'the model with attn_implementation="eager" and call it with output_attentions=True'
 )
-# Tolerances for rounding of entries, and of sums of thousands of entries.
+# Tolerances for rounding errors in entries, and in sums over thousands of entries.
 _TOLERANCE = {"float16": 2e-2, "bfloat16": 5e-2}
 _FLOAT32_TOLERANCE = 1e-3
 
@@ -33,19 +33,19 @@ def weights_by_stack(
 ) -> dict[str, list[Array]]:
     """Return the maps of each stack, one [H, Q, K] array per layer.
 
-    Arrays of numpy, nested lists, and arrays of other libraries where torch is not installed
-    become arrays of numpy; others become tensors of torch.
+    Numpy arrays, nested lists, and (if torch is not installed) arrays of other libraries become
+    numpy arrays; others become torch tensors.
 
     Args:
-        weights: An array [L, H, Q, K], a sequence of layers [H, Q, K] or [1, H, Q, K], or a model
-            output with such sequences.
-        stack: The stack of an array or a sequence.
+        weights: Array [L, H, Q, K], sequence of layers [H, Q, K] or [1, H, Q, K], or model output
+            with such sequences.
+        stack: Stack of an array or a sequence.
         allow_unnormalized: Whether to accept rows that do not sum to 1, and any finite values.
 
     Raises:
-        TypeError: if `weights` has none of these forms.
-        ValueError: if there are no attention weights, several inputs, shapes of another form, or
-            values outside of the range of attention weights.
+        TypeError: `weights` has none of these forms.
+        ValueError: There are no attention weights, several inputs, other shapes, or values outside
+            of the attention-weight range.
     """
     fields = _fields(weights)
     if fields is None:
@@ -134,7 +134,7 @@ def _array(array: Any) -> Array:
         try:
             from attnwidget.capture.maps.array_tensor import tensor_of
         except ImportError:
-            pass  # torch is not installed
+            pass  # Without torch, numpy reads the array.
         else:
             tensor = tensor_of(array, "weights", form)
             return tensor if tensor.is_floating_point() else tensor.float()
@@ -143,7 +143,7 @@ def _array(array: Any) -> Array:
 
 
 def _in_one_library(layers: list[Array]) -> list[Array]:
-    """Return arrays of numpy or tensors of torch; of a mixture, tensors."""
+    """Return all arrays in one library: numpy arrays or torch tensors; tensors for a mixture."""
     if len({library_of(layer).__name__ for layer in layers}) < 2:
         return layers
     from attnwidget.capture.maps.array_tensor import tensor_of
@@ -182,7 +182,7 @@ def _check_values(layer: Array, where: str, allow_unnormalized: bool) -> None:
 
 
 def layers_of_weights(maps: Sequence[Array], stack: str) -> list[Layer]:
-    """Return a kept layer for each map [H, Q, K]; causal if no query sees a later key.
+    """Return a `Layer` for each map [H, Q, K], with a causal mask if no query sees a later key.
 
     Maps are copied, so that the caller may write the next maps into the same memory.
     """
@@ -205,7 +205,7 @@ def axes_of_stack(
     """Return the axes of a stack from the attending tokens, and the attended tokens if they differ.
 
     Raises:
-        ValueError: the tokens do not fit the layer's maps.
+        ValueError: The tokens do not fit the layer's maps.
     """
     if key is None or stack == "decoder":
         axes = (query, query)

@@ -13,10 +13,10 @@ from attnwidget.kernels.array_library import Array, converted
 
 @dataclass(frozen=True, eq=False)
 class GivenMaps:
-    """Maps that do not follow from queries and keys, in the library of their array.
+    """Maps that do not follow from queries and keys, as arrays of any library.
 
     Attributes:
-        maps: The maps, [H, Q, K].
+        maps: Maps of all heads, [H, Q, K].
     """
 
     maps: Array
@@ -26,7 +26,7 @@ class GivenMaps:
 
     @property
     def is_numpy(self) -> bool:
-        """Whether the maps are an array of numpy."""
+        """Whether the maps are a numpy array."""
         return isinstance(self.maps, np.ndarray)
 
     def rows(self, heads: slice, rows: Index | None = None, keys: Index | None = None) -> Array:

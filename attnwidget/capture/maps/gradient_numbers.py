@@ -1,4 +1,4 @@
-"""Numbers from the gradient of each layer, without all gradients in memory."""
+"""Numbers computed from the gradient of each layer, without all gradients in memory."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ from attnwidget.capture.tapping.gradients import (
 from attnwidget.capture.tapping.tap import LayerAttention, tap
 from attnwidget.kernels.array_library import as_torch
 
-# Smaller tensors are stored as usual, because storing them is faster.
+# Smaller tensors are stored in the graph as usual, because that is faster.
 _FEWEST_CELLS = 1024 * 1024
 
 
 class GraphMaps(torch.autograd.graph.saved_tensors_hooks):
-    """A block whose graph stores queries and keys in place of large maps.
+    """A block whose autograd graph stores queries and keys in place of large maps.
 
-    Call `release` with every layer that a tap hands over in the block. From then on, the graph
-    holds the maps of the layer only if they do not follow from its queries and keys.
+    Call `release` with every layer that a tap passes on in the block. From then on, the graph
+    stores the maps of the layer only if they do not follow from its queries and keys.
 
     Example:
         >>> from attnwidget import load_model
@@ -47,36 +47,37 @@ class GraphMaps(torch.autograd.graph.saved_tensors_hooks):
 
     def __init__(self) -> None:
         super().__init__(self._pack, self._unpack)
-        # The large tensors that the graph stored since the last layer.
+        # Large tensors that the graph has stored since the last layer.
         self._recent: list[_Stored] = []
         self._shared = SharedTensors()
 
     def release(self, seen: LayerAttention) -> Callable[[], Tensor]:
         """Return a function that returns the weights of a layer, [B, H, Q, K]."""
         weights = seen.weights.detach()
-        stored = [each for each in self._recent if each.is_all_of(weights)]
+        stored = [tensor for tensor in self._recent if tensor.is_all_of(weights)]
         self._recent = []
         if not stored:
             return lambda: weights
         items = [
             whole_layer(seen, item, None, None, self._shared) for item in range(weights.shape[0])
         ]
-        if any(kept.products is None for kept in items):
+        if any(layer.products is None for layer in items):
             return lambda: weights
 
         dtype = weights.dtype
 
         def again() -> Tensor:
-            maps = [as_torch(kept.rows(slice(0, kept.n_heads))) for kept in items]
-            # A stack would copy the maps of a single input.
+            maps = [as_torch(layer.rows(slice(0, layer.n_heads))) for layer in items]
+            # torch.stack would copy the maps of a single input.
             return (maps[0][None] if len(maps) == 1 else torch.stack(maps)).to(dtype)
 
-        for each in stored:
-            each.compute_by(again)
+        for tensor in stored:
+            tensor.compute_by(again)
         return again
 
     def _pack(self, tensor: Tensor) -> Any:
-        # The tensor itself may be the output of the operation that stores it: a circle.
+        # Detach, because the tensor may be the output of the operation that stores it, and a
+        # reference would then form a cycle.
         tensor = tensor.detach()
         if tensor.numel() < _FEWEST_CELLS or not tensor.is_contiguous():
             return tensor
@@ -89,7 +90,7 @@ class GraphMaps(torch.autograd.graph.saved_tensors_hooks):
 
 
 class _Stored:
-    """A tensor that the graph stores, or the way to compute it."""
+    """A tensor that the graph stores, or a function that computes it."""
 
     def __init__(self, tensor: Tensor) -> None:
         self._tensor: Tensor | None = tensor
@@ -97,7 +98,7 @@ class _Stored:
         self._again: Callable[[], Tensor] | None = None
 
     def is_all_of(self, weights: Tensor) -> bool:
-        """Whether this is a view of all weights, in their order."""
+        """Return whether this is a view of all weights, in the same order."""
         tensor = self._tensor
         return (
             tensor is not None
@@ -118,7 +119,7 @@ class _Stored:
             return self._again().reshape(self._shape)
 
 
-#: The stack and the index of a layer.
+#: Stack name and index of a layer.
 LayerPlace = tuple[str, int]
 
 
@@ -130,23 +131,22 @@ def gradient_numbers(
     *,
     stack: str | None = None,
 ) -> tuple[dict[LayerPlace, Tensor], Tensor]:
-    """Return numbers from dL/da of every layer, in order of computation, and the losses, [B].
+    """Return numbers from every layer's dL/da, in computation order, and the losses, [B].
 
-    The backward pass gives the gradient of a layer to `number_of` and then drops it. Large maps are
-    computed again from queries and keys, so that no two layers have maps in memory at once.
+    The backward pass passes the gradient of a layer to `number_of` and then drops it. Large maps
+    are computed again from queries and keys, so that no two layers have maps in memory at once.
 
     Args:
-        hf_model: A transformers model.
-        task: The inputs and their losses; L is the sum of the losses.
-        number_of: Function of a layer's attention and of dL/da, [B, H, Q, K] in the dtype of the
-            model.
+        hf_model: Transformers model.
+        task: Inputs and their losses; L is the sum of the losses.
+        number_of: Function of a layer's attention and dL/da, [B, H, Q, K] in the model's dtype.
         options: Further arguments of the model.
-        stack: Stack whose layers are read; None = all stacks. If the loss depends on the first
-            layers of a named stack only, as in models that read a tower before its last layer, the
-            numbers of the last layers are 0.
+        stack: Stack whose layers are read; None for all stacks. If the loss depends on a named
+            stack's first layers only, as in models that read a tower before its last layer, the
+            last layers' numbers are 0.
 
     Raises:
-        ValueError: as `attention_gradients`.
+        ValueError: As in `attention_gradients`.
 
     Example:
         >>> from attnwidget import load_model
@@ -160,7 +160,7 @@ def gradient_numbers(
         >>> numbers["self", 5].shape
         torch.Size([12])
     """
-    found: dict[LayerPlace, Tensor] = {}
+    numbers: dict[LayerPlace, Tensor] = {}
     layers: list[LayerAttention] = []
     maps = GraphMaps()
 
@@ -168,19 +168,19 @@ def gradient_numbers(
         if stack not in (None, seen.stack):
             return
         weights_of = maps.release(seen)
-        # A reference to the weights would keep them.
-        light = replace(seen, weights=seen.weights.new_empty(0))
+        # A reference to the weights would keep them in memory.
+        layer = replace(seen, weights=seen.weights.new_empty(0))
         shape = seen.weights.shape
-        layers.append(light)
+        layers.append(layer)
 
         def take(gradient: Tensor) -> None:
-            # A view of the computed weights has a gradient before the computed weights have it.
-            place = light.stack, light.layer
-            if place not in found and gradient.numel() == shape.numel():
+            # A view's gradient arrives before the gradient of the weights themselves.
+            key = layer.stack, layer.layer
+            if key not in numbers and gradient.numel() == shape.numel():
                 stop_if_wanted()
                 with torch.no_grad():
-                    whole = replace(light, weights=weights_of())
-                    found[place] = number_of(whole, gradient.reshape(shape))
+                    with_weights = replace(layer, weights=weights_of())
+                    numbers[key] = number_of(with_weights, gradient.reshape(shape))
 
         # A model that folds heads and batch into one dimension returns a view.
         for tensor in (seen.weights, seen.weights._base):
@@ -195,18 +195,18 @@ def gradient_numbers(
             losses = losses_of(task, output)
             if losses.requires_grad and sources:
                 torch.autograd.grad(losses.sum(), sources, allow_unused=True)
-    if stack is not None and found:
-        last = max(found)
-        unused = [place for seen in layers if (place := (seen.stack, seen.layer)) > last]
-        found |= {place: torch.zeros_like(found[last]) for place in unused}
-    return _in_order(found, layers, hf_model), losses.detach().float().reshape(-1)
+    if stack is not None and numbers:
+        last = max(numbers)
+        unused = [key for layer in layers if (key := (layer.stack, layer.layer)) > last]
+        numbers |= {key: torch.zeros_like(numbers[last]) for key in unused}
+    return _in_order(numbers, layers, hf_model), losses.detach().float().reshape(-1)
 
 
 def _in_order(
     found: Mapping[LayerPlace, Tensor], layers: Sequence[LayerAttention], hf_model: Any
 ) -> dict[LayerPlace, Tensor]:
-    """Return the numbers in the order of computation; raise ValueError for a missing layer."""
-    for seen in layers:
-        if (seen.stack, seen.layer) not in found:
-            refuse_no_gradient(seen, hf_model)
-    return {(seen.stack, seen.layer): found[seen.stack, seen.layer] for seen in layers}
+    """Return the numbers in computation order; raise ValueError for a missing layer."""
+    for layer in layers:
+        if (layer.stack, layer.layer) not in found:
+            refuse_no_gradient(layer, hf_model)
+    return {(layer.stack, layer.layer): found[layer.stack, layer.layer] for layer in layers}

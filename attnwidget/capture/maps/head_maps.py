@@ -1,4 +1,4 @@
-"""The maps of every head of an attention: which heads there are, and how much may be computed."""
+"""Maps of every attention head, with checks for names and memory."""
 
 from __future__ import annotations
 
@@ -29,24 +29,26 @@ _REMEMBERED_BYTES = 64 * 1024 * 1024
 
 
 class MapCache:
-    """The maps of `layers` by stack and number; the latest 64 MiB are remembered.
+    """Maps of `layers` by stack and number, with a cache of the latest 64 MiB.
 
     Maps are computed under `lock`.
     """
 
     def __init__(self, layers: Mapping[str, Mapping[int, Layer]], lock: ModelLock) -> None:
-        self.layers = {name: dict(kept) for name, kept in layers.items()}
+        self.layers = {name: dict(stack_layers) for name, stack_layers in layers.items()}
         self.lock = lock
         self.tiles = self._new_tiles()
-        layers_of_all = (layer for kept in self.layers.values() for layer in kept.values())
+        layers_of_all = (
+            layer for stack_layers in self.layers.values() for layer in stack_layers.values()
+        )
         self._needs_torch = not all(layer.is_numpy for layer in layers_of_all)
         self._latest = _new_cache()
 
     def _new_tiles(self) -> dict[str, Tiles]:
-        return {name: Tiles(kept) for name, kept in self.layers.items()}
+        return {name: Tiles(stack_layers) for name, stack_layers in self.layers.items()}
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return the state for pickles and deep copies: without the lock and remembered maps."""
+        """Return the state for pickles and deep copies, without the lock and the cached maps."""
         left_out = ("lock", "tiles", "_latest")
         return {name: value for name, value in self.__dict__.items() if name not in left_out}
 
@@ -58,7 +60,7 @@ class MapCache:
 
     @contextmanager
     def without_gradients(self) -> Iterator[None]:
-        """Compute plainly, and record no operations of torch for gradients."""
+        """Compute in plain torch mode, and record no gradients."""
         with plain_torch():
             if not self._needs_torch:
                 yield
@@ -73,9 +75,9 @@ class MapCache:
     ) -> Float32Array:
         """Return the map of a head [Q, K], or of a layer [H, Q, K]; do not write to the result."""
         with self.lock.in_turn(), self.without_gradients():
-            cached = (quantity, stack, layer, head)
+            cache_key = (quantity, stack, layer, head)
             all_heads = (quantity, stack, layer, None)
-            for key, part in ((cached, ...), (all_heads, head)):
+            for key, part in ((cache_key, ...), (all_heads, head)):
                 latest = self._latest.get(key)
                 if latest is not None:
                     return latest[part]
@@ -83,31 +85,31 @@ class MapCache:
             maps = self.layers[stack][layer].rows(heads, quantity=quantity)
             values: Float32Array = as_numpy(maps)
             values = values if head is None else values[0]
-            return self._latest.add(cached, values)
+            return self._latest.add(cache_key, values)
 
     def known(self, stack: str, layer: int) -> Float32Array | None:
-        """Return the weights of a layer [H, Q, K] if they are remembered; do not write to them."""
+        """Return the weights of a layer [H, Q, K] if they are cached; do not write to them."""
         with self.lock.in_turn():
             return self._latest.get(("weights", stack, layer, None))
 
     def rows(self, stack: str, layer: int, head: int, queries: Sequence[int]) -> Float32Array:
-        """Return some rows of a head's map, [n, K]; no further rows are computed."""
+        """Return some rows of a head's map, [n, K], without computing other rows."""
         with self.lock.in_turn(), self.without_gradients():
             values = self.layers[stack][layer].rows(slice(head, head + 1), queries)[0]
         computed: Float32Array = as_numpy(values)
         return computed
 
     def visible(self, stack: str, layer: int, head: int) -> NDArray[np.bool_] | None:
-        """Return which keys each query may see, bool [Q, K]; None = all keys."""
-        seen = self.layers[stack][layer].seen(head)
-        return None if seen is None else as_numpy(seen).copy()
+        """Return the keys that each query may see, bool [Q, K]; None for all keys."""
+        visible = self.layers[stack][layer].seen(head)
+        return None if visible is None else as_numpy(visible).copy()
 
 
 def _new_cache() -> LatestValues[tuple[str, str, int, int | None], Float32Array]:
     return LatestValues(_REMEMBERED_BYTES, attrgetter("nbytes"))
 
 
-# Number of cells of a layer's maps in memory at a time, which limits the memory for long texts.
+# Number of layer-map cells in memory at a time, which limits the memory for long texts.
 _CELLS_AT_ONCE = 4 * 1024 * 1024
 
 
@@ -119,66 +121,66 @@ def one_token(
     quantity: str,
     words: tuple[NDArray[np.int64], NDArray[np.int64]] | None = None,
 ) -> Array:
-    """Return the row of a query, or the column of a key, for every head of `layers`.
+    """Return a query's row, or a key's column, for every head of `layers`.
 
-    No whole map is held: a row is computed alone, a column from some rows at a time.
+    No whole map is in memory: only the row is computed, or the column some rows at a time.
 
     Args:
         layers: Layers with the same axes.
         side: "query" for a row, "key" for a column.
-        tokens: Index of the token, in a list; between words, the tokens of one word.
+        tokens: Index of the token, in a list; for values between words, one word's tokens.
         quantity: "weights", "norms" or "gradients".
-        words: For values between words, the word of each query and of each key, int64. On `side`,
-            all `tokens` have word 0.
+        words: Word index of each query and key, int64, for values between words. On `side`, all
+            `tokens` have word 0.
 
     Returns:
-        float32 [layers, H, n] over the other axis, NaN where masked.
+        Values, float32 [layers, H, n] over the other axis, NaN where masked.
     """
-    read = _rows if side == "query" else _columns
+    read_values = _rows if side == "query" else _columns
     rows = []
     for layer in layers:
-        values, seen = read(layer, tokens, quantity)
+        values, visible = read_values(layer, tokens, quantity)
         if words is not None:
             values = word_weights(values, *words)
-            seen = None if seen is None else word_weights(1.0 * seen, *words) > 0
-        if seen is not None:
-            values = library_of(values).where(seen, values, np.nan)
+            visible = None if visible is None else word_weights(1.0 * visible, *words) > 0
+        if visible is not None:
+            values = library_of(values).where(visible, values, np.nan)
         rows.append(values[:, 0] if side == "query" else values[..., 0])
     return library_of(rows[0]).stack(rows)
 
 
 def _rows(layer: Layer, tokens: Sequence[int], quantity: str) -> tuple[Array, Array | None]:
-    """[H, tokens, K] values, and where they are seen."""
-    seen = None if layer.mask is None else layer.mask[:, list(tokens)]
-    return layer.rows(slice(None), tokens, quantity=quantity), seen
+    """Return values [H, tokens, K], and the mask of visible cells."""
+    visible = None if layer.mask is None else layer.mask[:, list(tokens)]
+    return layer.rows(slice(None), tokens, quantity=quantity), visible
 
 
 def _columns(layer: Layer, tokens: Sequence[int], quantity: str) -> tuple[Array, Array | None]:
-    """[H, Q, tokens] values, and where they are seen."""
-    seen = None if layer.mask is None else layer.mask[..., list(tokens)]
+    """Return values [H, Q, tokens], and the mask of visible cells."""
+    visible = None if layer.mask is None else layer.mask[..., list(tokens)]
     step = max(1, _CELLS_AT_ONCE // (layer.n_heads * layer.n_key))
     blocks = []
     for first in range(0, layer.n_query, step):
         rows = range(first, min(first + step, layer.n_query))
         blocks.append(layer.rows(slice(None), rows, tokens, quantity))
-    return library_of(blocks[0]).concatenate(blocks, 1), seen
+    return library_of(blocks[0]).concatenate(blocks, 1), visible
 
 
 QUANTITIES = ("weights", "norms", "gradients")
 
-# Bytes that are computed without a look at the free memory.
+# Number of bytes up to which the free memory is not checked.
 _UNCHECKED_BYTES = 2**24
 
 
 class HeadMaps(MapCache):
-    """The maps of every head, between tokens. Names, quantities and sizes are checked first.
+    """Maps of every head between tokens, with checks for names, quantities and sizes.
 
     Args:
-        layers: The kept layers of each stack by number.
-        stacks: The stacks by name.
-        lock: Held while maps are computed.
+        layers: Layers of each stack by number.
+        stacks: Stacks by name.
+        lock: Lock that is held while maps are computed.
         model_name: Name of the model for error messages.
-        missing: For each quantity that the attention does not have, the reason; "" if it has it.
+        missing: Reason for each quantity that the attention lacks; "" for the others.
         combination: "mean" or "maximum" if each head combines heads; None for heads of a model.
     """
 
@@ -200,32 +202,33 @@ class HeadMaps(MapCache):
 
     @property
     def quantities(self) -> tuple[str, ...]:
-        """The quantities that have maps."""
+        """Names of the quantities that have maps."""
         return tuple(name for name in QUANTITIES if not self.missing.get(name))
 
     @property
     def is_long(self) -> bool:
-        """Whether whole maps of all heads cost too much, so that layers were read by rows."""
+        """Whether layers were read row by row, because whole maps of all heads cost too much."""
         return any(layer.by_rows for layer in self.all_layers())
 
     def all_layers(self) -> Iterator[Layer]:
-        """All layers with attention, in every stack."""
+        """Yield all layers with attention, in every stack."""
         for layers in self.layers.values():
             yield from layers.values()
 
     def stack(self, name: str | None) -> Stack:
-        """The stack of this name, or the only stack.
+        """Return the stack with a name, or the only stack.
 
         Raises:
-            ValueError: no such stack, or no name although there are several stacks.
+            ValueError: The stack does not exist, or there is no name and there are several stacks.
         """
         return chosen_stack(self.stacks, name, self._model_name)
 
     def head(self, value: HeadName) -> Head:
-        """Return the head that a name means, in any form.
+        """Return the head with a name in any form.
 
         Raises:
-            ValueError: no such head, or no stack although there are several stacks.
+            ValueError: The head does not exist, or the name has no stack although there are several
+                stacks.
         """
         shapes = {name: (stack.n_layers, stack.n_heads) for name, stack in self.stacks.items()}
         layers = {name: stack.layers for name, stack in self.stacks.items()}
@@ -234,15 +237,15 @@ class HeadMaps(MapCache):
     def head_in(
         self, stack: str | None, layer: int | HeadName | None, head: int | HeadName | None
     ) -> Head:
-        """Return the head of a layer and number, or of a name in place of one of these.
+        """Return the head with a layer and number, or with a name in their place.
 
-        `stack` may be None in a model with a single stack, or where the name has the stack.
+        `stack` may be None if the model has a single stack, or if the name has the stack.
         """
         parts = head_parts(layer, head, stack)
         return self.head((*parts[:2], self.stack(parts[2] if len(parts) == 3 else None).name))
 
     def layer(self, layer: int, stack: str | None) -> Layer:
-        """The kept layer of this number; `stack` may be None in a model with a single stack."""
+        """Return the layer with a number; `stack` may be None if the model has a single stack."""
         number, _, name = self.head_in(stack, layer, 0)
         return self.layers[name][number]
 
@@ -253,34 +256,34 @@ class HeadMaps(MapCache):
         head: int | HeadName | None,
         stack: str | None,
     ) -> Float32Array:
-        """Copies of maps: [Q, K] of one head, [H, Q, K] of a layer, [L, H, Q, K] of a stack.
+        """Return copies of maps: [Q, K] of a head, [H, Q, K] of a layer, [L, H, Q, K] of a stack.
 
         Raises:
-            ValueError: no such quantity, layer, head or stack; a head without a layer; maps that
-                are too large.
+            ValueError: The quantity, layer, head or stack does not exist; there is a head without a
+                layer; or the maps are too large.
         """
         self.check_quantity(quantity)
         if layer is None and head is None:
             axes = self.stack(stack)
             return axes.layers.spread(self.of_all_layers(quantity, axes.name))
         if head is None and not names_head(layer):
-            whole, _, name = self.head_in(stack, layer, 0)
-            return self.of_layer(name, whole, quantity).copy()
-        named = self.head_in(stack, layer, head)
-        self.refuse_whole(named.stack, 1)
-        return self.get(named.stack, named.layer, named.head, quantity).copy()
+            layer_number, _, name = self.head_in(stack, layer, 0)
+            return self.of_layer(name, layer_number, quantity).copy()
+        head_name = self.head_in(stack, layer, head)
+        self.refuse_whole(head_name.stack, 1)
+        return self.get(head_name.stack, head_name.layer, head_name.head, quantity).copy()
 
     def of_layer(self, stack: str, layer: int, quantity: str = "weights") -> Float32Array:
         """Return the maps of a layer [H, Q, K]; do not write to the result.
 
         Raises:
-            ValueError: Maps that are too large.
+            ValueError: The maps are too large.
         """
         self.refuse_whole(stack, self.stacks[stack].n_heads)
         return self.get(stack, layer, None, quantity)
 
     def of_all_layers(self, quantity: str, stack: str) -> Float32Array:
-        """The maps of every layer with attention, [layers, H, Q, K]."""
+        """Return the maps of every layer with attention, [layers, H, Q, K]."""
         axes = self.stacks[stack]
         self.refuse_whole(stack, axes.n_heads * len(axes.layers.numbers), copies=2)
         return np.stack([self.maps(quantity, layer, None, stack) for layer in axes.layers.numbers])
@@ -294,32 +297,32 @@ class HeadMaps(MapCache):
         stack: str,
         words: tuple[NDArray[np.int64], NDArray[np.int64]] | None = None,
     ) -> Float32Array:
-        """All values from a query, or to a key: [H, n] of a layer, [L, H, n] of a stack.
+        """Return all values from a query, or to a key: [H, n] of a layer, [L, H, n] of a stack.
 
-        With `words`, `tokens` are the tokens of one word, as `one_token` describes.
+        With `words`, `tokens` are the tokens of one word, as in `one_token`.
         """
         axes = self.stacks[stack]
-        kept = self.layers[stack]
-        layers = list(kept.values())
+        stack_layers = self.layers[stack]
+        layers = list(stack_layers.values())
         if layer is not None:
-            layers = [kept[self.head((layer, 0, stack)).layer]]
+            layers = [stack_layers[self.head((layer, 0, stack)).layer]]
         with self.lock.in_turn(), self.without_gradients():
             from_token = one_token(layers, side=side, tokens=tokens, quantity=quantity, words=words)
         values: Float32Array = as_numpy(from_token)
         return axes.layers.spread(values) if layer is None else values[0]
 
     def check_quantity(self, quantity: str) -> None:
-        """Raise ValueError for a quantity that does not exist, or that the attention lacks."""
+        """Raise ValueError if a quantity does not exist, or if the attention lacks it."""
         if quantity not in QUANTITIES:
             raise ValueError(f"there is no quantity {quantity!r}: {among(quantity, QUANTITIES)}")
         if reason := self.missing.get(quantity):
             raise ValueError(f"this attention has no {quantity}: {reason}")
 
     def refuse_whole(self, stack: str, heads: int, copies: int = 1) -> None:
-        """Raise ValueError for whole maps that do not fit the memory.
+        """Raise ValueError if whole maps do not fit the memory.
 
         Args:
-            stack: The stack.
+            stack: Name of the stack.
             heads: Number of heads whose maps are requested.
             copies: Number of copies that are in memory together.
         """
@@ -333,7 +336,7 @@ class HeadMaps(MapCache):
         )
 
     def refuse_combined(self, what: str) -> None:
-        """Raise ValueError if the heads combine heads; the error names the missing `what`."""
+        """Raise ValueError if each head combines heads; the error names the missing `what`."""
         if self.combination is not None:
             raise ValueError(
                 f"a {self.combination} of heads has no {what}: ask the attention of which it was "
@@ -341,7 +344,7 @@ class HeadMaps(MapCache):
             )
 
     def refuse_no_shares(self, what: str) -> None:
-        """Raise ValueError if rows of weights are no shares; the error says they are not `what`."""
+        """Raise ValueError if rows do not sum to 1; the error says that they are not `what`."""
         if self.combination == "maximum":
             raise ValueError(
                 f"the rows of a maximum of heads do not sum to 1 and are not {what}: use "
@@ -352,7 +355,7 @@ class HeadMaps(MapCache):
 def check_room(needed: int, what: str, instead: str) -> None:
     """Raise ValueError if `needed` bytes are not free; small amounts are not checked.
 
-    The error names `what`, which does not fit, and the alternative `instead`.
+    The error names `what`, the object that does not fit, and the alternative `instead`.
     """
     if needed > _UNCHECKED_BYTES:
         refuse_no_room(needed, what, lambda _: instead)

@@ -1,4 +1,4 @@
-"""The scores of one head before the softmax: products, soft cap, bias and mask apart."""
+"""Scores of one head before the softmax, as products, soft cap, bias and mask."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class HeadScores(Result):
-    """The scores of one head, of which the softmax over keys gives the weights.
+    """The scores of one head; their softmax over keys gives the weights.
 
     Attributes:
-        head: The head.
+        head: Head of the scores.
         query_tokens: The Q attending tokens.
         key_tokens: The K attended tokens.
-        model_name: The model.
-        products: float64 [Q, K], query . key times the scaling of the model.
-        softcap: The products are bounded by softcap * tanh(products / softcap); None = no bound.
-        bias: float64 [Q, K] added to the bounded products (relative positions, ALiBi); 0 without
-            one, and where the mask hides the key.
-        visible: Bool [Q, K], whether the mask lets the query see the key.
-        sink: Score of the attention sink of the head, a key without a token; None = no sink.
+        model_name: Name of the model.
+        products: Products query . key times the scaling of the model, float64 [Q, K].
+        softcap: Bound of the products, softcap * tanh(products / softcap); None for no bound.
+        bias: Bias added to the bounded products (relative positions, ALiBi), float64 [Q, K]; 0 if
+            there is none, and where the mask hides the key.
+        visible: Whether the mask lets the query see the key, bool [Q, K].
+        sink: Score of the head's attention sink, a key without a token; None for no sink.
 
     Example:
         >>> from attnwidget import load_model
@@ -58,15 +58,15 @@ class HeadScores(Result):
     @property
     def scores(self) -> Float64Array:
         """Bounded products plus bias, [Q, K]; -inf where the mask hides the key."""
-        bounded = self.products
+        bounded_products = self.products
         if self.softcap is not None:
-            bounded = self.softcap * np.tanh(self.products / self.softcap)
-        return np.where(self.visible, bounded + self.bias, -np.inf)
+            bounded_products = self.softcap * np.tanh(self.products / self.softcap)
+        return np.where(self.visible, bounded_products + self.bias, -np.inf)
 
     def weights(self) -> Float64Array:
-        """Return the softmax of the scores, [Q, K]: the weights of the head.
+        """Return the softmax of the scores, [Q, K], which are the head's weights.
 
-        Rows of queries that see no key are NaN: implementations disagree about their weights.
+        Rows of queries that see no key are NaN, because implementations disagree about them.
         """
         scores = self.scores
         top = scores.max(-1, keepdims=True)
@@ -80,13 +80,14 @@ class HeadScores(Result):
         return weights
 
     def to_frame(self) -> pd.DataFrame:
-        """Return one row per pair: query, key, both tokens, product, bias, visible and score.
+        """Return a table with one row per pair of tokens.
 
-        `attrs` has the "model" and the "head".
+        Columns: query, key, query_token, key_token, product, bias, visible, score. `attrs` has the
+        "model" and the "head".
         """
         import pandas as pd
 
-        query, key = (places.ravel() for places in np.indices(self.products.shape))
+        query, key = (indices.ravel() for indices in np.indices(self.products.shape))
         columns: dict[str, Any] = {
             "query": query,
             "key": key,
@@ -102,10 +103,10 @@ class HeadScores(Result):
         return frame
 
     def chart(self, *, width: int = 640) -> alt.Chart:
-        """The scores that the mask does not hide, as a heat map that diverges from 0.
+        """Draw a heat map of the scores that the mask does not hide, with a color scale around 0.
 
         Args:
-            width: Pixels of the whole figure.
+            width: Width of the whole figure, in pixels.
         """
         from attnwidget.charts.signed_heatmap import signed_heatmap
 
@@ -135,10 +136,10 @@ def head_scores(head: Head, stack: Stack, parts: ScoreParts, model_name: str) ->
     """Return the scores of a head from their parts.
 
     Args:
-        head: The head.
-        stack: Its stack, with the tokens.
-        parts: Of all queries and keys.
-        model_name: The model.
+        head: Head of the scores.
+        stack: Stack of the head, with the tokens.
+        parts: Score parts for all queries and keys.
+        model_name: Name of the model.
     """
     size = len(stack.query), len(stack.key)
     return HeadScores(

@@ -1,4 +1,4 @@
-"""The axes of the maps of each stack: the text's tokens, patches of a picture, or positions."""
+"""Map axes of each stack: text tokens, picture patches, or positions."""
 
 from __future__ import annotations
 
@@ -34,19 +34,19 @@ _PARTS = {"visual_embeds": "region", "visual_feats": "region", "entity_ids": "en
 
 @dataclass(frozen=True)
 class InputAxes:
-    """Maker of the axes of one input.
+    """Maker of the axes for one input.
 
     Attributes:
-        hf_model: The model.
-        sites: Its attention modules.
-        inputs: The inputs of the pass.
+        hf_model: Transformers model.
+        sites: Attention modules of the model.
+        inputs: Inputs of the pass.
         options: Further arguments of the pass.
-        tokens: The tokens of the text, if known.
-        target: The tokens that the decoder of an encoder-decoder reads; None without them.
-        patch_probe: Finder of the patches of a picture.
-        text_probe: Finder of the words beside patches, regions or entities.
-        media: The pictures and sounds that the inputs were made of; None if they are unknown.
-        processor: The processor that made the inputs, or None.
+        tokens: Tokens of the text, if known.
+        target: Tokens that the decoder of an encoder-decoder reads; None without a decoder.
+        patch_probe: Finder of picture patches.
+        text_probe: Finder of the words among patches, regions or entities.
+        media: Pictures and sounds that the inputs were made from; None if they are unknown.
+        processor: Processor that made the inputs, or None.
     """
 
     hf_model: Any
@@ -62,7 +62,7 @@ class InputAxes:
 
     @cached_property
     def picture_axes(self) -> PictureAxes:
-        """The maker of the tokens of pictures."""
+        """The maker of picture tokens."""
         return PictureAxes(
             self.patch_probe,
             self.inputs,
@@ -74,7 +74,7 @@ class InputAxes:
 
     @cached_property
     def sound_axes(self) -> SoundAxes:
-        """The maker of the tokens of sounds."""
+        """The maker of sound tokens."""
         extractor = None if self.processor is None else self.processor.sounds
         return SoundAxes(
             self.hf_model,
@@ -86,25 +86,25 @@ class InputAxes:
         )
 
     def _placeholder(self, *names: str) -> int | None:
-        """Return the vocabulary id of a placeholder that the configuration of the model states."""
+        """Return the vocabulary id of a placeholder in the model's configuration."""
         config = getattr(self.hf_model, "config", None)
         ids = (getattr(config, name, None) for name in names)
         return next((i for i in ids if isinstance(i, int)), None)
 
     @property
     def note(self) -> str:
-        """What is missing on the axes that `of` has returned; "" for nothing."""
+        """Remark about missing information on the axes from `of`; "" if there is none."""
         return ", ".join(filter(None, [self.picture_axes.note, self.sound_axes.note]))
 
     def axes(self, layers: Mapping[str, Sequence[Layer]]) -> dict[str, tuple[Tokens, Tokens]]:
-        """Return the axes of queries and keys of each stack.
+        """Return the query axis and key axis of each stack.
 
         Args:
-            layers: The kept layers of each stack of the input.
+            layers: Layers of each stack.
         """
         axes: dict[str, tuple[Tokens, Tokens]] = {}
         for stack in sorted(layers, key=is_cross):
-            kept = layers[stack][0]
+            first_layer = layers[stack][0]
             if is_cross(stack):
                 owner = next((site.queries for site in self.sites if site.stack == stack), "")
                 query = axes[owner][0] if owner in axes else None
@@ -112,22 +112,22 @@ class InputAxes:
                 decodes = self.target is not None and stack == "cross"
                 keys = None
                 if self.picture_axes.media.pictures and not decodes:
-                    keys = self.picture_axes.patches(stack, kept.n_key)
+                    keys = self.picture_axes.patches(stack, first_layer.n_key)
                 axes[stack] = (
-                    self._fitting(query, owner, kept.n_query),
-                    keys or self._fitting(encoder if decodes else None, "", kept.n_key),
+                    self._fitting(query, owner, first_layer.n_query),
+                    keys or self._fitting(encoder if decodes else None, "", first_layer.n_key),
                 )
             else:
                 blocks = next((layer.blocks for layer in layers[stack] if layer.blocks), None)
                 if blocks is None:
-                    axis = self._fitting(self._text_of(stack), stack, kept.n_query)
+                    axis = self._fitting(self._text_of(stack), stack, first_layer.n_query)
                 else:
                     axis = self._of_blocks(stack, blocks)
                 axes[stack] = (axis, axis)
         return axes
 
     def _of_blocks(self, stack: str, blocks: LayerBlocks) -> Tokens:
-        """Return the tokens of a stack with layers in blocks, and after them the padding."""
+        """Return the tokens of a stack with layers in blocks, followed by padding."""
         length = blocks.n_tokens - blocks.n_padding
         tokens = self.picture_axes.patches(stack, length, in_blocks=True)
         if tokens is None:
@@ -139,39 +139,39 @@ class InputAxes:
         reads = next((site.reads for site in self.sites if site.stack == stack), "")
         if stack == "decoder" and "decoder_input_ids" in input_names(self.hf_model):
             return self.target
-        # A tower may read what is made of the text, which is the text itself if lengths agree.
-        text_alone = all(map(is_of_text, self.inputs))
-        is_text = reads == "text" or (not reads and (text_alone or not is_tower(stack)))
+        # A tower may read states made from the text; these are the text if the lengths agree.
+        is_text_only = all(map(is_of_text, self.inputs))
+        is_text = reads == "text" or (not reads and (is_text_only or not is_tower(stack)))
         return self.tokens if is_text else None
 
     def _fitting(self, tokens: Tokens | None, stack: str, length: int) -> Tokens:
-        """Return `tokens` if they fit the axis of a map, else patches of a picture or positions."""
+        """Return `tokens` if they fit a map axis, otherwise patches of a picture or positions."""
         site = next((site for site in self.sites if site.stack == stack), None)
         if tokens is not None and len(tokens) == length:
             if site is None:
                 return tokens
             return self.sound_axes.in_text(stack, self.picture_axes.in_text(stack, tokens))
         text = self.tokens
-        beside = 0 if text is None else length - len(text)
+        n_other = 0 if text is None else length - len(text)
         reads_text = site is not None and stack != "decoder" and site.reads in ("text", "")
-        if text is not None and beside > 0 and reads_text:
-            places = self.text_probe(stack, length, len(text), self.inputs, self.options)
-            if places:
-                return with_text(self._with_parts(site, stack, length, places), text, places)
+        if text is not None and n_other > 0 and reads_text:
+            positions = self.text_probe(stack, length, len(text), self.inputs, self.options)
+            if positions:
+                return with_text(self._with_parts(site, stack, length, positions), text, positions)
         return self._without_text(site, stack, length)
 
     def _with_parts(
         self, site: Site | None, stack: str, length: int, of_text: Sequence[int]
     ) -> Tokens:
-        """Return an axis on which tokens that are no words have names."""
-        rest = [i for i in range(length) if i not in set(of_text)]
-        parts = self._parts(len(rest))
+        """Return an axis that also names the tokens that are not words."""
+        other_positions = [i for i in range(length) if i not in set(of_text)]
+        parts = self._parts(len(other_positions))
         if parts is not None:
-            return with_text(position_axis(length, is_line=False), parts, rest)
+            return with_text(position_axis(length, is_line=False), parts, other_positions)
         return self._without_text(site, stack, length)
 
     def _parts(self, length: int) -> Tokens | None:
-        """Return the regions or entities that the caller has cut out, if there are as many."""
+        """Return the regions or entities that the caller has cut out, if their number fits."""
         kinds = (
             kind
             for name, kind in _PARTS.items()
@@ -181,7 +181,7 @@ class InputAxes:
         return None if kind is None else region_axis(length, kind)
 
     def _without_text(self, site: Site | None, stack: str, length: int) -> Tokens:
-        """Return patches of a picture, times of a sound, regions, or positions."""
+        """Return picture patches, sound times, regions, or positions."""
         if site is not None and site.reads in ("picture", ""):
             patches = self.picture_axes.patches(stack, length) or self._parts(length)
             if patches is not None:
@@ -193,9 +193,9 @@ class InputAxes:
         return position_axis(length, is_line=self._is_line(site))
 
     def _is_line(self, site: Site | None) -> bool:
-        """Return whether the tokens of a stack without a text are a line, as frames of sound are.
+        """Return whether the tokens of a stack without a text form a line, like sound frames.
 
-        Patches of a picture or of a spectrogram are no line, and objects in a picture are none.
+        Patches of a picture or spectrogram do not form a line, nor do objects in a picture.
         """
         if any(name in self.inputs for name in PIXELS) or (site and site.reads == "picture"):
             return False

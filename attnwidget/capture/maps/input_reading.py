@@ -1,4 +1,4 @@
-"""The input of an attention, which its model can read again: with heads off, or for predictions."""
+"""Input of an attention that its model can read again, with heads off or for predictions."""
 
 from __future__ import annotations
 
@@ -23,22 +23,23 @@ if TYPE_CHECKING:
     from attnwidget.inputs.example import ReadExample
     from attnwidget.model_facts.weights_seen import WeightsSeen
 
-#: The type of the attentions that a model returns.
+#: Type of the attentions that a model returns.
 A = TypeVar("A")
 
-# Attentions with heads off that are kept for one input: linked figures request the same ones.
+# Number of attentions with heads off that are cached per input, because linked figures request
+# the same ones.
 _KEPT = 4
-# Predictions that are kept for one input: of the default position, and of a locked token.
+# Number of predictions that are cached per input: for the default position, and for a locked token.
 _KEPT_ANSWERS = 2
 
 
 class Reader(Protocol[A]):
-    """The part of an `AttentionModel` that reads an input again.
+    """Part of an `AttentionModel` that reads an input again.
 
     Attributes:
-        hf_model: The transformers model.
-        tokenizer: The tokenizer of the model, or None.
-        lock: Held during forward passes.
+        hf_model: Transformers model.
+        tokenizer: Tokenizer of the model, or None.
+        lock: Lock that is held during forward passes.
     """
 
     hf_model: Any
@@ -47,21 +48,21 @@ class Reader(Protocol[A]):
 
     @property
     def edits(self) -> Edits:
-        """The edits of the enclosing blocks of `disabled`."""
+        """The edits of the enclosing `disabled` blocks."""
 
     @property
     def default_method(self) -> EditMethod:
-        """What stands in the place of heads that are off, if no method is chosen."""
+        """Default replacement of disabled heads."""
 
     def disabled(
         self, heads: Sequence[Head], *, method: EditMethod | None
     ) -> AbstractContextManager[object]:
-        """Switch heads off in the block, as `AttentionModel.disabled`."""
+        """Switch heads off in the block, as in `AttentionModel.disabled`."""
 
     def _predict_again(
         self, reading: Reading[A], *, at: Iterable[int] | None, top: int
     ) -> Predictions:
-        """Return the predictions for an input under the edits that are in force now."""
+        """Return the predictions for an input under the current edits."""
 
     def question(
         self, inputs: Mapping[str, Tensor], position: int, tokens: Tokens | None = None
@@ -69,7 +70,7 @@ class Reader(Protocol[A]):
         """Return the question at one of the positions that `predict` answers."""
 
     def _read_again(self, reading: Reading[A]) -> A:
-        """Return the attention of an input under the edits that are in force now."""
+        """Return the attention of an input under the current edits."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,14 +78,14 @@ class Reading(Generic[A]):
     """One input of a model, as the model read it.
 
     Attributes:
-        model: The model.
+        model: Model that read the input.
         inputs: Tensors of the input by name, a batch of one.
-        tokens: The attending tokens of the first stack, if known.
-        n_prompt: Number of tokens of the prompt if the model generated the rest, else None.
-        loss: The loss whose gradients are read; None for no gradients.
+        tokens: Attending tokens of the first stack, if known.
+        n_prompt: Number of prompt tokens if the model generated the rest, otherwise None.
+        loss: Loss whose gradients are read; None for no gradients.
         seed: Seed of the masking for this loss.
-        weights: The state of the model's weights when it read the input; None accepts any weights.
-        media: The pictures and sounds of the input; None without them.
+        weights: State of the model's weights when it read the input; None accepts any weights.
+        media: Pictures and sounds of the input; None without them.
         n_cut_of_target: Number of tokens that were cut off the text for the decoder.
     """
 
@@ -108,8 +109,8 @@ class Reading(Generic[A]):
         """Raise RuntimeError if the model has changed, or has heads off, since it read this input.
 
         Raises:
-            RuntimeError: Weights were changed; or a block of `disabled` encloses the call, and the
-                answer would be of another computation than the maps.
+            RuntimeError: Weights were changed; or a block of `disabled` encloses the call, so that
+                an answer would belong to another computation than the maps.
         """
         if edits := self.model.edits:
             raise RuntimeError(
@@ -120,11 +121,11 @@ class Reading(Generic[A]):
             self.weights.refuse_changed(self.model.hf_model)
 
     def without(self, heads: Sequence[Head], method: EditMethod | None) -> A:
-        """Return the attention of this input with heads off; the last few are kept.
+        """Return the attention of this input with heads off; the last few are cached.
 
         Raises:
-            ValueError: no such head, or an edit that the model does not allow.
-            RuntimeError: the model was closed, its weights have changed, or the call is in a block
+            ValueError: A head does not exist, or the model does not allow the edit.
+            RuntimeError: The model was closed, its weights have changed, or the call is in a block
                 of `disabled`.
         """
         self.refuse_changed()
@@ -138,16 +139,16 @@ class Reading(Generic[A]):
         return attention
 
     def answer(self, at: tuple[int, ...] | None, top: int) -> Predictions:
-        """Return the predictions of `predict` with all heads on; the last few are kept.
+        """Return the predictions of `predict` with all heads on; the last few are cached.
 
-        Background work can ask first, so that a figure opens without a pass of the model.
+        Background work can call this first, so that a figure opens without a pass of the model.
 
         Args:
             at: Positions that `predict` answers, or None for its default.
             top: Number of answers per question.
 
         Raises:
-            TypeError, ValueError, RuntimeError: as `predict`.
+            TypeError, ValueError, RuntimeError: As in `predict`.
         """
         self.refuse_changed()
         predictions = self._answered.get((at, top))
@@ -167,8 +168,8 @@ class Reading(Generic[A]):
         """Return the model's predictions for this input, with `heads` off.
 
         Raises:
-            TypeError, ValueError: as `AttentionModel.predict` and `AttentionModel.disabled`.
-            RuntimeError: as `without`.
+            TypeError, ValueError: As in `AttentionModel.predict` and `AttentionModel.disabled`.
+            RuntimeError: As in `without`.
         """
         self.refuse_changed()
         if not heads:

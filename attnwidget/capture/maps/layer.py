@@ -1,4 +1,4 @@
-"""A layer of one input: one interface to its maps, whatever they are computed from."""
+"""A layer of one input, with one interface to its maps for every source."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from attnwidget.capture.maps.products import Products
     from attnwidget.kernels.streaming import Streamed
 
-# Cells of a layer's maps in memory at a time, which limits the memory for long inputs.
+# Number of layer-map cells in memory at a time, which limits the memory for long inputs.
 _CELLS_AT_ONCE = 16 * 1024 * 1024
 
 
@@ -31,13 +31,13 @@ class Layer:
         n_query: Number of queries, Q.
         n_key: Number of keys, K.
         weights: Source of the attention weights.
-        mask: Bool [1 or H, Q, K] with True = the query may see the key; None = it may see all.
+        mask: True where the query may see the key, bool [1 or H, Q, K]; None if it may see all.
         norms: Source of the norms ||a f(x)||; None if they are unknown.
         gradients: Source of the magnitudes |dL/da|, 0 where masked; None if they are unknown.
-        blocks: The tokens of each block, for a layer that attends in windows or tiles; else None.
-        maxima: What a pass over a long input has kept of the rows of the maps; else None.
-        by_rows: Whether whole maps of all heads cost too much, so that the layer was read some
-            rows at a time.
+        blocks: Tokens of each block, for a layer that attends in windows or tiles; otherwise None.
+        maxima: Row data of the maps that a pass over a long input has stored; otherwise None.
+        by_rows: Whether the layer was read some rows at a time, because whole maps of all heads
+            cost too much.
     """
 
     n_heads: int
@@ -62,9 +62,9 @@ class Layer:
         """Return maps of consecutive heads, float32 [heads, Q or rows, K or keys].
 
         Args:
-            heads: The heads.
-            rows: The queries; None = all.
-            keys: The keys; None = all.
+            heads: Slice of the heads.
+            rows: Indices of the queries; None for all.
+            keys: Indices of the keys; None for all.
             quantity: "weights", "norms" or "gradients", if the layer has it.
         """
         source: MapSource | None = getattr(self, quantity)
@@ -72,46 +72,46 @@ class Layer:
         return source.rows(heads, rows, keys)
 
     def row_slices(self, cells: int = _CELLS_AT_ONCE) -> Iterator[slice]:
-        """Yield all queries, as many at a time as have `cells` cells in the maps of all heads."""
+        """Yield slices of all queries, each with at most `cells` map cells over all heads."""
         step = max(1, cells // (self.n_heads * self.n_key))
         for first in range(0, self.n_query, step):
             yield slice(first, min(first + step, self.n_query))
 
     def row_blocks(self, cells: int = _CELLS_AT_ONCE) -> Iterator[tuple[int, Array]]:
-        """Yield all weights, some queries at a time: the first query, and its rows [H, r, K]."""
+        """Yield all weights, some queries at a time: the first query, and the rows [H, r, K]."""
         for rows in self.row_slices(cells):
             yield rows.start, self.rows(slice(0, self.n_heads), rows)
 
     def n_keys_seen(self, rows: slice) -> int:
-        """Return the number of keys up to the last one that a query of these rows sees."""
-        seen = self.seen_by(slice(0, self.n_heads), rows)
+        """Return the number of keys up to the last key that a query in these rows sees."""
+        visible = self.seen_by(slice(0, self.n_heads), rows)
         # A query that sees no key attends to all keys.
-        if seen is None or not bool(seen.any(-1).all()):
+        if visible is None or not bool(visible.any(-1).all()):
             return self.n_key
-        return int(seen.flatten(0, -2).any(0).nonzero()[-1]) + 1
+        return int(visible.flatten(0, -2).any(0).nonzero()[-1]) + 1
 
     def seen(self, head: int, rows: Index | None = None, keys: Index | None = None) -> Array | None:
-        """Return which keys queries of a head may see, bool [Q or rows, K or keys]; None = all."""
+        """Return the keys that a head's queries may see, bool [Q or rows, K or keys], or None."""
         mask = part_of(self.mask, slice(head, head + 1), place_of(rows), place_of(keys))
         return None if mask is None else mask[0]
 
     def seen_by(self, heads: slice, rows: Index | None = None) -> Array | None:
-        """Return which keys queries may see, bool [1 or heads, Q or rows, K]; None = all keys."""
+        """Return the keys that queries may see, bool [1 or heads, Q or rows, K]; None: all."""
         return part_of(self.mask, heads, place_of(rows), slice(None))
 
     @property
     def is_numpy(self) -> bool:
-        """Whether the maps are arrays of numpy, which need no torch."""
+        """Whether the maps are numpy arrays, which need no torch."""
         return self.weights.is_numpy
 
     @property
     def products(self) -> Products | None:
-        """The queries and keys from which the weights are computed; None for other weights."""
+        """The queries and keys from which the weights are computed; None if there are none."""
         return self.weights.products
 
     @property
     def norm_maps(self) -> NormMaps:
-        """The norms of a layer of a model, with the lengths of its vectors."""
+        """The norms of a model layer, with the lengths of its vectors."""
         from attnwidget.capture.maps.norm_maps import NormMaps
 
         assert isinstance(self.norms, NormMaps)

@@ -1,4 +1,4 @@
-"""A layer that computes its attention in blocks: windows, tiles, or pictures of one input."""
+"""A layer that computes attention in blocks: windows, tiles, or pictures of one input."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ Places = NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class LayerBlocks:
-    """The place of each entry of a layer's blocks among all tokens.
+    """Positions of a layer's block entries among all tokens.
 
     A query attends to the keys of its own block only, and every other cell is masked.
 
     Attributes:
-        tokens: The tokens of each block, int64. No token is in two blocks.
+        tokens: Tokens of each block, int64. No token is in two blocks.
         n_tokens: Number of all tokens, T, with padding.
-        n_padding: Number of the last tokens that stand for padding: entries of blocks that are no
-            token of the layer's input.
+        n_padding: Number of padding tokens at the end: block entries without a token in the
+            layer's input.
     """
 
     tokens: Sequence[Places]
@@ -37,7 +37,7 @@ class LayerBlocks:
 
     @cached_property
     def _homes(self) -> tuple[Places, Places]:
-        """The block of each token and its entry in this block, int64 [T] each; -1 for no block."""
+        """The block and the block entry of each token, int64 [T] each; -1 for no block."""
         block = np.full(self.n_tokens, -1, np.int64)
         entry = np.full(self.n_tokens, -1, np.int64)
         for number, tokens in enumerate(self.tokens):
@@ -48,10 +48,10 @@ class LayerBlocks:
     def cells(
         self, rows: Index | None, keys: Index | None
     ) -> tuple[tuple[int, int], list[tuple[int, Places, Places, list[int], list[int]]]]:
-        """Return numbers of rows and keys, and the parts of each block among them.
+        """Return the numbers of rows and keys, and each block's part of them.
 
-        Each part is the number of a block, its places among the rows and among the keys, and its
-        entries that are queries and keys there.
+        Each part has the number of a block, its positions among the rows and among the keys, and
+        the block entries that are queries and keys there.
         """
         block, entry = self._homes
         everything = np.arange(self.n_tokens)
@@ -59,28 +59,31 @@ class LayerBlocks:
         columns = everything[place_of(keys)]
         cells = []
         for number in np.unique(block[queries]).tolist():
-            down = np.flatnonzero(block[queries] == number)
-            across = np.flatnonzero(block[columns] == number)
-            if number >= 0 and len(across):
-                pair = entry[queries[down]].tolist(), entry[columns[across]].tolist()
-                cells.append((number, down, across, *pair))
+            row_positions = np.flatnonzero(block[queries] == number)
+            column_positions = np.flatnonzero(block[columns] == number)
+            if number >= 0 and len(column_positions):
+                pair = (
+                    entry[queries[row_positions]].tolist(),
+                    entry[columns[column_positions]].tolist(),
+                )
+                cells.append((number, row_positions, column_positions, *pair))
         return (len(queries), len(columns)), cells
 
     def joined(self, parts: Sequence[Tensor]) -> Tensor:
-        """Return numbers of all tokens, [T, ...], from those of each block; 0 outside of blocks."""
-        joined = parts[0].new_zeros((self.n_tokens, *parts[0].shape[1:]))
+        """Return values for all tokens, [T, ...], from each block's values; 0 outside of blocks."""
+        all_values = parts[0].new_zeros((self.n_tokens, *parts[0].shape[1:]))
         for part, tokens in zip(parts, self.tokens, strict=True):
-            joined[tokens] = part.to(joined)
-        return joined
+            all_values[tokens] = part.to(all_values)
+        return all_values
 
 
 @dataclass(frozen=True, eq=False)
 class BlockMaps:
-    """Maps over all tokens that have the maps of the blocks in them, and 0 elsewhere.
+    """Maps over all tokens that contain the maps of the blocks, and 0 elsewhere.
 
     Attributes:
-        blocks: The tokens of each block.
-        parts: The maps of each block.
+        blocks: Tokens of each block.
+        parts: Maps of each block.
         n_heads: Number of heads.
     """
 
@@ -93,7 +96,7 @@ class BlockMaps:
 
     @property
     def keeps_maps(self) -> bool:
-        """Whether the maps of a block are in memory."""
+        """Whether the maps of at least one block are in memory."""
         return any(part.keeps_maps for part in self.parts)
 
     def rows(self, heads: slice, rows: Index | None = None, keys: Index | None = None) -> Tensor:
@@ -101,12 +104,12 @@ class BlockMaps:
         shape, cells = self.blocks.cells(rows, keys)
         n_heads = len(range(self.n_heads)[heads])
         maps = torch.zeros(n_heads, *shape, dtype=torch.float32, device=self._device)
-        for number, down, across, queries, columns in cells:
+        for number, row_positions, column_positions, queries, columns in cells:
             values = self.parts[number].rows(heads, queries, columns)
-            maps[:, down[:, None], across] = values.to(maps)
+            maps[:, row_positions[:, None], column_positions] = values.to(maps)
         return maps
 
     @cached_property
     def _device(self) -> torch.device:
-        found: Tensor = self.parts[0].rows(slice(0, 1), [0], [0])
-        return found.device
+        cell: Tensor = self.parts[0].rows(slice(0, 1), [0], [0])
+        return cell.device

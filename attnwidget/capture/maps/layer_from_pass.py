@@ -1,4 +1,4 @@
-"""A layer from what one forward pass computed: with whole maps, or with queries and keys."""
+"""Layers from the tensors of one forward pass, with whole maps or with queries and keys."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ class _Hidden:
     """The mask and bias of a layer for an input.
 
     Attributes:
-        mask: Bool [1 or H, Q, K]; None = every query may see every key.
-        bias: Numbers added to the scores, [1 or H, Q, K], or None.
-        rows: Numbers of the queries whose weights are compared, int64 on the device of the layer.
-            Among them are some of the queries that may see no key.
+        mask: Mask, bool [1 or H, Q, K]; None if every query may see every key.
+        bias: Bias of the scores, [1 or H, Q, K], or None.
+        rows: Queries whose weights are compared, int64 on the layer's device. They include some
+            queries that may see no key.
     """
 
     mask: Tensor | None
@@ -40,12 +40,12 @@ class _Hidden:
 
 @dataclass(eq=False)
 class SharedTensors:
-    """Masks and biases that several layers of a model have in common, each stored once.
+    """Masks and biases that several layers of a model share, each stored once.
 
     Attributes:
-        hidden: The masks and biases of the latest layers.
-        agreed: Answers on a GPU that wait to be read: whether the weights of each layer follow from
-            its queries and keys. None = every answer is read at once.
+        hidden: Masks and biases of the latest layers.
+        agreed: Unread answers on a GPU: whether the weights of each layer follow from its queries
+            and keys. None reads every answer at once.
     """
 
     _stored: list[Tensor] = field(default_factory=list)
@@ -53,11 +53,11 @@ class SharedTensors:
     agreed: list[Tensor] | None = None
 
     def __call__(self, tensor: Tensor) -> Tensor:
-        """`tensor`, or an equal one stored before."""
-        for known in reversed(self._stored):
-            alike = known.shape == tensor.shape and known.dtype == tensor.dtype
-            if alike and torch.equal(known, tensor):
-                return known
+        """Return `tensor`, or an equal tensor that was stored before."""
+        for stored in reversed(self._stored):
+            is_same_type = stored.shape == tensor.shape and stored.dtype == tensor.dtype
+            if is_same_type and torch.equal(stored, tensor):
+                return stored
         self._stored.append(tensor)
         return tensor
 
@@ -70,22 +70,22 @@ def whole_layer(
     shared: SharedTensors,
     moved: Tensor | None = None,
 ) -> Layer:
-    """Return the layer of one item of the batch in `seen`.
+    """Return the layer of one batch item in `seen`.
 
     Args:
-        seen: one layer's attention, batch of any size.
-        item: index in the batch.
-        queries: indices of the queries to keep (the others are padding); None = all.
-        keys: indices of the keys to keep; None = all.
-        shared: masks and biases of the layers kept before. On a GPU, its answers may wait until the
+        seen: Attention of one layer, with a batch of any size.
+        item: Index in the batch.
+        queries: Indices of the queries without padding; None for all.
+        keys: Indices of the keys without padding; None for all.
+        shared: Masks and biases of earlier layers. On a GPU, its answers may stay unread until the
             pass has ended.
-        moved: [B, K, H, H], inner products of the heads' transformed vectors; None = not known.
+        moved: Inner products of the heads' transformed vectors, [B, K, H, H]; None if unknown.
     """
     maps = cut_map(seen.weights[item].detach(), queries, keys)  # [H, Q, K]
     n_heads, n_query, n_key = maps.shape
     bias = seen.kwargs.get("position_bias")
-    about = (seen.mask, bias, item, queries, keys, n_query, n_key, maps.device)
-    hidden = shared.hidden(about, lambda: _hidden(seen, item, queries, keys, shared))
+    arguments = (seen.mask, bias, item, queries, keys, n_query, n_key, maps.device)
+    mask_and_bias = shared.hidden(arguments, lambda: _hidden(seen, item, queries, keys, shared))
     n_key_heads = n_heads
     weights: MapSource | None = None
     if seen.query is not None and seen.key is not None and seen.scaling is not None:
@@ -97,12 +97,12 @@ def whole_layer(
             key=_copy(key if keys is None else key[:, keys]),
             scaling=float(seen.scaling),
             softcap=seen.kwargs.get("softcap"),
-            mask=hidden.mask,
-            bias=hidden.bias,
-            # A parameter, which training would change under the queries and keys.
+            mask=mask_and_bias.mask,
+            bias=mask_and_bias.bias,
+            # Copy this parameter, because training would change it under the queries and keys.
             sinks=sinks.detach().reshape(-1).clone() if isinstance(sinks, Tensor) else None,
         )
-        if _reproduces(products, maps, hidden.rows, shared.agreed):
+        if _reproduces(products, maps, mask_and_bias.rows, shared.agreed):
             weights = products
             n_key_heads = key.shape[0]
     if weights is None:
@@ -111,7 +111,7 @@ def whole_layer(
     if moved is not None:
         norms = NormMaps(weights, _copy(moved[item] if keys is None else moved[item, keys]))
     return Layer(
-        n_heads, n_key_heads, n_query, n_key, weights=weights, mask=hidden.mask, norms=norms
+        n_heads, n_key_heads, n_query, n_key, weights=weights, mask=mask_and_bias.mask, norms=norms
     )
 
 
@@ -119,8 +119,8 @@ def streamed_layer(item: StreamedItem, lengths: Tensor | None = None) -> Layer:
     """Return the layer of one input that was read some rows at a time.
 
     Args:
-        item: The record of the tap.
-        lengths: Lengths of the vectors of the heads, [H, K]; None = not known.
+        item: Record of the tap.
+        lengths: Lengths of the heads' vectors, [H, K]; None if unknown.
     """
     products = Products(
         query=item.query,
@@ -152,7 +152,7 @@ def _reproduces(
 ) -> bool:
     """Return whether queries and keys give the model's `maps` [H, Q, K] in some rows.
 
-    On a GPU, the answer is added to `waiting`, and counts as true until the pass has ended.
+    On a GPU, the answer is added to `waiting`, and is taken as true until the pass has ended.
     """
     query = products.query
     key = products.key
@@ -163,7 +163,7 @@ def _reproduces(
     try:
         computed = products.rows(slice(0, len(query)), rows)
     except (RuntimeError, IndexError):
-        return False  # a mask or bias laid out in a way the formula does not know
+        return False  # The formula does not know this layout of a mask or bias.
     agree = weights_agree(computed, maps[:, rows])
     if waiting is None or agree.device.type == "cpu":
         return bool(agree)
@@ -172,8 +172,8 @@ def _reproduces(
 
 
 def all_agree(shared: Iterable[SharedTensors]) -> bool:
-    """Return whether all answers are true that the passes over some inputs left on a GPU."""
-    answers = [answer for one in shared for answer in one.agreed or ()]
+    """Return whether all answers are true that passes left on a GPU."""
+    answers = [answer for tensors in shared for answer in tensors.agreed or ()]
     # One copy for all layers, because every copy waits for a GPU.
     return not answers or bool(torch.stack([a.to(answers[0].device) for a in answers]).all())
 
@@ -185,7 +185,7 @@ def _hidden(
     keys: Tensor | None,
     shared: SharedTensors,
 ) -> _Hidden:
-    """Return the mask and bias of a layer, stored once if another layer has equal ones."""
+    """Return the mask and bias of a layer, stored once if other layers have equal ones."""
     mask, bias = _mask_and_bias(seen, item, queries, keys)
     mask = shared(mask) if mask is not None else None
     bias = shared(bias) if bias is not None else None
@@ -196,11 +196,11 @@ def _hidden(
 
 
 def _rows_without_keys(mask: Tensor | None) -> list[int]:
-    """Return some of the queries that may see no key."""
+    """Return some of the queries that see no key."""
     if mask is None:
         return []
     rows = (~mask.any(-1)).any(0).nonzero()[:, 0].tolist()
-    return [rows[place] for place in spread_rows(len(rows), _ROWS_CHECKED)] if rows else []
+    return [rows[index] for index in spread_rows(len(rows), _ROWS_CHECKED)] if rows else []
 
 
 def _mask_and_bias(
@@ -210,21 +210,21 @@ def _mask_and_bias(
     mask = None
     bias = None
     n_query, n_key = seen.weights.shape[-2:]
-    for added in (seen.mask, seen.kwargs.get("position_bias")):
-        if not isinstance(added, Tensor):
+    for term in (seen.mask, seen.kwargs.get("position_bias")):
+        if not isinstance(term, Tensor):
             continue
-        added = added.detach()
-        while added.ndim < 4:
-            added = added[None]
-        added = added[item if added.shape[0] > 1 else 0]
-        added = cut_map(added.expand(-1, n_query, n_key), queries, keys)
-        if added.dtype == torch.bool:
-            visible = added
+        term = term.detach()
+        while term.ndim < 4:
+            term = term[None]
+        term = term[item if term.shape[0] > 1 else 0]
+        term = cut_map(term.expand(-1, n_query, n_key), queries, keys)
+        if term.dtype == torch.bool:
+            visible = term
         else:
-            visible = visible_in(added)
-            rest = torch.where(visible, added, 0)
-            if bool(rest.any()):
-                bias = rest if bias is None else bias + rest
+            visible = visible_in(term)
+            finite_bias = torch.where(visible, term, 0)
+            if bool(finite_bias.any()):
+                bias = finite_bias if bias is None else bias + finite_bias
         if not bool(visible.all()):
             mask = visible if mask is None else mask & visible
     if mask is not None and mask.shape[0] > 1 and bool((mask == mask[:1]).all()):
@@ -233,11 +233,11 @@ def _mask_and_bias(
 
 
 def cut_map(tensor: Tensor, queries: Tensor | None, keys: Tensor | None) -> Tensor:
-    """The rows and columns of [H, Q, K] that are not padding."""
+    """Return the rows and columns of [H, Q, K] without padding."""
     tensor = tensor if queries is None else tensor[:, queries]
     return tensor if keys is None else tensor[..., keys]
 
 
 def _copy(tensor: Tensor) -> Tensor:
-    # A view would keep the whole batch, or queries, keys and values in one tensor, alive.
+    # A view would keep the whole batch, or queries, keys and values in one tensor, in memory.
     return tensor.contiguous() if tensor._base is None else tensor.clone()

@@ -1,4 +1,4 @@
-"""Parts of the arrays of a layer: some heads, queries and keys."""
+"""Parts of layer arrays: some heads, queries and keys."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ AxisPart: TypeAlias = "slice | list[int] | Tensor"
 
 
 def place_of(index: Index | None) -> AxisPart:
-    """Return indices in a form that tensors and arrays accept; None = all."""
+    """Return indices in a form that tensors and arrays accept; None selects everything."""
     if index is None:
         return slice(None)
-    # A tensor stays on its device: torch copies lists to a GPU, and waits for all work there.
+    # Keep a tensor on its device: torch copies lists to a GPU, and waits for all work there.
     return list(index) if isinstance(index, Sequence) else index
 
 
 def part_of(
     array: Array | LazyRows | None, heads: slice, rows: AxisPart, keys: AxisPart
 ) -> Array | None:
-    """Return a part of [H, Q, K], or of [1, Q, K] for all heads; None for None."""
+    """Return a part of an array [H, Q, K], or [1, Q, K] for all heads; None for None."""
     if array is None:
         return None
     heads = slice(None) if array.shape[0] == 1 else heads

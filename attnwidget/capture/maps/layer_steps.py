@@ -1,4 +1,4 @@
-"""Steps of long work over the layers of a model, which a caller can count and stop."""
+"""Steps of long work over model layers, which a caller can count and stop."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def watched_layers(step: Callable[[], None]) -> Iterator[None]:
     """Call a function after each layer that this thread reads, draws or compares in the block.
 
     Args:
-        step: A function without arguments. If it raises an exception, the work ends there.
+        step: Function without arguments. If it raises an exception, the work ends there.
 
     Example:
         >>> from attnwidget import load_model
@@ -27,8 +27,8 @@ def watched_layers(step: Callable[[], None]) -> Iterator[None]:
         >>> len(layers)
         6
     """
-    before = _step.get()
-    with undone(lambda: _step.set(before)):
+    previous = _step.get()
+    with undone(lambda: _step.set(previous)):
         _step.set(step)
         yield
 

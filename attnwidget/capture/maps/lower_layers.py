@@ -1,4 +1,4 @@
-"""Layers below the heads that are switched off: a pass with other heads off need not run them."""
+"""Layers below disabled heads, which a pass with other disabled heads need not run again."""
 
 from __future__ import annotations
 
@@ -18,16 +18,15 @@ _REMEMBERED_BYTES = 64 * 1024 * 1024
 
 @dataclass(frozen=True, eq=False)
 class LowerLayers:
-    """The layers below the edits of a pass, which are those of the intact model.
+    """Layers below the edits of a pass, which equal the intact model's layers.
 
     Attributes:
-        maps: The layers of the intact model, as `Attention` keeps them.
+        maps: Layers of the intact model, as `Attention` stores them.
         outputs: Outputs of earlier passes over the same input.
-        layers: Each layer of the model with its attention module.
-        lowest: The lowest layer with an edit.
-        ends: Whether the pass ends with the attention of the last layer: no map follows from what
-            a model computes after it. The scores of words alone can take longer than several
-            layers.
+        layers: Layers of the model, each with its attention module.
+        lowest: Lowest layer with an edit.
+        ends: Whether the pass ends with the attention of the last layer, because no map depends on
+            later computations. The word scores may take longer than several layers.
 
     Example:
         >>> from attnwidget.capture.maps.lower_layers import LowerLayers
@@ -44,11 +43,11 @@ class LowerLayers:
     def under_edits(
         self, hf_model: Any, inputs: Mapping[str, Tensor], *, ends: bool
     ) -> LowerLayers | None:
-        """Return the lower layers of a pass under the present edits.
+        """Return the lower layers of a pass under the current edits.
 
         Args:
-            hf_model: A transformers model.
-            inputs: The input that the model reads again.
+            hf_model: Transformers model.
+            inputs: Input that the model reads again.
             ends: Whether the pass may end with the attention of the last layer.
 
         Returns:
@@ -79,7 +78,7 @@ class LowerLayers:
         return self.maps[: self.lowest] if self.outputs.in_order else ()
 
     def run(self, call: Callable[[], Any]) -> Any:
-        """Run the pass; return its output, or that of the last attention, with which it ends."""
+        """Run the pass; return its output, or the last attention's output if it ends there."""
         return self.outputs.run(
             self.layers, call, first=self.first, below=self.lowest, ends=self.ends
         )

@@ -1,4 +1,4 @@
-"""The interface of what computes the maps of one quantity of a layer."""
+"""Interface of the sources that compute a layer's maps for one quantity."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ if TYPE_CHECKING:
 
 
 class MapSource(Protocol):
-    """The maps of one quantity of a layer, computed for the requested heads, queries and keys.
+    """A layer's maps for one quantity, computed for the requested heads, queries and keys.
 
-    `Products` computes maps from queries and keys, `GivenMaps` holds arrays, `BlockMaps` joins the
-    maps of windows or tiles, and `NormMaps` multiplies weights by lengths of vectors.
+    `Products` computes maps from queries and keys, `GivenMaps` holds arrays, `BlockMaps` joins maps
+    of windows or tiles, and `NormMaps` multiplies weights by vector lengths.
     """
 
     @property
@@ -25,12 +25,12 @@ class MapSource(Protocol):
 
     @property
     def is_numpy(self) -> bool:
-        """Whether the maps are arrays of numpy, which need no torch."""
+        """Whether the maps are numpy arrays, which need no torch."""
         ...
 
     @property
     def products(self) -> Products | None:
-        """The queries and keys from which the maps are computed; None for other sources."""
+        """The queries and keys from which the maps are computed; None if there are none."""
         ...
 
     def rows(self, heads: slice, rows: Index | None = None, keys: Index | None = None) -> Array:

@@ -12,13 +12,13 @@ from attnwidget.capture.maps.map_source import MapSource
 from attnwidget.capture.tapping.lazy_rows import Index
 from attnwidget.kernels.norms import norm_maps, norms_of_products, summed_norm_maps
 
-# Cells of a layer's maps in memory at a time, which limits the memory for long inputs.
+# Number of layer-map cells in memory at a time, which limits the memory for long inputs.
 _CELLS_AT_ONCE = 16 * 1024 * 1024
 
 
 @dataclass(frozen=True, eq=False)
 class NormMaps:
-    """Norms of a layer of a model (Kobayashi et al. 2020, section 3).
+    """Norms of a model layer (Kobayashi et al. 2020, section 3).
 
     Attributes:
         weights: Source of the attention weights.

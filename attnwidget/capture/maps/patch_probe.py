@@ -1,4 +1,4 @@
-"""Which patch of a picture or video each token of a model is, asked of the model itself."""
+"""Assignment of tokens to the patches in a picture or video, by probing the model."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ from attnwidget.model_facts.latest_values import LatestValues
 from attnwidget.model_facts.plain_forward import uncompiled
 
 PIXELS = ("pixel_values", "pixel_values_videos")
-# Sizes of pictures whose patches are kept.
+# Number of picture sizes whose patches are cached.
 _KEPT = 256
-# Inputs that do not change which patch a token was made of.
+# Inputs that do not change the patch that a token was made from.
 _OF_TEXT = {
     "input_ids",
     "attention_mask",
@@ -39,8 +39,8 @@ _OF_TEXT = {
     "decoder_input_ids",
     "decoder_attention_mask",
 }
-# The parameters in which models keep tokens that are no patches: their names on an axis, and
-# whether these tokens come before the patches.
+# Parameters that hold extra tokens: parameter pattern, token name on an axis, and whether these
+# tokens come before the patches.
 _EXTRA_TOKENS = (
     (re.compile(r"(^|\.)(cls_token|class_token|class_embedding)$"), "[CLS]", True),
     (re.compile(r"(^|\.)distillation_token$"), "[DIST]", True),
@@ -54,12 +54,12 @@ class PatchTokens:
     """The tokens of a stack that reads patches.
 
     Attributes:
-        patches: For each token its patch, or its block of several patches; None for a token that
-            is no patch. Rows and columns count blocks.
-        others: Names of the tokens that are no patches; "" for patches.
-        frames: Number of frames of a video, or of pictures and tiles.
-        size: Height and width of a patch, or of a block: in pixels that the model reads, or in
-            patches if the processor has cut the picture into patches.
+        patches: Patch of each token, or its block of patches; None for tokens that are not patches.
+            Rows and columns count blocks.
+        others: Names of the tokens that are not patches; "" for patches.
+        frames: Number of video frames, or of pictures and tiles.
+        size: Height and width of a patch or block, in pixels that the model reads; in patches if
+            the processor has cut the picture into patches.
     """
 
     patches: tuple[Patch | None, ...]
@@ -69,19 +69,19 @@ class PatchTokens:
 
 
 class PatchProbe:
-    """Finder of the patch of each token; the result is stored for each size of a picture.
+    """Finder of each token's patch; the result is cached for each picture size.
 
-    The patches have binary numbers. The probe shows the model a picture of noise for each digit, in
+    The patches have binary numbers. For each digit, the probe shows the model a picture of noise in
     which only the patches with this digit are visible. The states before the first layer show the
-    digits of each token. The probe needs no table of architectures, so it also finds class tokens,
+    digits of each token. The probe needs no architecture table, so it also finds class tokens,
     registers, detection tokens, frames and shuffled patches.
 
-    Language models read tokens that a tower has made of patches. The attention of the tower is
-    then switched off, so that its tokens stay apart. Where a token was made of several patches,
-    the probe numbers blocks of patches, and checks that each token reads all of its block.
+    Language models read tokens that a tower has made from patches. The tower's attention is then
+    switched off, so that its tokens stay separate. If a token was made from several patches, the
+    probe numbers blocks of patches, and checks that each token reads its entire block.
 
     Args:
-        hf_model: A transformers model.
+        hf_model: Transformers model.
     """
 
     def __init__(self, hf_model: Any) -> None:
@@ -99,20 +99,20 @@ class PatchProbe:
         *,
         in_blocks: bool = False,
     ) -> PatchTokens:
-        """Return the patches of the tokens of a stack, or of the keys of cross-attention.
+        """Return the patches of a stack's tokens, or of cross-attention keys.
 
         Args:
-            stack: Name of a stack whose tokens or keys are made of the picture.
-            length: Number of tokens, or of keys.
-            inputs: The inputs of the model, with the picture or the video.
+            stack: Name of a stack whose tokens or keys are made from the picture.
+            length: Number of tokens or keys.
+            inputs: Inputs of the model, with the picture or the video.
             options: Further arguments of the model's forward.
-            frames: What the processor has made of the pictures, if it is known. It says the places
-                of patches that the processor has cut out.
-            in_blocks: Whether the layers of the stack compute attention in blocks. The tokens are
-                then the input of the first layer, because its attention reads windows of them.
+            frames: Frames that the processor has made from the pictures, if they are known. They
+                give the positions of patches that the processor has cut out.
+            in_blocks: Whether the stack's layers compute attention in blocks. The tokens are then
+                the input of the first layer, because its attention reads windows of them.
 
         Raises:
-            NoPlaces: The tokens are not made of patches, or of blocks of patches.
+            NoPlaces: The tokens are not made from patches, or from blocks of patches.
         """
         key = (stack, length, in_blocks, *_sizes(inputs))
         return found_once(
@@ -127,36 +127,36 @@ class PatchProbe:
         options: Mapping[str, Any],
         frames: PictureFrames | None = None,
     ) -> PatchTokens:
-        """Return the patches of the tokens of a text that has tokens made of a picture.
+        """Return token patches for a text with tokens made from a picture.
 
-        Words do not change the order of the patches. The result is therefore stored for each
-        number of tokens that stand for parts of a picture.
+        Words do not change the order of the patches. The result is therefore cached for each
+        number of picture tokens.
 
         Args:
             stack: Name of the stack that reads the text.
-            is_part: Whether each token stands for a part of a picture.
-            inputs: As for a call.
-            options: As for a call.
-            frames: As for a call.
+            is_part: Whether each token represents a part of a picture.
+            inputs: Inputs of the model, with the picture or the video.
+            options: Further arguments of the model's forward.
+            frames: Frames that the processor has made from the pictures, if they are known.
 
         Raises:
-            NoPlaces: The tokens are not made of patches, or of blocks of patches.
+            NoPlaces: The tokens are not made from patches, or from blocks of patches.
         """
 
         def find() -> PatchTokens:
-            found = self._find(stack, len(is_part), inputs, options, frames)
-            pairs = list(zip(found.patches, is_part, strict=True))
+            patch_tokens = self._find(stack, len(is_part), inputs, options, frames)
+            pairs = list(zip(patch_tokens.patches, is_part, strict=True))
             if any(patch is not None and not part for patch, part in pairs):
                 raise NoPlaces(
                     "the words between them depend on the picture before the first layer"
                 )
             patches = tuple(patch for patch, part in pairs if part)
-            return replace(found, patches=patches, others=("",) * len(patches))
+            return replace(patch_tokens, patches=patches, others=("",) * len(patches))
 
-        found = found_once(self._known, (stack, "text", sum(is_part), *_sizes(inputs)), find)
-        of_parts = iter(found.patches)
-        patches = tuple(next(of_parts) if part else None for part in is_part)
-        return replace(found, patches=patches, others=("",) * len(patches))
+        patch_tokens = found_once(self._known, (stack, "text", sum(is_part), *_sizes(inputs)), find)
+        part_patches = iter(patch_tokens.patches)
+        patches = tuple(next(part_patches) if part else None for part in is_part)
+        return replace(patch_tokens, patches=patches, others=("",) * len(patches))
 
     def _find(
         self,
@@ -181,34 +181,37 @@ class PatchProbe:
         if name is None or layout is None:
             raise NoPlaces("the model does not say the size of its patches")
         pixels = inputs[name]
-        before = [site for site in towers if site.stack != stack]
-        skipped = SkippedLayers(model, before)
+        lower_towers = [site for site in towers if site.stack != stack]
+        skipped = SkippedLayers(model, lower_towers)
         reader = layer_of(model, first) if in_blocks else first.module
-        # The keys of cross-attention are the tokens of a tower, with its class token.
+        # Cross-attention keys are a tower's tokens, with its class token.
         owner = towers[0].stack if is_cross(stack) and towers else stack
 
         def states(visible: Tensor) -> Tensor:
-            given = {**inputs, name: layout.show(visible).to(pixels)}
-            found = states_before(model, reader, given, options, skipped, of_keys=is_cross(stack))
-            if found is None or found.shape[:-1] != (length,):
+            masked_inputs = {**inputs, name: layout.show(visible).to(pixels)}
+            first_states = states_before(
+                model, reader, masked_inputs, options, skipped, of_keys=is_cross(stack)
+            )
+            if first_states is None or first_states.shape[:-1] != (length,):
                 raise NoPlaces("they are not the sequence that the first layer reads")
-            return found
+            return first_states
 
-        if before:  # the first pass finds the layers that later passes skip
+        # The first pass finds the layers that later passes skip.
+        if lower_towers:
             states(torch.ones(len(layout.patches), dtype=torch.bool, device="cpu"))
         watch = TokenWatch(states, len(layout.patches))
-        for merged in layout.merges():
-            numbers, blocks = layout.merged(merged)
+        for side in layout.merges():
+            numbers, blocks = layout.merged(side)
             try:
                 codes = watch.codes(numbers, len(blocks))
-                if merged > 1:
-                    _check_whole(watch, layout, merged, codes, len(blocks))
+                if side > 1:
+                    _check_whole(watch, layout, side, codes, len(blocks))
             except MixedTokens:
                 continue
             patches = tuple(None if code < 0 else blocks[code] for code in codes)
             others = _names_of_others(model, sites, owner, patches, len(layout.shapes))
-            down, across = layout.side or (1, 1)
-            size = (merged * down, merged * across)
+            height, width = layout.side or (1, 1)
+            size = (side * height, side * width)
             return PatchTokens(patches, others, len(layout.shapes), size)
         raise NoPlaces("they mix patches of the picture")
 
@@ -219,16 +222,16 @@ def _check_whole(
     """Check that tokens read every patch of their blocks.
 
     Args:
-        watch: Comparer of the states of the tokens.
-        layout: The patches.
-        merged: Number of patches of a block down and across.
-        codes: The block of each token, or -1.
+        watch: Comparer of token states.
+        layout: Layout of the patches.
+        merged: Number of patches in a block, down and across.
+        codes: Block of each token, or -1.
         count: Number of blocks.
 
     Raises:
-        MixedTokens: A token does not change with one of the patches of its block.
+        MixedTokens: A token does not change with one of the patches in its block.
     """
-    token_values = torch.tensor(codes, dtype=torch.int64, device="cpu")
+    blocks_of_tokens = torch.tensor(codes, dtype=torch.int64, device="cpu")
     numbers, _ = layout.merged(merged)
     rows, columns = layout.patches[:, 1] % merged, layout.patches[:, 2] % merged
     for row in range(merged):
@@ -237,12 +240,12 @@ def _check_whole(
             # Blocks at the edge of the picture may have fewer patches.
             has_patch = torch.zeros(count + 1, dtype=torch.bool, device="cpu")
             has_patch[numbers[visible]] = True
-            if not torch.equal(watch.changed(visible), has_patch[token_values]):
+            if not torch.equal(watch.changed(visible), has_patch[blocks_of_tokens]):
                 raise MixedTokens
 
 
 def _sizes(inputs: Mapping[str, Tensor]) -> Iterator[tuple[Any, ...]]:
-    """Yield what the order of the patches depends on, of each input."""
+    """Yield the properties of each input that affect the patch order."""
     for name, value in sorted(inputs.items()):
         if name in PIXELS:
             is_blank = (value == 0).flatten(-3).all(-1) if value.ndim > 3 else value[:0]
@@ -258,7 +261,7 @@ def _layout(
     model: Any,
     frames: PictureFrames | None,
 ) -> PatchLayout | None:
-    """Return the patches in pixels; None if their size is not known."""
+    """Return the layout of the patches in pixels; None if their size is unknown."""
     if frames is not None and frames.patches is not None:
         return PatchLayout.of_flat_patches(pixels, frames.patches, frames.shapes)
     readers = towers if site.reads == "text" else [site, *towers]
@@ -267,7 +270,7 @@ def _layout(
 
 
 def _config_of(site: Site, model: Any) -> Any:
-    """Return the configuration that states the size of the patches of a tower."""
+    """Return the configuration that states the patch size of a tower."""
     parts = site.path.split(".")
     for end in range(len(parts), -1, -1):
         config = getattr(model.get_submodule(".".join(parts[:end])), "config", None)
@@ -279,35 +282,35 @@ def _config_of(site: Site, model: Any) -> Any:
 def _names_of_others(
     model: nn.Module, sites: Sequence[Site], stack: str, patches: Sequence[Patch | None], count: int
 ) -> tuple[str, ...]:
-    """Return names of the tokens that are no patches, and "" for patches.
+    """Return names of the tokens that are not patches, and "" for patches.
 
-    Towers that read `count` frames apart have class tokens and registers in each frame.
-    Tokens that the parameters of the model do not explain are named by their position.
+    Towers that read `count` frames separately have class tokens and registers in each frame.
+    Tokens that the model parameters do not explain are named by their position.
     """
     size = len(patches) // count
     runs = [patches[start : start + size] for start in range(0, size * count, size)]
     is_patch = {tuple(patch is not None for patch in run) for run in runs}
     if len(is_patch) > 1 or size * count < len(patches):
         runs, size = [patches], len(patches)
-    known: dict[bool, list[str]] = {True: [], False: []}
-    for name, before, n_tokens in _counted_tokens(model, sites, stack):
-        known[before] += [name.format(number) for number in range(1, n_tokens + 1)]
+    known_names: dict[bool, list[str]] = {True: [], False: []}
+    for name, is_before, n_tokens in _counted_tokens(model, sites, stack):
+        known_names[is_before] += [name.format(number) for number in range(1, n_tokens + 1)]
     names = [f"[{i}]" if patch is None else "" for i, patch in enumerate(patches)]
     for number, run in enumerate(runs):
-        places = [i for i, patch in enumerate(run) if patch is not None]
-        first, last = (places[0], places[-1] + 1) if places else (size, size)
-        if len(known[True]) == first and len(known[False]) == size - last:
-            names[number * size : number * size + first] = known[True]
-            names[number * size + last : (number + 1) * size] = known[False]
+        positions = [i for i, patch in enumerate(run) if patch is not None]
+        first, last = (positions[0], positions[-1] + 1) if positions else (size, size)
+        if len(known_names[True]) == first and len(known_names[False]) == size - last:
+            names[number * size : number * size + first] = known_names[True]
+            names[number * size + last : (number + 1) * size] = known_names[False]
     return tuple(names)
 
 
 def _counted_tokens(
     model: nn.Module, sites: Sequence[Site], stack: str
 ) -> Iterator[tuple[str, bool, int]]:
-    """Name, place and number of the extra tokens that a tower has parameters for."""
-    for pattern, name, before in _EXTRA_TOKENS:
+    """Yield name, position (before the patches) and number of a tower's extra tokens."""
+    for pattern, name, is_before in _EXTRA_TOKENS:
         for path, parameter in model.named_parameters():
             if pattern.search(path) and stack in nearest_stacks(path, sites):
-                yield name, before, parameter.shape[-2] if parameter.ndim > 1 else 1
+                yield name, is_before, parameter.shape[-2] if parameter.ndim > 1 else 1
                 break

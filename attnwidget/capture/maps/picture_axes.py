@@ -1,4 +1,4 @@
-"""The tokens of a picture on the axes of maps, with their boxes in the user's pictures."""
+"""Axes with the tokens of a picture, and their boxes in the user's pictures."""
 
 from __future__ import annotations
 
@@ -22,24 +22,23 @@ from attnwidget.inputs.token_axes import (
 from attnwidget.text.places import Box, Media, Place
 from attnwidget.text.tokens import Tokens
 
-# A frame of the whole picture beside its tiles shows at least this share of what all frames show.
+# Smallest share of all frames' area that a frame with the whole picture, next to its tiles, shows.
 _WHOLE = 0.95
 _NO_PART = "none of them is made of one part of the picture"
 
 
 @dataclass(frozen=True)
 class PictureAxes:
-    """Maker of the tokens of the pictures of one input.
+    """Maker of one input's picture tokens.
 
     Attributes:
-        probe: What finds the patch of each token.
-        inputs: The inputs of the model.
+        probe: Finder of each token's patch.
+        inputs: Inputs of the model.
         options: Further arguments of the pass.
-        media: The user's pictures; none if the caller gave pixels.
-        processor: The processor that made pixels of the pictures, or None.
-        image_token: The vocabulary id of the tokens of a text that stand for parts of a picture, or
-            None.
-        reasons: For each stack without boxes, the reason.
+        media: Pictures of the user; empty if the caller passed pixels.
+        processor: Processor that made pixels from the pictures, or None.
+        image_token: Vocabulary id of placeholder tokens for picture parts, or None.
+        reasons: Reason for missing boxes, for each stack without boxes.
     """
 
     probe: PatchProbe
@@ -75,24 +74,24 @@ class PictureAxes:
             return None
         frames = self._frames_for(stack)
         try:
-            found = self.probe(
+            patch_tokens = self.probe(
                 stack, length, self.inputs, self.options, frames, in_blocks=in_blocks
             )
         except NoPlaces as reason:
             self._refuse(stack, str(reason))
             return None
-        if not any(found.patches):
+        if not any(patch_tokens.patches):
             self._refuse(stack, _NO_PART)
             return None
         if frames is None:
-            several = found.frames > 1
-            names = [f"t{i}" if several else "" for i in range(found.frames)]
-            return patch_axis(found.patches, found.others, names)
-        tokens = patch_axis(found.patches, found.others, _frame_names(frames))
-        return _placed(tokens, found, frames)
+            has_frames = patch_tokens.frames > 1
+            names = [f"t{i}" if has_frames else "" for i in range(patch_tokens.frames)]
+            return patch_axis(patch_tokens.patches, patch_tokens.others, names)
+        tokens = patch_axis(patch_tokens.patches, patch_tokens.others, _frame_names(frames))
+        return _placed(tokens, patch_tokens, frames)
 
     def in_text(self, stack: str, tokens: Tokens) -> Tokens:
-        """Return the tokens of a text, with the names and boxes of those made of a picture."""
+        """Return the tokens of a text, with names and boxes for tokens made from a picture."""
         is_part = [i == self.image_token for i in tokens.ids]
         if self.image_token is None or not any(is_part):
             return tokens
@@ -107,14 +106,14 @@ class PictureAxes:
         if frames is None:
             return tokens
         try:
-            found = self.probe.in_text(stack, is_part, self.inputs, self.options, frames)
-            if not any(found.patches):
+            patch_tokens = self.probe.in_text(stack, is_part, self.inputs, self.options, frames)
+            if not any(patch_tokens.patches):
                 raise NoPlaces(_NO_PART)
         except NoPlaces as reason:
             self._refuse(stack, str(reason))
             return tokens
-        named = _with_patches(tokens, found, is_part, frames)
-        return _placed(named, found, frames)
+        named_tokens = _with_patches(tokens, patch_tokens, is_part, frames)
+        return _placed(named_tokens, patch_tokens, frames)
 
     @cached_property
     def _frames(self) -> PictureFrames | NoPlaces:
@@ -126,7 +125,7 @@ class PictureAxes:
             return reason
 
     def _frames_for(self, stack: str) -> PictureFrames | None:
-        """Return what the processor made of the pictures, if that is known."""
+        """Return the frames that the processor made from the pictures, if they are known."""
         if not self.media.pictures:
             return None
         if isinstance(self._frames, NoPlaces):
@@ -140,7 +139,7 @@ class PictureAxes:
 
 
 def _of_cut_patches(cut: Tensor, length: int) -> Tokens | None:
-    """Return the names of patches that a processor has cut out, as Pix2Struct reads them.
+    """Return an axis for patches that a processor has cut out, as in Pix2Struct.
 
     Args:
         cut: Row and column of each patch, from 1, and its pixels, [1, n, 2 + pixels]. Padding has
@@ -149,40 +148,40 @@ def _of_cut_patches(cut: Tensor, length: int) -> Tokens | None:
     """
     if cut.ndim != 3 or len(cut) != 1:
         return None
-    places = [(int(row), int(column)) for row, column in cut[0, :, :2].tolist() if row]
-    if len(places) > length or (len(places) < length and cut.shape[1] != length):
+    positions = [(int(row), int(column)) for row, column in cut[0, :, :2].tolist() if row]
+    if len(positions) > length or (len(positions) < length and cut.shape[1] != length):
         return None
-    patches = [(0, row - 1, column - 1) for row, column in places]
+    patches = [(0, row - 1, column - 1) for row, column in positions]
     return with_padding(patch_axis(patches, [""] * len(patches), [""]), length - len(patches))
 
 
 def _placed(tokens: Tokens, found: PatchTokens, frames: PictureFrames) -> Tokens:
-    """Return tokens with their boxes. Tokens of padding alone have the kind "padding"."""
-    down, across = found.size
-    places: list[Place | None] = []
+    """Return tokens with their boxes. Tokens that contain only padding have the kind "padding"."""
+    height, width = found.size
+    regions: list[Place | None] = []
     special = list(tokens.special)
     padding: set[int] = set()
     if frames.patches is not None and len(frames.patches) == len(tokens):
         padding = set(np.flatnonzero(frames.patches[:, 0] < 0).tolist())
     for token, patch in enumerate(found.patches):
-        place = None
+        region = None
         if patch is not None and (frame := frames.frames[patch.frame]) is not None:
-            left, top = patch.column * across, patch.row * down
-            place = frame.box(left, top, left + across, top + down)
-        if place is None and (patch is not None or token in padding):
+            left, top = patch.column * width, patch.row * height
+            region = frame.box(left, top, left + width, top + height)
+        if region is None and (patch is not None or token in padding):
             special[token] = "padding"
-        places.append(place)
+        regions.append(region)
     words = tuple(
         None if kind == "padding" else word
         for kind, word in zip(special, tokens.words, strict=True)
     )
-    return replace(tokens, places=tuple(places), special=tuple(special), words=words)
+    return replace(tokens, places=tuple(regions), special=tuple(special), words=words)
 
 
 def _with_patches(
     tokens: Tokens, found: PatchTokens, is_part: Sequence[bool], frames: PictureFrames
 ) -> Tokens:
-    """Return the tokens of a text, in which those of the picture have names and are words."""
+    """Return the tokens of a text, in which picture tokens have names and count as words."""
     names = _frame_names(frames)
     parts: dict[int, tuple[str | None, str]] = {
         i: (None, "other") for i, part in enumerate(is_part) if part
@@ -196,35 +195,35 @@ def _with_patches(
 
 
 def _row_ends(patches: Sequence[Patch | None], is_part: Sequence[bool]) -> dict[int, int]:
-    """Return the number, from 1, of each token that a model writes after a row of patches."""
+    """Return the 1-based number of each token that a model inserts after a patch row."""
     ends = [
         i
         for i, patch in enumerate(patches)
         if is_part[i] and patch is None and i and patches[i - 1] is not None
     ]
-    single = [i for i in ends if i + 1 == len(patches) or not is_part[i + 1] or patches[i + 1]]
-    return {i: number for number, i in enumerate(single, 1)}
+    row_ends = [i for i in ends if i + 1 == len(patches) or not is_part[i + 1] or patches[i + 1]]
+    return {i: number for number, i in enumerate(row_ends, 1)}
 
 
 def _frame_names(frames: PictureFrames) -> list[str]:
-    """Return the beginning of the names of the patches of each frame.
+    """Return the name prefix for the patches of each frame.
 
-    It numbers the pictures where there are several, and the tiles of a picture in several tiles.
+    The prefix numbers the pictures if there are several, and the tiles if a picture has several.
     """
-    shown = [None if frame is None else frame.whole for frame in frames.frames]
-    n_pictures = len({box.picture for box in shown if box is not None})
+    boxes = [None if frame is None else frame.whole for frame in frames.frames]
+    n_pictures = len({box.picture for box in boxes if box is not None})
     names = []
     tiles: dict[int, int] = {}
-    for box in shown:
+    for box in boxes:
         if box is None:
             names.append("padding ")
             continue
-        of_picture = [
-            other for other in shown if other is not None and other.picture == box.picture
+        picture_boxes = [
+            other for other in boxes if other is not None and other.picture == box.picture
         ]
         name = f"p{box.picture} " if n_pictures > 1 else ""
-        if len(of_picture) > 1:
-            if box.area >= _WHOLE * _hull_area(of_picture):
+        if len(picture_boxes) > 1:
+            if box.area >= _WHOLE * _hull_area(picture_boxes):
                 name += "whole "
             else:
                 tile = tiles.get(box.picture, 0)
@@ -235,7 +234,7 @@ def _frame_names(frames: PictureFrames) -> list[str]:
 
 
 def _hull_area(boxes: Sequence[Box]) -> float:
-    """Return the area of the smallest box around all boxes."""
+    """Return the area of the smallest box that contains all boxes."""
     width = max(box.right for box in boxes) - min(box.left for box in boxes)
     height = max(box.bottom for box in boxes) - min(box.top for box in boxes)
     return width * height

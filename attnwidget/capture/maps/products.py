@@ -1,4 +1,4 @@
-"""Queries and keys of a layer, and the attention weights that follow."""
+"""Queries and keys of a layer, and the attention weights that follow from them."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from attnwidget.kernels.weights import attention_scores, attention_weights
 
 @dataclass(frozen=True, eq=False)
 class ScoreParts:
-    """The parts of the scores of one head, float64 on the CPU.
+    """Score parts of one head, float64 on the CPU.
 
     A score is `softcap` * tanh(scaling * query . key / `softcap`) + bias, or -inf where the mask
     hides the key.
 
     Attributes:
-        query: [Q, D] after position encoding.
-        key: [K, D] after position encoding.
+        query: Queries after position encoding, [Q, D].
+        key: Keys after position encoding, [K, D].
         scaling: Factor of the products.
-        softcap: Bound of the products; None = no bound.
-        bias: [Q, K] added to the scores; None = nothing.
-        visible: Bool [Q, K]; None = every query sees every key.
-        sink: Score of the attention sink of the head; None = no sink.
+        softcap: Bound of the products; None for no bound.
+        bias: Bias added to the scores, [Q, K]; None for no bias.
+        visible: Mask, bool [Q, K]; None if every query sees every key.
+        sink: Score of the head's attention sink; None for no sink.
     """
 
     query: Tensor
@@ -52,12 +52,13 @@ class Products:
         query: Queries after position encoding, [H, Q, D].
         key: Keys after position encoding, [Hkv, K, D].
         scaling: Factor of the products.
-        softcap: Bound of the products; None = no bound.
-        mask: Which keys each query may see, [1 or H, Q, K]; None = all keys.
-        bias: Numbers added to the scores, [1 or H, Q, K]; None = nothing.
-        sinks: Scores of the attention sinks, [H]; None = no sinks.
-        streamed: Largest score and weight of each query, if a pass over a long input has found
-            them. Each weight then follows from its score alone. None = a softmax over whole rows.
+        softcap: Bound of the products; None for no bound.
+        mask: Keys that each query may see, bool [1 or H, Q, K]; None for all keys.
+        bias: Bias added to the scores, [1 or H, Q, K]; None for no bias.
+        sinks: Scores of the attention sinks, [H]; None for no sinks.
+        streamed: Largest score and largest weight of each query, if a pass over a long input has
+            computed them. Each weight then follows from its own score only. None for a softmax over
+            whole rows.
     """
 
     query: Tensor
@@ -74,35 +75,36 @@ class Products:
 
     @property
     def products(self) -> Products:
-        """These queries and keys."""
+        """The object itself, as a source of queries and keys."""
         return self
 
     def rows(self, heads: slice, rows: Index | None = None, keys: Index | None = None) -> Tensor:
         """Return maps of consecutive heads, float32 [heads, Q or rows, K or keys]."""
-        pick = place_of(rows)
-        among = place_of(keys)
+        row_index = place_of(rows)
+        key_index = place_of(keys)
         n_heads = len(self.query)
         first, last, _ = heads.indices(n_heads)
         group = n_heads // len(self.key)
-        if first % group or last % group:  # no whole groups: give every query head its own key head
-            shared = torch.arange(first, last, dtype=torch.long, device=self.key.device) // group
-            key = self.key[shared]
+        # For a range that splits a group of heads, give every query head its own key head.
+        if first % group or last % group:
+            key_heads = torch.arange(first, last, dtype=torch.long, device=self.key.device) // group
+            key = self.key[key_heads]
         else:
             key = self.key[first // group : last // group]
-        query = self.query[heads][:, pick]
+        query = self.query[heads][:, row_index]
         if self.streamed is not None:
-            return self._cells(heads, pick, among, query, key)
-        visible = part_of(self.mask, heads, pick, slice(None))
+            return self._cells(heads, row_index, key_index, query, key)
+        visible = part_of(self.mask, heads, row_index, slice(None))
         weights = attention_weights(
             query,
             key,
             scaling=self.scaling,
             softcap=self.softcap,
-            position_bias=part_of(self.bias, heads, pick, slice(None)),
+            position_bias=part_of(self.bias, heads, row_index, slice(None)),
             mask=None if visible is None else additive(visible, self.query.dtype),
             sinks=None if self.sinks is None else self.sinks[heads],
         )
-        return weights[..., among]
+        return weights[..., key_index]
 
     def _cells(
         self, heads: slice, rows: AxisPart, keys: AxisPart, query: Tensor, key: Tensor
@@ -110,22 +112,22 @@ class Products:
         """Return weights from the largest score and weight of each row; other cells cost nothing.
 
         Args:
-            heads: The heads.
-            rows: The queries.
-            keys: The keys.
-            query: The queries of these heads and rows.
+            heads: Slice of the heads.
+            rows: Indices of the queries.
+            keys: Indices of the keys.
+            query: Queries of these heads and rows.
             key: All keys of these heads.
         """
         assert self.streamed is not None
         visible = part_of(self.mask, heads, rows, keys)
         span = slice(None)
         if visible is not None and isinstance(keys, slice) and visible.device.type == "cpu":
-            # Half of a causal map, and most of a map with a sliding window, need no score. A query
-            # that sees no key attends to all keys.
+            # Half of a causal map, and most of a map with a sliding window, needs no score. A
+            # query that sees no key attends to all keys.
             flat = visible.flatten(0, -2)
-            shown = flat.any(0).nonzero()[:, 0]
-            if len(shown) and bool(flat.any(-1).all()):
-                span = slice(int(shown[0]), int(shown[-1]) + 1)
+            visible_keys = flat.any(0).nonzero()[:, 0]
+            if len(visible_keys) and bool(flat.any(-1).all()):
+                span = slice(int(visible_keys[0]), int(visible_keys[-1]) + 1)
                 first = keys.indices(key.shape[1])[0]
                 keys = slice(first + span.start, first + span.stop)
         top, largest = (
@@ -139,16 +141,16 @@ class Products:
             softcap=self.softcap,
             position_bias=part_of(self.bias, heads, rows, keys),
         ).float()
-        seen = None if visible is None else visible[..., span]
-        weights = _streamed_weights(scores, top, largest, seen)
+        visible_in_span = None if visible is None else visible[..., span]
+        weights = _streamed_weights(scores, top, largest, visible_in_span)
         if visible is None or weights.shape[-1] == visible.shape[-1]:
             return weights
-        whole = weights.new_zeros((*weights.shape[:-1], visible.shape[-1]))
-        whole[..., span] = weights
-        return whole
+        all_weights = weights.new_zeros((*weights.shape[:-1], visible.shape[-1]))
+        all_weights[..., span] = weights
+        return all_weights
 
     def gives_weights_of(self, other: Products) -> bool:
-        """Return whether both give the same weights, as far as this is known without the weights.
+        """Return whether both give the same weights, as far as this follows without the weights.
 
         Args:
             other: Products of another pass.
@@ -156,34 +158,36 @@ class Products:
         names = ("query", "key", "bias", "sinks", "mask")
         parts = [(getattr(self, name), getattr(other, name)) for name in names]
         return (self.scaling, self.softcap) == (other.scaling, other.softcap) and all(
-            torch.equal(own, its)
-            if isinstance(own, Tensor) and isinstance(its, Tensor) and own.device == its.device
-            else own is its
-            for own, its in parts
+            torch.equal(first, second)
+            if isinstance(first, Tensor)
+            and isinstance(second, Tensor)
+            and first.device == second.device
+            else first is second
+            for first, second in parts
         )
 
     def row_of_each_head(self, queries: Tensor) -> Tensor:
-        """Return one row of every map of a streamed layer, [H, K]: the row of `queries[h]`.
+        """Return one row of every map in a streamed layer, [H, K]: the row of `queries[h]`.
 
         Args:
-            queries: The query of each head, int64 [H] on the device of the layer.
+            queries: Query of each head, int64 [H] on the layer's device.
         """
         assert self.streamed is not None
-        every = torch.arange(len(self.query), dtype=torch.long, device=self.query.device)
+        head_indices = torch.arange(len(self.query), dtype=torch.long, device=self.query.device)
         group = len(self.query) // len(self.key)
-        own = slice(None)
+        everything = slice(None)
 
         def of_heads(array: Tensor | LazyRows | None) -> Tensor | None:
-            """Return the row of each head of a mask or bias, [H, 1, K]."""
-            rows = part_of(array, own, queries, own)
+            """Return each head's row in a mask or bias, [H, 1, K]."""
+            rows = part_of(array, everything, queries, everything)
             if rows is None:
                 return None
-            heads = every if len(rows) > 1 else torch.zeros_like(every)
-            of_each: Tensor = rows[heads, every][:, None]
-            return of_each
+            heads = head_indices if len(rows) > 1 else torch.zeros_like(head_indices)
+            head_rows: Tensor = rows[heads, head_indices][:, None]
+            return head_rows
 
-        # Heads are grouped by their key head: [Hkv, group, D], as the queries of one head.
-        query = self.query[every, queries].view(len(self.key), group, -1)
+        # Group the heads by key head, as queries of one head: [Hkv, group, D].
+        query = self.query[head_indices, queries].view(len(self.key), group, -1)
         bias = of_heads(self.bias)
         scores = attention_scores(
             query,
@@ -193,25 +197,25 @@ class Products:
             position_bias=None if bias is None else bias.view(len(self.key), group, -1),
         ).float()
         top, largest = (
-            row_numbers[every, queries][:, None, None]
+            row_numbers[head_indices, queries][:, None, None]
             for row_numbers in (self.streamed.top, self.streamed.largest)
         )
-        scores = scores.reshape(len(every), 1, -1)
+        scores = scores.reshape(len(head_indices), 1, -1)
         return _streamed_weights(scores, top, largest, of_heads(self.mask))[:, 0]
 
     def score_parts(
         self, head: int, rows: Index | None = None, keys: Index | None = None
     ) -> ScoreParts:
-        """Return the parts of the scores of a head before the softmax."""
-        one = slice(head, head + 1)
-        pick = place_of(rows)
-        among = place_of(keys)
+        """Return a head's score parts before the softmax."""
+        head_slice = slice(head, head + 1)
+        row_index = place_of(rows)
+        key_index = place_of(keys)
         key_head = head // (len(self.query) // len(self.key))
-        bias = part_of(self.bias, one, pick, among)
-        visible = part_of(self.mask, one, pick, among)
+        bias = part_of(self.bias, head_slice, row_index, key_index)
+        visible = part_of(self.mask, head_slice, row_index, key_index)
         return ScoreParts(
-            query=self.query[head, pick].cpu().double(),
-            key=self.key[key_head, among].cpu().double(),
+            query=self.query[head, row_index].cpu().double(),
+            key=self.key[key_head, key_index].cpu().double(),
             scaling=self.scaling,
             softcap=self.softcap,
             bias=None if bias is None else bias[0].cpu().double(),
@@ -223,7 +227,7 @@ class Products:
 def _streamed_weights(
     scores: Tensor, top: Tensor, largest: Tensor, visible: Tensor | None
 ) -> Tensor:
-    """Return the weights of a streamed layer from the scores of some queries, float32."""
+    """Return a streamed layer's weights from the scores of some queries, float32."""
     weights = scores.sub_(top).exp_().mul_(largest)
     if visible is not None:
         weights = weights.masked_fill_(~visible, 0)

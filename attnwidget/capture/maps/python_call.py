@@ -1,4 +1,4 @@
-"""A call as Python writes it."""
+"""Python calls as code, for figures and captions."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from typing import Any
 #: Placeholder for an argument that is written as the name of its parameter.
 YOURS: Any = object()
 _PLAIN = (bool, int, float, type(None))
-#: A longer call is written with one line per argument.
+#: Line length above which a call has one line per argument.
 _LINE = 88
 
 
 @dataclass(frozen=True)
 class Call:
-    """A call as Python writes it, `str(call)`.
+    """A call as Python code, `str(call)`.
 
     Attributes:
-        code: The code of the call.
-        imports: The names of this package in the code.
-        unsaid: Values without a form in code: the name of each value, with the call that receives
-            the value.
+        code: Code of the call.
+        imports: Names of this package in the code.
+        unsaid: Values that cannot be written as code: name of each value, and the call that
+            receives it.
     """
 
     code: str
@@ -39,15 +39,15 @@ class Call:
 
 
 def call(name: str, first: Mapping[str, Any], named: Mapping[str, Any] | None = None) -> Call:
-    """Return the call of `name` as Python code; arguments that are None are left out.
+    """Return the call of `name` as Python code, without arguments that are None.
 
-    Texts, numbers and lists of these are written as literals, and other objects as the name of
-    their parameter.
+    Strings, numbers and lists of these are written as literals, and other objects as their
+    parameter's name.
 
     Args:
         name: Name of the function or method, for example "load_model".
-        first: The positional arguments, by the names of their parameters.
-        named: The keyword arguments.
+        first: Positional arguments, by the names of their parameters.
+        named: Keyword arguments.
 
     Example:
         >>> from attnwidget.capture.maps.python_call import call
@@ -62,11 +62,11 @@ def call(name: str, first: Mapping[str, Any], named: Mapping[str, Any] | None = 
             imports.extend(value.imports)
             unsaid.extend(value.unsaid)
             return value.code
-        written = literal(value)
-        if written is None:
+        code = literal(value)
+        if code is None:
             unsaid.append((parameter, name))
             return parameter
-        return written
+        return code
 
     parts = [said(key, value) for key, value in first.items() if value is not None]
     parts += [f"{k}={said(k, v)}" for k, v in (named or {}).items() if v is not None]
@@ -77,7 +77,7 @@ def call(name: str, first: Mapping[str, Any], named: Mapping[str, Any] | None = 
 
 
 def _deeper(part: str) -> str:
-    # Line breaks inside of texts are written as \\n, so these line breaks belong to the code.
+    # Line breaks inside of strings are escaped as \\n, so these line breaks belong to the code.
     return part.replace("\n", "\n    ")
 
 
@@ -105,8 +105,8 @@ def literal(value: Any) -> str | None:
         parts = [literal(inner) for inner in value]
         if None in parts:
             return None
-        inside = ", ".join(part for part in parts if part is not None)
+        items = ", ".join(part for part in parts if part is not None)
         if isinstance(value, list):
-            return f"[{inside}]"
-        return f"({inside},)" if len(parts) == 1 else f"({inside})"
+            return f"[{items}]"
+        return f"({items},)" if len(parts) == 1 else f"({items})"
     return None

@@ -1,4 +1,4 @@
-"""The stacks of a pass whose maps can be shown, and the reasons for missing stacks."""
+"""Stacks whose maps can be shown, and the reasons for missing stacks."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ _NO_MAPS = (
 
 
 def attends_apart(n_parts: int, n_inputs: int, inputs: Mapping[str, Tensor], why: str = "") -> str:
-    """Return the reason why layers that compute several maps for an input cannot be shown.
+    """Return the reason why layers that compute several maps per input cannot be shown.
 
     Args:
-        n_parts: Number of maps of a head, for all inputs.
+        n_parts: Number of maps per head, for all inputs.
         n_inputs: Number of inputs.
-        inputs: The inputs, by name.
-        why: Reason why the tokens of windows or tiles are not known; "" for none.
+        inputs: Inputs by name.
+        why: Reason why the tokens of windows or tiles are unknown; "" for none.
 
     Example:
         >>> import torch
@@ -43,9 +43,9 @@ def attends_apart(n_parts: int, n_inputs: int, inputs: Mapping[str, Tensor], why
             f"has no map. watch_attention reads one {kind} at an attention module that calls "
             f"scaled_dot_product_attention: item is the number of the {kind}"
         )
-    known = f", and {why}" if why else ""
+    reason = f", and {why}" if why else ""
     return (
-        f"attend within {n_parts} windows or tiles for {counted(n_inputs, 'input')}{known}; maps "
+        f"attend within {n_parts} windows or tiles for {counted(n_inputs, 'input')}{reason}; maps "
         "over whole inputs exist only where every layer attends to all of them, or where the "
         "tokens of every window are known"
     )
@@ -54,10 +54,10 @@ def attends_apart(n_parts: int, n_inputs: int, inputs: Mapping[str, Tensor], why
 def _separate_axis(
     n_parts: int, n_inputs: int, inputs: Mapping[str, Tensor]
 ) -> tuple[str, str] | None:
-    """Return the kind of the parts of an input, and the name of the input; None for windows.
+    """Return the kind of the input parts, and the input name; None for windows.
 
     A time series is [batch, time, channels], and a video [batch, frames, channels, height, width].
-    Beside a text, pictures and tiles have the form of a video.
+    In models that also read text, pictures and tiles have the shape of a video.
     """
     if not inputs.keys().isdisjoint(TEXTS):
         return None
@@ -76,17 +76,17 @@ def leave_out_unreadable(
     model: nn.Module,
     sites: Sequence[Site],
 ) -> str:
-    """Remove the towers whose maps cannot be shown from `items`, and return the note about them.
+    """Remove towers whose maps cannot be shown from `items`, and return the note about them.
 
     Args:
-        items: The layers of each input by stack.
-        unreadable: Reasons that the pass has found, by stack.
-        model: The model, for errors and notes.
-        sites: Its attention modules.
+        items: Layers of each input by stack, modified in place.
+        unreadable: Reasons that the pass has reported, by stack.
+        model: Transformers model, for errors and notes.
+        sites: Attention modules of the model.
 
     Raises:
-        ValueError: No layer of an input has maps, or the layers of the language model or of the
-            only stack have no maps over all tokens, or maps of different sizes.
+        ValueError: No layer of an input has maps; or the layers of the language model or the only
+            stack have no maps over all tokens, or maps of different sizes.
     """
     name = type(model).__name__
     reasons = dict(unreadable)
@@ -107,14 +107,14 @@ def leave_out_unreadable(
             stacks.pop(stack, None)
     notes = []
     for stack, reason in reasons.items():
-        alone = f"; load_model(model.{parts[stack]}) reads this part" if stack in parts else ""
+        advice = f"; load_model(model.{parts[stack]}) reads this part" if stack in parts else ""
         short = reason.partition(";")[0].partition(":")[0]
-        notes.append(f"the stack {stack!r} is not shown: its layers {short}{alone}")
+        notes.append(f"the stack {stack!r} is not shown: its layers {short}{advice}")
     return ", ".join(notes)
 
 
 def refuse_several_texts(model: Any) -> None:
-    """Refuse a model with the configurations of several text models, such as MusicGen.
+    """Refuse a model with configurations of several text models, such as MusicGen.
 
     Raises:
         TypeError: The configuration names several text models. The error names the parts to load.
@@ -132,81 +132,84 @@ def refuse_several_texts(model: Any) -> None:
 def half_input_error(
     error: Exception, model: nn.Module, inputs: Container[str], sites: Sequence[Site]
 ) -> ValueError | None:
-    """Return the error about a pass that failed since a text or a picture is missing, else None.
+    """Return the error for a pass that failed because a text or picture is missing, or None.
 
     Args:
         error: Error of the model's forward.
-        model: The model.
-        inputs: Names of the inputs of the pass.
-        sites: The attention modules of the model.
+        model: Transformers model.
+        inputs: Input names of the pass.
+        sites: Attention modules of the model.
     """
     innermost = error.__traceback__
     while innermost is not None and innermost.tb_next is not None:
         innermost = innermost.tb_next
     if innermost is not None and innermost.tb_frame.f_globals["__name__"].startswith("attnwidget"):
-        return None  # the package refuses this model, also with both
+        return None  # The package refuses this model even if both are passed.
     parts = parts_of_stacks(model, sites)
     pairs = {"pixel_values": "images", "input_features": "audio", "input_values": "audio"}
     names = input_names(model)
-    missing = [name for name in ("input_ids", *pairs) if name in names and name not in inputs]
-    if not parts or not missing or "inputs_embeds" in inputs:
+    absent = [name for name in ("input_ids", *pairs) if name in names and name not in inputs]
+    if not parts or not absent or "inputs_embeds" in inputs:
         return None
     media = next((pairs[name] for name in pairs if name in names), "images")
     return ValueError(
-        f"{type(model).__name__} does not read this input without {missing[0]} ({error}): pass "
+        f"{type(model).__name__} does not read this input without {absent[0]} ({error}): pass "
         f"both, attend(text, {media}=...){_listed(parts)}"
     )
 
 
 def parts_of_stacks(model: nn.Module, sites: Sequence[Site]) -> dict[str, str]:
-    """Return the path of the model inside `model` that has the layers of one stack alone.
+    """Return, for each stack, the path of the submodel that contains no other stack.
 
-    Stacks that share their part with other stacks are left out.
+    Stacks that share their submodel with other stacks are left out.
     """
     paths: dict[str, list[str]] = {}
     for site in sites:
         paths.setdefault(site.stack, []).append(site.path)
-    own = {stack: of_stack for stack, of_stack in paths.items() if not is_cross(stack)}
+    stack_paths = {stack: of_stack for stack, of_stack in paths.items() if not is_cross(stack)}
     parts: dict[str, str] = {}
-    if len(own) < 2:
+    if len(stack_paths) < 2:
         return parts
     for path, module in model.named_modules():
         if not path or not hasattr(module, "set_attn_implementation"):
             continue
-        inside = [
+        stacks_inside = [
             stack
-            for stack, of_stack in own.items()
+            for stack, of_stack in stack_paths.items()
             if any(site.startswith(f"{path}.") for site in of_stack)
         ]
-        whole = len(inside) == 1 and all(site.startswith(f"{path}.") for site in own[inside[0]])
-        if whole:  # the outermost part comes first, and has what the layers read
-            parts.setdefault(inside[0], path)
+        is_whole_stack = len(stacks_inside) == 1 and all(
+            site.startswith(f"{path}.") for site in stack_paths[stacks_inside[0]]
+        )
+        # The outermost part comes first, and contains everything that the layers read.
+        if is_whole_stack:
+            parts.setdefault(stacks_inside[0], path)
     return parts
 
 
 def _why_unreadable(stack: str, layers: Sequence[Layer]) -> str:
-    for kept in layers:
-        if not is_cross(stack) and kept.n_query != kept.n_key:
+    for layer in layers:
+        if not is_cross(stack) and layer.n_query != layer.n_key:
             return (
                 "computed no attention map over all tokens: one has "
-                f"{kept.n_query} queries and {kept.n_key} keys, so its keys are not the tokens "
+                f"{layer.n_query} queries and {layer.n_key} keys, so its keys are not the tokens "
                 "(compressed, pooled or windowed keys)"
             )
-    sizes = {(kept.n_heads, kept.n_query, kept.n_key) for kept in layers}
+    sizes = {(layer.n_heads, layer.n_query, layer.n_key) for layer in layers}
     if len(sizes) > 1:
-        listed = ", ".join(map(str, sorted(sizes)))
+        size_list = ", ".join(map(str, sorted(sizes)))
         return (
-            f"differ in (heads, queries, keys): {listed}; a grid of heads needs layers of equal "
+            f"differ in (heads, queries, keys): {size_list}; a grid of heads needs layers of equal "
             "size"
         )
     return ""
 
 
 def _listed(parts: Mapping[str, str]) -> str:
-    """Return advice about the parts of a model that can be loaded alone."""
+    """Return advice to load the parts of a model separately."""
     if not parts:
         return ""
     first = default_stack(parts) or next(iter(parts))
-    others = [f"model.{path}" for stack, path in parts.items() if stack != first]
-    more = f", and likewise {', '.join(others)}" if others else ""
+    other_parts = [f"model.{path}" for stack, path in parts.items() if stack != first]
+    more = f", and likewise {', '.join(other_parts)}" if other_parts else ""
     return f". Load a part of the model to read it alone: load_model(model.{parts[first]}){more}"

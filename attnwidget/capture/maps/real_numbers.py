@@ -1,4 +1,4 @@
-"""Arrays of any library as arrays of numpy."""
+"""Conversion of arrays from any library to numpy arrays."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from numpy.typing import NDArray
 
 
 def real_numbers(array: Any, name: str, form: str) -> NDArray[Any]:
-    """Return an array of real numbers or booleans, which may share memory with the given array.
+    """Return an array of real numbers or booleans, which may share memory with the input.
 
     Args:
-        array: An array of numpy, nested lists, or an array of another library with `__array__`.
+        array: Numpy array, nested lists, or array of another library with `__array__`.
         name: Name of the array in error messages, a plural noun.
         form: Expected axes for error messages, for example "[layers, heads, queries, keys]".
 
     Raises:
-        TypeError: The array has other values than real numbers and booleans.
+        TypeError: The array has values that are neither real numbers nor booleans.
         ValueError: The parts of nested lists differ in shape.
 
     Example:
@@ -31,7 +31,7 @@ def real_numbers(array: Any, name: str, form: str) -> NDArray[Any]:
         raise ValueError(
             f"the {name} are no array, since parts of it have other shapes ({error}): pass {form}"
         ) from error
-    if values.dtype.name == "bfloat16":  # A type of JAX, which numpy does not count as a float.
+    if values.dtype.name == "bfloat16":  # numpy does not count this type of JAX as a float.
         return values.astype(np.float32)
     if values.dtype.kind not in "fiub":
         raise TypeError(f"{name} are real numbers, got an array of {values.dtype}")

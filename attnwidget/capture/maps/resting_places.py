@@ -1,4 +1,4 @@
-"""The special tokens on which much attention rests, in most heads of a model."""
+"""Special tokens on which much attention rests, in most heads of a model."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from attnwidget.kernels.array_library import as_numpy
 
 #: Kinds of special tokens that can be hidden.
 KINDS = ("cls", "sep", "first")
-#: Much attention is more than this share of all attention, and this many times the even share.
+#: Thresholds for much attention: a share of all attention, and a multiple of the even share.
 MUCH = 0.1
 TIMES_EVEN = 3
-# Queries of a map that are counted at most: a share needs no more of them.
+# Maximum number of queries per map that are counted, because a share needs no more.
 _QUERIES = 128
 
 
@@ -26,9 +26,9 @@ class RestingPlaces:
     """Special tokens on which much attention rests.
 
     Attributes:
-        kinds: Their kinds, some of "cls", "sep" and "first"; empty if little attention rests on
-            special tokens.
-        share: Their share of the attention of all heads and queries, from 0 to 1; 0 without kinds.
+        kinds: Kinds of these tokens, some of "cls", "sep" and "first"; empty if little attention
+            rests on special tokens.
+        share: Share of the attention over all heads and queries, from 0 to 1; 0 without kinds.
     """
 
     kinds: tuple[str, ...] = ()
@@ -42,16 +42,16 @@ _known: WeakKeyDictionary[Attention, RestingPlaces] = WeakKeyDictionary()
 def resting_places(attention: Attention) -> RestingPlaces:
     """Return the special tokens on which much attention rests.
 
-    Figures hide these tokens by default. Their share is the mean over all heads and queries, of
-    more than 128 queries over 128 that are spread evenly. The first queries of a causal map have
-    few visible keys, so only queries with at least half as many visible keys as the last query are
-    counted. The share is large above 10 % and above 3 times the even share. The even share is the
-    share if every query attends evenly to all visible keys. In a model of several stacks, one stack
-    with a large share is enough. No share is computed for a long input, whose first key stands
-    apart in figures.
+    Figures hide these tokens by default. Their share is the mean over all heads and queries; if
+    there are more than 128 queries, over 128 evenly spread queries. The first queries of a causal
+    map have few visible keys, so only queries with at least half as many visible keys as the last
+    query are counted. The share is large if it exceeds 10 % and 3 times the even share. The even
+    share is the share if every query attends evenly to all visible keys. In a model with several
+    stacks, one stack with a large share is enough. No share is computed for a long input, whose
+    first key is marked separately in figures.
 
     Args:
-        attention: The attention; heads that are switched off do not matter.
+        attention: Attention to examine; disabled heads do not matter.
 
     Example:
         >>> from attnwidget import load_model
@@ -85,27 +85,27 @@ def _resting(attention: Attention) -> RestingPlaces:
 
 
 def _shares(maps: StackMaps, special: NDArray[np.int64]) -> tuple[float, float]:
-    """Return the share of the weights to the special keys, and their share in even attention."""
+    """Return the share of weights to special keys, and the same share for even attention."""
     n_query = len(maps.query)
     step = -(-n_query // _QUERIES)
     rows = list(range(step - 1, n_query, step))
     part = maps.part(rows, range(len(maps.key)))
     to_special = 0.0
     to_all = 0.0
-    evens = []
-    for layer, kept in enumerate(maps.layers):
-        heads = slice(0, kept.n_heads)
+    even_shares = []
+    for layer, stack_layer in enumerate(maps.layers):
+        heads = slice(0, stack_layer.n_heads)
         weights = part(layer, heads, "weights")
-        seen = kept.seen_by(heads)
-        if seen is None:
-            counted = np.ones((1, len(rows)), bool)
-            evens.append(len(special) / len(maps.key))
+        visible_keys = stack_layer.seen_by(heads)
+        if visible_keys is None:
+            is_counted = np.ones((1, len(rows)), bool)
+            even_shares.append(len(special) / len(maps.key))
         else:
-            visible = as_numpy(seen)[..., rows, :]
+            visible = as_numpy(visible_keys)[..., rows, :]
             counts = visible.sum(-1)
-            counted = 2 * counts >= counts.max(-1, keepdims=True)
+            is_counted = 2 * counts >= counts.max(-1, keepdims=True)
             shares = visible[..., special].sum(-1) / np.maximum(counts, 1)
-            evens.append(float(shares[counted].mean()))
-        to_special += float((as_numpy(weights[..., special.tolist()].sum(-1)) * counted).sum())
-        to_all += float((as_numpy(weights.sum(-1)) * counted).sum())
-    return to_special / to_all if to_all else 0.0, float(np.mean(evens))
+            even_shares.append(float(shares[is_counted].mean()))
+        to_special += float((as_numpy(weights[..., special.tolist()].sum(-1)) * is_counted).sum())
+        to_all += float((as_numpy(weights.sum(-1)) * is_counted).sum())
+    return to_special / to_all if to_all else 0.0, float(np.mean(even_shares))

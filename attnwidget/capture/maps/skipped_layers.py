@@ -1,4 +1,4 @@
-"""Passes through a model without the layers of a tower."""
+"""Passes through a model that skip the layers of a tower."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from attnwidget.text.thread_lock import this_thread
 
 
 class SkippedLayers:
-    """Skipper of the layers of a tower, which keeps the tokens of the tower apart.
+    """Skipper of a tower's layers, which keeps the tower's tokens separate.
 
     The first pass runs the layers without their attention. A layer whose output has the shape of
-    its input returns its input in later passes, which saves nearly all of their time.
+    its input returns its input in later passes, which saves nearly all their time.
 
     Args:
-        model: The model.
-        sites: The attention modules of the layers.
+        model: Transformers model.
+        sites: Attention modules of the layers.
     """
 
     def __init__(self, model: nn.Module, sites: Sequence[Site]) -> None:
         self._attention = [site.module for site in sites]
         self._layers = list(dict.fromkeys(layer_of(model, site) for site in sites))
-        # What each layer puts out beside the states; None if it puts out the states alone.
+        # Outputs of each layer in addition to the states; None if it returns only the states.
         self._beside: dict[nn.Module, tuple[Any, ...] | None] = {}
         self._has_run = False
 
@@ -51,27 +51,27 @@ class SkippedLayers:
     def _note(
         self, layer: nn.Module, args: tuple[Any, ...], named: Mapping[str, Any], output: Any
     ) -> None:
-        """Note whether the output of a layer is the states alone, or a tuple with the states.
+        """Record whether a layer returns only the states, or a tuple with the states.
 
-        Beside the states stand attention weights, which nothing before the last layer reads.
+        The other entries are attention weights, which nothing before the last layer reads.
         """
         states = _states_of(args, named)
-        beside = output[1:] if isinstance(output, tuple) else None
-        found = output if beside is None else next(iter(output), None)
-        if not isinstance(states, Tensor) or not isinstance(found, Tensor):
+        other_outputs = output[1:] if isinstance(output, tuple) else None
+        new_states = output if other_outputs is None else next(iter(output), None)
+        if not isinstance(states, Tensor) or not isinstance(new_states, Tensor):
             return
-        if any(not (other is None or isinstance(other, Tensor)) for other in beside or ()):
+        if any(not (other is None or isinstance(other, Tensor)) for other in other_outputs or ()):
             return
-        if states.shape == found.shape and states.dtype == found.dtype:
-            self._beside[layer] = beside
+        if states.shape == new_states.shape and states.dtype == new_states.dtype:
+            self._beside[layer] = other_outputs
 
 
 def layer_of(model: nn.Module, site: Site) -> nn.Module:
     """Return the layer of an attention module: the module with the last number in its path.
 
     Args:
-        model: The model.
-        site: The attention module.
+        model: Transformers model.
+        site: Attention module of the layer.
 
     Example:
         >>> from attnwidget import load_model
@@ -92,7 +92,7 @@ def _states_of(args: tuple[Any, ...], named: Mapping[str, Any]) -> Any:
 
 
 def _skipping(forward: Callable[..., Any], beside: tuple[Any, ...] | None) -> Callable[..., Any]:
-    """Return a forward that skips a layer in this thread."""
+    """Return a forward function that skips a layer in this thread."""
     thread = this_thread()
 
     def skip(*args: Any, **named: Any) -> Any:
@@ -105,7 +105,7 @@ def _skipping(forward: Callable[..., Any], beside: tuple[Any, ...] | None) -> Ca
 
 
 def _nothing(_: nn.Module, __: Any, ___: Any, output: Any) -> Any:
-    """Replace the output of attention by zeros."""
+    """Return zeros in place of the attention output."""
     if isinstance(output, tuple):
         return (torch.zeros_like(output[0]), *output[1:])
     return torch.zeros_like(output)

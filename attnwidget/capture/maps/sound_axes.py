@@ -1,4 +1,4 @@
-"""The tokens of a sound on the axes of maps, with their spans of seconds in the user's sound."""
+"""Axes with sound tokens, and their spans of seconds in the user's sound."""
 
 from __future__ import annotations
 
@@ -23,17 +23,16 @@ from attnwidget.text.tokens import Tokens
 
 @dataclass(frozen=True)
 class SoundAxes:
-    """Maker of the tokens of the sound of one input.
+    """Maker of one input's sound tokens.
 
     Attributes:
-        hf_model: The model.
-        sites: Its attention modules.
-        inputs: The inputs of the model.
-        media: The user's sounds; none if the caller gave tensors.
-        extractor: The feature extractor that made inputs of the sounds, or None.
-        sound_token: The vocabulary id of the tokens of a text that stand for parts of a sound, or
-            None.
-        reasons: For each stack without spans, the reason.
+        hf_model: Transformers model.
+        sites: Attention modules of the model.
+        inputs: Inputs of the model.
+        media: Sounds of the user; empty if the caller passed tensors.
+        extractor: Feature extractor that made the inputs from the sounds, or None.
+        sound_token: Vocabulary id of placeholder tokens for sound parts, or None.
+        reasons: Reason for missing spans, for each stack without spans.
     """
 
     hf_model: Any
@@ -53,12 +52,12 @@ class SoundAxes:
         )
 
     def frames(self, stack: str, length: int) -> Tokens | None:
-        """Return the tokens of a stack that reads a sound; None if their times are not known."""
+        """Return the tokens of a stack that reads a sound; None if their times are unknown."""
         first = next(site for site in self.sites if site.stack == stack)
         return self._placed(stack, tokens_of_sound, first, length)
 
     def in_text(self, stack: str, tokens: Tokens) -> Tokens:
-        """Return the tokens of a text, with the times of those that stand for parts of a sound."""
+        """Return the tokens of a text, with times for sound placeholders."""
         is_part = [i == self.sound_token for i in tokens.ids]
         if self.sound_token is None or not any(is_part):
             return tokens
@@ -80,14 +79,14 @@ class SoundAxes:
         module = None if encoder is None else encoder.module
         config = getattr(module, "config", None) or self.hf_model.config
         try:
-            found = times(config, self.extractor, self.inputs, length)
+            sound_tokens = times(config, self.extractor, self.inputs, length)
         except NoPlaces as reason:
             self.reasons[stack] = str(reason)
             return None
-        return _placed(found, sound, length)
+        return _placed(sound_tokens, sound, length)
 
     def _only_sound(self, stack: str) -> Sound | None:
-        """Return the sound if there is only one. Several sounds are a reason for missing times."""
+        """Return the sound if there is only one; several sounds are a reason for missing times."""
         if len(self.media.sounds) > 1:
             self.reasons[stack] = "several sounds are read together"
         return self.media.sounds[0] if len(self.media.sounds) == 1 else None
@@ -95,7 +94,7 @@ class SoundAxes:
 
 def _placed(found: SoundTokens, sound: Sound, length: int) -> Tokens:
     """Return tokens named by their times. Tokens after the end of the sound are padding."""
-    places: list[Place | None] = []
+    spans: list[Place | None] = []
     special: list[str] = []
     names: list[str] = []
     for token in range(length):
@@ -103,7 +102,7 @@ def _placed(found: SoundTokens, sound: Sound, length: int) -> Tokens:
         if cell < 0:
             names.append("[CLS]" if token == 0 else f"[REG{token}]")
             special.append("cls" if token == 0 else "register")
-            places.append(None)
+            spans.append(None)
             continue
         band, step = divmod(cell, found.steps)
         center = found.first + step * found.step
@@ -114,27 +113,27 @@ def _placed(found: SoundTokens, sound: Sound, length: int) -> Tokens:
         special.append("padding" if is_padding else "")
         start = max(0.0, center - found.step / 2)
         end = min(sound.seconds, center + found.step / 2)
-        places.append(None if is_padding or end <= start else Span(0, start, end, low, high))
+        spans.append(None if is_padding or end <= start else Span(0, start, end, low, high))
     return replace(
         position_axis(length, is_line=not found.bands),
         text=tuple(names),
         raw=tuple(names),
         special=tuple(special),
         words=tuple(None if kind else token for token, kind in enumerate(special)),
-        places=tuple(places),
+        places=tuple(spans),
         remark=found.remark(sound.seconds),
     )
 
 
 def _placed_in(tokens: Tokens, is_part: Sequence[bool], parts: Tokens) -> Tokens:
-    """Return the tokens of a text in which parts of a sound have names and times, and are words."""
+    """Return the tokens of a text in which sound tokens have names and times, and are words."""
     indices = [i for i, part in enumerate(is_part) if part]
-    places: list[Place | None] = [None] * len(tokens)
-    for i, place in zip(indices, parts.places, strict=True):
-        places[i] = place
-    named = dict(zip(indices, zip(parts.text, parts.special, strict=True), strict=True))
+    spans: list[Place | None] = [None] * len(tokens)
+    for i, span in zip(indices, parts.places, strict=True):
+        spans[i] = span
+    names = dict(zip(indices, zip(parts.text, parts.special, strict=True), strict=True))
     return replace(
-        with_parts(tokens, named),
-        places=tuple(places),
+        with_parts(tokens, names),
+        places=tuple(spans),
         remark=", ".join(filter(None, [tokens.remark, parts.remark])),
     )

@@ -1,4 +1,4 @@
-"""Stack: one stack of attention layers and the axes of its maps."""
+"""Stack: attention layers that read the same sequence, and the axes of their maps."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from attnwidget.text.tokens import Tokens
 
 @dataclass(frozen=True)
 class Stack:
-    """One stack of attention layers and the axes of its maps.
+    """One stack of attention layers, with its map axes.
 
     Attributes:
         name: "self" for the only stack or the language model, "vision" or "audio" for a tower;
@@ -24,13 +24,13 @@ class Stack:
         n_heads: Number of attention heads per layer.
         n_key_heads: Number of key heads per layer, smaller than `n_heads` if heads share keys
             (grouped-query attention).
-        query: The attending tokens, rows of a map.
-        key: The attended tokens, columns of a map.
-        layers_without_attention: The layers without attention of a hybrid model; else empty.
+        query: Attending tokens, rows of a map.
+        key: Attended tokens, columns of a map.
+        layers_without_attention: Layers without attention of a hybrid model; otherwise empty.
         head_names: Names of heads that combine other heads (`Attention.mean`), by layer; empty for
-            the heads of a model.
-        layer_labels: Short names of the layers of such heads, for the margin of a grid.
-        head_labels: Short names of the heads of such a layer.
+            a model's own heads.
+        layer_labels: Short layer names for combined heads, for the margin of a grid.
+        head_labels: Short head names for combined heads, in each layer.
 
     Example:
         >>> from attnwidget import load_model
@@ -43,7 +43,7 @@ class Stack:
     n_layers: int
     n_heads: int
     n_key_heads: int
-    # Printed tokens of a sound would fill pages.
+    # These fields are not printed, because the tokens of a sound would fill pages.
     query: Tokens = field(repr=False)
     key: Tokens = field(repr=False)
     layers_without_attention: tuple[int, ...] = ()
@@ -64,10 +64,10 @@ class Stack:
 
 
 def chosen_stack(stacks: Mapping[str, Stack], name: str | None, model_name: str) -> Stack:
-    """Return the stack of this name, or the only stack, or the language model beside its towers.
+    """Return the stack with a name, the only stack, or the language model of a model with towers.
 
     Raises:
-        ValueError: if the stack does not exist, or is not named although there are several.
+        ValueError: The stack does not exist, or there is no name although there are several.
     """
     problem = "say which stack" if name is None else f"there is no stack {name!r}"
     name = default_stack(stacks) if name is None else name
@@ -78,10 +78,10 @@ def chosen_stack(stacks: Mapping[str, Stack], name: str | None, model_name: str)
 
 
 def checked_place(stack: Stack, side: str, token: TokenName) -> int:
-    """Return the place of a token on one side of the stack's maps.
+    """Return a token's position on one side of the stack's maps.
 
     Raises:
-        ValueError: `side` is neither "query" nor "key", or there is no such token.
+        ValueError: `side` is neither "query" nor "key", or the token does not exist.
     """
     if side not in ("query", "key"):
         raise ValueError(f"side is 'query' or 'key', got {side!r}")

@@ -1,4 +1,4 @@
-"""Which tokens of a longer sequence are the tokens of a text, asked of the model itself."""
+"""Assignment of sequence tokens to text tokens, by probing the model."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from attnwidget.inputs.pad_id import pad_id_of
 from attnwidget.model_facts.latest_values import LatestValues
 from attnwidget.model_facts.plain_forward import uncompiled
 
-# Number of shapes of inputs whose positions are stored.
+# Number of input shapes whose positions are cached.
 _KEPT = 64
-# States that differ by less, as a share of the largest state, have not changed.
+# Relative difference, as a share of the largest state, up to which states have not changed.
 _SAME = 1e-6
 
 
 class TextProbe:
-    """Finder of the words of a sequence that also has patches, regions or entities.
+    """Finder of the words in a sequence that also has patches, regions or entities.
 
-    Document models read words, boxes and a page in one sequence. The model reads the input
+    Document models read words, boxes and a page image in one sequence. The model reads the input
     twice, with two sets of words. States that change before the first layer belong to words.
 
     Args:
-        hf_model: A transformers model.
+        hf_model: Transformers model.
     """
 
     def __init__(self, hf_model: Any) -> None:
@@ -42,13 +42,13 @@ class TextProbe:
         inputs: Mapping[str, Tensor],
         options: Mapping[str, Any],
     ) -> tuple[int, ...]:
-        """Return the index of each token of the text in the sequence of a stack; () if unknown.
+        """Return the index of each text token in a stack's sequence; () if unknown.
 
         Args:
             stack: Name of the stack.
-            length: Number of tokens of the sequence.
-            n_tokens: Number of tokens of the text.
-            inputs: The inputs of the model, with input_ids of one text.
+            length: Number of tokens in the sequence.
+            n_tokens: Number of tokens in the text.
+            inputs: Inputs of the model, with input_ids of one text.
             options: Further arguments of the model's forward.
         """
         shapes = tuple((name, tuple(value.shape)) for name, value in sorted(inputs.items()))
@@ -71,18 +71,23 @@ class TextProbe:
             return ()
         module = next(site.module for site in find_sites(model) if site.stack == stack)
         pad = pad_id_of(model, None)
-        asked = [i for i, token_id in enumerate(ids[0].tolist()) if token_id != pad]
-        others = {**inputs, "input_ids": _other_ids(ids, pad)}
+        real_positions = [i for i, token_id in enumerate(ids[0].tolist()) if token_id != pad]
+        changed_inputs = {**inputs, "input_ids": _other_ids(ids, pad)}
         base = states_before(model, module, inputs, options)
-        changed = states_before(model, module, others, options)
-        if base is None or changed is None or base.shape != changed.shape or len(base) != length:
+        changed_states = states_before(model, module, changed_inputs, options)
+        if (
+            base is None
+            or changed_states is None
+            or base.shape != changed_states.shape
+            or len(base) != length
+        ):
             return ()
-        moved = (changed - base).abs().amax(-1) > _SAME * float(base.abs().max())
-        places: list[int] = moved.nonzero()[:, 0].tolist()
-        if not asked or len(ids[0]) != n_tokens:
+        has_changed = (changed_states - base).abs().amax(-1) > _SAME * float(base.abs().max())
+        positions: list[int] = has_changed.nonzero()[:, 0].tolist()
+        if not real_positions or len(ids[0]) != n_tokens:
             return ()
-        first = places[0] - asked[0] if places else -1
-        if first < 0 or places != [first + i for i in asked]:
+        first = positions[0] - real_positions[0] if positions else -1
+        if first < 0 or positions != [first + i for i in real_positions]:
             return ()
         return tuple(range(first, first + n_tokens))
 
@@ -91,13 +96,13 @@ def _other_ids(ids: Tensor, pad: int) -> Tensor:
     """Return other ids of the same vocabulary; padding stays, because positions may depend on it.
 
     Args:
-        ids: The ids of one text, [1, n].
-        pad: The id of padding.
+        ids: Ids of one text, [1, n].
+        pad: Id of padding.
     """
-    given: list[int] = ids[0].tolist()
-    known = [i for i in dict.fromkeys(given) if i != pad]
-    if len(known) == 1:
-        known.append(next(i for i in range(3) if i not in (pad, known[0])))
-    following = dict(zip(known, [*known[1:], *known[:1]], strict=True))
-    changed = [following.get(i, i) for i in given]
-    return torch.tensor([changed], dtype=ids.dtype, device=ids.device)
+    text_ids: list[int] = ids[0].tolist()
+    distinct_ids = [i for i in dict.fromkeys(text_ids) if i != pad]
+    if len(distinct_ids) == 1:
+        distinct_ids.append(next(i for i in range(3) if i not in (pad, distinct_ids[0])))
+    following = dict(zip(distinct_ids, [*distinct_ids[1:], *distinct_ids[:1]], strict=True))
+    new_ids = [following.get(i, i) for i in text_ids]
+    return torch.tensor([new_ids], dtype=ids.dtype, device=ids.device)

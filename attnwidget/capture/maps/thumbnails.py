@@ -1,4 +1,4 @@
-"""Small pictures of every head of a stack, as a grid of heads shows them."""
+"""Thumbnails of every head of a stack, for a grid of heads."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ from attnwidget.text.tokens import Tokens
 if TYPE_CHECKING:
     from attnwidget.kernels.streaming import Streamed
 
-# Number of cells of a layer's maps in memory at a time, which limits the memory for long texts.
+# Number of layer-map cells in memory at a time, which limits the memory for long texts.
 _CELLS_AT_ONCE = 16 * 1024 * 1024
-# Choices of tokens and quantities whose pictures are kept of a layer.
+# Number of token and quantity selections whose thumbnails are cached per layer.
 _KEPT = 4
 
-#: Pixels, the largest values of heads, and the cells of these among the rows and columns.
+#: Pixels, the largest value of each head, and its cell among the rows and columns.
 _Drawn = tuple[Array, Array, Array]
 _drawn: WeakKeyDictionary[Layer, LatestValues[tuple[object, ...], list[_Drawn]]] = (
     WeakKeyDictionary()
@@ -54,16 +54,16 @@ _drawn: WeakKeyDictionary[Layer, LatestValues[tuple[object, ...], list[_Drawn]]]
 
 @dataclass(frozen=True, eq=False)
 class Thumbnails:
-    """Small maps of all heads of one stack.
+    """Thumbnails of all heads in one stack.
 
     Attributes:
         values: Pixels, uint8 [L, H, R, C]: round(255 sqrt(value / head maximum)), max-pooled to at
             most 64 rows and columns (blocks of equal length in a long input). Differences are
             128 + sign round(127 sqrt(|value| / largest)), the value farthest from 0 in each cell.
-        maxima: The largest value of each head, float32 [L, H]; for differences the value farthest
-            from 0.
-        strongest: The query and key of that value on the full axis, int32 [L, H, 2]; -1 where every
-            token is hidden.
+        maxima: Largest value of each head, float32 [L, H]; for differences the value farthest from
+            0.
+        strongest: Query and key of that value on the full axis, int32 [L, H, 2]; -1 if every token
+            is hidden.
     """
 
     values: NDArray[np.uint8]
@@ -80,22 +80,22 @@ def draw_thumbnails(
     minus: Attention | WordAttention | None = None,
     times_keys: bool = False,
 ) -> Thumbnails:
-    """Draw small pictures of all heads of a stack, between tokens or between words.
+    """Draw thumbnails of all heads in a stack, between tokens or between words.
 
     Args:
-        attention: An attention, or `attention.words` for pictures between words.
-        stack: The stack; None in a model with a single stack.
+        attention: Attention, or `attention.words` for thumbnails between words.
+        stack: Name of the stack; None if the model has a single stack.
         hidden: Kinds of tokens that are left out: "cls", "sep", "first", "other".
         quantity: "weights", "norms" or "gradients".
-        minus: A second attention with the same number of layers and heads, for pictures of the
-            differences between the tokens (or words) that both have.
-        times_keys: Multiply each weight by the number of keys that its query sees, hidden keys
-            included: 1 is the weight of even attention.
+        minus: Second attention with the same number of layers and heads, to show differences
+            between common tokens (or words).
+        times_keys: Whether to multiply each weight by the number of keys that its query sees,
+            including hidden keys: even attention then has the weight 1.
 
     Raises:
-        ValueError: if the stack or the quantity does not exist, `minus` does not fit, or
-            `times_keys` is given for other values than weights.
-        TypeError: if tokens are compared with words.
+        ValueError: The stack or the quantity does not exist, `minus` does not fit, or `times_keys`
+            comes with other values than weights.
+        TypeError: Tokens are compared with words.
 
     Example:
         >>> from attnwidget import load_model
@@ -112,7 +112,7 @@ def draw_thumbnails(
             "minus"
         )
     axes = maps.stack(stack)
-    shown = attention.stack_maps(axes.name)
+    maps_to_draw = attention.stack_maps(axes.name)
     other: StackMaps | None = None
     if minus is not None:
         if isinstance(minus, WordAttention) != isinstance(attention, WordAttention):
@@ -122,11 +122,11 @@ def draw_thumbnails(
         minus.head_maps.check_quantity(quantity)
         refuse_incomparable(maps.stacks, minus.head_maps.stacks)
         other = minus.stack_maps(axes.name)
-    drawn = _draw_layers(shown, other, hidden, quantity, times_keys, maps)
+    thumbnails = _draw_layers(maps_to_draw, other, hidden, quantity, times_keys, maps)
     return Thumbnails(
-        axes.layers.spread(drawn.values, fill=0),
-        axes.layers.spread(drawn.maxima, fill=0),
-        axes.layers.spread(drawn.strongest, fill=-1),
+        axes.layers.spread(thumbnails.values, fill=0),
+        axes.layers.spread(thumbnails.maxima, fill=0),
+        axes.layers.spread(thumbnails.strongest, fill=-1),
     )
 
 
@@ -138,7 +138,7 @@ def _draw_layers(
     times_keys: bool,
     maps: MapCache,
 ) -> Thumbnails:
-    """Return thumbnails of the layers with attention, or of differences from `minus`.
+    """Return thumbnails for the layers with attention, or for differences from `minus`.
 
     The lock of the maps is free between layers, for other threads that need the model.
     """
@@ -158,21 +158,22 @@ def _draw_layers(
     part = shown.part(rows, columns)
     drawing = _Drawing(part, other, quantity, times_keys)
     choices = (quantity, times_keys, tuple(rows), tuple(columns))
-    drawn: list[_Drawn] = []
+    head_pictures: list[_Drawn] = []
     for layer in range(n_layers):
-        # An edit changes no layer below it, and the intact attention was drawn before.
-        known = _drawn.setdefault(shown.layers[layer], LatestValues(_KEPT))
-        is_remembered = other is None and shown.words is None
-        pictures = known.get(choices) if is_remembered else None
+        # The thumbnail of the intact attention may be cached, because an edit changes no layer
+        # below it.
+        cache = _drawn.setdefault(shown.layers[layer], LatestValues(_KEPT))
+        is_cacheable = other is None and shown.words is None
+        pictures = cache.get(choices) if is_cacheable else None
         if pictures is None:
             with maps.lock.in_turn(), maps.without_gradients():
                 pictures = drawing.of_layer(layer)
-            if is_remembered:
-                known.add(choices, pictures)
-        drawn += pictures
+            if is_cacheable:
+                cache.add(choices, pictures)
+        head_pictures += pictures
         layer_done()
     shape = (n_layers, n_heads)
-    all_values, maxima, cells = (joined(each) for each in zip(*drawn, strict=True))
+    all_values, maxima, cells = (joined(arrays) for arrays in zip(*head_pictures, strict=True))
     links = np.stack((part.rows[cells // len(columns)], part.columns[cells % len(columns)]), -1)
     return Thumbnails(
         all_values.reshape(*shape, *all_values.shape[1:]),
@@ -183,11 +184,11 @@ def _draw_layers(
 
 @dataclass(frozen=True, eq=False)
 class _Drawing:
-    """The small maps of a stack, or of differences between two stacks.
+    """Thumbnails of a stack, or of the differences between two stacks.
 
     Attributes:
-        part: The shown rows and columns.
-        other: The rows and columns to subtract; None = no differences.
+        part: Rows and columns that are shown.
+        other: Rows and columns to subtract; None for no differences.
         quantity: "weights", "norms" or "gradients".
         times_keys: Whether each weight is multiplied by the number of keys that its query sees.
     """
@@ -198,44 +199,48 @@ class _Drawing:
     times_keys: bool
 
     def of_layer(self, layer: int) -> list[_Drawn]:
-        """Return the pictures of a layer, of some heads at a time."""
-        kept = self.part.maps.layers[layer]
-        if kept.maxima is not None and self._is_whole:
-            return [_from_pass(kept, kept.maxima)]
+        """Return the thumbnails of a layer, for some heads at a time."""
+        stack_layer = self.part.maps.layers[layer]
+        if stack_layer.maxima is not None and self._is_whole:
+            return [_from_pass(stack_layer, stack_layer.maxima)]
         sizes = len(self.part.rows), len(self.part.columns)
-        # A pass over a long input keeps the maxima of equal blocks.
-        block = None if kept.maxima is None else -(-max(sizes) // SIDE)
+        # For a long input, the pass has stored maxima over blocks of equal length.
+        block = None if stack_layer.maxima is None else -(-max(sizes) // SIDE)
         rows, columns = (cell_edges(size, block=block) for size in sizes)
-        group = kept.n_heads // kept.n_key_heads
+        group = stack_layer.n_heads // stack_layer.n_key_heads
         step = max(1, _CELLS_AT_ONCE // (sizes[0] * sizes[1] * group)) * group
         return [
-            self._of_heads(layer, slice(first, min(first + step, kept.n_heads)), rows, columns)
-            for first in range(0, kept.n_heads, step)
+            self._of_heads(
+                layer, slice(first, min(first + step, stack_layer.n_heads)), rows, columns
+            )
+            for first in range(0, stack_layer.n_heads, step)
         ]
 
     @property
     def _is_whole(self) -> bool:
-        """Whether the maps are whole maps of weights, as a pass sees them."""
+        """Whether the maps are complete maps of weights, as in a pass."""
         maps = self.part.maps
-        whole = len(self.part.rows) == len(maps.query) and len(self.part.columns) == len(maps.key)
-        of_weights = self.quantity == "weights" and not self.times_keys
-        return whole and of_weights and self.other is None and maps.words is None
+        has_all_tokens = len(self.part.rows) == len(maps.query) and len(self.part.columns) == len(
+            maps.key
+        )
+        is_weights = self.quantity == "weights" and not self.times_keys
+        return has_all_tokens and is_weights and self.other is None and maps.words is None
 
     def _of_heads(
         self, layer: int, heads: slice, rows: NDArray[np.int64], columns: NDArray[np.int64]
     ) -> _Drawn:
-        """Return the pictures of some heads, computed some rows at a time.
+        """Return the thumbnails of some heads, computed some rows at a time.
 
         Args:
-            layer: The place of the layer.
-            heads: The heads.
-            rows: The cells of the rows, as `cell_edges` gives them.
-            columns: The cells of the columns.
+            layer: Index of the layer.
+            heads: Slice of the heads.
+            rows: Cells of the rows, as returned by `cell_edges`.
+            columns: Cells of the columns.
         """
         pool = max_pool if self.other is None else farthest_pool
         pooled: list[Array] = []
         largest: list[Array] = []
-        places: list[Array] = []
+        positions: list[Array] = []
         n_columns = len(self.part.columns)
         step = _CELLS_AT_ONCE // ((heads.stop - heads.start) * n_columns * int(rows[0, 1]))
         for first in range(0, len(rows), max(1, step)):
@@ -245,35 +250,36 @@ class _Drawing:
             pooled.append(pool(maps, cells - start, columns))
             sizes = maps if self.other is None else abs(maps)
             sizes = sizes.reshape(len(sizes), -1)
-            # The first of equal places in both libraries; numpy takes a fifth of the time.
+            # argmax returns the first of equal values in both libraries, and numpy is five times
+            # as fast as torch on the CPU.
             sizes = as_numpy(sizes) if is_on_cpu(sizes) else sizes
             largest.append(library_of(sizes).amax(sizes, -1))
-            places.append(sizes.argmax(-1) + start * n_columns)
+            positions.append(sizes.argmax(-1) + start * n_columns)
         library = library_of(pooled[0])
         small = pooled[0] if len(pooled) == 1 else library.concatenate(pooled, -2)
         values, maxima = quantize(small) if self.other is None else quantize_signed(small)
-        if len(places) == 1:
-            return values, maxima, places[0]
-        library = library_of(places[0])
+        if len(positions) == 1:
+            return values, maxima, positions[0]
+        library = library_of(positions[0])
         best = library.stack(largest).argmax(0)
-        return values, maxima, library.stack(places)[best, library.arange(len(best))]
+        return values, maxima, library.stack(positions)[best, library.arange(len(best))]
 
     def _maps(self, layer: int, heads: slice, among: slice) -> Array:
-        """Return what is drawn of some rows, [heads, rows, columns]."""
+        """Return the values to draw for some rows, [heads, rows, columns]."""
         maps = self.part(layer, heads, self.quantity, among)
         if self.times_keys:
             counts = self.part.key_counts(layer, heads, among)[..., None]
             maps = maps * beside(counts, maps)
         if self.other is None:
             return maps
-        others = self.other(layer, heads, self.quantity, among)
-        if library_of(maps) is library_of(others):
-            return maps - beside(others, maps)
-        return as_numpy(maps) - as_numpy(others)
+        other_maps = self.other(layer, heads, self.quantity, among)
+        if library_of(maps) is library_of(other_maps):
+            return maps - beside(other_maps, maps)
+        return as_numpy(maps) - as_numpy(other_maps)
 
 
 def _from_pass(kept: Layer, maxima: Streamed) -> _Drawn:
-    """Return the pictures of all heads from the maxima that a pass has kept."""
+    """Return the thumbnails of all heads from the maxima that a pass has stored."""
     assert kept.products is not None
     queries = maxima.largest.argmax(-1)
     keys = kept.products.row_of_each_head(queries).argmax(-1)
@@ -281,9 +287,9 @@ def _from_pass(kept: Layer, maxima: Streamed) -> _Drawn:
 
 
 def _common(axis: Tokens, other: Tokens, places: Sequence[int]) -> list[tuple[int, int]]:
-    """Return pairs of places of the common tokens of two axes, among `places` of the first."""
-    kept = set(places)
-    return [(i, j) for i, j in SharedAxis(axis, other).pairs if i in kept]
+    """Return index pairs of tokens that two axes share, among `places` of the first."""
+    shown_positions = set(places)
+    return [(i, j) for i, j in SharedAxis(axis, other).pairs if i in shown_positions]
 
 
 def _nothing(*size: int) -> Thumbnails:

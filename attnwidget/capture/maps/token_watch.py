@@ -1,4 +1,4 @@
-"""Which states change with which tokens or patches, asked of a model digit by digit."""
+"""Comparison of model states with and without some tokens or patches, digit by digit."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from math import ceil, log2
 import torch
 from torch import Tensor
 
-# A state that depends on a token changes with it by more than this share of its largest number.
+# Smallest change in a state that depends on a token, relative to its largest number.
 _CHANGED = 1e-4
 
 
 class MixedTokens(Exception):  # noqa: N818  it ends a search, and reaches no caller of the package
-    """A state depends on several tokens, or two states on the same one."""
+    """A state depends on several tokens, or two states depend on the same token."""
 
 
 class TokenWatch:
     """Comparer of states with and without some tokens or patches.
 
     Args:
-        states: Function that returns the states, [n, d], while some tokens or patches are visible,
-            bool [count].
+        states: Function from visible tokens or patches, bool [count], to the resulting states,
+            [n, d].
         count: Number of tokens or patches.
 
     Example:
@@ -39,33 +39,35 @@ class TokenWatch:
 
     def changed(self, visible: Tensor) -> Tensor:
         """Return whether each state changes if some tokens become visible, bool [n]."""
-        found = self._states(visible)
-        scale = torch.maximum(self._scale, found.abs().amax(-1))
-        return (found - self._base).abs().amax(-1) > _CHANGED * scale
+        states = self._states(visible)
+        scale = torch.maximum(self._scale, states.abs().amax(-1))
+        return (states - self._base).abs().amax(-1) > _CHANGED * scale
 
     def codes(self, numbers: Tensor, count: int) -> list[int]:
-        """Return the number behind each state, or -1 for a state that never changes.
+        """Return the number of the token behind each state, or -1 for a state that never changes.
 
         Args:
-            numbers: The number of each token or patch, int64.
+            numbers: Number of each token or patch, int64.
             count: Number of different numbers.
 
         Raises:
-            MixedTokens: A state depends on several numbers, or two states on the same one.
+            MixedTokens: A state depends on several numbers, or two states on the same number.
         """
         codes = torch.zeros(self._scale.shape, dtype=torch.int64, device="cpu")
-        seen = None
+        has_token = None
         for digit in range(max(1, ceil(log2(count)))):
-            one = (numbers >> digit) % 2 == 1
-            on, off = self.changed(one), self.changed(~one)
-            if bool((on & off).any()) or (seen is not None and not torch.equal(on | off, seen)):
+            has_digit = (numbers >> digit) % 2 == 1
+            on, off = self.changed(has_digit), self.changed(~has_digit)
+            if bool((on & off).any()) or (
+                has_token is not None and not torch.equal(on | off, has_token)
+            ):
                 raise MixedTokens
-            seen = on | off
-            if not bool(seen.any()):
+            has_token = on | off
+            if not bool(has_token.any()):
                 return [-1] * len(codes)
             codes += on.long() << digit
-        assert seen is not None
-        numbered = codes[seen]
-        if len(numbered.unique()) < len(numbered) or int(numbered.max()) >= count:
+        assert has_token is not None
+        token_codes = codes[has_token]
+        if len(token_codes.unique()) < len(token_codes) or int(token_codes.max()) >= count:
             raise MixedTokens
-        return [int(code) for code in torch.where(seen, codes, -1)]
+        return [int(code) for code in torch.where(has_token, codes, -1)]

@@ -14,18 +14,18 @@ if TYPE_CHECKING:
 
 
 def weights_frame(stacks: Sequence[tuple[Stack, np.ndarray[Any, Any]]]) -> pd.DataFrame:
-    """One row per weight; text columns are categories.
+    """Return a table with one row per weight; text columns are categories.
 
     Args:
-        stacks: Each stack with the weights of its layers that have attention, [layers, H, Q, K].
+        stacks: Stacks, each with the weights of its layers with attention, [layers, H, Q, K].
     """
     import pandas as pd
 
     frames = []
     for stack, weights in stacks:
-        place, head, query, key = (i.ravel() for i in np.indices(weights.shape, dtype=np.int32))
+        index, head, query, key = (i.ravel() for i in np.indices(weights.shape, dtype=np.int32))
         numbers = np.array(stack.layers.numbers, dtype=np.int32)
-        columns = {"layer": numbers[place], "head": head, "query": query, "key": key}
+        columns = {"layer": numbers[index], "head": head, "query": query, "key": key}
         columns["query_token"] = np.array(stack.query.text, dtype=object)[query]
         columns["key_token"] = np.array(stack.key.text, dtype=object)[key]
         frame = pd.DataFrame(columns | {"weight": weights.ravel()})

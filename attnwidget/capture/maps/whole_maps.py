@@ -1,4 +1,4 @@
-"""How many tokens an input has, and whether it is read with whole maps or some rows at a time."""
+"""Length of inputs, and the decision to read an input with whole maps or row by row."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from attnwidget.capture.tapping.tap import open_edits
 from attnwidget.model_facts.free_memory import refuse_no_room
 from attnwidget.model_facts.plain_forward import uncompiled
 
-#: Inputs with more tokens are read without whole maps, unless the caller of `attend` decides
+#: Number of tokens above which inputs are read row by row, unless the caller of `attend` decides
 #: otherwise.
 LONG_FROM = 1024
 
 
 class LimitReached(Exception):  # noqa: N818  it stops a pass, and reaches no caller of the package
-    """A layer reads more tokens than whole maps are made of.
+    """A layer reads too many tokens for whole maps.
 
     Attributes:
         length: Number of tokens that the layer reads.
@@ -31,7 +31,7 @@ class LimitReached(Exception):  # noqa: N818  it stops a pass, and reaches no ca
 
 
 def text_length(inputs: Mapping[str, Tensor]) -> int:
-    """Return the number of tokens of the longest text of an input; 0 without texts.
+    """Return the number of tokens in the longest text of an input; 0 without texts.
 
     Example:
         >>> import torch
@@ -44,18 +44,19 @@ def text_length(inputs: Mapping[str, Tensor]) -> int:
 
 
 def refuse_longer(limit: int, n_inputs: int, arguments: Iterable[object]) -> None:
-    """Raise `LimitReached` if an attention module gets the states of more than `limit` tokens.
+    """Raise `LimitReached` if an attention module receives the states of more than `limit` tokens.
 
-    Patches of a picture and frames of sound have no number before the model has made them. Most
-    modules get states [B, n, d]; some get [n, B, d], or the tokens of all pictures as [n, d].
+    The number of picture patches and sound frames is unknown until the model has made them. Most
+    modules receive states [B, n, d]; some receive [n, B, d], or the tokens of all pictures as
+    [n, d].
 
     Args:
-        limit: The largest number of tokens.
+        limit: Largest number of tokens.
         n_inputs: Number of inputs in the batch, B.
-        arguments: The arguments of the module; the first tensor of numbers has the states.
+        arguments: Arguments of the module; the first floating-point tensor has the states.
 
     Raises:
-        LongInput: There are more tokens.
+        LimitReached: There are more tokens.
     """
     for argument in arguments:
         if not isinstance(argument, Tensor) or not argument.is_floating_point():
@@ -70,11 +71,11 @@ def refuse_longer(limit: int, n_inputs: int, arguments: Iterable[object]) -> Non
 
 
 def reads_rows(hf_model: Any, inputs: Mapping[str, Tensor], long: bool | None) -> bool:
-    """Return whether to read an input some rows at a time: `long`, or by the text's length if None.
+    """Return whether to read an input row by row: `long`, or if None, by the length of the text.
 
     Raises:
-        ValueError: whole maps of the text do not fit the memory, or an input that is to be read
-            without whole maps has hidden tokens between its tokens.
+        ValueError: Whole maps of the text do not fit the memory, or an input with hidden tokens
+            between its tokens should be read row by row.
     """
     if long and (name := _mask_with_hidden(inputs)) is not None and inputs[name].ndim == 2:
         raise ValueError(
@@ -88,10 +89,10 @@ def reads_rows(hf_model: Any, inputs: Mapping[str, Tensor], long: bool | None) -
 
 
 def can_read_rows(hf_model: Any, inputs: Mapping[str, Tensor], length: int) -> bool:
-    """Return whether an input of more than `LONG_FROM` tokens can be read some rows at a time.
+    """Return whether an input of more than `LONG_FROM` tokens can be read row by row.
 
     Raises:
-        ValueError: it cannot, and whole maps of the input do not fit the memory.
+        ValueError: It cannot be read row by row, and its whole maps do not fit the memory.
     """
     if _mask_with_hidden(inputs) is None and not open_edits(hf_model) and shows_products(hf_model):
         return True
@@ -100,13 +101,13 @@ def can_read_rows(hf_model: Any, inputs: Mapping[str, Tensor], length: int) -> b
 
 
 def _mask_with_hidden(inputs: Mapping[str, Tensor]) -> str | None:
-    """Return the name of a mask of the text that hides tokens, or None."""
+    """Return the name of a text mask that hides tokens, or None."""
     names = ("attention_mask", "decoder_attention_mask")
     return next((name for name in names if name in inputs and not inputs[name].all()), None)
 
 
 def shows_products(hf_model: Any) -> bool:
-    """Return whether every layer of a model shows the queries and keys of its weights."""
+    """Return whether every layer of a model exposes the queries and keys behind its weights."""
     return all(site.route == "interface" for site in find_sites(uncompiled(hf_model)))
 
 
@@ -114,7 +115,7 @@ def _refuse_no_room(hf_model: Any, length: int) -> None:
     """Refuse an input whose whole maps do not fit the memory."""
     config = hf_model.config.get_text_config()
     layers = getattr(config, "num_hidden_layers", None)
-    if not isinstance(layers, int):  # LXMERT states a number for each of its stacks
+    if not isinstance(layers, int):  # LXMERT states one number per stack.
         layers = len(find_sites(uncompiled(hf_model)))
     heads = int(config.num_attention_heads) * layers
     refuse_no_room(

@@ -1,4 +1,4 @@
-"""WordAttention: the attention of one input between words instead of tokens."""
+"""WordAttention: the attention of one input between words."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ class WordAttention:
     """The maps of an `Attention` between words: `attention.words`.
 
     A value to a word is the sum over the word's tokens, and a value from a word is the mean over
-    its tokens (Clark et al. 2019, section 4.1). Sums of rows do not change. A special token counts
-    as a word. The methods are those of `Attention`, with words in place of tokens.
+    its tokens (Clark et al. 2019, section 4.1). Row sums do not change. A special token counts as
+    a word. The methods equal those of `Attention`, with words in place of tokens.
 
     Attributes:
-        head_maps: The maps between tokens.
-        stacks: The stacks of layers by name, with words on both axes.
+        head_maps: Maps between tokens.
+        stacks: Stacks of layers by name, with words on both axes.
 
     Example:
         >>> from attnwidget import load_model
@@ -58,7 +58,7 @@ class WordAttention:
 
     @property
     def special(self) -> list[str]:
-        """For each of `tokens`: "cls", "sep", "first", "other" or ""."""
+        """Kind of each of `tokens`: "cls", "sep", "first", "other" or ""."""
         return list(next(iter(self.stacks.values())).query.special)
 
     def weights(
@@ -68,10 +68,16 @@ class WordAttention:
         *,
         stack: str | None = None,
     ) -> Float32Array:
-        """Weights between words: [Q, K] of one head, [H, Q, K] of a layer, [L, H, Q, K] of a stack.
+        """Return word weights: [Q, K] of a head, [H, Q, K] of a layer, [L, H, Q, K] of a stack.
+
+        Args:
+            layer: Layer, or the name of a head in place of layer and head: "L2 H8", (2, 8) or a
+                `Head`. None for all layers.
+            head: Head; None for all heads of the layer.
+            stack: Stack, needed only if there are several.
 
         Raises:
-            ValueError: no such layer, head or stack; maps that do not fit the memory.
+            ValueError: The layer, head or stack does not exist, or the maps do not fit the memory.
 
         Example:
             >>> from attnwidget import load_model
@@ -88,10 +94,16 @@ class WordAttention:
         *,
         stack: str | None = None,
     ) -> Float32Array:
-        """Norms ||a f(x)|| of `Attention.norms` between words, in the forms of `weights`.
+        """Return norms ||a f(x)|| between words (`Attention.norms`), in the forms of `weights`.
+
+        Args:
+            layer: Layer, or the name of a head in place of layer and head: "L2 H8", (2, 8) or a
+                `Head`. None for all layers.
+            head: Head; None for all heads of the layer.
+            stack: Stack, needed only if there are several.
 
         Raises:
-            ValueError: as `Attention.norms`.
+            ValueError: As in `Attention.norms`.
 
         Example:
             >>> from attnwidget import load_model
@@ -107,10 +119,16 @@ class WordAttention:
         *,
         stack: str | None = None,
     ) -> Float32Array:
-        """Magnitudes |dL/da| of `Attention.gradients` between words, in the forms of `weights`.
+        """Return |dL/da| between words (`Attention.gradients`), in the forms of `weights`.
+
+        Args:
+            layer: Layer, or the name of a head in place of layer and head: "L2 H8", (2, 8) or a
+                `Head`. None for all layers.
+            head: Head; None for all heads of the layer.
+            stack: Stack, needed only if there are several.
 
         Raises:
-            ValueError: as `Attention.gradients`.
+            ValueError: As in `Attention.gradients`.
 
         Example:
             >>> from attnwidget import load_model
@@ -128,10 +146,17 @@ class WordAttention:
         *,
         stack: str | None = None,
     ) -> Float32Array:
-        """One head's map of "weights", "norms" or "gradients" between words, [Q, K].
+        """Return one head's map of "weights", "norms" or "gradients" between words, [Q, K].
+
+        Args:
+            quantity: Quantity of the map: "weights", "norms" or "gradients".
+            layer: Layer, or the name of a head in place of layer and head: "L2 H8", (2, 8) or a
+                `Head`.
+            head: Head; None if `layer` is the name of a head.
+            stack: Stack, needed only if there are several.
 
         Raises:
-            ValueError: no such layer, head or stack; an unknown quantity.
+            ValueError: The layer, head or stack does not exist, or the quantity is unknown.
 
         Example:
             >>> from attnwidget import load_model
@@ -139,18 +164,24 @@ class WordAttention:
             >>> attention.words.map("norms", 2, 8).shape
             (6, 6)
         """
-        named = self.head_maps.head_in(stack, layer, head)
-        return self._of(quantity, named.layer, named.head, named.stack)
+        head_name = self.head_maps.head_in(stack, layer, head)
+        return self._of(quantity, head_name.layer, head_name.head, head_name.stack)
 
     def visible(
         self, layer: int | HeadName, head: int | None = None, *, stack: str | None = None
     ) -> NDArray[np.bool_] | None:
-        """[Q, K] True where a word may see another word; None = every word may see every word.
+        """Return [Q, K], True where a word may see another word; None if all words see all words.
 
         A word sees a second word if a token of the first sees a token of the second.
 
+        Args:
+            layer: Layer, or the name of a head in place of layer and head: "L2 H8", (2, 8) or a
+                `Head`.
+            head: Head; None if `layer` is the name of a head.
+            stack: Stack, needed only if there are several.
+
         Raises:
-            ValueError: no such layer, head or stack; maps that do not fit the memory.
+            ValueError: The layer, head or stack does not exist, or the maps do not fit the memory.
 
         Example:
             >>> from attnwidget import load_model
@@ -158,10 +189,10 @@ class WordAttention:
             True
         """
         layer, head, name = self.head_maps.head_in(stack, layer, head)
-        seen = self.head_maps.visible(name, layer, head)
-        if seen is None:
+        visible_tokens = self.head_maps.visible(name, layer, head)
+        if visible_tokens is None:
             return None
-        share: Float32Array = word_weights(seen.astype(np.float32), *self._words[name])
+        share: Float32Array = word_weights(visible_tokens.astype(np.float32), *self._words[name])
         return share > 0
 
     def token_values(
@@ -175,12 +206,19 @@ class WordAttention:
     ) -> Float32Array:
         """Return the values of every head from a word, or to a word.
 
-        `side` is "query" for values from the word, "key" for values to it, and `index` the place of
-        the word on this side. [H, n] of a layer, [L, H, n] of a stack, NaN where masked. The
-        numbers equal the row or column of `map`, but the rest of each map is not kept.
+        The shape is [H, n] for a layer, [L, H, n] for a stack, with NaN where masked. The numbers
+        equal the row or column of `map`, but the other parts of the maps are not stored.
+
+        Args:
+            side: "query" for values from the word, "key" for values to it.
+            index: Word by its number on this side, its text if it occurs once, or ("he", 2) for the
+                second "he".
+            layer: Number of the layer; None for all layers.
+            stack: Stack, needed only if there are several.
+            quantity: Quantity of the values: "weights", "norms" or "gradients".
 
         Raises:
-            ValueError: no such side, word, layer or stack; an unknown quantity.
+            ValueError: The side, word, layer or stack does not exist, or the quantity is unknown.
 
         Example:
             >>> from attnwidget import load_model
@@ -190,17 +228,20 @@ class WordAttention:
         """
         self.head_maps.check_quantity(quantity)
         name = self.head_maps.stack(stack).name
-        place = checked_place(self.stacks[name], side, index)
+        position = checked_place(self.stacks[name], side, index)
         tokens = self.head_maps.stacks[name]
         axis = tokens.query if side == "query" else tokens.key
-        group = axis.word_groups()[place]
+        group = axis.word_groups()[position]
         query_words, key_words = self._words[name]
         this_word = np.zeros(len(group), np.int64)
         words = (this_word, key_words) if side == "query" else (query_words, this_word)
         return self.head_maps.of_tokens(side, group, quantity, layer, name, words)
 
     def stack_maps(self, stack: str) -> StackMaps:
-        """The layers of a stack with words on both axes.
+        """Return the layers of a stack with words on both axes.
+
+        Args:
+            stack: Name of the stack.
 
         Example:
             >>> from attnwidget import load_model
@@ -214,7 +255,7 @@ class WordAttention:
 
     @cached_property
     def _words(self) -> dict[str, tuple[NDArray[np.int64], NDArray[np.int64]]]:
-        """The word of each query token and of each key token, by stack."""
+        """Word index of each query token and each key token, by stack."""
         return {
             name: (word_of_tokens(stack.query), word_of_tokens(stack.key))
             for name, stack in self.head_maps.stacks.items()

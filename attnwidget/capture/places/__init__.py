@@ -1,1 +1,1 @@
-"""Places of tokens in the pictures and sounds of the input."""
+"""Token regions in the pictures and sounds of an input."""

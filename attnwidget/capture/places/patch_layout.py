@@ -1,4 +1,4 @@
-"""The patches in the pixels of an input, and pictures in which only some of them are visible."""
+"""Layout of patches in input pixels, and pictures that show only some patches."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from torch import Tensor
 
 
 class Patch(NamedTuple):
-    """A patch of a picture: number of the frame, row and column in the frame, from 0."""
+    """A patch of a picture: frame index, row and column in the frame."""
 
     frame: int
     row: int
@@ -22,15 +22,15 @@ class Patch(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class PatchLayout:
-    """The patches in the pixels of one input.
+    """Layout of the patches in one input's pixels.
 
     Attributes:
-        pixels: The pixels of the input, in any of the shapes that models read.
+        pixels: Pixels of the input, in any shape that models read.
         patches: Frame, row and column of each patch, int64 [n, 3].
-        shapes: Rows and columns of the patches of each frame.
-        side: Number of pixels of a patch down and across, or None for flat patches.
-        tubelet: Number of frames of a video in a patch, or 1.
-        flat: Number in `patches` of each flat patch, int64, or -1 for padding; None for pictures.
+        shapes: Numbers of patch rows and patch columns in each frame.
+        side: Height and width of a patch in pixels, or None for flat patches.
+        tubelet: Number of video frames in a patch, or 1.
+        flat: Index in `patches` of each flat patch, int64, or -1 for padding; None for pictures.
     """
 
     pixels: Tensor
@@ -42,11 +42,11 @@ class PatchLayout:
 
     @classmethod
     def of_pictures(cls, pixels: Tensor, config: Any) -> PatchLayout | None:
-        """Return the layout of pictures, tiles or a video; None without the size of patches.
+        """Return the layout of pictures, tiles or a video; None if the patch size is unknown.
 
         Args:
             pixels: Pixels [..., channels, height, width].
-            config: The configuration of the part of the model that reads pictures.
+            config: Configuration of the model part that reads pictures.
         """
         size = getattr(config, "patch_size", None)
         tubelet: Any = getattr(config, "tubelet_size", None)
@@ -74,28 +74,28 @@ class PatchLayout:
         """Return the layout of patches that the processor has cut out.
 
         Args:
-            pixels: The patches, [n, values] or [pictures, n, values].
+            pixels: Patches, [n, values] or [pictures, n, values].
             order: Frame, row and column of each patch, int [n, 3], or -1 for padding.
-            shapes: Rows and columns of the patches of each frame.
+            shapes: Numbers of patch rows and patch columns in each frame.
         """
         is_patch = torch.from_numpy(order[:, 0] >= 0)
         numbers = torch.where(is_patch, is_patch.cumsum(0) - 1, -1)
         return cls(pixels, torch.from_numpy(order)[is_patch], shapes, flat=numbers)
 
     def merges(self) -> list[int]:
-        """Return numbers k for which frames may be grids of blocks of k × k patches.
+        """Return numbers k for which k × k blocks of patches may tile the frames.
 
-        First come the numbers that divide every frame into whole blocks, and then the powers of 2,
-        for models that fill up frames with an odd number of rows or columns.
+        The numbers that divide every frame into complete blocks come first, followed by the powers
+        of 2, for models that pad frames with an odd number of rows or columns.
         """
         sides = [n for shape in self.shapes for n in shape]
         common = gcd(*sides)
-        whole = [side for side in range(1, common + 1) if common % side == 0]
+        divisors = [side for side in range(1, common + 1) if common % side == 0]
         powers = [2**n for n in range(1, max(sides).bit_length())]
-        return whole + [side for side in powers if side not in whole]
+        return divisors + [side for side in powers if side not in divisors]
 
     def merged(self, side: int) -> tuple[Tensor, list[Patch]]:
-        """Return the number of each patch's block of `side` × `side` patches, and the blocks."""
+        """Return each patch's index among blocks of `side` × `side` patches, and the blocks."""
         blocks: dict[Patch, int] = {}
         numbers = [
             blocks.setdefault(Patch(frame, row // side, column // side), len(blocks))
@@ -106,37 +106,38 @@ class PatchLayout:
     def show(self, visible: Tensor) -> Tensor:
         """Return pixels in which only some patches are visible.
 
-        Visible patches show noise, and the others a dark gray: some models leave out pictures
-        whose pixels are all 0. Frames of padding keep their zeros for the same reason.
+        Visible patches show noise, and the others a dark gray, because some models leave out
+        pictures whose pixels are all 0. Padding frames keep their zeros for the same reason.
 
         Args:
             visible: Whether each patch is visible, bool [n].
 
         Returns:
-            Pixels as `pixels`, of type float32 on the CPU.
+            Pixels in the shape of `pixels`, float32 on the CPU.
         """
         generator = torch.Generator(device="cpu").manual_seed(0)
         shape = self.pixels.shape
         noise = torch.randn(shape, generator=generator, dtype=torch.float32, device="cpu")
-        shown = torch.where(self._spread(visible), noise, torch.full_like(noise, 0.1))
+        shown_pixels = torch.where(self._spread(visible), noise, torch.full_like(noise, 0.1))
         if self.flat is not None or self.tubelet > 1 or len(self.shapes) == 1:
-            return shown
+            return shown_pixels
         is_padding = (self.pixels == 0).flatten(-3).all(-1)[..., None, None, None].cpu()
-        return torch.where(is_padding, torch.zeros_like(shown), shown)
+        return torch.where(is_padding, torch.zeros_like(shown_pixels), shown_pixels)
 
     def _spread(self, visible: Tensor) -> Tensor:
-        """Return whether each number of the pixels belongs to a visible patch."""
+        """Return whether each pixel value belongs to a visible patch."""
         shape = self.pixels.shape
         if self.flat is not None:
-            padded = torch.cat([visible, torch.zeros_like(visible[:1])])  # -1 is padding
+            padded = torch.cat([visible, torch.zeros_like(visible[:1])])  # Index -1 is padding.
             return padded[self.flat].reshape(*shape[:-1], 1)
         assert self.side is not None
         cells = visible.reshape(len(self.shapes), *self.shapes[0])
         frames = shape[1] if self.tubelet > 1 else len(self.shapes)
-        each = (self.tubelet, *self.side)
-        for axis, (count, size) in enumerate(zip((frames, *shape[-2:]), each, strict=True)):
+        patch_shape = (self.tubelet, *self.side)
+        for axis, (count, size) in enumerate(zip((frames, *shape[-2:]), patch_shape, strict=True)):
             cells = cells.repeat_interleave(size, axis)
-            rest = list(cells.shape)
-            rest[axis] = count - rest[axis]  # pixels at the edge that belong to no patch
-            cells = torch.cat([cells, cells.new_zeros(rest)], axis)
+            edge_shape = list(cells.shape)
+            # Pixels at the edge may belong to no patch.
+            edge_shape[axis] = count - edge_shape[axis]
+            cells = torch.cat([cells, cells.new_zeros(edge_shape)], axis)
         return cells.reshape(*shape[:-3], 1, *shape[-2:])

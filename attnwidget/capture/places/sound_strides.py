@@ -1,4 +1,4 @@
-"""Times of the tokens of a sound, from the strides that configurations of speech models state."""
+"""Times of sound tokens, from the strides in the configurations of speech models."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from torch import Tensor
 
 from attnwidget.capture.places.picture_places import NoPlaces
 
-# Encoders of Whisper's form, and the number of their tokens that become one token of a text.
+# Encoders with Whisper's design, and the number of encoder tokens that form one text token.
 _WHISPER_ENCODERS = {
     "whisper": 1,
     "qwen2_audio_encoder": 2,
@@ -22,22 +22,22 @@ _WHISPER_ENCODERS = {
 }
 # The second convolution of these encoders takes every second frame of the spectrogram.
 _WHISPER_STRIDE = 2
-# Frames of the spectrograms of AST, in seconds (Gong et al. 2021, section 2.1).
+# Frames of AST spectrograms, in seconds (Gong et al. 2021, section 2.1).
 _AST_SHIFT = 0.01
 _AST_FRAME = 0.025
 
 
 @dataclass(frozen=True)
 class SoundTokens:
-    """The tokens of a stack that reads a sound.
+    """Tokens of a stack that reads a sound.
 
     Attributes:
-        first: The middle of the first token with a time, in seconds.
+        first: Center of the first token with a time, in seconds.
         step: Seconds from one token to the next.
-        steps: Number of tokens along the time.
-        before: Number of tokens before the first that has a time.
-        bands: Lowest and highest frequency of each band of tokens, in hertz; empty if every token
-            has all frequencies. Tokens are listed band by band.
+        steps: Number of tokens along the time axis.
+        before: Number of tokens before the first token with a time.
+        bands: Lowest and highest frequency of each token band, in hertz; empty if every token has
+            all frequencies. Tokens are listed band by band.
         mixed: Distance in seconds up to which the model mixes tokens before its first layer.
     """
 
@@ -49,15 +49,15 @@ class SoundTokens:
     mixed: float = 0.0
 
     def remark(self, seconds: float) -> str:
-        """Return what a reader should know about the times; "" for nothing.
+        """Return a remark about the times for readers of figures; "" if there is none.
 
         Args:
-            seconds: Length of the sound.
+            seconds: Length of the sound, in seconds.
         """
         remarks = []
-        read = self.steps * self.step
-        if read + self.first < seconds - 2 * self.step:
-            remarks.append(f"the model reads the first {read:.1f} s of {seconds:.1f} s")
+        seconds_read = self.steps * self.step
+        if seconds_read + self.first < seconds - 2 * self.step:
+            remarks.append(f"the model reads the first {seconds_read:.1f} s of {seconds:.1f} s")
         if self.mixed:
             remarks.append(
                 f"before its first layer, the model mixes tokens up to {self.mixed:.2f} s apart"
@@ -65,11 +65,11 @@ class SoundTokens:
         return ", ".join(remarks)
 
     def joined(self, count: int, length: int) -> SoundTokens:
-        """Return tokens of which each is made of several of these.
+        """Return tokens that each combine several of these tokens.
 
         Args:
-            count: Number of tokens that become one.
-            length: Number of the new tokens.
+            count: Number of tokens that are combined into one.
+            length: Number of new tokens.
         """
         middle = self.first + (count - 1) / 2 * self.step
         return replace(self, first=middle, step=count * self.step, steps=length)
@@ -78,19 +78,20 @@ class SoundTokens:
 def tokens_of_sound(
     config: Any, extractor: Any, inputs: Mapping[str, Tensor], length: int
 ) -> SoundTokens:
-    """Return the times of the tokens of an encoder, from its configuration.
+    """Return the token times of an encoder, from its configuration.
 
-    Three families state what they need: convolutions over samples (Wav2Vec2, HuBERT and others),
-    the encoder of Whisper, and the patches of a spectrogram of AST.
+    Three model families state the necessary values: convolutions over samples (Wav2Vec2, HuBERT and
+    others), Whisper's encoder, and AST's spectrogram patches.
 
     Args:
         config: Configuration of the encoder.
-        extractor: The feature extractor that made the inputs.
-        inputs: The inputs of the model.
-        length: Number of tokens of the encoder.
+        extractor: Feature extractor that made the inputs.
+        inputs: Inputs of the model.
+        length: Number of encoder tokens.
 
     Raises:
-        NoPlaces: The configuration states no strides, or others than the number of tokens shows.
+        NoPlaces: The configuration states no strides, or its strides do not give this number of
+            tokens.
 
     Example:
         >>> import torch
@@ -122,34 +123,34 @@ def tokens_of_sound(
 def text_tokens_of_sound(
     config: Any, extractor: Any, inputs: Mapping[str, Tensor], count: int
 ) -> SoundTokens:
-    """Return the times of the tokens of a text that stand for parts of a sound.
+    """Return the times of text tokens that represent parts of a sound.
 
     Args:
-        config: Configuration of the encoder of the sound.
-        extractor: The feature extractor that made the inputs.
-        inputs: The inputs of the model.
+        config: Configuration of the sound encoder.
+        extractor: Feature extractor that made the inputs.
+        inputs: Inputs of the model.
         count: Number of these tokens.
 
     Raises:
-        NoPlaces: The configuration does not state how many tokens of the encoder become one token
-            of the text, or the sound is cut.
+        NoPlaces: The configuration does not state how many encoder tokens form one text token, or
+            the sound is cut into windows.
     """
-    joined = _WHISPER_ENCODERS.get(getattr(config, "model_type", ""))
+    n_joined = _WHISPER_ENCODERS.get(getattr(config, "model_type", ""))
     features = inputs.get("input_features")
     if extractor is None:
         raise NoPlaces("there is no feature extractor: pass it to load_model")
-    if joined is None or features is None:
+    if n_joined is None or features is None:
         raise NoPlaces("its configuration states no strides")
     if len(features) != 1:
         raise NoPlaces("its processor cuts the sound into several windows")
     encoder = _of_whisper(extractor, int(extractor.sampling_rate), inputs)
-    if encoder is None or joined * count > encoder.steps:
+    if encoder is None or n_joined * count > encoder.steps:
         raise NoPlaces("its text has more tokens of the sound than its strides give")
-    return encoder.joined(joined, count)
+    return encoder.joined(n_joined, count)
 
 
 def _of_whisper(extractor: Any, rate: int, inputs: Mapping[str, Tensor]) -> SoundTokens | None:
-    """Return tokens that are centered at every second frame of a spectrogram, from 0 s on."""
+    """Return tokens centered at every second frame of a spectrogram, from 0 s on."""
     features = inputs.get("input_features")
     if features is None:
         return None
@@ -158,7 +159,7 @@ def _of_whisper(extractor: Any, rate: int, inputs: Mapping[str, Tensor]) -> Soun
 
 
 def _of_samples(config: Any, rate: int, inputs: Mapping[str, Tensor]) -> SoundTokens | None:
-    """Return tokens that convolutions make of samples, each in the middle of its samples."""
+    """Return tokens that convolutions make from samples, each centered on its samples."""
     samples = inputs.get("input_values")
     kernels = getattr(config, "conv_kernel", None)
     if samples is None or samples.ndim != 2 or kernels is None:
@@ -171,30 +172,30 @@ def _of_samples(config: Any, rate: int, inputs: Mapping[str, Tensor]) -> SoundTo
         width = (width - 1) * stride + kernel
     step = prod(config.conv_stride) / rate
     tokens = SoundTokens(width / 2 / rate, step, steps, mixed=_reach(config) * step)
-    squeezed = int(getattr(config, "squeeze_factor", 1))
-    return tokens.joined(squeezed, steps // squeezed)
+    factor = int(getattr(config, "squeeze_factor", 1))
+    return tokens.joined(factor, steps // factor)
 
 
 def _reach(config: Any) -> float:
-    """Return up to how many tokens away convolutions of positions mix tokens."""
+    """Return the distance, in tokens, up to which positional convolutions mix tokens."""
     width = getattr(config, "num_conv_pos_embeddings", None)
     if not isinstance(width, int) or width < 2:
         return 0
-    # Data2Vec states the number of its narrower convolutions under this name.
+    # Data2Vec uses this name for the number of its narrower convolutions.
     kernel = getattr(config, "conv_pos_kernel_size", None)
     return width / 2 if kernel is None else width * (kernel - 1) / 2
 
 
 def _of_patches(config: Any, rate: int) -> SoundTokens:
-    """Return patches of a spectrogram, with their bands of frequencies.
+    """Return patches of a spectrogram, with their frequency bands.
 
-    The bins of the spectrogram are equally far apart in mel, 1127 ln(1 + f / 700), from 20 Hz to
-    half of the sampling rate (Gong et al. 2021, section 2.1).
+    The bins of the spectrogram are evenly spaced in mel, 1127 ln(1 + f / 700), from 20 Hz to half
+    the sampling rate (Gong et al. 2021, section 2.1).
     """
     stride, size = int(config.frequency_stride), int(config.patch_size)
     n_bins = int(config.num_mel_bins)
-    least, most = (1127 * np.log1p(hertz / 700) for hertz in (20, rate / 2))
-    edges = 700 * np.expm1(np.linspace(least, most, n_bins + 2) / 1127)
+    lowest, highest = (1127 * np.log1p(hertz / 700) for hertz in (20, rate / 2))
+    edges = 700 * np.expm1(np.linspace(lowest, highest, n_bins + 2) / 1127)
     bands = tuple(
         (float(edges[band * stride + 1]), float(edges[band * stride + size]))
         for band in range((n_bins - size) // stride + 1)

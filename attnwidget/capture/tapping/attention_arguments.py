@@ -1,4 +1,4 @@
-"""Arguments that a model passes its attention function besides queries, keys, values and a mask."""
+"""Further arguments of attention functions, after queries, keys, values and a mask."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from torch import Tensor, nn
 
 from attnwidget.capture.tapping.lazy_mask import LazyMask
 
-# Arguments that change no attention weight: settings of fused functions, packed sequences, and
-# options of the model's forward that reach its layers.
+# Arguments that change no attention weight: settings for fused functions, packed sequences, and
+# forward options that reach the layers.
 _WITHOUT_EFFECT = frozenset(
     {
         "cache",
@@ -37,7 +37,7 @@ _WITHOUT_EFFECT = frozenset(
         "return_dict",
         "scaling",
         "seq_idx",
-        "sliding_window",  # the mask includes the window
+        "sliding_window",  # The mask includes the window.
         "token_type_ids",
         "use_cache",
     }
@@ -48,13 +48,13 @@ _KNOWN = frozenset({"s_aux", "softcap", "position_bias", "indices", "block_indic
 
 
 def forward_options(parts: Iterable[nn.Module]) -> frozenset[str]:
-    """Return the names of the arguments that the forwards of a model and its inner models take.
+    """Return the forward argument names of a model and its inner models.
 
-    A forward may hand any of them down to the attention of its layers, such as `logits_to_keep`.
-    The eager attention function gets these arguments too and ignores them.
+    A forward may pass any of them to the attention layers, such as `logits_to_keep`. The eager
+    attention function receives these arguments too and ignores them.
 
     Args:
-        parts: The model, and the models inside it.
+        parts: Model, and the models inside it.
 
     Example:
         >>> from attnwidget import load_model
@@ -73,27 +73,29 @@ def check_arguments(
 ) -> None:
     """Refuse an argument that may change the attention weights in an unknown way.
 
-    Models test the name of their attention implementation. Under the name of the tap, a model may
-    pass as an argument what it adds to the mask under the name "eager".
+    Models check the name of their attention implementation. Under the tap's name, a model may pass
+    as an argument what it would add to the mask under the name "eager".
 
     Args:
-        module: The attention module.
-        eager: Its eager attention function, or None.
-        arguments: The further arguments that the module passes.
-        options: The names that `forward_options` returns for the model.
+        module: Attention module.
+        eager: Eager attention function of the module, or None.
+        arguments: Further arguments that the module passes.
+        options: Names that `forward_options` returns for the model.
 
     Raises:
-        ValueError: if an argument is not None, is unknown here, and is no argument of the model's
-            forward or of its eager attention function.
+        ValueError: An argument is not None, is unknown here, and belongs neither to the model's
+            forward nor to its eager attention function.
     """
-    known = _WITHOUT_EFFECT | _KNOWN | options
+    known_names = _WITHOUT_EFFECT | _KNOWN | options
     if eager is not None:
-        known |= _parameters(eager)
-    unknown = [name for name, value in arguments.items() if value is not None and name not in known]
+        known_names |= _parameters(eager)
+    unknown = [
+        name for name, value in arguments.items() if value is not None and name not in known_names
+    ]
     if unknown:
-        listed = ", ".join(map(repr, unknown))
+        names = ", ".join(map(repr, unknown))
         raise ValueError(
-            f"{type(module).__name__} passes {listed} to its attention function. attnwidget does "
+            f"{type(module).__name__} passes {names} to its attention function. attnwidget does "
             f"not know this argument, so the weights could be wrong: the model cannot be read"
         )
 
@@ -105,14 +107,14 @@ def with_selected_keys(
     mask: Tensor | LazyMask | None,
     arguments: Mapping[str, Any],
 ) -> Tensor | LazyMask | None:
-    """Return the mask with the keys hidden that a sparse attention layer did not select.
+    """Return a mask that also hides the keys that a sparse attention layer did not select.
 
-    DeepSeek V3.2 and its relatives select keys by `indices` [B, Q, n], MiniMax M3 blocks of keys by
-    `block_indices` [B, heads, Q, n]. Under "eager" and "sdpa" these models put the selection into
+    DeepSeek V3.2 and related models select keys by `indices` [B, Q, n], MiniMax M3 blocks of keys
+    by `block_indices` [B, heads, Q, n]. Under "eager" and "sdpa" these models add the selection to
     the mask themselves, with the same numbers.
 
     Raises:
-        ValueError: A selection over a long input, whose mask is never whole.
+        ValueError: The input is long, so its mask is never made as a whole.
     """
     indices: Tensor | None = arguments.get("indices")
     block_indices: Tensor | None = arguments.get("block_indices")
@@ -127,13 +129,13 @@ def with_selected_keys(
         return _with_selected_blocks(module, query, key, mask, block_indices, arguments)
     assert indices is not None
     n_key = key.shape[-2]
-    hidden = torch.ones(*indices.shape[:-1], n_key, dtype=torch.bool, device=indices.device)
-    hidden = hidden.scatter(-1, indices.long(), False).unsqueeze(1)  # [B, 1, Q, K]
+    is_hidden = torch.ones(*indices.shape[:-1], n_key, dtype=torch.bool, device=indices.device)
+    is_hidden = is_hidden.scatter(-1, indices.long(), False).unsqueeze(1)  # [B, 1, Q, K]
     if mask is None:
-        mask = torch.zeros((), dtype=query.dtype, device=query.device).expand(hidden.shape)
+        mask = torch.zeros((), dtype=query.dtype, device=query.device).expand(is_hidden.shape)
     if mask.dtype == torch.bool:
-        return mask & ~hidden
-    return mask.masked_fill(hidden, torch.finfo(query.dtype).min)
+        return mask & ~is_hidden
+    return mask.masked_fill(is_hidden, torch.finfo(query.dtype).min)
 
 
 def _with_selected_blocks(
@@ -155,10 +157,10 @@ def _with_selected_blocks(
         first = key.shape[-2] - query.shape[-2]
         positions = torch.arange(first, key.shape[-2], dtype=torch.long, device=query.device)
     positions = (positions if positions.ndim > 1 else positions[None]).expand(len(query), -1)
-    built: Tensor = indexer.build_block_mask(
+    block_mask: Tensor = indexer.build_block_mask(
         block_indices, mask, key.shape[-2], query.dtype, query.device, positions
     )
-    return built
+    return block_mask
 
 
 @cache

@@ -1,4 +1,4 @@
-"""Calls of torch's attention functions by the modules of a running model, with their arguments."""
+"""Calls to torch's attention functions by modules of a running model, with their arguments."""
 
 from __future__ import annotations
 
@@ -29,41 +29,41 @@ from attnwidget.capture.tapping.torch_functions import (
 from attnwidget.capture.tapping.unread_attention import UnreadAttention, unread_attention
 from attnwidget.model_facts.plain_forward import uncompiled, uncompiled_forward
 
-# Names of softmax functions, and of functions that may sum values by weights.
+# Softmax function names, and names of functions that may sum weighted values.
 _SOFTMAXES = {"softmax", "special_softmax", "softmin"}
 _PRODUCTS = PRODUCTS | {"mm", "baddbmm", "einsum", "tensordot"}
-# Next step where a call has weights that are not read.
+# Next step in errors about calls whose weights are not read.
 _RECORD = "Record its queries and keys for Attention.from_queries_keys"
-# Differences that rounding explains between outputs, as a share of the largest number. Matrix
-# products of float32 may be computed with fewer digits (TF32).
+# Differences between outputs that rounding explains, as a share of the largest number. Float32
+# matrix products may be computed with reduced precision (TF32).
 _ROUNDING = {torch.float64: 1e-9, torch.float32: 1e-3, torch.float16: 2e-2, torch.bfloat16: 1e-1}
 
 
 @dataclass(frozen=True, eq=False)
 class AttentionCall:
-    """One call of an attention function: what its weights follow from, for all inputs of a batch.
+    """One call of an attention function, with the tensors that determine its weights.
 
-    The weights are softmax(scaling * query . key + bias) over the visible keys.
+    The tensors contain all inputs of a batch. The weights are softmax(scaling * query . key + bias)
+    over the visible keys.
 
     Attributes:
         path: Path of the module that called the function; "" for the watched module.
-        query: [B, H, Q, D].
-        key: [B, Hkv, K, D], H a multiple of Hkv.
-        value: [B, Hkv, K, Dv].
+        query: Queries, [B, H, Q, D].
+        key: Keys, [B, Hkv, K, D], where H is a multiple of Hkv.
+        value: Values, [B, Hkv, K, Dv].
         scaling: Factor of the products.
-        is_cross: Whether queries and keys were made of different tensors; None if that is not
-            known.
-        visible: Bool, broadcastable to [B, H, Q, K]; None if every query sees every key.
-        bias: Numbers added to the scores, broadcastable to [B, H, Q, K]; None for nothing.
-        padding: Bool [B, K], True for keys that are no padding; None without a mask of padding.
-        output: Weight of the output projection, [d, H * Dv]; None if it is not known.
-        added: Names of the keys after those of the input: "[bias]", "[zero]".
+        is_cross: Whether queries and keys were made from different tensors; None if unknown.
+        visible: Mask, bool, broadcastable to [B, H, Q, K]; None if every query sees every key.
+        bias: Bias added to the scores, broadcastable to [B, H, Q, K]; None for no bias.
+        padding: True for keys that are not padding, bool [B, K]; None without a padding mask.
+        output: Weight of the output projection, [d, H * Dv]; None if unknown.
+        added: Names of keys that follow the input's keys: "[bias]", "[zero]".
         dropout: Share of the weights that dropout set to 0 in the call.
-        problem: Why the weights cannot be told, or "".
-        memory: Numbers of the arguments of the outermost module of which the keys were made; None
-            if they are not known.
+        problem: Reason why the weights are unknown, or "".
+        memory: Indices of the outermost module's arguments that the keys were made from; None if
+            unknown.
         modules: Inputs of the modules in which the call ran, the outermost first.
-        tokens_first: Whether the module reads [tokens, B, d]; None if that is not known.
+        tokens_first: Whether the module reads [tokens, B, d]; None if unknown.
     """
 
     path: str
@@ -84,12 +84,12 @@ class AttentionCall:
     tokens_first: bool | None = None
 
     def outputs(self) -> Tensor:
-        """Return the sums of the values by the weights, [B, H, Q, Dv], without dropout."""
+        """Return the weighted sums of the values, [B, H, Q, Dv], without dropout."""
         groups = self.query.shape[1] // self.key.shape[1]
         mask = self.bias
         if self.visible is not None:
-            shown = self.query.new_zeros(()) if mask is None else mask.to(self.query.dtype)
-            mask = shown.masked_fill(~self.visible, -torch.inf)
+            base_mask = self.query.new_zeros(()) if mask is None else mask.to(self.query.dtype)
+            mask = base_mask.masked_fill(~self.visible, -torch.inf)
         if mask is not None:
             mask = mask.expand(*self.query.shape[:-1], self.key.shape[-2])
         return functional.scaled_dot_product_attention(
@@ -103,10 +103,10 @@ class AttentionCall:
 
 @dataclass(eq=False)
 class AttentionPass:
-    """The attention in one call of a module.
+    """Attention in one call of a module.
 
     Attributes:
-        calls: Recorded calls of attention functions, in their order.
+        calls: Recorded calls of attention functions, in order.
         unread: Modules that computed attention without such a function or between channels, by
             path.
     """
@@ -120,12 +120,12 @@ class _RunningModule:
     """A module whose forward has begun.
 
     Attributes:
-        module: The module.
-        inputs: What it has read.
-        sources: The arguments of which its tensors were made.
-        n_before: Number of recorded calls and of unread modules when it began.
-        softmaxes: Shapes of the softmaxes that it has computed.
-        sums_values: Whether the result of a softmax was multiplied by further numbers.
+        module: Running module.
+        inputs: Sizes of the module inputs.
+        sources: Arguments from which the tensors of the module were made.
+        n_before: Number of recorded calls and unread modules when the module began.
+        softmaxes: Shapes of the softmaxes that the module has computed.
+        sums_values: Whether a softmax result was multiplied by further numbers.
     """
 
     module: nn.Module
@@ -142,7 +142,7 @@ class _RunningModule:
         kwargs: Mapping[str, Any],
         result: object,
     ) -> None:
-        """Note a call of a torch function."""
+        """Record a call of a torch function."""
         self.sources.note(func, args, kwargs, result)
         name = getattr(func, "__name__", "")
         if name in _SOFTMAXES and isinstance(result, Tensor):
@@ -154,7 +154,7 @@ class _RunningModule:
     def _is_weights(self, operand: Tensor) -> bool:
         """Return whether a factor has the form of a softmax, perhaps with other leading axes.
 
-        The number of maps may differ, because a module may combine maps of several heads.
+        The number of maps may differ, because a module may combine the maps of several heads.
         """
         return any(
             operand.shape[-2:] == shape[-2:]
@@ -165,18 +165,18 @@ class _RunningModule:
 
 
 class AttentionCalls(TorchFunctionMode):
-    """Recorder of the attention functions that the modules of a model call.
+    """Recorder of the attention functions that a model's modules call.
 
-    The recorder changes no call, so outputs, gradients and random numbers of the module stay the
+    The recorder changes no call, so the module's outputs, gradients and random numbers stay the
     same. torch takes no fast path while a function mode is active in the thread. `FunctionWatch` in
-    `torch_functions.py` watches known attention modules of transformers, whose calls it replaces:
-    by edited weights, and by weights in the graph of autograd.
+    `torch_functions.py` is for transformers attention modules. It replaces their calls, to edit
+    weights and to put weights into the autograd graph.
 
     Attributes:
-        paths: The path of each watched module; "" for the whole model.
-        passes: The attention in each forward of the model, in their order.
-        outside: The attention in parts of the model outside of its forward.
-        whole: The model.
+        paths: Path of each watched module; "" for the whole model.
+        passes: Attention in each forward of the model, in order.
+        outside: Attention in model parts outside of the model's forward.
+        whole: Watched model.
     """
 
     def __init__(self, whole: nn.Module) -> None:
@@ -185,19 +185,20 @@ class AttentionCalls(TorchFunctionMode):
         self.passes: list[AttentionPass] = []
         self.outside = AttentionPass()
         self.whole = whole
-        # The modules whose forward has begun, the innermost last.
+        # Modules whose forward has begun, the innermost last.
         self._modules: list[_RunningModule] = []
-        # Number of calls and of unread modules so far, with those of repeated runs.
+        # Number of calls and unread modules so far, including repeated runs.
         self._count = 0
 
     def begin(self, module: nn.Module, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
-        """Note that the forward of a module begins.
+        """Record that the forward of a module begins.
 
         Raises:
             ValueError: An attention module of torch reads a nested tensor.
         """
+        # Ignore copies of a watched module, and modules that run again for their gradients.
         if module not in self.paths or _is_backward():
-            return  # a copy of a watched module, or a module that runs again for its gradients
+            return
         tensors = list(tensors_in((args, kwargs)))
         if isinstance(module, (nn.MultiheadAttention, nn.TransformerEncoderLayer)) and any(
             tensor.is_nested for tensor in tensors
@@ -217,7 +218,7 @@ class AttentionCalls(TorchFunctionMode):
         self._modules.append(_RunningModule(module, inputs, TensorSources(tensors), self._count))
 
     def end(self, module: nn.Module, _: object, __: object, output: object) -> None:
-        """Note that the forward of a module has ended, also by an exception."""
+        """Record that the forward of a module has ended, also by an exception."""
         if _is_backward() or not self._runs(module):
             return
         while self._modules[-1].module is not module:
@@ -226,7 +227,7 @@ class AttentionCalls(TorchFunctionMode):
         self._modules.pop()
 
     def _note_end(self, output: object) -> None:
-        """Note what the innermost module has computed, for the module around it."""
+        """Record the computations of the innermost module, for the module around it."""
         ended = self._modules[-1]
         unread = unread_attention(
             ended.module,
@@ -266,9 +267,11 @@ class AttentionCalls(TorchFunctionMode):
             with torch.no_grad():
                 self._keep(_whole_attention(path, func, args, kwargs, result[0]), args[0], args[1])
         elif func is functional.scaled_dot_product_attention:
-            given = FusedArguments(*args, **kwargs)
+            arguments = FusedArguments(*args, **kwargs)
             with torch.no_grad():
-                self._keep(_fused_attention(path, func, given, result), given.query, given.key)
+                self._keep(
+                    _fused_attention(path, func, arguments, result), arguments.query, arguments.key
+                )
         module.note(func, args, kwargs, result)
         return result
 
@@ -305,7 +308,7 @@ def attention_calls(module: nn.Module) -> Iterator[AttentionCalls]:
     """Record the attention functions that `module` and its parts call in this thread.
 
     Compiled modules run uncompiled in the block, because compiled code calls no hooks. The modules
-    stay in the mode, training or eval, in which they are.
+    stay in their mode, training or eval.
     """
     calls = AttentionCalls(uncompiled(module))
     with (
@@ -323,60 +326,62 @@ def _whole_attention(
     kwargs: Mapping[str, Any],
     result: Tensor,
 ) -> AttentionCall:
-    """Return the record of a call of `torch.nn.functional.multi_head_attention_forward`."""
+    """Return the record of a `torch.nn.functional.multi_head_attention_forward` call."""
     bound = inspect.signature(func).bind(*args, **kwargs)
     bound.apply_defaults()
-    given = bound.arguments
-    read: list[Tensor] = [given[name] for name in ("query", "key", "value")]
-    if read[0].ndim == 2:
-        read = [states[:, None] for states in read]
-    states = _projected(read, given)
-    n_heads = given["num_heads"]
-    added = []
-    if given["bias_k"] is not None:
-        batch = (1, read[0].shape[1], 1)
-        states[1] = torch.cat([states[1], given["bias_k"].repeat(batch)])
-        states[2] = torch.cat([states[2], given["bias_v"].repeat(batch)])
-        added.append("[bias]")
-    if given["add_zero_attn"]:
-        states[1:] = [functional.pad(one, (0, 0, 0, 0, 0, 1)) for one in states[1:]]
-        added.append("[zero]")
-    query, key, value = (one.unflatten(-1, (n_heads, -1)).permute(1, 2, 0, 3) for one in states)
-    visible, bias, padding = _masks(given, query.shape, key.shape[2], len(added))
-    dropout = given["dropout_p"] if given["training"] else 0.0
+    arguments = bound.arguments
+    inputs: list[Tensor] = [arguments[name] for name in ("query", "key", "value")]
+    if inputs[0].ndim == 2:
+        inputs = [states[:, None] for states in inputs]
+    states = _projected(inputs, arguments)
+    n_heads = arguments["num_heads"]
+    added_names = []
+    if arguments["bias_k"] is not None:
+        batch = (1, inputs[0].shape[1], 1)
+        states[1] = torch.cat([states[1], arguments["bias_k"].repeat(batch)])
+        states[2] = torch.cat([states[2], arguments["bias_v"].repeat(batch)])
+        added_names.append("[bias]")
+    if arguments["add_zero_attn"]:
+        states[1:] = [functional.pad(projected, (0, 0, 0, 0, 0, 1)) for projected in states[1:]]
+        added_names.append("[zero]")
+    query, key, value = (
+        projected.unflatten(-1, (n_heads, -1)).permute(1, 2, 0, 3) for projected in states
+    )
+    visible, bias, padding = _masks(arguments, query.shape, key.shape[2], len(added_names))
+    dropout = arguments["dropout_p"] if arguments["training"] else 0.0
     call = AttentionCall(
         path=path,
         query=query,
         key=key,
         value=value,
         scaling=query.shape[-1] ** -0.5,
-        is_cross=not is_same_sequence(read[0], read[1]),
+        is_cross=not is_same_sequence(inputs[0], inputs[1]),
         visible=visible,
         bias=bias,
         padding=padding,
-        output=given["out_proj_weight"].detach().clone(),
-        added=tuple(added),
+        output=arguments["out_proj_weight"].detach().clone(),
+        added=tuple(added_names),
         dropout=dropout,
         problem=f"its keys or values were passed ready-made (static_k, static_v). {_RECORD}"
-        if given["static_k"] is not None or given["static_v"] is not None
+        if arguments["static_k"] is not None or arguments["static_v"] is not None
         else "",
     )
     if call.problem:
         return call
     expected = result
     if dropout:
-        given |= {"training": False}
+        arguments |= {"training": False}
         expected = func(*bound.args, **bound.kwargs)[0]
     merged = call.outputs().transpose(1, 2).flatten(2)
-    output = functional.linear(merged, given["out_proj_weight"], given["out_proj_bias"])
+    output = functional.linear(merged, arguments["out_proj_weight"], arguments["out_proj_bias"])
     expected = expected[None] if expected.ndim == 2 else expected.transpose(0, 1)
     return _checked(call, output, expected)
 
 
 def _checked(call: AttentionCall, output: Tensor, expected: Tensor) -> AttentionCall:
-    """Return the call, with a problem if its record does not give the outputs of the function.
+    """Return the call, with a problem if its record does not reproduce the function's outputs.
 
-    Tensors of the device "meta" and of torch.vmap have no numbers to compare.
+    Tensors on the device "meta" or inside torch.vmap have no numbers to compare.
     """
     try:
         problem = _difference(call, output, expected)
@@ -386,24 +391,24 @@ def _checked(call: AttentionCall, output: Tensor, expected: Tensor) -> Attention
 
 
 def _difference(call: AttentionCall, output: Tensor, expected: Tensor) -> str:
-    """Return the problem of a record that does not give the outputs of the function, or "".
+    """Return the problem of a record that does not reproduce the function's outputs, or "".
 
     Args:
-        call: The record.
-        output: The outputs that follow from the record: [B, tokens, d], or [B, H, tokens, Dv] of
-            the heads.
-        expected: The outputs of the function.
+        call: Record of the call.
+        output: Outputs that follow from the record: [B, tokens, d], or [B, H, tokens, Dv] of the
+            heads.
+        expected: Outputs of the function.
     """
     output = output.to(expected)
     if call.visible is not None:
-        # Functions of torch disagree about the output of a query that sees no key.
+        # Torch functions disagree about the output for a query that sees no key.
         shape = (*call.query.shape[:-1], call.key.shape[-2])
-        seeing = call.visible.expand(shape).any(-1)  # [B, H, tokens]
-        seeing = seeing.all(1) if output.ndim == 3 else seeing
-        output = output[seeing]
-        expected = expected[seeing]
-    allowed = _ROUNDING.get(expected.dtype, 1e-3) * max(1.0, _largest(expected))
-    if torch.allclose(output, expected, rtol=0, atol=allowed, equal_nan=True):
+        sees_a_key = call.visible.expand(shape).any(-1)  # [B, H, tokens]
+        sees_a_key = sees_a_key.all(1) if output.ndim == 3 else sees_a_key
+        output = output[sees_a_key]
+        expected = expected[sees_a_key]
+    tolerance = _ROUNDING.get(expected.dtype, 1e-3) * max(1.0, _largest(expected))
+    if torch.allclose(output, expected, rtol=0, atol=tolerance, equal_nan=True):
         return ""
     return (
         "the weights that follow from its queries and keys give other outputs than torch's. Record "
@@ -416,7 +421,7 @@ def _largest(numbers: Tensor) -> float:
 
 
 def _projected(read: list[Tensor], given: Mapping[str, Any]) -> list[Tensor]:
-    """Return queries, keys and values, each [tokens, B, d], from what the module has read."""
+    """Return queries, keys and values, each [tokens, B, d], from the inputs of the module."""
     if given["use_separate_proj_weight"]:
         weights = [given[f"{name}_proj_weight"] for name in "qkv"]
     else:
@@ -431,39 +436,39 @@ def _projected(read: list[Tensor], given: Mapping[str, Any]) -> list[Tensor]:
 def _masks(
     given: Mapping[str, Any], shape: torch.Size, n_key: int, n_added: int
 ) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
-    """Return which keys are visible, what is added to the scores, and the keys without padding."""
+    """Return the visible keys, the bias of the scores, and the keys without padding."""
     batch, n_heads, n_query, _ = shape
     device = given["query"].device
     padding = given["key_padding_mask"]
     mask = given["attn_mask"]
     if given["is_causal"] and padding is None and not given["need_weights"]:
-        # torch then takes the hint in place of the mask.
+        # torch then uses this hint in place of the mask.
         mask = torch.ones(n_query, n_key, dtype=torch.bool, device=device).triu(1)
     parts = []
     if mask is not None:
         if mask.ndim == 3:
             mask = mask.unflatten(0, (batch, n_heads)) if len(mask) > 1 else mask[None]
         parts.append(functional.pad(mask, (0, n_key - mask.shape[-1])))
-    shown = None
+    real_keys = None
     if padding is not None:
         padding = padding[None] if padding.ndim == 1 else padding
-        hidden = padding if padding.dtype == torch.bool else ~visible_in(padding)
-        shown = functional.pad(~hidden, (0, n_added), value=True)
+        is_hidden = padding if padding.dtype == torch.bool else ~visible_in(padding)
+        real_keys = functional.pad(~is_hidden, (0, n_added), value=True)
         parts.append(functional.pad(padding, (0, n_added))[:, None, None])
     visible: Tensor | None = None
     bias: Tensor | None = None
     for part in parts:
-        hidden = part if part.dtype == torch.bool else ~visible_in(part)
-        visible = ~hidden if visible is None else visible & ~hidden
-        if part.dtype != torch.bool and bool((numbers := part.masked_fill(hidden, 0)).any()):
+        is_hidden = part if part.dtype == torch.bool else ~visible_in(part)
+        visible = ~is_hidden if visible is None else visible & ~is_hidden
+        if part.dtype != torch.bool and bool((numbers := part.masked_fill(is_hidden, 0)).any()):
             bias = numbers if bias is None else bias + numbers
-    return visible, bias, shown
+    return visible, bias, real_keys
 
 
 def _fused_attention(
     path: str, func: Callable[..., Tensor], given: FusedArguments, result: Tensor
 ) -> AttentionCall:
-    """Return the record of a call of `scaled_dot_product_attention`."""
+    """Return the record of a `scaled_dot_product_attention` call."""
     call = _fused_record(path, given)
     if call.problem:
         return call
@@ -491,12 +496,12 @@ def _fused_record(path: str, given: FusedArguments) -> AttentionCall:
             f"its queries have the shape {list(query.shape)}, expected [batch, heads, tokens, "
             f"size]: inputs and heads cannot be told apart. {_RECORD}"
         )
-    # The model may change its states in place after the call.
-    states = [one.detach().clone() for one in (given.query, given.key, given.value)]
+    # Clone the states, because the model may change them in place after the call.
+    states = [tensor.detach().clone() for tensor in (given.query, given.key, given.value)]
     if not problem:
         # Learned queries may be the same for all inputs of the batch.
         n_inputs = max(map(len, states))
-        states = [one.expand(n_inputs, *one.shape[1:]) for one in states]
+        states = [tensor.expand(n_inputs, *tensor.shape[1:]) for tensor in states]
     query, key, value = states
     return AttentionCall(
         path=path,
@@ -513,5 +518,5 @@ def _fused_record(path: str, given: FusedArguments) -> AttentionCall:
 
 
 def _is_backward() -> bool:
-    """Return whether a backward pass runs: activation checkpointing runs modules again in it."""
+    """Return whether a backward pass runs, in which activation checkpointing repeats modules."""
     return bool(torch._C._current_graph_task_id() != -1)

@@ -1,4 +1,4 @@
-"""The attention modules of a model, their stacks, and the way to tap each module."""
+"""Attention modules of a model, their stacks, and the way to tap each module."""
 
 from __future__ import annotations
 
@@ -35,19 +35,19 @@ class Site:
     """One attention module of a model.
 
     Attributes:
-        module: The attention module.
+        module: Attention module.
         path: Dotted path of the module inside the model.
         route: "interface" if the module gets its attention function from transformers'
             AttentionInterface; "functions" if it calls torch's softmax or
             scaled_dot_product_attention.
-        stack: "self" in a model with one stack, and for the language model beside its towers;
+        stack: "self" in a model with one stack, and for the language model in a model with towers;
             "encoder" or "decoder" in an encoder-decoder; "cross" if the keys belong to another
-            sequence; "vision", "audio" or a part of the path for a further tower. Each stage of a
-            tower whose stages differ in width has its own stack, "stage 1" or "vision stage 1".
-        reads: "text", "picture" or "sound", the queries of the stack in a model with towers; "" if
-            the inputs of the model say it.
-        queries: The stack whose tokens are the queries, `stack` itself without cross-attention; ""
-            if they are not known.
+            sequence; "vision", "audio" or a part of the path for other towers. If the stages of a
+            tower differ in width, each has its own stack, "stage 1" or "vision stage 1".
+        reads: Modality of the stack's queries in a model with towers, "text", "picture" or "sound";
+            "" if it follows from the model inputs.
+        queries: Stack whose tokens are the queries; equal to `stack` except for cross-attention;
+            "" if unknown.
     """
 
     module: nn.Module
@@ -59,7 +59,7 @@ class Site:
 
 
 def find_sites(model: nn.Module) -> list[Site]:
-    """Return the attention modules of `model`, in the order in which they are registered.
+    """Return the attention modules of `model`, in registration order.
 
     Example:
         >>> from attnwidget import load_model
@@ -73,7 +73,7 @@ def find_sites(model: nn.Module) -> list[Site]:
         if route is not None:
             sites.append((module, path, route))
     if any(route == "interface" for _, _, route in sites):
-        # A pooling head beside the layers (SigLIP) is not a layer of the model.
+        # A pooling head next to the layers (SigLIP) is not a layer of the model.
         sites = [entry for entry in sites if not isinstance(entry[0], nn.MultiheadAttention)]
         # A wrapper around a layer's attention (an adapter with its own prompt) is not a second
         # attention.
@@ -87,11 +87,13 @@ def find_sites(model: nn.Module) -> list[Site]:
         [path for _, path, _ in sites],
         [_is_cross(module, path, modules[path.rpartition(".")[0]]) for module, path, _ in sites],
     )
-    own = [i for i, role in enumerate(roles) if not is_cross(role.stack)]
+    self_indices = [i for i, role in enumerate(roles) if not is_cross(role.stack)]
     names = stage_names(
-        [roles[i].stack for i in own], [sites[i][1] for i in own], [sites[i][0] for i in own]
+        [roles[i].stack for i in self_indices],
+        [sites[i][1] for i in self_indices],
+        [sites[i][0] for i in self_indices],
     )
-    for i, name in zip(own, names, strict=True):
+    for i, name in zip(self_indices, names, strict=True):
         if name != roles[i].stack:
             roles[i] = replace(roles[i], stack=name, queries=name)
     return [
@@ -101,9 +103,9 @@ def find_sites(model: nn.Module) -> list[Site]:
 
 
 def text_parts(model: nn.Module) -> Callable[[str], bool]:
-    """Return a function that says of a module's path whether the module reads text.
+    """Return a function that returns whether the module at a path reads text.
 
-    A module belongs to the stack whose layers are nearest to it.
+    A module belongs to the stack with the nearest layers.
 
     Example:
         >>> from attnwidget import load_model
@@ -120,7 +122,7 @@ def text_parts(model: nn.Module) -> Callable[[str], bool]:
 
 
 def count_heads(module: nn.Module, config: object = None) -> int | None:
-    """Return the number of heads that `module` states, or else `config`; None if neither does."""
+    """Return the number of heads that `module` or else `config` states; None if neither does."""
     for owner in (module, config):
         for name in _HEAD_COUNTS:
             count = getattr(owner, name, None)
@@ -130,21 +132,21 @@ def count_heads(module: nn.Module, config: object = None) -> int | None:
 
 
 def _route(module: nn.Module, path: str) -> Route | None:
-    # Most modules end here: a question for a missing attribute of a module is slow.
+    # Most modules return early, because looking up a missing attribute of a module is slow.
     names = _names_used(type(module))  # type: ignore[arg-type]
     is_interface = "ALL_ATTENTION_FUNCTIONS" in names
     if not is_interface and not names & _PROBABILITY_OPS:
         return None
     if hasattr(module, "set_attn_implementation"):
-        return None  # a whole model, not one of its layers
+        return None  # This is a model, not one of its layers.
     if is_interface:
         return "interface"
-    called_attention = _ATTENTION.search(type(module).__name__)
-    placed_as_attention = _ATTENTION.search(path.rsplit(".", 1)[-1])
+    is_attention_class = _ATTENTION.search(type(module).__name__)
+    is_attention_path = _ATTENTION.search(path.rsplit(".", 1)[-1])
     projects = any(_is_projection(child) for child in module.children())
     has_weights = next(module.parameters(recurse=False), None) is not None
-    if (projects and (called_attention or placed_as_attention)) or (
-        has_weights and called_attention
+    if (projects and (is_attention_class or is_attention_path)) or (
+        has_weights and is_attention_class
     ):
         return "functions"
     return None
@@ -153,7 +155,7 @@ def _route(module: nn.Module, path: str) -> Route | None:
 def _is_projection(module: nn.Module) -> bool:
     return (
         isinstance(module, (nn.Linear, nn.Conv1d, nn.Conv2d))
-        or hasattr(module, "in_features")  # quantized, or with an adapter around it
+        or hasattr(module, "in_features")  # A quantized layer, or a layer inside of an adapter.
         or next(module.parameters(recurse=False), None) is not None
     )
 
@@ -181,7 +183,7 @@ def _is_cross(module: nn.Module, path: str, parent: nn.Module) -> bool:
 
 @cache
 def _names_used(cls: Any) -> frozenset[str]:
-    """Return all names in the methods of `cls` and in the functions of its file that they call."""
+    """Return all names in the methods of `cls`, and in functions of its file that they call."""
     names: set[str] = set()
     for base in cls.__mro__:
         if base is nn.Module or base.__name__ == "PreTrainedModel":

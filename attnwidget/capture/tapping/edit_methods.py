@@ -1,4 +1,4 @@
-"""The replacements of head outputs, by name."""
+"""Names of the replacements for head outputs."""
 
 from __future__ import annotations
 
@@ -6,6 +6,6 @@ from typing import Literal, get_args
 
 EditMethod = Literal["uniform", "zero", "mean", "patch", "first"]
 METHODS: tuple[str, ...] = get_args(EditMethod)
-# The replacements that need the head outputs of another input.
+# Replacements that need the head outputs of another input.
 REFERRING = ("mean", "patch")
 STANDING_ALONE = tuple(method for method in METHODS if method not in REFERRING)

@@ -1,4 +1,4 @@
-"""Edits: what stands in the place of heads' outputs, by head."""
+"""Edits: the replacements of head outputs, by head."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from attnwidget.text.index_among import index_among
 
 # Methods that name single tokens of an input.
 _OF_TOKENS = ("edges", "first", "patch")
-# Heads that a caption lists of those edited alike.
+# Maximum number of heads with the same edit that a caption lists.
 _LISTED = 12
 
 
@@ -32,11 +32,11 @@ class Change:
     """The replacement of one head's output, before the output projection.
 
     Attributes:
-        method: one of METHODS, or "edges".
-        said: the method as captions say it: "uniform", "mean over 24 tokens".
-        edges: (query, key) of single weights that are taken out, positions in the text.
-        output: [Dv] in the place of every query's output ("mean"), or [Q, Dv] ("patch").
-        queries: The queries whose output "patch" replaces; () = all.
+        method: One of METHODS, or "edges".
+        said: Method in captions: "uniform", "mean over 24 tokens".
+        edges: Single weights that are removed, as (query, key) positions in the text.
+        output: Replacement of every query's output, [Dv] ("mean"), or [Q, Dv] ("patch").
+        queries: Queries whose output "patch" replaces; () for all.
     """
 
     method: str
@@ -46,29 +46,29 @@ class Change:
     queries: tuple[int, ...] = ()
 
     def after(self, earlier: Change | None) -> Change:
-        """This change where a block around it has an `earlier` one: edges add up, others hold."""
+        """Return this change inside a block with an `earlier` change: only edges add up."""
         if earlier is None or not (self.edges and earlier.edges):
             return self
         return edge_change(tuple(dict.fromkeys((*earlier.edges, *self.edges))))
 
 
 def edge_change(edges: tuple[tuple[int, int], ...]) -> Change:
-    """Single weights taken out, as by a score of minus infinity."""
-    listed = ", ".join(f"{query}→{key}" for query, key in edges[:_LISTED])
+    """Return a change that removes single weights, as if their scores were minus infinity."""
+    edge_names = ", ".join(f"{query}→{key}" for query, key in edges[:_LISTED])
     more = f" and {len(edges) - _LISTED} more" if len(edges) > _LISTED else ""
-    return Change("edges", f"edges {listed}{more}", edges=edges)
+    return Change("edges", f"edges {edge_names}{more}", edges=edges)
 
 
 @dataclass(frozen=True, eq=False)
 class LayerChanges:
-    """The changes of one layer, by the index of the head.
+    """Changes of one layer, by head index.
 
     Attributes:
-        heads: The change of each head.
-        n_inputs: Number of inputs of the pass. The batch of a layer in blocks is larger: windows,
-            tiles or pictures of these inputs. None = unknown.
-        is_cross: Whether the keys belong to another sequence than the queries.
-        positions: Positions in the text of the tokens of the pass.
+        heads: Change of each head.
+        n_inputs: Number of inputs in the pass. A layer in blocks has a larger batch: windows, tiles
+            or pictures of these inputs. None if unknown.
+        is_cross: Whether keys and queries belong to different sequences.
+        positions: Text positions of the tokens in the pass.
     """
 
     heads: Mapping[int, Change]
@@ -78,7 +78,7 @@ class LayerChanges:
 
     @property
     def replaces_outputs(self) -> bool:
-        """Whether some head's replacement cannot come from attention weights."""
+        """Whether a replacement cannot be expressed by attention weights."""
         return any(change.output is not None for change in self.heads.values())
 
     def weights(
@@ -87,25 +87,27 @@ class LayerChanges:
         """Return edited weights [B, H, Q, K].
 
         Args:
-            weights: The weights of the model.
-            visible: Keys that each query may see, broadcastable to `weights`; None = all.
-            sink: Weight of the attention sink [B, H, Q, 1]; None = the model has no sink.
+            weights: Weights of the model.
+            visible: Keys that each query may see, broadcastable to `weights`; None for all.
+            sink: Weight of the attention sink, [B, H, Q, 1]; None if the model has no sink.
 
         Raises:
-            ValueError: no such head or edge, or a change that a layer in blocks does not allow.
+            ValueError: A head or edge does not exist, or a layer in blocks does not allow a change.
         """
         if self.n_inputs is not None and len(weights) > self.n_inputs:
             self._refuse_in_blocks()
         rows = list(weights.unbind(1))
         for head, change in self.heads.items():
             index_among("head", head, len(rows), "this layer")
-            seen = visible if visible is None or visible.ndim < 4 else _of_head(visible, head)
+            head_visible = (
+                visible if visible is None or visible.ndim < 4 else _of_head(visible, head)
+            )
             if change.method == "uniform":
-                rows[head] = uniform_weights(rows[head], seen)
+                rows[head] = uniform_weights(rows[head], head_visible)
             elif change.method == "zero":
                 rows[head] = torch.zeros_like(rows[head])
             elif change.method == "first":
-                rows[head] = first_key_weights(rows[head], seen)
+                rows[head] = first_key_weights(rows[head], head_visible)
             elif change.method == "edges":
                 edges = self.positions.in_pass(
                     change.edges, *rows[head].shape[-2:], is_cross=self.is_cross
@@ -116,7 +118,7 @@ class LayerChanges:
         return torch.stack(rows, 1)
 
     def _refuse_in_blocks(self) -> None:
-        """Refuse changes of single tokens: blocks count tokens in another order."""
+        """Refuse changes of single tokens, because blocks count tokens in another order."""
         for change in self.heads.values():
             if change.method in _OF_TOKENS:
                 raise ValueError(
@@ -126,10 +128,10 @@ class LayerChanges:
                 )
 
     def outputs(self, outputs: Tensor) -> Tensor:
-        """Heads' outputs [B, H, Q, Dv] as edited.
+        """Return the edited head outputs [B, H, Q, Dv].
 
         Raises:
-            ValueError: if the replacements were made for another input.
+            ValueError: The replacements were made for another input.
         """
         if not self.replaces_outputs:
             return outputs
@@ -145,7 +147,7 @@ class LayerChanges:
         return torch.stack(rows, 1)
 
     def _patched(self, rows: Tensor, replacement: Tensor, queries: tuple[int, ...]) -> Tensor:
-        """Replace the head outputs [B, Q, Dv] of the tokens that `replacement` [n, Dv] covers."""
+        """Return head outputs [B, Q, Dv], replaced for the tokens in `replacement` [n, Dv]."""
         first = self.positions.first_query()
         batch, n_query = rows.shape[:2]
         n_tokens = first + n_query
@@ -157,19 +159,19 @@ class LayerChanges:
                 f"but the batch has {counted(batch, 'input')} of {n_tokens}: "
                 f"read single inputs of {count} tokens"
             )
-        chosen = [query for query in queries or range(count) if first <= query < n_tokens]
-        places = torch.tensor(chosen, dtype=torch.long, device=rows.device)
-        return rows.index_copy(1, places - first, replacement[None, places])
+        patched_queries = [query for query in queries or range(count) if first <= query < n_tokens]
+        positions = torch.tensor(patched_queries, dtype=torch.long, device=rows.device)
+        return rows.index_copy(1, positions - first, replacement[None, positions])
 
 
 @dataclass(frozen=True, eq=False)
 class Edits:
-    """The replacements of head outputs in one model; empty in an intact model.
+    """Replacements of head outputs in one model; empty in an intact model.
 
     Attributes:
-        changes: by head, in the order in which they were asked for.
-        heads_of: for each stack the number of heads of each of its layers.
-        stacks: the stack of each attention module of the model.
+        changes: Changes by head, in the order in which they were made.
+        heads_of: Number of heads per layer, for each stack.
+        stacks: Stack of each attention module.
     """
 
     changes: Mapping[Head, Change] = field(default_factory=dict)
@@ -180,14 +182,14 @@ class Edits:
         return bool(self.changes)
 
     def then(self, inner: Edits) -> Edits:
-        """These edits with those of an inner block, which hold where both name a head."""
+        """Return these edits combined with those of an inner block, which take precedence."""
         changes = dict(self.changes)
         for head, change in inner.changes.items():
             changes[head] = change.after(changes.pop(head, None))
         return Edits(changes, inner.heads_of, inner.stacks)
 
     def of_layer(self, module: nn.Module, layer: int) -> LayerChanges | None:
-        """The changes within an attention module as the layer of that index; None for none."""
+        """Return the changes in an attention module, used as the layer of this index, or None."""
         stack = self.stacks.get(module)
         changes = {
             head.head: change
@@ -198,7 +200,7 @@ class Edits:
 
     @property
     def digest(self) -> str:
-        """A text that distinguishes these edits from others; "" without edits."""
+        """A string that identifies these edits; "" without edits."""
         if not self.changes:
             return ""
         digest = blake2b(digest_size=16)
@@ -211,26 +213,26 @@ class Edits:
         return digest.hexdigest()
 
     def __str__(self) -> str:
-        """As captions say it: "without L5 H8 (uniform)"; "" where there are none."""
+        """Return the edits as a caption, "without L5 H8 (uniform)"; "" without edits."""
         groups: dict[str, list[Head]] = {}
         for head, change in self.changes.items():
             groups.setdefault(change.said, []).append(head)
-        said = [f"{self._named(heads)} ({how})" for how, heads in groups.items()]
-        return f"without {', '.join(said)}" if said else ""
+        descriptions = [f"{self._named(heads)} ({method})" for method, heads in groups.items()]
+        return f"without {', '.join(descriptions)}" if descriptions else ""
 
     def _named(self, heads: list[Head]) -> str:
-        """Heads by name, the whole of a layer as the layer."""
+        """Return head names, with the layer name in place of a complete layer."""
         names: dict[str, None] = {}
         for head in heads:
-            layer = [other for other in heads if other[::2] == head[::2]]
-            if len(layer) > 1 and len(layer) == self.heads_of[head.stack][head.layer]:
+            layer_heads = [member for member in heads if member[::2] == head[::2]]
+            if len(layer_heads) > 1 and len(layer_heads) == self.heads_of[head.stack][head.layer]:
                 side = "" if head.stack == "self" else f"{head.stack} "
                 names[f"{side}layer {head.layer}"] = None
             else:
                 names[str(head)] = None
-        listed = list(names)
-        more = f" and {len(listed) - _LISTED} more" if len(listed) > _LISTED else ""
-        return ", ".join(listed[:_LISTED]) + more
+        listed_names = list(names)
+        more = f" and {len(listed_names) - _LISTED} more" if len(listed_names) > _LISTED else ""
+        return ", ".join(listed_names[:_LISTED]) + more
 
 
 def _of_head(visible: Tensor, head: int) -> Tensor:

@@ -18,14 +18,14 @@ from attnwidget.capture.tapping.tap import LayerAttention, tap
 
 @dataclass(frozen=True, eq=False)
 class LayerGradient:
-    """dL/da of one layer.
+    """Gradient dL/da of one layer.
 
     Attributes:
-        layer: Index of the layer in its stack, from 0.
+        layer: Index of the layer in its stack.
         stack: "self", or "encoder", "decoder", "cross".
-        values: Derivative by each weight after the softmax, float32 [B, H, Q, K] with sign. Each
-            weight is a separate variable.
-        visible: Which keys each query may see, bool, broadcastable to [B, H, Q, K]; None = all
+        values: Derivative with respect to each weight after the softmax, float32 [B, H, Q, K] with
+            sign. Each weight is a separate variable.
+        visible: Keys that each query may see, bool, broadcastable to [B, H, Q, K]; None for all
             keys.
     """
 
@@ -38,15 +38,19 @@ class LayerGradient:
 def attention_gradients(
     hf_model: Any, task: LossTask, options: Mapping[str, Any] | None = None
 ) -> tuple[list[LayerGradient], Tensor]:
-    """Return dL/da of every layer in order of computation, and the loss of each input, [B].
+    """Return every layer's dL/da in computation order, and the loss of each input, [B].
 
     L is the sum of the inputs' losses. Parameters and their gradients do not change, and frozen
-    parameters stay frozen. `options` are passed on to the model. The gradients need the memory of
-    all maps of all layers. If the loss depends on the first layers of a stack only, the gradients
-    of the last layers are 0.
+    parameters stay frozen. The gradients need the memory of all maps in all layers. If the loss
+    depends only on a stack's first layers, the last layers have gradients of 0.
+
+    Args:
+        hf_model: Transformers model.
+        task: Inputs and their losses.
+        options: Further arguments of the model.
 
     Raises:
-        ValueError: if the loss is not a number, does not depend on a layer's weights, or must pass
+        ValueError: The loss is not a number, does not depend on a layer's weights, or must pass
             through layers that quantize their inputs; or the model was made under
             torch.inference_mode().
 
@@ -69,39 +73,41 @@ def attention_gradients(
         losses = losses_of(task, output)
         # A model that folds heads and batch into one dimension returns a view of the computed
         # weights.
-        wanted = [
+        variables = [
             tensor
-            for seen in layers
-            for tensor in (seen.weights, seen.weights._base)
+            for layer in layers
+            for tensor in (layer.weights, layer.weights._base)
             if tensor is not None and tensor.requires_grad
         ]
         raw_gradients: tuple[Tensor | None, ...] = ()
-        if losses.requires_grad and wanted:
-            raw_gradients = torch.autograd.grad(losses.sum(), wanted, allow_unused=True)
-    by_tensor = {
+        if losses.requires_grad and variables:
+            raw_gradients = torch.autograd.grad(losses.sum(), variables, allow_unused=True)
+    gradients_by_id = {
         id(t): gradient
-        for t, gradient in zip(wanted, raw_gradients, strict=False)
+        for t, gradient in zip(variables, raw_gradients, strict=False)
         if gradient is not None
     }
-    found = [_of(seen, by_tensor) for seen in layers]
-    # A model may read a tower before its last layer. Further layers of the tower change no loss.
+    layer_gradients = [_of(layer, gradients_by_id) for layer in layers]
+    # A model may read a tower before its last layer. The loss does not depend on later layers.
     last = {
-        seen.stack: seen.layer
-        for seen, of_layer in zip(layers, found, strict=True)
-        if of_layer is not None
+        layer.stack: layer.layer
+        for layer, layer_gradient in zip(layers, layer_gradients, strict=True)
+        if layer_gradient is not None
     }
     gradients = []
-    for seen, of_layer in zip(layers, found, strict=True):
-        if of_layer is None:
-            if seen.layer < last.get(seen.stack, math.inf):
-                refuse_no_gradient(seen, hf_model)
-            of_layer = torch.zeros_like(seen.weights, dtype=torch.float32, requires_grad=False)
-        gradients.append(LayerGradient(seen.layer, seen.stack, of_layer, _visible(seen)))
+    for layer, layer_gradient in zip(layers, layer_gradients, strict=True):
+        if layer_gradient is None:
+            if layer.layer < last.get(layer.stack, math.inf):
+                refuse_no_gradient(layer, hf_model)
+            layer_gradient = torch.zeros_like(
+                layer.weights, dtype=torch.float32, requires_grad=False
+            )
+        gradients.append(LayerGradient(layer.layer, layer.stack, layer_gradient, _visible(layer)))
     return gradients, losses.detach().float().reshape(-1)
 
 
 def losses_of(task: LossTask, output: Any) -> Tensor:
-    """Return the loss of every input; ValueError if the task gives anything else."""
+    """Return the loss of every input; raise ValueError if the task returns anything else."""
     losses: object = task.losses(output)
     if not isinstance(losses, Tensor) or losses.ndim > 1 or not losses.is_floating_point():
         raise ValueError(f"a loss is one number an input, as a tensor; got {losses!r:.80}")
@@ -109,7 +115,7 @@ def losses_of(task: LossTask, output: Any) -> Tensor:
 
 
 def check_differentiable(hf_model: nn.Module) -> None:
-    """Refuse weights and layers that stop gradients, because further gradients would be wrong."""
+    """Refuse weights and layers that stop gradients, because other gradients would be wrong."""
     if any(parameter.is_inference() for parameter in hf_model.parameters()):
         raise ValueError(
             f"the weights of this {type(hf_model).__name__} were made under "
@@ -129,10 +135,10 @@ def _passes_gradients_on(module: nn.Module) -> bool:
     weight: Any = getattr(module, "weight", None)
     if not isinstance(module, nn.Linear) or type(weight) in (Tensor, nn.Parameter):
         return True
-    # Some further types of weights quantize the input as well, and stop gradients.
+    # Some other weight types also quantize the input, and stop gradients.
     probe = torch.ones(1, module.in_features, device=weight.device, dtype=weight.dtype)
     if not probe.is_floating_point():
-        return True  # of bitsandbytes, which has gradients
+        return True  # Weights of bitsandbytes pass gradients on.
     output = module(probe.requires_grad_())
     if not output.requires_grad:
         return False
@@ -143,9 +149,9 @@ def _passes_gradients_on(module: nn.Module) -> bool:
 def differentiable(
     hf_model: Any, inputs: Mapping[str, Tensor]
 ) -> Iterator[tuple[dict[str, Tensor], list[Tensor]]]:
-    """Make variables of float inputs and of embeddings: frozen models have no other variables.
+    """Turn float inputs and embeddings into variables, because frozen models have no others.
 
-    Return the inputs, and the list of these variables, which a forward pass fills.
+    Yield the inputs, and the list of these variables, which a forward pass fills.
     """
     options = {
         name: value.detach().clone().requires_grad_() if value.is_floating_point() else value
@@ -165,7 +171,7 @@ def differentiable(
 
 
 def _of(seen: LayerAttention, by_tensor: Mapping[int, Tensor]) -> Tensor | None:
-    """Return the gradient of a layer's weights; None if no gradient reaches them."""
+    """Return the gradient of a layer's weights, or None if no gradient reaches them."""
     gradient = by_tensor.get(id(seen.weights))
     if gradient is None and seen.weights._base is not None:
         gradient = by_tensor.get(id(seen.weights._base))
@@ -175,7 +181,7 @@ def _of(seen: LayerAttention, by_tensor: Mapping[int, Tensor]) -> Tensor | None:
 
 
 def refuse_no_gradient(seen: LayerAttention, hf_model: nn.Module) -> NoReturn:
-    """Raise the ValueError about a layer whose weights have no gradient."""
+    """Raise ValueError for a layer whose weights have no gradient."""
     raise ValueError(
         f"no gradient of the loss reaches the attention weights of layer {seen.layer} "
         f"({seen.stack!r}) of {type(hf_model).__name__}: either the loss does not depend on "

@@ -1,4 +1,4 @@
-"""Names of attention heads: every form in which a caller can name a head."""
+"""Names of attention heads, in every form that a caller can use."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from attnwidget.capture.tapping.layer_numbers import LayerNumbers
 
 
-#: A head in one argument: `Head(1, 3)`, (1, 3), (1, 3, "encoder"), "L1 H3" or "encoder L1 H3".
+#: Name of a head in one argument: `Head(1, 3)`, (1, 3), (1, 3, "encoder"), "L1 H3" or
+#: "encoder L1 H3".
 HeadName: TypeAlias = str | Sequence[Any]
 
 R = TypeVar("R")
@@ -29,7 +30,7 @@ _FORMS = "(1, 3) or 'L1 H3', with its stack (1, 3, 'encoder') or 'encoder L1 H3'
 class Head(NamedTuple):
     """One attention head: layer and head, counted from 0, and the stack of its layer.
 
-    `stack` is "self" in models with one stack, and for the language model beside its towers
+    `stack` is "self" in models with one stack, and for the language model of models with towers
     ("vision", "audio"); "encoder", "decoder" or "cross" in encoder-decoders.
 
     Example:
@@ -54,14 +55,14 @@ class Head(NamedTuple):
 
 
 def names_head(value: object) -> bool:
-    """Return whether a value may name a head in one argument, as opposed to the number of a layer.
+    """Return whether a value may name a head in one argument, rather than the number of a layer.
 
     Example:
         >>> from attnwidget.capture.tapping.head import names_head
         >>> [names_head(value) for value in ("L1 H3", (1, 3), 1, None)]
         [True, True, False, False]
     """
-    # An array without axes is a number, although it has the method.
+    # A 0-dimensional array is a number, although it has `__len__`.
     is_list = hasattr(value, "__len__") and getattr(value, "ndim", 1) > 0
     return is_list and not isinstance(value, Mapping)
 
@@ -69,33 +70,33 @@ def names_head(value: object) -> bool:
 def head_parts(
     layer: int | HeadName | None, head: int | HeadName | None, stack: str | None = None
 ) -> tuple[Any, ...]:
-    """Return the layer, head and, if it is named, the stack of a head in any form.
+    """Return the layer, the head and, if named, the stack of a head in any form.
 
     Args:
-        layer: The layer, or the whole name of a head.
-        head: The head, or the whole name of a head; None beside the whole name of a head.
-        stack: The stack, if it was given beside the name.
+        layer: Layer, or the full name of a head.
+        head: Head, or the full name of a head; None if `layer` is a full name.
+        stack: Stack, if it was passed in addition to the name.
 
     Raises:
-        ValueError: The layer or the head is missing, or is given twice; or the stack beside the
-            name is another one.
+        ValueError: The layer or the head is missing or passed twice, or `stack` differs from the
+            stack in the name.
 
     Example:
         >>> from attnwidget.capture.tapping.head import head_parts
         >>> head_parts(1, 3), head_parts("L1 H3", None), head_parts("L1 H3", None, "encoder")
         ((1, 3), (1, 3), (1, 3, 'encoder'))
     """
-    given = [value for value in (layer, head) if names_head(value)]
-    if given:
+    names = [value for value in (layer, head) if names_head(value)]
+    if names:
         if layer is not None and head is not None:
             raise ValueError(
                 f"a head is named once, got layer={layer!r} and head={head!r}: pass {_FORMS} alone"
             )
-        parts = _parts_of(given[0])
+        parts = _parts_of(names[0])
     elif layer is None or head is None:
-        known = f"head={head}" if layer is None else f"layer={layer}"
-        missing = "layer" if layer is None else "head"
-        raise ValueError(f"{known} is named without its {missing}: pass {missing}= or {_FORMS}")
+        argument = f"head={head}" if layer is None else f"layer={layer}"
+        absent = "layer" if layer is None else "head"
+        raise ValueError(f"{argument} is named without its {absent}: pass {absent}= or {_FORMS}")
     else:
         parts = (layer, head)
     if stack is None:
@@ -107,10 +108,10 @@ def head_parts(
 
 
 def takes_head(function: Callable[..., R]) -> Callable[..., R]:
-    """Let a function with the parameters `layer` and `head` take one name of a head for both.
+    """Let a function with the parameters `layer` and `head` accept one head name for both.
 
-    Further positional arguments follow the name. The function gets the name as `layer`, and None as
-    `head`.
+    Further positional arguments follow the name. The function receives the name as `layer`, and
+    None as `head`.
 
     Example:
         >>> from attnwidget.capture.tapping.head import takes_head
@@ -121,13 +122,13 @@ def takes_head(function: Callable[..., R]) -> Callable[..., R]:
         ([1, 3, 7], ['L1 H3', None, 7])
     """
     names = list(signature(function).parameters)
-    place = names.index("layer")
+    index = names.index("layer")
 
     @wraps(function)
     def call(*args: Any, **kwargs: Any) -> R:
-        if len(args) > place:
-            if names_head(args[place]) and "head" not in kwargs:
-                args = (*args[: place + 1], None, *args[place + 1 :])
+        if len(args) > index:
+            if names_head(args[index]) and "head" not in kwargs:
+                args = (*args[: index + 1], None, *args[index + 1 :])
         elif names_head(kwargs.get("layer")) or names_head(kwargs.get("head")):
             kwargs = {"layer": None, "head": None, **kwargs}
         return function(*args, **kwargs)
@@ -136,7 +137,7 @@ def takes_head(function: Callable[..., R]) -> Callable[..., R]:
 
 
 def spells_head(text: str) -> bool:
-    """Return whether a text is the name of a head, whether or not there is such a head.
+    """Return whether a text has the form of a head name; the head need not exist.
 
     Example:
         >>> from attnwidget.capture.tapping.head import spells_head
@@ -147,7 +148,7 @@ def spells_head(text: str) -> bool:
 
 
 def is_one_head(value: Any) -> bool:
-    """Return whether a value names one head, as opposed to several: "L1 H3", or a tuple of numbers.
+    """Return whether a value names one head, rather than several: "L1 H3", or a tuple of numbers.
 
     Example:
         >>> from attnwidget.capture.tapping.head import Head, is_one_head
@@ -161,10 +162,10 @@ def is_one_head(value: Any) -> bool:
 
 
 def listed_heads(heads: HeadName | Iterable[HeadName]) -> list[Any]:
-    """Return the names of heads in a list: those of one head, or of several heads.
+    """Return the names of one or several heads as a list.
 
     Raises:
-        TypeError: The value is no name and no list, or is a list of numbers.
+        TypeError: The value is neither a name nor a list, or is a list of numbers.
 
     Example:
         >>> from attnwidget.capture.tapping.head import listed_heads
@@ -175,28 +176,28 @@ def listed_heads(heads: HeadName | Iterable[HeadName]) -> list[Any]:
         return [heads]
     if isinstance(heads, Mapping) or not isinstance(heads, Iterable):
         raise TypeError(f"heads are {_FORMS}, or a list of these, got {heads!r}")
-    listed = list(heads)
-    if any(map(is_whole_number, listed)):
+    names = list(heads)
+    if any(map(is_whole_number, names)):
         raise TypeError(
-            f"heads are {_FORMS}, or a list of these, got the numbers {listed}: name the layer of "
+            f"heads are {_FORMS}, or a list of these, got the numbers {names}: name the layer of "
             "each head"
         )
-    return listed
+    return names
 
 
 def head_of_result(
     layer: int | HeadName, head: int | HeadName | None, shape: Sequence[int]
 ) -> Head:
-    """Return a head of a result that has numbers of every head, [L, H].
+    """Return a head of a result with numbers for every head, [L, H].
 
     Args:
-        layer: The layer, or the whole name of a head.
-        head: The head; None beside the whole name of a head.
-        shape: The numbers of layers and heads.
+        layer: Layer, or the full name of a head.
+        head: Head; None if `layer` is a full name.
+        shape: Numbers of layers and heads.
 
     Raises:
-        ValueError: There is no such head.
-        TypeError: The layer or the head is no integer.
+        ValueError: The head does not exist.
+        TypeError: The layer or the head is not an integer.
 
     Example:
         >>> from attnwidget.capture.tapping.head import head_of_result
@@ -204,12 +205,12 @@ def head_of_result(
         Head(layer=1, head=3, stack='self')
     """
     parts = head_parts(layer, head)
-    # Results are of one stack, whatever its name.
+    # A result has a single stack, so its name does not matter.
     return named_head((*parts[:2], "self"), {"self": (shape[0], shape[1])})
 
 
 def _parts_of(name: Any) -> tuple[Any, ...]:
-    """Return the layer, head and, if it is named, the stack of the whole name of a head."""
+    """Return the layer, the head and, if named, the stack from the full name of a head."""
     if isinstance(name, str):
         spelling = _SPELLING.fullmatch(name.strip())
         if spelling is None:
@@ -226,17 +227,17 @@ def named_head(
     shapes: Mapping[str, tuple[int, int]],
     layers: Mapping[str, LayerNumbers] | None = None,
 ) -> Head:
-    """Return the head of a model that a name means.
+    """Return the head of a model with a name.
 
     Args:
-        value: The name of the head in any form, with the stack if there are several. Without a
-            stack, the head belongs to the only stack, or to the language model beside its towers.
-        shapes: Layers and heads per layer of each stack.
-        layers: The layers with attention, for stacks in which some layers have none.
+        value: Name of the head in any form, with the stack if there are several. Without a stack,
+            the head belongs to the only stack, or to the language model if there are towers.
+        shapes: Numbers of layers and heads per layer, for each stack.
+        layers: Layers with attention, for stacks in which some layers have none.
 
     Raises:
-        ValueError: There is no such head, its stack is not named, or its layer has no attention.
-        TypeError: The layer or the head is no integer.
+        ValueError: The head does not exist, its stack is not named, or its layer has no attention.
+        TypeError: The layer or the head is not an integer.
 
     Example:
         >>> from attnwidget.capture.tapping.head import named_head
@@ -250,12 +251,12 @@ def named_head(
         raise ValueError(f"say which stack, (layer, head, stack): one of {names}")
     if stack not in shapes:
         raise ValueError(f"there is no stack {stack!r}: {among(stack, shapes)}")
-    given = parts[:2]
-    if not all(map(is_whole_number, given)):
-        raise TypeError(f"layer and head are integers, counted from 0, got {given!r}")
+    numbers = parts[:2]
+    if not all(map(is_whole_number, numbers)):
+        raise TypeError(f"layer and head are integers, counted from 0, got {numbers!r}")
     n_layers, n_heads = shapes[stack]
-    layer = index_among("layer", given[0], n_layers, repr(stack))
-    head = index_among("head", given[1], n_heads, repr(stack))
+    layer = index_among("layer", numbers[0], n_layers, repr(stack))
+    head = index_among("head", numbers[1], n_heads, repr(stack))
     if layers and stack in layers:
         layers[stack].check(layer)
     return Head(layer, head, stack)

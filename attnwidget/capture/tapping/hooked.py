@@ -1,4 +1,4 @@
-"""Hooks of modules that act in one thread and end with a block."""
+"""Module hooks that act in one thread and end with a block."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from torch import Tensor, nn
 from attnwidget.text.thread_lock import this_thread
 from attnwidget.text.undo import undone
 
-#: Gets a module and the positional and further arguments of its forward; returns new ones or None.
+#: Receives a module and its positional and keyword arguments; returns new arguments or None.
 BeforeForward = Callable[
     [nn.Module, tuple[Any, ...], dict[str, Any]], "tuple[tuple[Any, ...], dict[str, Any]] | None"
 ]
-#: Gets a module, the arguments of its forward and the output; returns another output or None.
+#: Receives a module, its forward arguments and its output; returns another output or None.
 AfterForward = Callable[[nn.Module, tuple[Any, ...], dict[str, Any], Any], Any]
 
 
 class _ThreadHook:
-    """A hook that acts in the thread of its creation alone.
+    """A hook that acts only in the thread that created it.
 
-    Copies of a hooked model, also in other processes, have hooks that do nothing.
+    Copies of a hooked model, including copies in other processes, have hooks that do nothing.
     """
 
     def __init__(self, function: Callable[..., Any] | None) -> None:
@@ -35,7 +35,7 @@ class _ThreadHook:
         return self._function(*arguments)
 
     def end(self) -> None:
-        """Do nothing from now on."""
+        """Make the hook do nothing from now on."""
         self._function = None
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -52,15 +52,15 @@ def hooked(
 ) -> Iterator[None]:
     """Call functions before and after the forward of modules in the block.
 
-    Other threads may run the same model meanwhile: their passes call no function.
+    Other threads may run the same model at the same time: their passes call no function.
 
     Args:
-        modules: The modules.
-        before: Function that is called with a module, its arguments and its named arguments. It
-            may return other arguments and named arguments.
-        after: Function that is called with a module, its arguments, its named arguments and its
-            output. It may return another output.
-        always: Whether `after` is also called if the forward fails, with None as the output.
+        modules: Modules to hook.
+        before: Function that receives a module, its positional and its keyword arguments. It may
+            return new positional and keyword arguments.
+        after: Function that receives a module, its positional arguments, its keyword arguments and
+            its output. It may return another output.
+        always: Whether `after` is also called, with None as the output, if the forward fails.
 
     Example:
         >>> from concurrent.futures import ThreadPoolExecutor
@@ -77,7 +77,7 @@ def hooked(
     hooked_modules = tuple(modules)
 
     def unhook() -> None:
-        # Ctrl-C may come between two hooks that are removed: the rest must do nothing.
+        # Ctrl-C may arrive between the removal of two hooks. The remaining hooks must do nothing.
         enter.end()
         leave.end()
         for module in hooked_modules:
@@ -94,7 +94,7 @@ def hooked(
 
 
 def _remove(module: nn.Module, hook: _ThreadHook) -> None:
-    """Remove a hook by itself: Ctrl-C may come before torch returns the handle of a new hook."""
+    """Remove a hook without its handle: Ctrl-C may arrive before torch returns the handle."""
     for hooks, *properties in (
         (module._forward_pre_hooks, module._forward_pre_hooks_with_kwargs),
         (
@@ -105,21 +105,21 @@ def _remove(module: nn.Module, hook: _ThreadHook) -> None:
     ):
         numbers = [number for number, registered in tuple(hooks.items()) if registered is hook]
         for number in numbers:
-            # The properties of a hook go first, because a repeated call finds the hook alone.
-            for known in properties:
-                known.pop(number, None)
+            # Remove the properties of a hook first, because a repeated call searches for the hook.
+            for hook_properties in properties:
+                hook_properties.pop(number, None)
             hooks.pop(number, None)
 
 
 class ReachedError(Exception):
-    """Ends a forward pass that has reached the states that were asked for."""
+    """Signal that a forward pass has reached the requested states."""
 
 
 def tensors_before(module: nn.Module, run: Callable[[], object]) -> list[Tensor]:
     """Run a pass up to a module, and return the module's tensors; [] if the module has not run.
 
     Args:
-        module: The module.
+        module: Module that ends the pass.
         run: Function that runs the pass. It may catch `ReachedError`.
 
     Example:
@@ -130,12 +130,12 @@ def tensors_before(module: nn.Module, run: Callable[[], object]) -> list[Tensor]
         >>> tensors_before(layers[1], lambda: layers(torch.tensor([[-2.0]])))
         [tensor([[0.]])]
     """
-    found: list[Tensor] = []
+    tensors: list[Tensor] = []
 
     def stop(_: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        found.extend(value for value in (*args, *kwargs.values()) if isinstance(value, Tensor))
+        tensors.extend(value for value in (*args, *kwargs.values()) if isinstance(value, Tensor))
         raise ReachedError
 
     with hooked([module], before=stop), suppress(ReachedError):
         run()
-    return found
+    return tensors

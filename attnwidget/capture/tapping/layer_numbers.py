@@ -1,4 +1,4 @@
-"""The layers with attention in hybrid models, in which some layers have no attention."""
+"""Numbers of the layers with attention in hybrid models, which also have other layers."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from numpy.typing import NDArray
 
 from attnwidget.text.index_among import index_among
 
-# Number of layers that a message lists.
+# Maximum number of layers that a message lists.
 _LISTED = 12
 
 
 @dataclass(frozen=True)
 class LayerNumbers:
-    """The attention layers of one stack, by the model's layer numbers.
+    """Attention layers of one stack, by the model's layer numbers.
 
     Attributes:
-        numbers: The layers with attention, from 0, in the order of computation.
+        numbers: Numbers of the layers with attention, in computation order.
         n_layers: Number of all layers, L, including layers without attention.
 
     Example:
@@ -44,60 +44,61 @@ class LayerNumbers:
 
     @property
     def layers_without_attention(self) -> tuple[int, ...]:
-        """The layers that have no attention; empty in most models."""
+        """Layers that have no attention; empty in most models."""
         return tuple(sorted({*range(self.n_layers)} - {*self.numbers}))
 
     def place(self, layer: int) -> int:
-        """Return how many layers with attention come before a layer with attention.
+        """Return the number of attention layers before a layer with attention.
 
         Raises:
-            ValueError: The layer has no attention, or there is no such layer.
+            ValueError: The layer has no attention, or does not exist.
         """
         if layer in self.numbers:
             return self.numbers.index(layer)
         index_among("layer", layer, self.n_layers)
-        listed = ", ".join(map(str, self.numbers[:_LISTED]))
+        numbers = ", ".join(map(str, self.numbers[:_LISTED]))
         more = len(self.numbers) - _LISTED
-        listed += f" and {more} more" if more > 0 else ""
+        numbers += f" and {more} more" if more > 0 else ""
         raise ValueError(
-            f"layer {layer} of this model has no attention; its attention layers are {listed}"
+            f"layer {layer} of this model has no attention; its attention layers are {numbers}"
         )
 
     def check(self, layer: int) -> None:
-        """Refuse a layer that has no attention; ValueError as `place`."""
+        """Raise ValueError if a layer has no attention, as in `place`."""
         if layer in self.layers_without_attention:
             self.place(layer)
 
     def said(self, stack: str) -> str:
-        """Describe the layers without attention in a note; "" if every layer has attention."""
-        without = self.layers_without_attention
-        if not without:
+        """Return a note about the layers without attention; "" if every layer has attention."""
+        numbers = self.layers_without_attention
+        if not numbers:
             return ""
-        of_stack = "" if stack == "self" else f" of {stack!r}"
-        if len(without) > _LISTED:
-            return f"{len(without)} of {self.n_layers} layers{of_stack} have no attention"
-        listed = ", ".join(map(str, without))
-        have = "layer {}{} has" if len(without) == 1 else "layers {}{} have"
-        return f"{have.format(listed, of_stack)} no attention"
+        stack_label = "" if stack == "self" else f" of {stack!r}"
+        if len(numbers) > _LISTED:
+            return f"{len(numbers)} of {self.n_layers} layers{stack_label} have no attention"
+        number_list = ", ".join(map(str, numbers))
+        have = "layer {}{} has" if len(numbers) == 1 else "layers {}{} have"
+        return f"{have.format(number_list, stack_label)} no attention"
 
     def nearest(self, layer: int) -> int:
-        """Return the layer with attention that is nearest to a layer; the earlier of two."""
+        """Return the layer with attention that is nearest to a layer, the earlier one in a tie."""
         return min(self.numbers, key=lambda number: (abs(number - layer), number))
 
     def spread(self, values: NDArray[Any], axis: int = 0, fill: float = np.nan) -> NDArray[Any]:
         """Spread values of the layers with attention over all layers.
 
         Args:
-            values: One entry along `axis` for each layer with attention.
-            axis: The axis of the layers.
-            fill: The value of layers without attention.
+            values: Array with one entry along `axis` for each layer with attention.
+            axis: Axis of the layers.
+            fill: Value for layers without attention.
 
         Returns:
-            `values` itself if every layer has attention; else a copy with L entries along `axis`.
+            `values` itself if every layer has attention; otherwise a copy with L entries along
+            `axis`.
         """
         if len(self.numbers) == self.n_layers:
             return values
-        by_layer = np.moveaxis(values, axis, 0)
-        spread = np.full((self.n_layers, *by_layer.shape[1:]), fill, values.dtype)
-        spread[list(self.numbers)] = by_layer
-        return np.moveaxis(spread, 0, axis)
+        layers_first = np.moveaxis(values, axis, 0)
+        all_layers = np.full((self.n_layers, *layers_first.shape[1:]), fill, values.dtype)
+        all_layers[list(self.numbers)] = layers_first
+        return np.moveaxis(all_layers, 0, axis)

@@ -1,4 +1,4 @@
-"""Outputs of the layers of a model over one input, above which later passes start."""
+"""Outputs of model layers for one input, above which later passes start."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from attnwidget.capture.tapping.tensor_sources import tensors_in
 from attnwidget.capture.tapping.thread_forwards import replaced_forwards
 from attnwidget.model_facts.latest_values import LatestValues
 
-#: Each layer of a model with its attention module.
+#: Layers of a model, each with its attention module.
 Layers = Sequence[tuple[nn.Module, nn.Module]]
 
-#: Exceptions of layers that cannot run on an output of an earlier pass, or on one input for many
+#: Exceptions of layers that cannot run on an earlier pass's output, or on one input for several
 #: units.
 CANNOT_START_ABOVE = (RuntimeError, TypeError, ValueError, LookupError, AttributeError)
-# Difference of two passes that rounding explains, as a share of the largest output.
+# Difference between two passes that rounding explains, as a share of the largest output.
 _ROUNDING = 1e-5
 
 
@@ -31,7 +31,7 @@ class _Output(NamedTuple):
     """The output of a layer.
 
     Attributes:
-        value: The output.
+        value: Output of the layer.
         versions: Version counters of its tensors when the layer ended; None for tensors without
             counters (`torch.inference_mode`).
     """
@@ -45,19 +45,19 @@ class _Output(NamedTuple):
 
 
 class LayerOutputs:
-    """The outputs of a model's layers over one input.
+    """Outputs of a model's layers for one input.
 
-    Layers below the edits of a pass compute what they computed in earlier passes. Such a pass can
-    start with the output of the last of these layers.
+    Layers below the edits of a pass compute the same outputs as in earlier passes. Such a pass can
+    start with the last stored output.
 
     Args:
-        limit: Largest number of bytes of all outputs together. Above it, the outputs whose last use
-            is longest ago are forgotten.
+        limit: Largest total size of all outputs, in bytes. Above it, the least recently used
+            outputs are dropped.
 
     Attributes:
-        in_order: Whether the latest pass ran its layers one after the other, each once, and all
-            layers whose outputs were to be kept.
-        last_is_end: Whether the latest pass ran all of its layers in this way, and the attention of
+        in_order: Whether the latest pass ran its layers one after the other, each once, including
+            all layers whose outputs should be stored.
+        last_is_end: Whether the latest pass ran all its layers in this way, and the attention of
             the last layer once.
 
     Example:
@@ -78,11 +78,11 @@ class LayerOutputs:
         )
 
     def clear(self) -> None:
-        """Forget all outputs, because later passes read another input."""
+        """Drop all outputs, because later passes read another input."""
         self._outputs.clear()
 
     def first_to_run(self, lowest: int) -> int:
-        """Return the first layer that a pass runs whose edits begin at the layer `lowest`."""
+        """Return the first layer that a pass must run if its edits begin at the layer `lowest`."""
         for layer in range(lowest, 0, -1):
             output = self._outputs.get(layer - 1)
             if output is None or output.versions is None:
@@ -102,23 +102,24 @@ class LayerOutputs:
         copies: int = 1,
         ends: bool = False,
     ) -> Any:
-        """Run a pass above the layers that are passed by, and return its output.
+        """Run a pass that skips lower layers, and return its output.
 
         Args:
-            layers: The layers of the model.
+            layers: Layers of the model.
             call: Function that runs the pass.
-            first: First layer that runs, as `first_to_run` returns it.
-            below: Number of layers, from the first, whose outputs are kept: they have no edit.
-            copies: Number of copies of the kept output, along the batch, that the first layer
+            first: First layer that runs, as returned by `first_to_run`.
+            below: Number of layers, from the first, whose outputs are stored because they have no
+                edit.
+            copies: Number of copies of the stored output, along the batch, that the first layer
                 reads.
-            ends: Whether to end the pass after the attention of the last layer, and to return the
-                output of this attention. The pass goes on if other layers have not run, or if this
-                output is not finite.
+            ends: Whether to end the pass after the attention of the last layer, and to return its
+                output. The pass goes on if other layers have not run, or if the output is not
+                finite.
         """
         outputs: dict[int, _Output] = {}
-        ran: list[int] = []
+        run_layers: list[int] = []
         n_last = 0
-        ended: list[Any] = []
+        end_outputs: list[Any] = []
 
         def standing_in(
             index: int, attention: nn.Module, forward: Callable[..., Any]
@@ -127,10 +128,10 @@ class LayerOutputs:
                 if index < first:
                     pass_layer_by(attention)
                     output = self._outputs.get(index)
-                    # The next layer that is passed by reads no input.
+                    # A skipped layer after this one reads no input, so only the last needs copies.
                     return output and repeated(output.value, copies if index == first - 1 else 1)
                 value = forward(*args, **kwargs)
-                ran.append(index)
+                run_layers.append(index)
                 if index < below:
                     outputs[index] = _Output(value, _versions(value))
                 return value
@@ -140,8 +141,8 @@ class LayerOutputs:
         def end(_: nn.Module, __: object, ___: object, output: Any) -> None:
             nonlocal n_last
             n_last += 1
-            if ends and ran == list(range(first, len(layers) - 1)) and _is_finite(output):
-                ended.append(output)
+            if ends and run_layers == list(range(first, len(layers) - 1)) and _is_finite(output):
+                end_outputs.append(output)
                 raise ReachedError
 
         makers = {
@@ -152,11 +153,11 @@ class LayerOutputs:
             try:
                 result = call()
             except ReachedError:
-                if not ended:
+                if not end_outputs:
                     raise
-                result = ended[0]
-        stop = first + len(ran)
-        self.in_order = ran == list(range(first, stop)) and stop >= below
+                result = end_outputs[0]
+        stop = first + len(run_layers)
+        self.in_order = run_layers == list(range(first, stop)) and stop >= below
         self.last_is_end = self.in_order and stop == len(layers) and n_last == 1
         if self.in_order:
             for index, output in outputs.items():
@@ -168,8 +169,8 @@ def layers_of(hf_model: nn.Module, stack: str | None = None) -> Layers | None:
     """Return each layer with its attention module, if a list has exactly one layer per module.
 
     Args:
-        hf_model: The model.
-        stack: Only the layers of this stack; None = all stacks.
+        hf_model: Transformers model.
+        stack: Stack of the layers; None for all stacks.
     """
     sites = find_sites(hf_model)
     attentions = [site.module for site in sites if stack in (None, site.stack)]
@@ -186,22 +187,22 @@ def layers_of(hf_model: nn.Module, stack: str | None = None) -> Layers | None:
 
 
 def difference(run: Callable[[], Any], expected: Any, allowed: float | None = None) -> str:
-    """Return how a pass that starts above lower layers differs from a whole pass.
+    """Return how a pass that starts above lower layers differs from a full pass.
 
     Args:
         run: Function that runs the pass, and returns a tensor or the output of a model.
-        expected: The same of a whole pass.
-        allowed: Largest difference of two numbers; None = rounding, as a share of the largest
-            number of each tensor.
+        expected: Result of a full pass.
+        allowed: Largest difference of two numbers; None allows for rounding, relative to each
+            tensor's largest number.
 
     Returns:
-        What the layers do, for a sentence that begins with "the layers"; "" without a difference.
+        Predicate for a sentence that begins with "the layers"; "" without a difference.
     """
     try:
         tensors = float_tensors(run())
-        others = float_tensors(expected)
-        if tensors.keys() == others.keys() and all(
-            _alike(tensors[name], others[name], allowed) for name in tensors
+        expected_tensors = float_tensors(expected)
+        if tensors.keys() == expected_tensors.keys() and all(
+            _alike(tensors[name], expected_tensors[name], allowed) for name in tensors
         ):
             return ""
     except CANNOT_START_ABOVE:
@@ -210,7 +211,7 @@ def difference(run: Callable[[], Any], expected: Any, allowed: float | None = No
 
 
 def repeated(value: Any, times: int) -> Any:
-    """Repeat a tensor, or all tensors of a tuple or mapping, along the batch."""
+    """Return a tensor, or all tensors of a tuple or mapping, repeated along the batch."""
     if times == 1:
         return value
     if isinstance(value, Tensor):
@@ -235,6 +236,6 @@ def _versions(value: Any) -> tuple[int, ...] | None:
 
 
 def _is_finite(output: Any) -> bool:
-    """Return whether the output of an attention module is finite; its weights are not read."""
+    """Return whether the output of an attention module is finite, without reading its weights."""
     first = next(tensors_in(output), None)
     return first is not None and bool(first.isfinite().all())

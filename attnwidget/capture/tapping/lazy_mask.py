@@ -1,4 +1,4 @@
-"""A layer's mask as a rule, from which any part of the mask is computed on request."""
+"""A layer's mask as a function that computes any part of the mask on request."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ _COMPUTES_WITH_MASK = (
 
 @dataclass(frozen=True, eq=False)
 class LazyMask:
-    """The rule of a transformers mask, which gives any part of the mask.
+    """A transformers mask function, which computes any part of the mask.
 
-    A model passes this object on to its attention function in place of the mask.
+    A model passes this object to its attention function in place of the mask.
 
     Attributes:
-        rule: transformers' mask function of (item, head, query position, key position).
+        rule: Mask function of transformers: (item, head, query position, key position).
         queries: Positions of the queries, int64 [Q].
         first_key: Position of the first key.
         n_key: Number of keys.
-        real: False at padding, bool [B, n]; None = no padding.
-        spans: Spans of the queries of each input, as `stream_attention` finds them: a model passes
-            one mask to many layers.
+        real: False at padding, bool [B, n]; None if there is no padding.
+        spans: Query spans of each input, which `stream_attention` fills, because a model passes one
+            mask to many layers.
     """
 
     rule: Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]
@@ -44,7 +44,7 @@ class LazyMask:
 
     @classmethod
     def from_arguments(cls, arguments: Mapping[str, Any]) -> LazyMask:
-        """Make a mask from the arguments of a mask function of transformers 4.57 or later."""
+        """Make a mask from the arguments of a mask function in transformers 4.57 or later."""
         device = arguments.get("device", "cpu")
         queries = arguments.get("cache_position")
         if queries is None:
@@ -70,7 +70,7 @@ class LazyMask:
         raise ValueError(_COMPUTES_WITH_MASK)
 
     def item(self, number: int) -> LazyRows:
-        """Return the mask of one input of the batch."""
+        """Return the mask of one input in the batch."""
         return LazyRows(1, lambda queries, keys: self._part(number, queries, keys))
 
     def _part(self, item: int, queries: Index, keys: Index) -> Tensor:
@@ -82,19 +82,19 @@ class LazyMask:
         )
         rows = self.queries[queries][:, None]
         columns = positions[None, :]
-        seen = self.rule(batch, head, rows[None, None], columns[None, None])
-        seen = seen.expand(1, 1, len(rows), len(positions))[0]
+        visible = self.rule(batch, head, rows[None, None], columns[None, None])
+        visible = visible.expand(1, 1, len(rows), len(positions))[0]
         if self.real is not None:
-            inside = positions < self.real.shape[1]
+            is_inside = positions < self.real.shape[1]
             real = self.real[item, positions.clamp(max=self.real.shape[1] - 1)]
-            seen = seen & (real & inside)
-        return seen
+            visible = visible & (real & is_inside)
+        return visible
 
 
 def split_mask(added: Tensor) -> tuple[LazyRows | None, LazyRows | None]:
-    """Split a mask [1 or H, Q, K] into the hidden cells and the remaining bias.
+    """Return the visible cells and the remaining bias of a mask [1 or H, Q, K].
 
-    The mask is bool or is added to the scores.
+    The mask is bool, or is added to the scores.
     """
     if added.dtype == torch.bool:
         return LazyRows(len(added), lambda rows, keys: added[:, rows][..., keys]), None

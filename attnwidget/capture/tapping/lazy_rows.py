@@ -1,4 +1,4 @@
-"""A tensor of a layer that is computed in parts."""
+"""A layer tensor that is computed in parts."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 if TYPE_CHECKING:
     from torch import Tensor
 
-# Numbers of queries or keys. Tensors are int64, on the device of the indexed tensor.
+# Indices of queries or keys. Tensors are int64, on the indexed tensor's device.
 Index: TypeAlias = "slice | Sequence[int] | Tensor"
 
 
@@ -18,8 +18,8 @@ class LazyRows:
     """A tensor [n_heads, Q, K] that is computed in parts, and indexed like a tensor.
 
     Attributes:
-        n_heads: Number of heads; 1 if the numbers are the same for all heads.
-        part: Function that computes the numbers of some queries and keys, [n_heads, q, k].
+        n_heads: Number of heads; 1 if all heads share the numbers.
+        part: Function that computes the numbers for some queries and keys, [n_heads, q, k].
     """
 
     n_heads: int
@@ -29,7 +29,7 @@ class LazyRows:
         return self
 
     def __deepcopy__(self, memo: object) -> LazyRows:
-        # The numbers do not change.
+        # A copy may share this object, because the numbers do not change.
         return self
 
     def __reduce__(self) -> str:
@@ -41,7 +41,7 @@ class LazyRows:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """The length of the first axis; the other lengths are unknown."""
+        """Length of the first axis; the other lengths are unknown."""
         return (self.n_heads,)
 
     def __getitem__(self, at: Any) -> Tensor:

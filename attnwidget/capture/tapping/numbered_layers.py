@@ -1,4 +1,4 @@
-"""The numbers that a model gives its layers with attention."""
+"""Layer numbers of the layers with attention."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from attnwidget.capture.tapping.stages import is_stage
 
 
 def layer_numbers(model: nn.Module, sites: Sequence[Site]) -> dict[str, LayerNumbers]:
-    """Return the attention layers of each hybrid stack, which has layers without attention.
+    """Return the attention layers of each hybrid stack, which also has layers without attention.
 
-    The result leaves out a stack in which every layer has attention: its layers count from 0. The
-    numbers are the indices in the `nn.ModuleList` that holds all layers of the stack.
+    The result leaves out stacks in which every layer has attention, because their layers count from
+    0. The numbers are the indices in the `nn.ModuleList` that contains all layers of the stack.
 
     Args:
-        model: The model, or the part of it, in which the sites were found.
-        sites: Its attention modules.
+        model: Model in which the sites were found, or a part of a model.
+        sites: Attention modules of the model.
     """
     numbers: dict[str, LayerNumbers] = {}
     for stack in dict.fromkeys(site.stack for site in sites):
@@ -40,27 +40,27 @@ def layer_numbers(model: nn.Module, sites: Sequence[Site]) -> dict[str, LayerNum
 def _in_one_list(model: nn.Module, paths: Sequence[str], first: int) -> LayerNumbers | None:
     """Return the indices of modules in the outermost `nn.ModuleList` that separates them.
 
-    Return None if no list holds all modules, or if the indices do not rise from module to module.
+    Return None if no list contains all modules, or if the indices do not increase.
 
     Args:
-        model: The model.
+        model: Model with the modules.
         paths: Path of each module.
-        first: Number of outermost lists that are left out, because they hold stages.
+        first: Number of outermost lists that are skipped, because they contain stages.
     """
-    lists = 0
+    n_lists = 0
     parts = paths[0].split(".")
     for depth, part in enumerate(parts):
         prefix = parts[:depth]
         container = model.get_submodule(".".join(prefix))
         if not isinstance(container, nn.ModuleList) or not part.isdigit():
             continue
-        lists += 1
-        if lists <= first:
+        n_lists += 1
+        if n_lists <= first:
             continue
-        others = [path.split(".") for path in paths]
-        if any(other[:depth] != prefix for other in others):
+        split_paths = [path.split(".") for path in paths]
+        if any(split_path[:depth] != prefix for split_path in split_paths):
             return None
-        indices = tuple(int(other[depth]) for other in others)
+        indices = tuple(int(split_path[depth]) for split_path in split_paths)
         if all(earlier < later for earlier, later in pairwise(indices)):
             return LayerNumbers(indices, len(container))
     return None

@@ -1,4 +1,4 @@
-"""Answers about tensors that many layers of a model share."""
+"""Cache of answers about tensors that many layers share."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ _KEPT = 2
 
 
 class OfLatest(Generic[T]):
-    """Keeps answers about the latest tensors, for the next layer that has the same tensors.
+    """Cache of answers about the latest tensors, for the next layer with the same tensors.
 
-    Most models pass one mask to all of their layers. A question about its numbers costs a look at
-    the whole mask, and waits for all work of a GPU.
+    Most models pass one mask to all their layers. A question about its numbers reads the entire
+    mask, and waits for all work on a GPU.
 
     Example:
         >>> import torch
@@ -35,19 +35,19 @@ class OfLatest(Generic[T]):
         self._kept: list[tuple[tuple[object, ...], tuple[int, ...], T]] = []
 
     def __call__(self, about: tuple[object, ...], find: Callable[[], T]) -> T:
-        """Return the answer about the same objects from before, or `find` it.
+        """Return the cached answer about the same objects, or the answer of `find`.
 
         Args:
-            about: The tensors, and other objects that the answer depends on. Tensors are the same
-                if they are the same objects, and were not changed in place.
+            about: Tensors, and other objects that the answer depends on. Tensors are the same if
+                they are the same objects, and were not changed in place.
             find: Function that computes the answer.
         """
-        tensors = [thing for thing in about if isinstance(thing, Tensor)]
+        tensors = [value for value in about if isinstance(value, Tensor)]
         if any(tensor.is_inference() for tensor in tensors):
-            return find()  # such tensors do not count their changes
+            return find()  # Inference tensors have no version counter.
         versions = tuple(tensor._version for tensor in tensors)
-        for known, known_versions, answer in self._kept:
-            if versions == known_versions and _are_same(known, about):
+        for known_objects, known_versions, answer in self._kept:
+            if versions == known_versions and _are_same(known_objects, about):
                 return answer
         answer = find()
         self._kept = [(about, versions, answer), *self._kept][:_KEPT]
@@ -56,6 +56,6 @@ class OfLatest(Generic[T]):
 
 def _are_same(first: tuple[object, ...], second: tuple[object, ...]) -> bool:
     return len(first) == len(second) and all(
-        one is other or (not isinstance(one, Tensor) and one == other)
-        for one, other in zip(first, second, strict=True)
+        item is other_item or (not isinstance(item, Tensor) and item == other_item)
+        for item, other_item in zip(first, second, strict=True)
     )

@@ -1,4 +1,4 @@
-"""Check that a tapped model gives the same outputs as the model without a tap."""
+"""Check that a model gives the same outputs with and without a tap."""
 
 from __future__ import annotations
 
@@ -17,32 +17,33 @@ from attnwidget.model_facts.plain_forward import plain_forward, uncompiled
 from attnwidget.model_facts.weights_seen import WeightsSeen
 
 # Differences between eager and fused attention that rounding explains, as a share of the outputs'
-# size. Half precision rounds every layer, so there the eager implementation is the judge.
+# size. Half precision rounds in every layer, so there the eager implementation is the reference.
 _TOLERANCE = {torch.float32: 1e-3, torch.float64: 1e-6, torch.float16: 2e-2, torch.bfloat16: 1e-1}
 _HALF = (torch.float16, torch.bfloat16)
-# Number of tokens of a long input that are compared: a second whole pass would double the time.
+# Number of tokens from a long input that are compared, because a second full pass would double the
+# time.
 _TOKENS_OF_LONG = 512
 
 
 class OutputCheck:
-    """A comparison of a model's outputs inside and outside a tap, once per model.
+    """Comparison of a model's outputs inside and outside a tap, once per model.
 
     A model may branch on the name of its attention implementation, and compute something else under
-    the name of the tap. The maps would then belong to another computation.
+    the tap's name. The maps would then belong to another computation.
 
-    The first input costs one more forward pass. Later outputs are checked for NaN alone, and for
-    random numbers if the pass has drawn any.
+    The first input costs an additional forward pass. Later outputs are checked only for NaN, and
+    for random numbers if the pass has drawn any.
     """
 
     def __init__(self) -> None:
         self._passed = False
         self._weights: WeightsSeen | None = None
         self._random_state: Tensor | None = None
-        # Names of inputs for which the random numbers of the model change no state.
+        # Names of inputs for which random numbers do not change any model states.
         self._unaffected: set[frozenset[str]] = set()
 
     def start(self, model: nn.Module) -> None:
-        """Note the state before a tapped pass: of random numbers, and of weights in training."""
+        """Record the random state and the weights before a tapped pass."""
         self._random_state = _random_state(model)
         if not self._passed:
             self._weights = WeightsSeen(model)
@@ -50,15 +51,15 @@ class OutputCheck:
     def check(
         self, model: nn.Module, inputs: Mapping[str, Any], options: Mapping[str, Any], output: Any
     ) -> None:
-        """Compare the output of a tapped pass with the output of the same pass without a tap.
+        """Compare a tapped pass's output with the output of the same pass without a tap.
 
         Nothing is compared while heads are switched off, or once a comparison has passed. A
-        difference does not count if another thread has changed the weights since `start`. Every
+        difference is ignored if another thread has changed the weights since `start`. Every
         output is checked for NaN, because maps of NaN look like empty maps.
 
         Args:
-            model: The model, or the part of it, that was run.
-            inputs: The model's inputs.
+            model: Model that was run, or a part of a model.
+            inputs: Inputs of the model.
             options: Further arguments of the model's forward.
             output: Output of the model inside the tap.
 
@@ -72,7 +73,7 @@ class OutputCheck:
             return
         if _difference(output, _plain_pass(model, inputs, options), inputs) > 1:
             if self._weights is not None and self._weights.changed(model):
-                return  # the next read is compared
+                return  # The next input is compared.
             _judge_difference(model, inputs, options, output)
         self._passed = True
 
@@ -82,20 +83,21 @@ class OutputCheck:
         """Refuse a model that has drawn random numbers since `start`, if states depend on them.
 
         Raises:
-            ValueError: Two passes over the same inputs have other states.
+            ValueError: Two passes over the same inputs have different states.
         """
-        before, self._random_state = self._random_state, None
+        previous_state, self._random_state = self._random_state, None
         names = frozenset(inputs)
-        if before is None or names in self._unaffected:
+        if previous_state is None or names in self._unaffected:
             return
-        if torch.equal(before, _random_state(model)):
+        if torch.equal(previous_state, _random_state(model)):
             return
         with torch.random.fork_rng(_gpus(model)):
             first, second = (_states(model, inputs, options) for _ in range(2))
-        same = len(first) == len(second) and all(
-            _relative(one, other, None) <= 1 for one, other in zip(first, second, strict=True)
+        are_equal = len(first) == len(second) and all(
+            _relative(state, other_state, None) <= 1
+            for state, other_state in zip(first, second, strict=True)
         )
-        if not same:
+        if not are_equal:
             step = "seed every pass, hf_model.register_forward_pre_hook(lambda *_: "
             step += "torch.manual_seed(0) and None)"
             if "noise" in input_names(model):
@@ -109,7 +111,7 @@ class OutputCheck:
     def check_beginning(
         self, model: nn.Module, inputs: Mapping[str, Tensor], options: Mapping[str, Any]
     ) -> None:
-        """Compare two passes over the first tokens of a long input, as `check` does."""
+        """Compare two passes over the first tokens of a long input, as in `check`."""
         if self._passed or open_edits(model):
             return
         self.start(model)
@@ -124,8 +126,8 @@ class OutputCheck:
 def refuse_nan(model: nn.Module, inputs: Mapping[str, Any], output: Any) -> None:
     """Raise ValueError if outputs at real tokens are NaN.
 
-    A mask of four dimensions may leave a query without keys. Eager attention then gives NaN, and
-    the maps show that.
+    A four-dimensional mask may leave a query without keys. Eager attention then gives NaN, and the
+    maps show that.
     """
     if any(isinstance(value, Tensor) and value.ndim == 4 for value in _masks(inputs)):
         return
@@ -138,21 +140,23 @@ def refuse_nan(model: nn.Module, inputs: Mapping[str, Any], output: Any) -> None
         if real is not None and real.shape == is_nan.shape:
             is_nan = is_nan & real
         elif real is not None and not bool(is_nan.all()):
-            continue  # places of padding are not known
+            continue  # The positions of padding are unknown.
         if bool(is_nan.any()):
-            # The last tokens alone may have outputs.
-            is_whole = any(tuple(value.shape[:2]) == is_nan.shape for value in inputs.values())
-            at = f" at token {int(is_nan.nonzero()[0, 1])}" if is_whole else ""
+            # Some models return outputs for the last tokens only.
+            has_all_tokens = any(
+                tuple(value.shape[:2]) == is_nan.shape for value in inputs.values()
+            )
+            location = f" at token {int(is_nan.nonzero()[0, 1])}" if has_all_tokens else ""
             raise ValueError(
-                f"{type(uncompiled(model)).__name__} gives NaN{at}: {_cause_of_nan(model)}"
+                f"{type(uncompiled(model)).__name__} gives NaN{location}: {_cause_of_nan(model)}"
             )
 
 
 def float_tensors(output: Any) -> dict[str, Tensor]:
-    """Return the floating point tensors of an output by name, without tuples of tensors (maps).
+    """Return an output's floating-point tensors by name, without tensor tuples (maps).
 
     Args:
-        output: What a model returned.
+        output: Output of a model.
 
     Example:
         >>> import torch
@@ -162,10 +166,10 @@ def float_tensors(output: Any) -> dict[str, Tensor]:
     """
     if isinstance(output, Tensor):
         output = (output,)
-    named = output if isinstance(output, Mapping) else {str(i): v for i, v in enumerate(output)}
+    outputs = output if isinstance(output, Mapping) else {str(i): v for i, v in enumerate(output)}
     return {
         name: value
-        for name, value in named.items()
+        for name, value in outputs.items()
         if isinstance(value, Tensor) and value.is_floating_point()
     }
 
@@ -191,7 +195,7 @@ def _judge_difference(
     """Accept differences between eager and fused attention in half precision, and no others.
 
     Raises:
-        ValueError: Any other difference. The message names the likely cause.
+        ValueError: There is another difference. The message names the likely cause.
     """
     with implemented_as(model, "eager"):
         eager = _plain_pass(model, inputs, options)
@@ -217,7 +221,7 @@ def _plain_pass(model: nn.Module, inputs: Mapping[str, Any], options: Mapping[st
 
 
 def _gpus(model: nn.Module) -> list[int]:
-    """Return the indices of the GPUs of a model."""
+    """Return the indices of a model's GPUs."""
     if not torch.cuda.is_available():
         return []
     devices = {parameter.device for parameter in model.parameters()}
@@ -225,7 +229,7 @@ def _gpus(model: nn.Module) -> list[int]:
 
 
 def _random_state(model: nn.Module) -> Tensor:
-    """Return the state of the random numbers that a model may draw."""
+    """Return the state of the random generators that a model may use."""
     states = [torch.cuda.get_rng_state(index) for index in _gpus(model)]
     return torch.cat([torch.get_rng_state(), *states])
 
@@ -234,16 +238,16 @@ def _states(
     model: nn.Module, inputs: Mapping[str, Any], options: Mapping[str, Any]
 ) -> list[Tensor]:
     """Return the states that every attention module of a model reads, and the outputs."""
-    read: list[Tensor] = []
+    states: list[Tensor] = []
 
     def note(_: nn.Module, args: Sequence[Any], named: Mapping[str, Any]) -> None:
         values = (value for value in (*args, *named.values()) if isinstance(value, Tensor))
-        read.extend(value.detach() for value in values if value.is_floating_point())
+        states.extend(value.detach() for value in values if value.is_floating_point())
 
     modules = [site.module for site in find_sites(uncompiled(model))]
     with hooked(dict.fromkeys(modules), before=note):
         output = _plain_pass(model, inputs, options)
-    return [*read, *float_tensors(output).values()]
+    return [*states, *float_tensors(output).values()]
 
 
 def _holds_places_of_media(inputs: Mapping[str, Tensor]) -> bool:
@@ -254,7 +258,7 @@ def _holds_places_of_media(inputs: Mapping[str, Tensor]) -> bool:
 def _first_tokens(name: str, value: Tensor) -> Tensor:
     """Return the part of an input for the first tokens: ids, embeddings, a mask, or pixels.
 
-    A sound stays whole, because models of spectrograms have positions for one length alone.
+    A sound is not cut, because spectrogram models have positions for only one length.
     """
     if value.ndim < 4 and not is_of_text(name):
         return value
@@ -264,23 +268,23 @@ def _first_tokens(name: str, value: Tensor) -> Tensor:
 
 
 def _difference(first: Any, second: Any, inputs: Mapping[str, Any]) -> float:
-    """Return the largest difference of two outputs at real tokens, as a share of the tolerance.
+    """Return the largest difference of two outputs at real tokens, relative to the tolerance.
 
     The comparison covers the logits and states that both outputs have.
     """
     tensors = float_tensors(first)
-    others = float_tensors(second)
+    other_tensors = float_tensors(second)
     differences = [
-        _relative(tensors[name], others[name], _real_tokens(name, inputs))
-        for name in tensors.keys() & others.keys()
+        _relative(tensors[name], other_tensors[name], _real_tokens(name, inputs))
+        for name in tensors.keys() & other_tensors.keys()
     ]
     return max(differences, default=0.0)
 
 
 def _real_tokens(name: str, inputs: Mapping[str, Any]) -> Tensor | None:
-    """Return False at padding, where implementations differ, bool [B, n]; None = no padding."""
-    decoded = "decoder_input_ids" in inputs and not name.startswith("encoder")
-    mask = inputs.get("decoder_attention_mask" if decoded else "attention_mask")
+    """Return False at padding, where implementations differ, bool [B, n]; None without padding."""
+    is_decoder = "decoder_input_ids" in inputs and not name.startswith("encoder")
+    mask = inputs.get("decoder_attention_mask" if is_decoder else "attention_mask")
     if not isinstance(mask, Tensor) or mask.ndim != 2 or bool(mask.all()):
         return None
     return mask != 0
@@ -293,6 +297,6 @@ def _relative(tensor: Tensor, other: Tensor, real: Tensor | None) -> float:
         tensor, other = tensor[real], other[real]
     if not torch.equal(tensor.isnan(), other.isnan()):
         return inf
-    allowed = _TOLERANCE.get(tensor.dtype, 1e-3)
+    tolerance = _TOLERANCE.get(tensor.dtype, 1e-3)
     tensor, other = tensor.float().nan_to_num(), other.float().nan_to_num()
-    return float((tensor - other).norm() / (allowed * other.norm() + 1e-12))
+    return float((tensor - other).norm() / (tolerance * other.norm() + 1e-12))

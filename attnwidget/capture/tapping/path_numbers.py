@@ -1,4 +1,4 @@
-"""Layer numbers from the paths of attention modules in a module of any structure."""
+"""Layer numbers from the paths of attention modules, for modules of any structure."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from attnwidget.capture.tapping.layer_numbers import LayerNumbers
 
 
 class _Place(NamedTuple):
-    """A list of modules on a path.
+    """A module list on a path.
 
     Attributes:
         prefix: Path of the list.
-        modules: The list.
+        modules: Modules of the list.
         position: Position of the module that the path enters.
     """
 
@@ -25,24 +25,24 @@ class _Place(NamedTuple):
 
     @property
     def is_sequence(self) -> bool:
-        """Whether the parts may differ in kind, such as an embedding, layers and a head."""
+        """Whether the members may differ in kind, such as an embedding, layers and a head."""
         return isinstance(self.modules, nn.Sequential)
 
     def layers(self) -> list[int]:
-        """Return the positions of members like layers: of all, or of those of the same class."""
+        """Return the positions of members that look like layers: all, or those of one class."""
         kind = type(self.modules[self.position])
         members = enumerate(self.modules)
         return [i for i, member in members if not self.is_sequence or type(member) is kind]
 
 
 def numbers_by_path(whole: nn.Module, paths: Sequence[str]) -> list[int] | None:
-    """Return the position of each attention module in the list that holds the layers of a stack.
+    """Return the position of each attention module in the list that contains a stack's layers.
 
-    The list is the `nn.ModuleList` or `nn.Sequential` in which the paths part. For a single path,
-    it is the outermost list with other members like layers.
+    The list is the `nn.ModuleList` or `nn.Sequential` at which the paths diverge. For a single
+    path, it is the outermost list with other members that look like layers.
 
     Args:
-        whole: The module.
+        whole: Module that contains the attention modules.
         paths: Paths of the attention modules.
 
     Returns:
@@ -55,26 +55,30 @@ def numbers_by_path(whole: nn.Module, paths: Sequence[str]) -> list[int] | None:
         >>> numbers_by_path(network, ["1", "2"])
         [1, 2]
     """
-    place = _holding(whole, paths)
-    if place is None:
+    layer_list = _holding(whole, paths)
+    if layer_list is None:
         return None
-    depth = len(place.prefix)
-    names = list(place.modules._modules)
+    depth = len(layer_list.prefix)
+    names = list(layer_list.modules._modules)
     positions = [names.index(path.split(".")[depth]) for path in paths]
     return positions if len(set(positions)) == len(positions) else None
 
 
 def layers_at(whole: nn.Module, paths: Sequence[str], positions: Sequence[int]) -> LayerNumbers:
-    """Return the numbers of the layers at some positions, in rising order, as of their list."""
-    place = _holding(whole, paths)
-    assert place is not None
-    return LayerNumbers(tuple(sorted(positions)), len(place.modules))
+    """Return the numbers of the layers at some positions, in ascending order."""
+    layer_list = _holding(whole, paths)
+    assert layer_list is not None
+    return LayerNumbers(tuple(sorted(positions)), len(layer_list.modules))
 
 
 def skips_layers(whole: nn.Module, paths: Sequence[str]) -> bool:
-    """Return whether a list on a path has members like layers before or between those on paths.
+    """Return whether a list on a path has layer-like members that come before those on the paths.
 
-    The list whose positions are the numbers of the layers does not count.
+    The list whose positions are the layer numbers does not count.
+
+    Args:
+        whole: Module that contains the attention modules.
+        paths: Paths of the attention modules.
 
     Example:
         >>> from torch import nn
@@ -84,28 +88,39 @@ def skips_layers(whole: nn.Module, paths: Sequence[str]) -> bool:
         (True, False)
     """
     positions = numbers_by_path(whole, paths)
-    numbered = None if positions is None else _holding(whole, paths)
-    # Lists inside of a layer hold its parts.
-    end = None if numbered is None else len(numbered.prefix)
-    used: dict[tuple[str, ...], tuple[_Place, set[int]]] = {}
+    numbered_list = None if positions is None else _holding(whole, paths)
+    # Lists inside of a layer contain its parts.
+    end = None if numbered_list is None else len(numbered_list.prefix)
+    lists: dict[tuple[str, ...], tuple[_Place, set[int]]] = {}
     for path in paths:
-        for place in _places(whole, path, end):
-            used.setdefault(place.prefix, (place, set()))[1].add(place.position)
+        for module_list in _places(whole, path, end):
+            lists.setdefault(module_list.prefix, (module_list, set()))[1].add(module_list.position)
     return any(
-        not entered.issuperset(position for position in place.layers() if position < max(entered))
-        for place, entered in used.values()
+        not positions_entered.issuperset(
+            position for position in module_list.layers() if position < max(positions_entered)
+        )
+        for module_list, positions_entered in lists.values()
     )
 
 
 def _holding(whole: nn.Module, paths: Sequence[str]) -> _Place | None:
-    places = list(_places(whole, paths[0]))
+    module_lists = list(_places(whole, paths[0]))
     if len(paths) == 1:
-        return next((place for place in places if len(place.layers()) > place.is_sequence), None)
+        return next(
+            (
+                module_list
+                for module_list in module_lists
+                if len(module_list.layers()) > module_list.is_sequence
+            ),
+            None,
+        )
     parts = [path.split(".") for path in paths]
     depth = 0
     while depth < min(map(len, parts)) and len({path[depth] for path in parts}) == 1:
         depth += 1
-    return next((place for place in places if len(place.prefix) == depth), None)
+    return next(
+        (module_list for module_list in module_lists if len(module_list.prefix) == depth), None
+    )
 
 
 def _places(whole: nn.Module, path: str, end: int | None = None) -> Iterator[_Place]:

@@ -1,4 +1,4 @@
-"""Output projections: what turns the values that a head sums into its share of the output."""
+"""Output projections, which turn a head's weighted values into its share of the output."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from attnwidget.kernels.norms import (
 from attnwidget.model_facts.plain_forward import uncompiled
 from attnwidget.model_facts.weight_placement import weight_of
 
-# What transformers calls the projection, as a child of the attention module...
+# Names of the projection in transformers, as a child of the attention module...
 _OWN = ("o_proj", "out_proj", "c_proj", "dense", "Wo", "out_lin", "o", "wo", "proj", "linear_out")
-# ... or of a block beside it (BERT and its kin).
+# ... or in a neighboring block (BERT and related models).
 _BESIDE = ("output", "self_output")
 # Differences that rounding explains, as a share of the largest output.
 _TOLERANCE = {torch.float32: 1e-5, torch.float64: 1e-5, torch.float16: 1e-2, torch.bfloat16: 5e-2}
@@ -34,12 +34,12 @@ _ROWS_CHECKED = 6
 
 @dataclass(frozen=True, eq=False)
 class _SummedValues:
-    """What the heads of a layer put out before the output projection, for some queries.
+    """Head outputs of a layer before the output projection, for some queries.
 
     Attributes:
-        n_inputs: Inputs in the batch.
-        n_query: Queries of each input.
-        values: [H, rows, Dv] float32, of the first input and the checked queries.
+        n_inputs: Number of inputs in the batch.
+        n_query: Number of queries per input.
+        values: Weighted values of the first input and the checked queries, [H, rows, Dv] float32.
     """
 
     n_inputs: int
@@ -48,12 +48,12 @@ class _SummedValues:
 
 
 class Projections:
-    """The output projections of a model's attention modules.
+    """Output projections of a model's attention modules.
 
     f(x_j) = v_j W_O, for one head and key, is the vector that the attention weight a_ij scales: the
-    value with its bias, through the head's share of the output projection (Kobayashi et al. 2020).
-    Each projection is found by name and believed once it was seen to hold: the sum of a_ij f(x_j)
-    over heads and keys, plus the output bias, is what the projection put out.
+    value with its bias, multiplied by the head's share of the output projection (Kobayashi et al.
+    2020). Each projection is found by name, and used after a check: the sum of a_ij f(x_j) over
+    heads and keys, plus the output bias, must equal the projection's output.
 
     Example:
         >>> import torch
@@ -93,10 +93,10 @@ class Projections:
 
     @property
     def outdated(self) -> bool:
-        """Whether what was seen to hold may hold no longer: a module is another one now.
+        """Whether earlier checks may no longer hold, because a module was replaced.
 
         An adapter may be trained, merged or switched off at any time, and BigBird replaces its
-        attention modules when it meets a short input.
+        attention modules when it reads a short input.
         """
         return any(
             hasattr(self._modules.get(module), "base_layer")
@@ -107,22 +107,22 @@ class Projections:
 
     @property
     def all_checked(self) -> bool:
-        """Whether each projection was checked."""
+        """Whether every projection was checked."""
         return self._modules.keys() <= self._why_not.keys()
 
     def why_not(self, module: nn.Module) -> str:
-        """Why `module` has no f(x); "" where it has one."""
+        """Return the reason why `module` has no f(x); "" if it has one."""
         return self._why_not.get(module, "its output projection did not run")
 
     @property
     def refused(self) -> str:
-        """Why the first module seen without an f(x) has none; "" where all have one."""
+        """Reason why the first recorded module without an f(x) has none; "" if all have one."""
         if self._replaced:
             return "an edit (mean or patch) replaced outputs of heads, which are no sum of values"
         return next((why for why in map(self.why_not, self._seen) if why), "")
 
     def of_heads(self, module: nn.Module, n_heads: int) -> Tensor | None:
-        """The output projection of each head of `module`, [H, Dv, d] float32; None if refused."""
+        """Return each head's output projection, [H, Dv, d] float32; None if there is no f(x)."""
         projection = self._modules.get(module)
         if projection is None or self._why_not.get(module):
             return None
@@ -130,9 +130,9 @@ class Projections:
 
     @contextmanager
     def checking(self) -> Iterator[None]:
-        """Check what was not checked before during forward passes in the block.
+        """Check unchecked projections during forward passes in the block.
 
-        The passes hand their layers to `see`.
+        The passes must call `see` for each of their layers.
         """
         self._replaced = False
         unchecked: dict[nn.Module, list[nn.Module]] = {}
@@ -151,7 +151,7 @@ class Projections:
             self._latest.clear()
 
     def see(self, seen: LayerAttention | LongAttention) -> None:
-        """Take note of a layer whose projection is about to run."""
+        """Record a layer whose projection is about to run."""
         self._seen[seen.module] = None
         if isinstance(seen, LongAttention):
             self._see_rows(seen)
@@ -170,32 +170,32 @@ class Projections:
         elif self._takes_values(seen.module, n_heads, seen.value.shape[-1]):
             value = seen.value[0].detach().float()  # [Hkv, K, Dv]
             value = value.repeat_interleave(n_heads // value.shape[0], dim=0)
-            chosen = spread_row_numbers(n_query, _ROWS_CHECKED, seen.weights.device)
-            rows = seen.weights[0, :, chosen].detach().float()
+            checked_queries = spread_row_numbers(n_query, _ROWS_CHECKED, seen.weights.device)
+            rows = seen.weights[0, :, checked_queries].detach().float()
             self._latest[seen.module] = _SummedValues(n_inputs, n_query, rows @ value)
 
     def _see_rows(self, seen: LongAttention) -> None:
         first = seen.items[0].output
         n_heads, n_query, width = first.shape
         if self._is_unchecked(seen.module) and self._takes_values(seen.module, n_heads, width):
-            chosen = spread_row_numbers(n_query, _ROWS_CHECKED, first.device)
-            rows = first[:, chosen].detach().float()
+            checked_queries = spread_row_numbers(n_query, _ROWS_CHECKED, first.device)
+            rows = first[:, checked_queries].detach().float()
             self._latest[seen.module] = _SummedValues(len(seen.items), n_query, rows)
 
     def _is_unchecked(self, module: nn.Module) -> bool:
         return module in self._modules and module not in self._why_not
 
     def _takes_values(self, module: nn.Module, n_heads: int, width: int) -> bool:
-        """Return whether the projection reads the values of the heads and nothing else."""
+        """Return whether the projection reads only the values of the heads."""
         if projection_weight(self._modules[module]).shape[1] == n_heads * width:
             return True
         self._why_not[module] = f"{self._where(module)} takes more than the values"
         return False
 
     def value_products(self, seen: LayerAttention) -> Tensor | None:
-        """f_h(x_j) . f_g(x_j) of a layer, [B, K, H, H]; None where f is refused.
+        """Return f_h(x_j) . f_g(x_j) of a layer, [B, K, H, H]; None if there is no f(x).
 
-        For a layer not checked before, whether f holds is known once its projection has run.
+        For a layer that was not checked before, the check ends when its projection has run.
         """
         shares = self.of_heads(seen.module, seen.weights.shape[1])
         if shares is None or seen.value is None:
@@ -203,9 +203,9 @@ class Projections:
         return value_products(seen.value.detach(), shares)
 
     def value_norms(self, seen: LongAttention) -> list[Tensor] | None:
-        """||f(x_j)|| of a layer over long inputs, [H, K] of each input; None where f is refused.
+        """Return ||f(x_j)|| of a layer over long inputs, [H, K] per input; None without f(x).
 
-        A long input has too many keys for the products of all pairs of heads.
+        A long input has too many keys for the products of all head pairs.
         """
         shares = self.of_heads(seen.module, len(seen.items[0].output))
         if shares is None:
@@ -219,29 +219,29 @@ class Projections:
             hf_model(**inputs)
 
     def _compare(self, module: nn.Module, output: Any) -> None:
-        summed = self._latest.pop(module, None)
-        if summed is None:
+        weighted_values = self._latest.pop(module, None)
+        if weighted_values is None:
             return
         projection = self._modules[module]
         weight = projection_weight(projection)
         if not isinstance(output, Tensor):
             self._why_not[module] = f"{self._where(module)} gives more than a tensor (quantized)"
             return
-        rows = spread_row_numbers(summed.n_query, _ROWS_CHECKED, output.device)
-        got = output.detach().reshape(-1, weight.shape[0])
-        if len(got) != summed.n_inputs * summed.n_query:
+        rows = spread_row_numbers(weighted_values.n_query, _ROWS_CHECKED, output.device)
+        outputs = output.detach().reshape(-1, weight.shape[0])
+        if len(outputs) != weighted_values.n_inputs * weighted_values.n_query:
             self._why_not[module] = f"{self._where(module)} takes more than the values"
             return
-        shares = head_projections(weight.detach(), len(summed.values))
-        expected = (summed.values @ shares).sum(0)
+        shares = head_projections(weight.detach(), len(weighted_values.values))
+        expected = (weighted_values.values @ shares).sum(0)
         bias = projection_bias(projection)
         expected = expected if bias is None else expected + bias.detach().float()
-        differences = (got[rows].float() - expected).abs().max()
+        differences = (outputs[rows].float() - expected).abs().max()
         difference, largest = torch.stack([differences, expected.abs().max()]).tolist()
-        allowed = _TOLERANCE.get(got.dtype, 1e-5) * max(largest, 1e-6)
+        tolerance = _TOLERANCE.get(outputs.dtype, 1e-5) * max(largest, 1e-6)
         self._why_not[module] = (
             ""
-            if difference <= allowed
+            if difference <= tolerance
             else f"something stands between the values and {self._where(module)} (a gate, a norm) "
             "or beside it (an adapter: merge it)"
         )
@@ -251,7 +251,7 @@ class Projections:
 
 
 def block_of(hf_model: nn.Module, site: Site) -> nn.Module:
-    """Return the module that holds an attention module."""
+    """Return the parent of an attention module."""
     return hf_model.get_submodule(site.path.rpartition(".")[0])
 
 
@@ -259,8 +259,8 @@ def projection_of(hf_model: nn.Module, site: Site) -> nn.Module | None:
     """Return the output projection of an attention module; None if unknown or quantized.
 
     Args:
-        hf_model: The model, uncompiled.
-        site: The attention module and its place in the model.
+        hf_model: Model, uncompiled.
+        site: Attention module with its path in the model.
 
     Example:
         >>> from attnwidget import load_model
@@ -272,7 +272,7 @@ def projection_of(hf_model: nn.Module, site: Site) -> nn.Module | None:
 
 
 def find_projection(module: nn.Module, parent: nn.Module) -> nn.Module | None:
-    """The projection by its name: a child of the attention module, or of a block beside it."""
+    """Return the projection by name: a child of the attention module, or of a neighboring block."""
     candidates = [getattr(module, name, None) for name in _OWN]
     candidates += [getattr(getattr(parent, name, None), "dense", None) for name in _BESIDE]
     for candidate in candidates:
@@ -282,15 +282,15 @@ def find_projection(module: nn.Module, parent: nn.Module) -> nn.Module | None:
 
 
 def is_plain_linear(module: nn.Module) -> bool:
-    """Return whether a module has a matrix of weights that are neither quantized nor integers."""
+    """Return whether a module has a weight matrix that is neither quantized nor integer."""
     weight: Any = getattr(module, "weight", None)
-    # Weights of torchao and bitsandbytes have types of their own.
-    plain = type(weight) in (Tensor, nn.Parameter)
-    return plain and weight.ndim == 2 and weight.is_floating_point()
+    # Weights of torchao and bitsandbytes have their own types.
+    is_plain = type(weight) in (Tensor, nn.Parameter)
+    return is_plain and weight.ndim == 2 and weight.is_floating_point()
 
 
 def projection_weight(projection: Any) -> Tensor:
-    """Return the weight [d, H * Dv] as `nn.Linear` keeps it; GPT-2's Conv1D has it transposed."""
+    """Return the weight [d, H * Dv] in the layout of `nn.Linear`; GPT-2's Conv1D transposes it."""
     projection = _base_layer(projection)
     weight = weight_of(projection, "weight")
     assert weight is not None
@@ -298,7 +298,7 @@ def projection_weight(projection: Any) -> Tensor:
 
 
 def projection_bias(projection: nn.Module) -> Tensor | None:
-    """Return the bias of an output projection, [d]; None for none."""
+    """Return the bias of an output projection, [d], or None."""
     return weight_of(_base_layer(projection), "bias")
 
 

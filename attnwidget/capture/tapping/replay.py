@@ -36,12 +36,12 @@ from attnwidget.model_facts.weights_seen import WeightsSeen
 Changes = Mapping[Head, Change]
 RowPlaces = tuple[Tensor, Tensor]
 
-# Number of tokens per layer in one batch, with a different head off in each part of the batch.
+# Number of tokens per layer in one batch, in which each part of the batch has another head off.
 _TOKENS = 768
-# On a GPU a small batch takes as long as a large one.
+# On a GPU, a small batch takes as long as a large one.
 _TOKENS_ON_A_GPU = 4096
-# Differences that rounding explains, as a share of the largest output. In half precision, batches
-# of two sizes round in different ways, and each layer passes the difference on.
+# Differences that rounding explains, relative to the largest output. In half precision, batches of
+# different sizes round differently, and each layer passes the difference on.
 _SAME = {torch.float16: 2e-2, torch.bfloat16: 1e-1}
 
 
@@ -50,14 +50,14 @@ class _Pass:
     """One pass through the model.
 
     Attributes:
-        units: what is changed too in each equal part of the batch; none = nothing anywhere.
-        lowest: the lowest layer that the units change; those below are passed by where their
-            outputs are known.
-        places: inputs [P] and tokens [P] whose logits alone are computed; None = of all.
-        spreads: whether the lowest layer gets one input for all units: their queries, keys and
-            values are equal.
-        outputs: of the heads of the lowest layer where it spreads, [k, H, Q, Dv], until its output
-            projection takes them.
+        units: Additional changes in each equal part of the batch; empty for no changes.
+        lowest: Lowest layer that the units change; layers below it are skipped if their outputs are
+            stored.
+        places: Inputs [P] and tokens [P] whose logits are computed; None for all tokens.
+        spreads: Whether the lowest layer receives one input for all units, because their queries,
+            keys and values are equal.
+        outputs: Head outputs of the lowest layer if it spreads, [k, H, Q, Dv], until its output
+            projection reads them.
     """
 
     units: Sequence[Changes] = ()
@@ -76,8 +76,8 @@ class _Parts(LayerChanges):
     """Changes of one layer that differ between equal parts of the batch.
 
     Attributes:
-        parts: those of each part.
-        spreading: the pass, where this layer gets one input for all parts.
+        parts: Changes of each part.
+        spreading: Pass in which this layer receives one input for all parts, or None.
     """
 
     parts: Sequence[LayerChanges]
@@ -93,13 +93,15 @@ class _Parts(LayerChanges):
         count = len(self.parts)
         if self.spreading is not None:
             weights = weights.expand(count, *weights.shape[1:])
-        shared = visible is None or visible.ndim < 4 or len(visible) == 1
-        seen = [visible] * count if shared else visible.chunk(count)  # type: ignore[union-attr]
+        is_shared = visible is None or visible.ndim < 4 or len(visible) == 1
+        visible_parts = [visible] * count if is_shared else visible.chunk(count)  # type: ignore[union-attr]
         sinks: Sequence[Tensor | None] = [None] * count
         if sink is not None:
             sinks = sink.expand(len(weights), *sink.shape[1:]).chunk(count)
-        chunks = zip(self.parts, weights.chunk(count), seen, sinks, strict=True)
-        return torch.cat([part.weights(rows, mask, alone) for part, rows, mask, alone in chunks])
+        chunks = zip(self.parts, weights.chunk(count), visible_parts, sinks, strict=True)
+        return torch.cat(
+            [part.weights(rows, mask, part_sink) for part, rows, mask, part_sink in chunks]
+        )
 
     def outputs(self, outputs: Tensor) -> Tensor:
         chunks = zip(self.parts, outputs.chunk(len(self.parts)), strict=True)
@@ -107,47 +109,51 @@ class _Parts(LayerChanges):
         if self.spreading is None:
             return outputs
         self.spreading.outputs = outputs
-        return outputs[:1]  # what reshapes them counts on one input
+        return outputs[:1]  # The module that reshapes the outputs expects one input.
 
 
 @dataclass(frozen=True, eq=False)
 class _Switched(Edits):
-    """Edits that hold while a tap is open, and more edits for the current pass."""
+    """Edits that apply while a tap is open, and additional edits for the current pass."""
 
     running: list[_Pass] = field(default_factory=lambda: [_Pass()])
 
     def of_layer(self, module: nn.Module, layer: int) -> LayerChanges | None:
-        replayed = super().of_layer(module, layer)
-        outer = dict(replayed.heads) if replayed else {}
-        now = self.running[0]
+        outer_changes = super().of_layer(module, layer)
+        outer = dict(outer_changes.heads) if outer_changes else {}
+        current_pass = self.running[0]
         stack = self.stacks.get(module)
-        outputs = [
+        parts = [
             LayerChanges(
                 outer
-                | {h.head: c for h, c in part.items() if (h.layer, h.stack) == (layer, stack)},
+                | {
+                    head.head: change
+                    for head, change in part.items()
+                    if (head.layer, head.stack) == (layer, stack)
+                },
                 is_cross=is_cross(stack or ""),
             )
-            for part in now.units
+            for part in current_pass.units
         ]
-        if not any(part.heads for part in outputs):
-            return replayed
-        if len(outputs) == 1:
-            return outputs[0]
-        spreading = now if now.spreads and layer == now.lowest else None
-        return _Parts({}, parts=outputs, spreading=spreading)
+        if not any(part.heads for part in parts):
+            return outer_changes
+        if len(parts) == 1:
+            return parts[0]
+        spreading = current_pass if current_pass.spreads and layer == current_pass.lowest else None
+        return _Parts({}, parts=parts, spreading=spreading)
 
 
 class Replay:
-    """Runs a model with units of heads off, unit by unit or several in a batch.
+    """Runner of a model with head units off, unit by unit or several in a batch.
 
-    Layers below a unit do not change, so their outputs are kept from one pass of the intact model.
-    If layers cannot be skipped, or skipping changes the result, every unit takes a whole pass, and
-    `note` says so. Made by `replaying`.
+    Layers below a unit do not change, so their outputs are stored from one pass of the intact
+    model. If layers cannot be skipped, or skipping changes the result, every unit takes a full
+    pass, and `note` says so. Made by `replaying`.
 
     Attributes:
-        note: "", or why every pass goes through the whole model.
-        narrows: whether logits are computed only where they are asked for.
-        checked: whether `without` has seen that layers can be passed by, or not.
+        note: Reason why every pass goes through the whole model, or "".
+        narrows: Whether logits are computed only for requested tokens.
+        checked: Whether `without` has checked that layers can be skipped.
     """
 
     def __init__(self, hf_model: Any, edits: _Switched, layers: Layers | None) -> None:
@@ -157,17 +163,17 @@ class Replay:
         self._layers = layers
         self._outputs = LayerOutputs()
         self.checked = False
-        self._intact: Tensor | None = None  # until it is checked
+        self._intact: Tensor | None = None  # Output of the intact pass, until it has been checked.
         self.narrows = False
-        self._spreads: bool | None = None  # until it was tried
+        self._spreads: bool | None = None  # None until it has been tried.
         self._options = without_cache(hf_model)
         self.note = "" if layers is not None else self._no_replay("are in no list")
 
     def intact(self, inputs: Mapping[str, Tensor]) -> Any:
-        """The model's output with all heads on; what its layers put out is kept.
+        """Return the model's output with all heads on, and store the outputs of its layers.
 
         Raises:
-            RuntimeError: the model's weights are others than they were in the pass before.
+            RuntimeError: The model's weights have changed since the previous pass.
         """
         self._weights.refuse_changed(self._hf_model, "the first pass: start over")
         self._outputs.clear()
@@ -185,21 +191,21 @@ class Replay:
         places: RowPlaces | None = None,
         together: bool = True,
     ) -> Iterator[tuple[int, int, Any]]:
-        """The outputs with each unit off, as (first unit, the one after the last, output).
+        """Yield the outputs with each unit off, as (first unit, end of the units, output).
 
         The batch of an output has one copy of all `inputs` per unit. The last pass of `intact` must
         have read the same inputs.
 
         Args:
-            inputs: [B, ...].
-            units: what is changed; the heads of one unit may be of several layers.
-            places: inputs [P] and tokens [P] whose logits are asked for; where the result is the
-                same, and `narrows` says so, the logits of k units are [k, P, V] for these alone.
-            together: several units in one pass where the input is small.
+            inputs: Inputs of the model, [B, ...].
+            units: Changes of each unit; the heads of one unit may be in several layers.
+            places: Inputs [P] and tokens [P] whose logits are requested. If the result is the same,
+                which `narrows` says, the logits of k units are [k, P, V], for these tokens only.
+            together: Whether to run several units in one pass if the input is small.
         """
-        deepest = max(units, key=_layer)
+        deepest_unit = max(units, key=_layer)
         if self._layers is not None and not self.checked:
-            self._check(inputs, deepest, _layer(deepest), places)
+            self._check(inputs, deepest_unit, _layer(deepest_unit), places)
         shapes = [value.shape for value in inputs.values() if value.ndim == 2]
         on_cpu = all(value.device.type == "cpu" for value in inputs.values())
         tokens = _TOKENS if on_cpu else _TOKENS_ON_A_GPU
@@ -212,51 +218,51 @@ class Replay:
             stop = start + 1
             while stop < min(start + limit, len(units)) and _layer(units[stop]) == layer:
                 stop += 1
-            now = _Pass(units[start:stop], layer, places if self.narrows else None)
-            if self._spreads is None and now.repeats > 1 and is_one:
-                pair = replace(now, units=[deepest, {}], lowest=_layer(deepest))
+            unit_pass = _Pass(units[start:stop], layer, places if self.narrows else None)
+            if self._spreads is None and unit_pass.repeats > 1 and is_one:
+                pair = replace(unit_pass, units=[deepest_unit, {}], lowest=_layer(deepest_unit))
                 self._spreads = self._spreads_alike(inputs, pair)
-            yield start, stop, self._run_units(inputs, now, spread=is_one)
+            yield start, stop, self._run_units(inputs, unit_pass, spread=is_one)
             start = stop
 
     def _check(
         self, inputs: Mapping[str, Tensor], unit: Changes, layer: int, places: RowPlaces | None
     ) -> None:
-        """Compare a replayed pass, with a unit off in half of it, with passes of the whole model.
+        """Compare a replayed pass, with a unit off in one half, with passes of the whole model.
 
-        What an edit refuses, it refuses here in the first of these.
+        An edit that the model does not allow raises its error in the first of these passes.
         """
         assert self._intact is not None
-        whole = torch.stack([_numbers(self._run(inputs, _Pass([unit]))), self._intact])
+        full_outputs = torch.stack([_numbers(self._run(inputs, _Pass([unit]))), self._intact])
         self.checked = True
         self._intact = None
-        allowed = self._allowed(whole)
-        why = ""
-        for reading in (places, None) if places is not None else (None,):
-            wanted = whole.flatten(0, 1)
-            if reading is not None:
-                wanted = whole[(slice(None), *reading)]  # [2, P, V]
-            now = _Pass([unit, {}], layer, reading)
-            why = difference(partial(self._unit_numbers, inputs, now), wanted, allowed)
-            if not why:
-                self.narrows = reading is not None
+        tolerance = self._allowed(full_outputs)
+        reason = ""
+        for positions in (places, None) if places is not None else (None,):
+            expected = full_outputs.flatten(0, 1)
+            if positions is not None:
+                expected = full_outputs[(slice(None), *positions)]  # [2, P, V]
+            unit_pass = _Pass([unit, {}], layer, positions)
+            reason = difference(partial(self._unit_numbers, inputs, unit_pass), expected, tolerance)
+            if not reason:
+                self.narrows = positions is not None
                 return
-        self._give_up(why)
+        self._give_up(reason)
 
     def _spreads_alike(self, inputs: Mapping[str, Tensor], now: _Pass) -> bool:
-        """Whether the first layer gives the same result for an input and for a copy per unit."""
-        wanted = self._unit_numbers(inputs, now)
-        alone = replace(now, spreads=True)
-        allowed = self._allowed(wanted)
-        return not difference(lambda: _numbers(self._run(inputs, alone)), wanted, allowed)
+        """Return whether the first layer gives equal results for one input and for copies of it."""
+        expected = self._unit_numbers(inputs, now)
+        spread_pass = replace(now, spreads=True)
+        tolerance = self._allowed(expected)
+        return not difference(lambda: _numbers(self._run(inputs, spread_pass)), expected, tolerance)
 
     def _allowed(self, outputs: Tensor) -> float:
-        """Return the difference of outputs that rounding explains."""
+        """Return the output difference that rounding explains."""
         dtype = next(self._hf_model.parameters()).dtype
         return _SAME.get(dtype, 1e-5) * max(1.0, float(outputs.abs().max()))
 
     def _run_units(self, inputs: Mapping[str, Tensor], now: _Pass, *, spread: bool = False) -> Any:
-        """Run a pass over a copy of `inputs` per unit, or over a single input that is to spread."""
+        """Run a pass over a copy of `inputs` per unit, or over a single input that is spread."""
         if spread and self._spreads and now.repeats > 1:
             try:
                 return self._run(inputs, replace(now, spreads=True))
@@ -270,7 +276,7 @@ class Replay:
     def _run(
         self, inputs: Mapping[str, Tensor], now: _Pass | None = None, *, below: int = 0
     ) -> Any:
-        """Run a pass, and keep the outputs of its lowest `below` layers."""
+        """Run a pass, and store the outputs of its lowest `below` layers."""
         now = now or _Pass()
         call = partial(self._hf_model, **inputs, **self._options)
 
@@ -295,25 +301,25 @@ class Replay:
     def narrow(
         self, _: nn.Module, arguments: tuple[Any, ...], named: dict[str, Any]
     ) -> tuple[tuple[Any, ...], dict[str, Any]] | None:
-        """Hand what is asked for alone to the projection onto the vocabulary, [k, P, D]."""
-        now = self._running[0]
-        if now.places is None or arguments[0].ndim != 3:
+        """Pass only the requested tokens to the projection onto the vocabulary, [k, P, D]."""
+        current_pass = self._running[0]
+        if current_pass.places is None or arguments[0].ndim != 3:
             return None
-        parts = arguments[0].unflatten(0, (now.repeats, -1))  # [k, B, n, D]
-        return (parts[(slice(None), *now.places)], *arguments[1:]), named
+        parts = arguments[0].unflatten(0, (current_pass.repeats, -1))  # [k, B, n, D]
+        return (parts[(slice(None), *current_pass.places)], *arguments[1:]), named
 
     def spread(
         self, _: nn.Module, arguments: tuple[Any, ...], named: dict[str, Any]
     ) -> tuple[tuple[Any, ...], dict[str, Any]] | None:
-        """Hand the outputs of all units' heads to the output projection, [k, Q, H * Dv]."""
-        now = self._running[0]
-        if now.outputs is None:
+        """Pass the head outputs of all units to the output projection, [k, Q, H * Dv]."""
+        current_pass = self._running[0]
+        if current_pass.outputs is None:
             return None
-        outputs, now.outputs = now.outputs.transpose(1, 2).flatten(2), None
+        outputs, current_pass.outputs = current_pass.outputs.transpose(1, 2).flatten(2), None
         return (outputs, *arguments[1:]), named
 
     def settle(self, note: str, narrows: bool) -> None:
-        """Do as another replay of the same model does, whose `note` and `narrows` these are."""
+        """Take over `note` and `narrows` from another replay of the same model."""
         self.checked = True
         self.narrows = narrows
         if note:
@@ -333,18 +339,18 @@ class Replay:
 
 @contextmanager
 def replaying(hf_model: Any, outer: Edits, edits: Edits) -> Iterator[Replay]:
-    """A `Replay` of a model for changes of `edits`, which knows the model's heads and stacks.
+    """Yield a `Replay` of a model; `edits` has the model's heads and stacks.
 
-    The edits of `outer` hold in all passes, the intact pass too. Passes in other threads are not
-    affected.
+    The edits of `outer` apply in all passes, including the intact pass. Passes in other threads are
+    not affected.
     """
-    switched = _Switched(outer.changes, edits.heads_of, edits.stacks)
-    replay = Replay(hf_model, switched, layers_of(hf_model))
+    switchable_edits = _Switched(outer.changes, edits.heads_of, edits.stacks)
+    replay = Replay(hf_model, switchable_edits, layers_of(hf_model))
     vocabulary = hf_model.get_output_embeddings()
     projections = [projection_of(hf_model, site) for site in find_sites(hf_model)]
     with (
         torch.no_grad(),
-        tap(hf_model, lambda _: None, switched),
+        tap(hf_model, lambda _: None, switchable_edits),
         hooked([vocabulary] if vocabulary is not None else [], before=replay.narrow),
         hooked([p for p in projections if p is not None], before=replay.spread),
     ):
@@ -356,6 +362,6 @@ def _layer(unit: Changes) -> int:
 
 
 def _numbers(output: Any) -> Tensor:
-    """What a model gives first: logits, or hidden states."""
+    """Return the first output of a model, logits or hidden states, as float32."""
     numbers: Tensor = output[0]
     return numbers.float()

@@ -1,4 +1,4 @@
-"""Queries for which a mask hides every key: implementations of attention treat them differently."""
+"""Queries without visible keys, which implementations of attention treat differently."""
 
 from __future__ import annotations
 
@@ -9,27 +9,27 @@ from torch import Tensor
 def rows_without_keys(mask: Tensor) -> Tensor | None:
     """Return the queries whose keys are all hidden by False or by -inf, [..., Q] bool.
 
-    Returns None if each query may see a key. Keys that are hidden by the lowest finite number do
+    Return None if every query may see a key. Keys that are hidden by the lowest finite number do
     not count, because every implementation then attends to all keys equally.
 
     Args:
-        mask: Bool with True = visible, or additive, [..., Q, K].
+        mask: Mask [..., Q, K], bool with True = visible, or additive.
 
     Example:
         >>> import torch
         >>> rows_without_keys(torch.tensor([[0.0, -torch.inf], [-torch.inf, -torch.inf]]))
         tensor([False,  True])
     """
-    hidden = ~mask if mask.dtype == torch.bool else torch.isneginf(mask)
-    rows = hidden.all(-1)
+    is_hidden = ~mask if mask.dtype == torch.bool else torch.isneginf(mask)
+    rows = is_hidden.all(-1)
     return rows if bool(rows.any()) else None
 
 
 def weight_without_keys(mask: Tensor, implementation: str) -> float | None:
-    """Return the weight of every key for these queries in an implementation.
+    """Return the weight of every key for queries without visible keys in an implementation.
 
-    torch's fused functions give 0. The eager functions of transformers give NaN after -inf; None
-    marks a bool mask, which eager functions do not accept.
+    torch's fused functions give 0. The eager functions of transformers give NaN after -inf. The
+    result is None for a bool mask, which eager functions do not accept.
     """
     if implementation != "eager":
         return 0.0

@@ -1,4 +1,4 @@
-"""Stages of models whose layers become wider while their tokens become fewer, such as Swin."""
+"""Stages of models, such as Swin, whose layers become wider while their tokens become fewer."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ _STAGE = re.compile(r"(?:(.*) )?stage \d+")
 def stage_names(
     stacks: Sequence[str], paths: Sequence[str], modules: Sequence[nn.Module]
 ) -> list[str]:
-    """Return the names of stacks, with a stack for every stage of a model.
+    """Return stack names, with a separate stack for every stage of a model.
 
     The first number in the path of an attention module counts stages if further numbers count the
-    layers, and if layers have the same width exactly where they have the same first number.
+    layers, and if layers have the same width exactly if they have the same first number.
 
     Args:
-        stacks: Name of the stack of each attention module.
+        stacks: Stack name of each attention module.
         paths: Dotted path of each module.
-        modules: The attention modules.
+        modules: Attention modules.
 
     Example:
         >>> from torch import nn
@@ -35,11 +35,11 @@ def stage_names(
     """
     names = list(stacks)
     for stack in dict.fromkeys(stacks):
-        own = [i for i, name in enumerate(stacks) if name == stack]
-        stages = _stages([paths[i] for i in own], [modules[i] for i in own])
+        indices = [i for i, name in enumerate(stacks) if name == stack]
+        stages = _stages([paths[i] for i in indices], [modules[i] for i in indices])
         if stages is None:
             continue
-        for i, stage in zip(own, stages, strict=True):
+        for i, stage in zip(indices, stages, strict=True):
             names[i] = f"stage {stage}" if stack == "self" else f"{stack} stage {stage}"
     return names
 
@@ -56,15 +56,15 @@ def is_stage(stack: str) -> bool:
 
 
 def tower_of(stack: str) -> str:
-    """Return the name of the stack that a stage is a part of, or the name of another stack itself.
+    """Return the name of the tower that a stage belongs to, or `stack` itself for other stacks.
 
     Example:
         >>> from attnwidget.capture.tapping.stages import tower_of
         >>> tower_of("stage 2"), tower_of("vision stage 1"), tower_of("vision")
         ('self', 'vision', 'vision')
     """
-    found = _STAGE.fullmatch(stack)
-    return stack if found is None else found.group(1) or "self"
+    match = _STAGE.fullmatch(stack)
+    return stack if match is None else match.group(1) or "self"
 
 
 def _stages(paths: Sequence[str], modules: Sequence[nn.Module]) -> list[int] | None:
@@ -75,15 +75,17 @@ def _stages(paths: Sequence[str], modules: Sequence[nn.Module]) -> list[int] | N
     widths: dict[str, set[int]] = {}
     for (first, *_), module in zip(numbers, modules, strict=True):
         widths.setdefault(first, set()).add(_width(module))
-    of_stage = [next(iter(found)) for found in widths.values() if len(found) == 1]
-    different = len(set(of_stage)) == len(of_stage) == len(widths) > 1
-    if not different or 0 in of_stage:
+    stage_widths = [
+        next(iter(stage_width)) for stage_width in widths.values() if len(stage_width) == 1
+    ]
+    are_different = len(set(stage_widths)) == len(stage_widths) == len(widths) > 1
+    if not are_different or 0 in stage_widths:
         return None
     order = {first: stage for stage, first in enumerate(widths, start=1)}
     return [order[first] for first, *_ in numbers]
 
 
 def _width(module: nn.Module) -> int:
-    """Return the number of inputs of all linear layers in a module; 0 without any."""
+    """Return the total input size of all linear layers in a module; 0 without linear layers."""
     sizes = (getattr(child, "in_features", 0) for child in module.modules())
     return sum(size for size in sizes if isinstance(size, int))

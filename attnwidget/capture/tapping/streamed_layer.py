@@ -1,4 +1,4 @@
-"""One layer over a long input: its outputs, and the statistics of its rows, without whole maps."""
+"""One layer over a long input: its outputs and row statistics, without whole maps."""
 
 from __future__ import annotations
 
@@ -19,24 +19,24 @@ from attnwidget.kernels.weights import attention_weights
 
 # Number of rows, spread over the input, that are compared with the model's own function.
 _ROWS_CHECKED = 16
-# Differences of the heads' outputs that rounding explains, as a share of the largest output.
+# Differences between head outputs that rounding explains, relative to the largest output.
 _OUTPUT_TOLERANCE = {torch.float32: 1e-4, torch.float64: 1e-5, torch.float16: 5e-2}
 
 
 @dataclass(frozen=True, eq=False)
 class StreamedItem:
-    """An input of a batch in one layer: the source of its maps, and the results of the pass.
+    """One input of a batch in one layer: its map source, and the results of the pass.
 
     Attributes:
-        query: [H, Q, D] after position encoding.
-        key: [Hkv, K, D] after position encoding.
-        value: [Hkv, K, Dv] with the value bias in it.
-        output: What the heads put out before the output projection, [H, Q, Dv].
+        query: Queries after position encoding, [H, Q, D].
+        key: Keys after position encoding, [Hkv, K, D].
+        value: Values with the value bias, [Hkv, K, Dv].
+        output: Head outputs before the output projection, [H, Q, Dv].
         scaling: Factor of the scores.
-        softcap: As in `attention_weights`; None = no soft cap.
+        softcap: Bound of the scores, as in `attention_weights`; None for no bound.
         sinks: Scores of the attention sinks, [H], or None.
-        mask: Which keys each query sees; None = all keys.
-        bias: Numbers that are added to the scores; None = nothing.
+        mask: Keys that each query sees; None for all keys.
+        bias: Bias added to the scores; None for no bias.
         streamed: Statistics of the rows.
     """
 
@@ -63,18 +63,18 @@ def stream_layer(
     *args: Any,
     **kwargs: Any,
 ) -> tuple[Tensor, list[StreamedItem], list[Tensor]]:
-    """Return the output of an attention function, [B, Q, H, Dv], and every input of the batch.
+    """Return an attention function's output, [B, Q, H, Dv], and every input in the batch.
 
-    The third result has the answers that wait on a GPU, bool []: whether the weights follow from
+    The third result contains unread answers on a GPU, bool []: whether the weights follow from
     queries and keys in a known way. If one is false, raise `unknown_weights`. Answers on the CPU
     are read at once.
 
-    The arguments are the arguments of the attention function. `eager` is the model's own function,
-    with which some rows of the map are compared. `implementation` names the attention
+    The arguments are those of the attention function. `eager` is the model's own function, which
+    computes some rows of the map for comparison. `implementation` names the attention
     implementation with which the model was loaded.
 
     Raises:
-        ValueError: the weights do not follow from queries and keys in a known way.
+        ValueError: The weights do not follow from queries and keys in a known way.
     """
     scaling = kwargs.get("scaling")
     scaling = float(query.shape[-1] ** -0.5 if scaling is None else scaling)
@@ -87,17 +87,17 @@ def stream_layer(
         kwargs["position_bias"] = _of_every_query(kwargs["position_bias"], query.shape[-2])
     outputs = []
     items = []
-    waiting = []
+    pending = []
     for number in range(len(query)):
-        seen, bias = _mask_and_bias(mask, kwargs.get("position_bias"), number)
+        visible, bias = _mask_and_bias(mask, kwargs.get("position_bias"), number)
         formula: dict[str, Any] = {"scaling": scaling, "softcap": softcap, "sinks": sinks}
         states = (query, key, value)
-        agree = _agreement(module, eager, states, number, seen, bias, formula, args, kwargs)
+        agree = _agreement(module, eager, states, number, visible, bias, formula, args, kwargs)
         if agree.device.type != "cpu":
-            waiting.append(agree)
+            pending.append(agree)
         elif not bool(agree):
             raise unknown_weights(module)
-        # A bias may hide keys too, and belongs to its layer.
+        # Spans belong to the mask. With a bias, which may hide keys too, they differ per layer.
         spans = None
         if isinstance(mask, LazyMask) and kwargs.get("position_bias") is None:
             spans = mask.spans.setdefault(number, {})
@@ -111,7 +111,7 @@ def stream_layer(
             key[number],
             value[number],
             **formula,
-            visible=None if seen is None else seen.part,
+            visible=None if visible is None else visible.part,
             bias=None if bias is None else bias.part,
             without_keys=None if weight is None else empty_rows,
             weight_without_keys=weight or 0.0,
@@ -125,32 +125,36 @@ def stream_layer(
                 value=value[number].detach(),
                 output=output,
                 **formula,
-                mask=seen,
+                mask=visible,
                 bias=bias,
                 streamed=streamed,
             )
         )
-    return torch.stack(outputs).transpose(1, 2).contiguous(), items, waiting
+    return torch.stack(outputs).transpose(1, 2).contiguous(), items, pending
 
 
 def _mask_and_bias(
     mask: LazyMask | Tensor | None, position_bias: object, item: int
 ) -> tuple[LazyRows | None, LazyRows | None]:
-    seen: LazyRows | None
+    visible: LazyRows | None
     bias: LazyRows | None
     if isinstance(mask, LazyMask):
-        seen = mask.item(item)
+        visible = mask.item(item)
         bias = None
     elif isinstance(mask, Tensor):
-        seen, bias = split_mask(_of_item(mask, item))
+        visible, bias = split_mask(_of_item(mask, item))
     else:
-        seen = None
+        visible = None
         bias = None
     if isinstance(position_bias, Tensor):
-        hides, adds = split_mask(_of_item(position_bias, item))
-        seen = hides if seen is None else _joined(seen, hides, torch.logical_and)
-        bias = adds if bias is None or adds is None else _joined(bias, adds, torch.add)
-    return seen, bias
+        bias_mask, bias_terms = split_mask(_of_item(position_bias, item))
+        visible = bias_mask if visible is None else _joined(visible, bias_mask, torch.logical_and)
+        bias = (
+            bias_terms
+            if bias is None or bias_terms is None
+            else _joined(bias, bias_terms, torch.add)
+        )
+    return visible, bias
 
 
 def _of_every_query(added: Tensor, n_query: int) -> Tensor:
@@ -192,32 +196,34 @@ def _agreement(
     query = query[:, :, rows]
     visible = None if seen is None else seen.part(rows, keys)
     mask = None if visible is None else additive(visible, query.dtype)
-    added = None if bias is None else bias.part(rows, keys)
+    added_bias = None if bias is None else bias.part(rows, keys)
     eager_kwargs = dict(kwargs)
     eager_mask = mask
     if isinstance(eager_kwargs.get("position_bias"), Tensor):
         position_bias = _of_item(eager_kwargs["position_bias"], item)
         eager_kwargs["position_bias"] = position_bias[None, :, rows]
-    elif added is not None:
-        eager_mask = added if mask is None else added + mask
+    elif added_bias is not None:
+        eager_mask = added_bias if mask is None else added_bias + mask
     if eager_mask is not None:
         eager_mask = eager_mask[None]
     try:
         output, weights = eager(module, query, key, value, eager_mask, *args, **eager_kwargs)
-        expected = attention_weights(query, key, **formula, position_bias=added, mask=mask)
+        expected = attention_weights(query, key, **formula, position_bias=added_bias, mask=mask)
         group = query.shape[1] // value.shape[1]
         values = value if group == 1 else value.repeat_interleave(group, 1)
-        summed = expected.to(value.dtype) @ values
-        largest = summed.abs().max().float().nan_to_num(nan=1.0, posinf=torch.inf).clamp(min=1.0)
-        allowed = _OUTPUT_TOLERANCE.get(query.dtype, 3e-1) * largest
-        difference = (output.transpose(1, 2) - summed).nan_to_num().abs().max()
-        return weights_agree(expected, weights) & (difference.float() <= allowed)
+        head_outputs = expected.to(value.dtype) @ values
+        largest = (
+            head_outputs.abs().max().float().nan_to_num(nan=1.0, posinf=torch.inf).clamp(min=1.0)
+        )
+        tolerance = _OUTPUT_TOLERANCE.get(query.dtype, 3e-1) * largest
+        difference = (output.transpose(1, 2) - head_outputs).nan_to_num().abs().max()
+        return weights_agree(expected, weights) & (difference.float() <= tolerance)
     except (RuntimeError, IndexError, TypeError, AttributeError) as error:
         raise unknown_weights(module, f" ({error})") from error
 
 
 def unknown_weights(module: nn.Module, why: str = "") -> ValueError:
-    """Return the error that says that the weights of a layer do not follow in a known way."""
+    """Return the error for a layer whose weights do not follow in a known way."""
     return ValueError(_UNKNOWN.format(type(module).__name__, why))
 
 

@@ -1,4 +1,4 @@
-"""The tap: a callback gets every layer's attention during a model's forward pass."""
+"""The tap: a callback that receives every layer's attention during a model's forward pass."""
 
 from __future__ import annotations
 
@@ -39,32 +39,33 @@ from attnwidget.model_facts.plain_forward import plain_forward, uncompiled
 from attnwidget.text.thread_lock import ThreadLock
 from attnwidget.text.undo import undone
 
-# transformers tests names by substring: none of "sdpa", "flash", "flex", "paged|", "/" may occur.
+# transformers tests names by substring, so "sdpa", "flash", "flex", "paged|", "/" may not occur.
 _NAME = "attnwidget_tap"
-# Differences that rounding explains between sums of values, as a share of the largest.
+# Differences between weighted sums that rounding explains, as a share of the largest sum.
 _ROUNDING = {torch.float32: 1e-4, torch.float64: 1e-4}
 _IMPLEMENTATION = "_attn_implementation_internal"
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class LayerAttention(Seen):
-    """The record of an attention layer in a forward pass.
+    """Record of an attention layer in a forward pass.
 
     Attributes:
         layer: Number of the layer in its stack, from 0. Layers without attention count; a module
             that several layers share (ALBERT) counts once per layer.
-        stack: Name of the stack, as `Site.stack`.
-        module: The attention module.
+        stack: Name of the stack, as in `Site.stack`.
+        module: Attention module.
         weights: Weights [B, H, Q, K] as the model computed them, in its dtype and autograd graph.
-        query: [B, H, Q, D] after position encoding, or None if only weights can be seen.
-        key: [B, Hkv, K, D] after position encoding, H a multiple of Hkv; None as for `query`.
-        value: [B, Hkv, K, Dv], or None if it cannot be seen.
+        query: Queries after position encoding, [B, H, Q, D], or None if only weights are visible.
+        key: Keys after position encoding, [B, Hkv, K, D], where H is a multiple of Hkv; None as for
+            `query`.
+        value: Values, [B, Hkv, K, Dv], or None if they are not visible.
         scaling: Factor of the scores; None as for `query`.
-        mask: Mask, broadcastable to [B, H, Q, K]: additive, or bool with True = visible; None =
+        mask: Mask, broadcastable to [B, H, Q, K]: additive, or bool with True = visible; None if
             every key is visible to every query.
         kwargs: Further arguments of the attention function: softcap, position_bias, s_aux...
-        outputs_replaced: Whether an edit replaced outputs of heads by tensors that do not follow
-            from weights and values.
+        outputs_replaced: Whether an edit replaced head outputs by tensors that do not follow from
+            weights and values.
     """
 
     layer: int
@@ -74,7 +75,7 @@ class LayerAttention(Seen):
 
     @property
     def n_inputs(self) -> int:
-        """Number of inputs of the batch."""
+        """Number of inputs in the batch."""
         return self.weights.shape[0]
 
     @property
@@ -85,11 +86,11 @@ class LayerAttention(Seen):
 
 @dataclass(frozen=True, eq=False)
 class LongAttention:
-    """The record of an attention layer in a forward pass over a long input.
+    """Record of an attention layer in a forward pass over a long input.
 
     Attributes:
         layer, stack, module: As in `LayerAttention`.
-        items: The inputs of the batch.
+        items: Inputs of the batch.
     """
 
     layer: int
@@ -99,7 +100,7 @@ class LongAttention:
 
     @property
     def n_inputs(self) -> int:
-        """Number of inputs of the batch."""
+        """Number of inputs in the batch."""
         return len(self.items)
 
     @property
@@ -110,12 +111,12 @@ class LongAttention:
 
 @dataclass(frozen=True, eq=False)
 class _Masks:
-    """A mask of a layer, as attention functions take it.
+    """A mask of a layer, in the forms that attention functions accept.
 
     Attributes:
-        additive: The mask as numbers that are added to the scores; None = no mask.
-        added: The same, with 0 for queries that may see no key.
-        empty_rows: As `rows_without_keys`, if the model does not use eager attention.
+        additive: Mask as numbers that are added to the scores; None for no mask.
+        added: Same as `additive`, with 0 for queries that may see no key.
+        empty_rows: Result of `rows_without_keys`, if the model does not use eager attention.
     """
 
     additive: Tensor | None = None
@@ -124,7 +125,7 @@ class _Masks:
 
     @classmethod
     def from_mask(cls, mask: Tensor, implementation: str, dtype: torch.dtype) -> _Masks:
-        """Return the forms of a mask for queries of a type."""
+        """Return the forms of a mask for a query dtype."""
         empty_rows = rows_without_keys(mask) if implementation != "eager" else None
         # Eager functions would add a bool mask as 0 and 1.
         numbers = additive(mask, dtype) if mask.dtype == torch.bool else mask
@@ -140,7 +141,7 @@ OnAgain = Callable[[LayerAttention | LongAttention], None]
 
 @dataclass(eq=False)
 class _Tap:
-    """One open tap: the watched modules, and the next layer of each stack."""
+    """One open tap: the tapped modules, and the next layer of each stack."""
 
     sites: dict[nn.Module, Site]
     on_layer: OnLayer
@@ -153,19 +154,19 @@ class _Tap:
     options: frozenset[str] = frozenset()
     # Layer numbers of stacks in which some layers have no attention.
     numbers: Mapping[str, LayerNumbers] = field(default_factory=dict)
-    # Number of attention layers of each stack that this pass has reached, and their layer numbers.
+    # Number of attention layers that this pass has reached in each stack, and their layer numbers.
     next_layer: dict[str, int] = field(default_factory=dict)
     layer_of: dict[nn.Module, int] = field(default_factory=dict)
-    # The modules that reported weights in this pass, and the edited outputs.
+    # Modules that reported weights in this pass, and parts of modules that were edited.
     handed: set[nn.Module] = field(default_factory=set)
     edited: dict[nn.Module, set[str]] = field(default_factory=dict)
     watch: FunctionWatch | None = None
     masks: OfLatest[_Masks] = field(default_factory=OfLatest)
-    # Positions of the tokens of this pass in the text, by stack.
+    # Text positions of the tokens in this pass, by stack.
     positions: dict[str, TextPositions] = field(default_factory=dict)
-    # Number of inputs of a pass that reads pictures or sounds; None for texts.
+    # Number of inputs if the pass reads pictures or sounds; None for texts.
     n_inputs: int | None = None
-    # Answers on a GPU that wait to be read: whether the weights of a long layer are known.
+    # Unread answers on a GPU: whether the weights of a long layer are known.
     unconfirmed: list[tuple[nn.Module, Tensor]] = field(default_factory=list)
 
     def start_pass(
@@ -174,8 +175,8 @@ class _Tap:
         if self in _open_taps.get():
             if part is self.root:
                 tensors = _tensors(named)
-                of_text = all(map(is_of_text, tensors))
-                self.n_inputs = None if of_text else count_inputs(tensors)
+                is_text = all(map(is_of_text, tensors))
+                self.n_inputs = None if is_text else count_inputs(tensors)
             positions = TextPositions.of_pass(args, named)
             for stack in stacks:
                 self.next_layer.pop(stack, None)
@@ -184,17 +185,17 @@ class _Tap:
     def enter_module(self, module: nn.Module, *_: object) -> None:
         site = self.sites.get(module)
         if site is None or self not in _open_taps.get():
-            return  # another thread's pass, or a copy of the tapped model
-        place = self.next_layer.get(site.stack, 0)
-        self.next_layer[site.stack] = place + 1
-        self.layer_of[module] = self._number(site, place)
+            return  # This is another thread's pass, or a copy of the tapped model.
+        index = self.next_layer.get(site.stack, 0)
+        self.next_layer[site.stack] = index + 1
+        self.layer_of[module] = self._number(site, index)
         self.handed.discard(module)
         self.edited.pop(module, None)
         if self.watch is not None and site.route == "functions":
             self.watch.enter(module)
 
     def _number(self, site: Site, place: int) -> int:
-        """Return the layer number of the attention layer at `place` in its stack."""
+        """Return the layer number of the attention layer with index `place` in its stack."""
         if site.stack not in self.numbers:
             return place
         numbers = self.numbers[site.stack].numbers
@@ -226,7 +227,7 @@ class _Tap:
             return changes
         n_inputs = self.n_inputs
         if n_inputs is not None and module in self.handed:
-            n_inputs = 0  # In a further call, every entry of the batch is of a further block.
+            n_inputs = 0  # In a repeated call, every batch entry belongs to another block.
         positions = self.positions.get(self.sites[module].stack, TextPositions())
         return replace(changes, n_inputs=n_inputs, positions=positions)
 
@@ -260,31 +261,31 @@ class _Tap:
             report(LongAttention(self.layer_of[module], site.stack, module, items))
 
     def confirm(self) -> None:
-        """Read all answers that wait, in one copy; ValueError if weights are not known."""
-        waiting, self.unconfirmed = self.unconfirmed, []
-        if waiting:
-            device = waiting[0][1].device
-            answers = torch.stack([answer.to(device) for _, answer in waiting]).tolist()
-            for (module, _), agree in zip(waiting, answers, strict=True):
+        """Read all unread answers in one copy; raise ValueError if weights are not known."""
+        pending, self.unconfirmed = self.unconfirmed, []
+        if pending:
+            device = pending[0][1].device
+            answers = torch.stack([answer.to(device) for _, answer in pending]).tolist()
+            for (module, _), agree in zip(pending, answers, strict=True):
                 if not agree:
                     raise unknown_weights(module)
 
     def _is_first(self, module: nn.Module) -> bool:
-        # The second call in one layer repeats the first map (the two halves of the values in
-        # DiffLlama).
+        # A second call in one layer repeats the first map: DiffLlama attends to the two halves of
+        # its values separately.
         if module in self.handed:
             return False
         self.handed.add(module)
         return True
 
     def _check_edited(self, module: nn.Module) -> None:
-        """Refuse a pass in which the edit of a head had no effect."""
+        """Raise ValueError if the edit of a head had no effect in a pass."""
         changes = self.changes(module)
         name = type(module).__name__
-        done = self.edited.get(module, set())
-        if changes is None or {"weights", "outputs"} <= done:
+        edited_parts = self.edited.get(module, set())
+        if changes is None or {"weights", "outputs"} <= edited_parts:
             return
-        if "weights" not in done:
+        if "weights" not in edited_parts:
             raise ValueError(
                 f"heads of {name} cannot be switched off: its way of computing attention is "
                 "not visible here (custom windows, or a fused function)"
@@ -315,13 +316,13 @@ def open_edits(model: nn.Module) -> Edits:
 
 
 def _edits_in_force(module: nn.Module) -> Edits | None:
-    """Return the edits of the innermost tap of `module` that states edits."""
+    """Return the edits of the innermost tap of `module` that has edits."""
     edits = (t for t in reversed(_open_taps.get()) if t.edits is not None and module in t.sites)
     return next((t.edits for t in edits), None)
 
 
 def pass_layer_by(module: nn.Module) -> None:
-    """Count a layer that this pass does not run; its attention module determines the stack."""
+    """Count a layer that this pass skips; its attention module determines the stack."""
     for open_tap in _open_taps.get():
         if (site := open_tap.sites.get(module)) is not None:
             open_tap.next_layer[site.stack] = open_tap.next_layer.get(site.stack, 0) + 1
@@ -340,26 +341,26 @@ def tap(
 
     The model may have any attention implementation, may be compiled, and may be in train mode.
     Weights in train mode would include dropout, so all modules are in eval mode in the block. The
-    end of the block restores the model, even after an exception. Passes of other threads are not
+    end of the block restores the model, even after an exception. Passes in other threads are not
     reported. They compute the same numbers, uncompiled and in eval mode.
 
     Args:
-        model: A transformers model.
-        on_layer: Callback with one `LayerAttention` per layer, in the order of computation; edited
-            heads report their edited weights.
-        edits: The replacements of head outputs in the block, also in taps inside the block; None =
-            the replacements that already hold.
+        model: Transformers model.
+        on_layer: Callback with one `LayerAttention` per layer, in computation order; edited heads
+            report their edited weights.
+        edits: Replacements of head outputs in the block, also in taps inside the block; None keeps
+            the current replacements.
         on_long: Callback for long inputs in place of `on_layer`, with one `LongAttention` per
             layer, which has no map.
-        on_again: Callback for further calls of the attention function in one run of a module: the
-            next blocks of its tokens, or the first map once more.
-        sites: The attention modules of `model`, if they are known; None = find them.
+        on_again: Callback for repeated calls to the attention function in one module run: the next
+            token blocks, or the first map again.
+        sites: Attention modules of `model`, if they are known; None searches for them.
 
     Raises:
-        TypeError: the model has no attention module that can be tapped.
-        ValueError: `on_long` with a model that shows only its weights. On a GPU, weights that do
-            not follow from queries and keys are an error at the end of the block.
-        ValueError: in a forward pass, if an edit is impossible.
+        TypeError: The model has no attention module that can be tapped.
+        ValueError: `on_long` was passed for a model that shows only its weights; or, in a forward
+            pass, an edit is impossible. On a GPU, weights that do not follow from queries and keys
+            are an error at the end of the block.
 
     Example:
         >>> from attnwidget import load_model
@@ -371,7 +372,7 @@ def tap(
         >>> len(shapes), shapes[0]
         (6, (1, 12, 6, 6))
     """
-    whole, model = model, uncompiled(model)
+    original, model = model, uncompiled(model)
     sites = list(sites) if sites is not None else find_sites(model)
     if not sites:
         raise TypeError(
@@ -389,7 +390,7 @@ def tap(
     undo = ExitStack()
     with undone(undo.close):
         # Compiled code would skip the hooks, or trace them into itself.
-        undo.enter_context(plain_forward(whole))
+        undo.enter_context(plain_forward(original))
         if any(site.route == "interface" for site in sites):
             _register()
             configs = _configs(model)
@@ -412,28 +413,28 @@ def tap(
 
 
 def _tensors(named: Mapping[str, Any]) -> dict[str, Tensor]:
-    """Return the tensors with a batch among the arguments of a model."""
+    """Return the tensors with a batch axis among the arguments of a model."""
     return {
         name: value for name, value in named.items() if isinstance(value, Tensor) and value.ndim
     }
 
 
 def _whole_stacks(model: nn.Module, sites: list[Site]) -> Iterator[tuple[nn.Module, set[str]]]:
-    """Yield the modules that may run alone, and the stacks whose layers then count from the start.
+    """Yield modules that may run separately, and the stacks whose layers they count from the start.
 
-    Yield the model, and each inner model with all layers of a stack: an encoder, a decoder, or the
-    layers below the prediction head.
+    These are the model, and each inner model with all layers of a stack: an encoder, a decoder, or
+    the layers below the prediction head.
     """
     for part in all_modules(model):
-        # The class is asked, because modules search all their parts for a missing attribute.
+        # Look at the class, because modules search all their parts for a missing attribute.
         if part is model or hasattr(type(part), "set_attn_implementation"):
-            inside = set(all_modules(part))
-            outside = {site.stack for site in sites if site.module not in inside}
-            yield part, {site.stack for site in sites} - outside
+            inner_modules = set(all_modules(part))
+            outer_stacks = {site.stack for site in sites if site.module not in inner_modules}
+            yield part, {site.stack for site in sites} - outer_stacks
 
 
 def _register() -> None:
-    """Register the attention and mask functions once: transformers cannot unregister them."""
+    """Register the attention and mask functions once, because they cannot be unregistered."""
     global _registered
     from transformers.masking_utils import ALL_MASK_ATTENTION_FUNCTIONS
     from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
@@ -447,7 +448,7 @@ def _register() -> None:
 
 
 def _configs(model: nn.Module) -> list[Any]:
-    """Return every config inside `model` that names the attention function of its modules."""
+    """Return every config in `model` that names the attention function of its modules."""
     configs = {}
     for module in all_modules(model):
         if "config" not in vars(module) and not hasattr(type(module), "config"):
@@ -459,7 +460,7 @@ def _configs(model: nn.Module) -> list[Any]:
 
 
 def implemented_as(model: nn.Module, name: str) -> AbstractContextManager[None]:
-    """Run the attention of `model` by the attention implementation `name` in the block."""
+    """Run the attention of `model` with another implementation in the block."""
     return _named(_configs(uncompiled(model)), name)
 
 
@@ -468,10 +469,10 @@ def _named(configs: Iterable[object], name: str) -> AbstractContextManager[None]
 
 
 def _original(config: object) -> str:
-    """Return the implementation that a pass outside every tap would use for `config`."""
-    named = unheld(config, _IMPLEMENTATION) if hasattr(config, _IMPLEMENTATION) else None
+    """Return the implementation that a pass outside of all taps would use for `config`."""
+    implementation = unheld(config, _IMPLEMENTATION) if hasattr(config, _IMPLEMENTATION) else None
     # A copy made inside a tap has the tap's own name.
-    return "eager" if named in (None, _NAME) else str(named)
+    return "eager" if implementation in (None, _NAME) else str(implementation)
 
 
 def _attention(
@@ -483,7 +484,7 @@ def _attention(
     *args: Any,
     **kwargs: Any,
 ) -> tuple[Tensor, Tensor | None]:
-    """The registered attention function: the model's eager function, with a copy of the weights."""
+    """Run the model's eager attention function, and report its weights; registered by the tap."""
     taps = [t for t in _open_taps.get() if module in t.sites]
     eager = _own_eager(module)
     implementation = _original(getattr(module, "config", None))
@@ -498,25 +499,25 @@ def _attention(
         return _streamed(
             module, eager, taps, implementation, query, key, value, mask, *args, **kwargs
         )
-    assert not isinstance(mask, LazyMask)  # only long inputs have one
+    assert not isinstance(mask, LazyMask)  # Only long inputs have a lazy mask.
     masks = _Masks()
     if mask is not None:
-        asked = (mask, implementation, query.dtype)
-        masks = taps[-1].masks(asked, partial(_Masks.from_mask, *asked))
+        mask_arguments = (mask, implementation, query.dtype)
+        masks = taps[-1].masks(mask_arguments, partial(_Masks.from_mask, *mask_arguments))
     if eager is None:
         raise TypeError(
             f"{type(module).__name__} has no eager attention function; its attention cannot be read"
         )
-    seen, output = _eager_pass(module, eager, query, key, value, masks, *args, **kwargs)
+    computation, output = _eager_pass(module, eager, query, key, value, masks, *args, **kwargs)
     changes = taps[-1].changes(module)
     if changes is not None:
-        seen, output = _edited(module, seen, output, changes)
+        computation, output = _edited(module, computation, output, changes)
     for open_tap in taps:
         if changes is not None:
             open_tap.done(module, "weights")
             open_tap.done(module, "outputs")
-        open_tap.hand_over(module, seen)
-    return output, seen.weights
+        open_tap.hand_over(module, computation)
+    return output, computation.weights
 
 
 def _eager_pass(
@@ -529,14 +530,14 @@ def _eager_pass(
     *args: Any,
     **kwargs: Any,
 ) -> tuple[Seen, Tensor]:
-    """Return what a layer computes by its eager function, and its output, [B, Q, H, Dv]."""
+    """Return the attention of a layer by its eager function, and its output, [B, Q, H, Dv]."""
     if "output_attentions" in kwargs:
-        kwargs["output_attentions"] = True  # some 4.x models drop their weights otherwise
+        kwargs["output_attentions"] = True  # Otherwise, some 4.x models drop their weights.
     upcast: Any = getattr(module, "_upcast_and_reordered_attn", None)
     # GPT-2 has a second eager attention: its product rounds differently, so weights recomputed from
     # large scores would differ.
-    rounds_otherwise = upcast is not None and getattr(module, "reorder_and_upcast_attn", False)
-    if rounds_otherwise:
+    rounds_differently = upcast is not None and getattr(module, "reorder_and_upcast_attn", False)
+    if rounds_differently:
         output, weights = upcast(query, key, value, masks.added)
     else:
         output, weights = eager(module, query, key, value, masks.added, *args, **kwargs)
@@ -544,7 +545,7 @@ def _eager_pass(
         # In torch's fused functions, a query without keys has no weights and the output 0.
         weights = weights.masked_fill(masks.empty_rows[..., None], 0)
         output = output.masked_fill(masks.empty_rows.transpose(1, 2)[..., None], 0)
-    if rounds_otherwise:
+    if rounds_differently:
         return Seen(weights, value=value, mask=masks.additive), output
     scaling = kwargs.get("scaling")
     scaling = query.shape[-1] ** -0.5 if scaling is None else scaling
@@ -559,7 +560,7 @@ def _streamed(
     *args: Any,
     **kwargs: Any,
 ) -> tuple[Tensor, None]:
-    """The attention function over long inputs."""
+    """Run the attention function over a long input, without whole maps."""
     if eager is None or getattr(module, "reorder_and_upcast_attn", False):
         raise ValueError(
             f"the attention of {type(module).__name__} cannot be read without whole maps"
@@ -568,9 +569,9 @@ def _streamed(
         raise ValueError(
             "heads cannot be switched off over long inputs: pass a shorter input, or long=False"
         )
-    own = taps[-1]
+    innermost = taps[-1]
     output, items, agree = stream_layer(module, eager, implementation, *args, **kwargs)
-    own.unconfirmed += [(module, answer) for answer in agree]
+    innermost.unconfirmed += [(module, answer) for answer in agree]
     for open_tap in taps:
         open_tap.hand_over_long(module, items)
     return output, None
@@ -579,28 +580,33 @@ def _streamed(
 def _edited(
     module: nn.Module, seen: Seen, output: Tensor, changes: LayerChanges
 ) -> tuple[Seen, Tensor]:
-    """Return the replaced outputs of the heads of a layer, [B, Q, H, Dv].
+    """Return the edited attention of a layer, and its head outputs, [B, Q, H, Dv].
 
     Raises:
-        ValueError: the outputs are not the values summed by the weights.
+        ValueError: The outputs are not the weighted sums of the values.
     """
     with torch.no_grad():
-        summed, output = summed_values(seen).transpose(1, 2), output.detach()
-    allowed = _ROUNDING.get(summed.dtype, 5e-2) * max(float(summed.abs().max()), 1e-6)
-    if summed.shape != output.shape or float((summed - output).abs().max()) > allowed:
+        weighted_values, output = summed_values(seen).transpose(1, 2), output.detach()
+    tolerance = _ROUNDING.get(weighted_values.dtype, 5e-2) * max(
+        float(weighted_values.abs().max()), 1e-6
+    )
+    if (
+        weighted_values.shape != output.shape
+        or float((weighted_values - output).abs().max()) > tolerance
+    ):
         raise ValueError(
             f"heads of {type(module).__name__} cannot be switched off: what they put out is not "
             "the sum of their values by their attention weights"
         )
-    # Weights no longer follow from queries and keys.
+    # Leave out queries and keys, because the edited weights do not follow from them.
     weights = changes.weights(seen.weights, seen.visible(), _sink_weights(module, seen))
-    edited = Seen(weights, value=seen.value, mask=seen.mask, kwargs=seen.kwargs)
-    outputs = changes.outputs(summed_values(edited))
-    return edited, outputs.transpose(1, 2).contiguous()
+    edited_layer = Seen(weights, value=seen.value, mask=seen.mask, kwargs=seen.kwargs)
+    outputs = changes.outputs(summed_values(edited_layer))
+    return edited_layer, outputs.transpose(1, 2).contiguous()
 
 
 def _sink_weights(module: nn.Module, seen: Seen) -> Tensor | None:
-    """Return the weight of each query on the attention sink, float32 [B, H, Q, 1]; None = none."""
+    """Return each query's weight on the attention sink, float32 [B, H, Q, 1]; None without sink."""
     sinks: Any = seen.kwargs.get("s_aux", getattr(module, "sinks", None))
     if not isinstance(sinks, Tensor):
         return None
@@ -618,7 +624,7 @@ def _sink_weights(module: nn.Module, seen: Seen) -> Tensor | None:
 
 
 def _mask(*args: Any, **kwargs: Any) -> Any:
-    """The registered mask function: an additive mask in a tap, the model's usual mask outside."""
+    """Return an additive mask in a tap, and the usual mask outside; registered by the tap."""
     from transformers.masking_utils import ALL_MASK_ATTENTION_FUNCTIONS, eager_mask
 
     config = kwargs.get("config")
@@ -630,8 +636,8 @@ def _mask(*args: Any, **kwargs: Any) -> Any:
         if mask is None or _original(config) == "eager":
             return mask
         # The model's own mask is bool, and hides padding from queries that are padding.
-        hidden = mask == torch.finfo(mask.dtype).min
-        return mask.masked_fill(hidden.all(-1, keepdim=True), -torch.inf)
+        is_hidden = mask == torch.finfo(mask.dtype).min
+        return mask.masked_fill(is_hidden.all(-1, keepdim=True), -torch.inf)
     function = ALL_MASK_ATTENTION_FUNCTIONS.get(_original(config), eager_mask)
     return function(*args, **kwargs)
 

@@ -1,4 +1,4 @@
-"""The arguments of running modules from which tensors are made, such as queries and keys."""
+"""Arguments of running modules from which tensors, such as queries and keys, are made."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ import torch
 from torch import Tensor, nn
 from torch.utils.weak import WeakTensorKeyDictionary
 
-# Functions that project states by a weight. Products with a parameter project them too.
+# Functions that project states by a weight. Products with a parameter are projections too.
 _PROJECTIONS = {"linear", "addmm", "conv1d", "conv2d", "conv3d"}
 _PRODUCTS = {"matmul", "__matmul__", "__rmatmul__", "bmm", "einsum"}
 
 
 class Origin(NamedTuple):
-    """Arguments of a module that a tensor was made of, by their number.
+    """Arguments of a module that a tensor was made from, by index.
 
     Attributes:
-        read: All arguments.
+        read: All arguments that the tensor depends on.
         projected: Arguments that a projection has read. A position encoding has none.
     """
 
@@ -29,12 +29,12 @@ class Origin(NamedTuple):
 
 @dataclass(frozen=True)
 class KeySource:
-    """The source of the keys of an attention.
+    """Source of attention keys.
 
     Attributes:
-        is_cross: Whether queries and keys are of different sequences; None if that is not known.
-        memory: Numbers of the arguments of the outermost module of which the keys were made; None
-            if they are not known.
+        is_cross: Whether queries and keys come from different sequences; None if unknown.
+        memory: Indices of the outermost module's arguments that the keys were made from; None if
+            unknown.
     """
 
     is_cross: bool | None
@@ -42,13 +42,13 @@ class KeySource:
 
 
 class TensorSources:
-    """Recorder of the sources of all tensors in one module call: arguments of the module.
+    """Recorder of the module arguments from which all tensors in one module call are made.
 
     Args:
         arguments: Tensors among the arguments of the module.
 
     Attributes:
-        arguments: The tensors, each once.
+        arguments: Tensor arguments, each once.
         projects: Whether the module has projected a tensor.
 
     Example:
@@ -65,7 +65,7 @@ class TensorSources:
     def __init__(self, arguments: Iterable[Tensor]) -> None:
         self.arguments: list[Tensor] = []
         self.projects = False
-        # Weak keys, because the module may free a tensor before its forward ends.
+        # Use weak keys, because the module may free a tensor before its forward ends.
         self._origins: Any = WeakTensorKeyDictionary()
         for tensor in arguments:
             if tensor not in self._origins:
@@ -73,15 +73,15 @@ class TensorSources:
                 self.arguments.append(tensor)
 
     def origin(self, tensors: Iterable[Tensor]) -> Origin:
-        """Return the arguments that some tensors were made of."""
-        read: frozenset[int] = frozenset()
-        projected: frozenset[int] = frozenset()
+        """Return the arguments that some tensors were made from."""
+        arguments: frozenset[int] = frozenset()
+        projected_arguments: frozenset[int] = frozenset()
         for tensor in tensors:
             if tensor in self._origins:
                 origin = self._origins[tensor]
-                read |= origin.read
-                projected |= origin.projected
-        return Origin(read, projected)
+                arguments |= origin.read
+                projected_arguments |= origin.projected
+        return Origin(arguments, projected_arguments)
 
     def note(
         self,
@@ -90,7 +90,7 @@ class TensorSources:
         kwargs: Mapping[str, Any],
         result: object,
     ) -> None:
-        """Note a call of a torch function in the module."""
+        """Record a call of a torch function in the module."""
         name = getattr(func, "__name__", "")
         tensors = list(tensors_in((args, kwargs)))
         is_projection = name in _PROJECTIONS or (
@@ -102,28 +102,32 @@ class TensorSources:
             return
         if is_projection:
             origin = Origin(origin.read, origin.read)
-        # An assignment to a part of a tensor returns nothing.
-        made = args[0] if name == "__setitem__" else result
-        for tensor in tensors_in(made):
+        # An assignment to a part of a tensor returns nothing, but changes the tensor.
+        changed_tensors = args[0] if name == "__setitem__" else result
+        for tensor in tensors_in(changed_tensors):
             self._origins[tensor] = origin
 
     def note_part(self, part: TensorSources, output: object) -> None:
-        """Note the call of a part of the module.
+        """Record a call to a part of the module.
 
         Args:
-            part: The sources inside of the part.
-            output: The output of the part.
+            part: Sources inside of the part.
+            output: Output of the part.
         """
         self.projects = self.projects or part.projects
         for tensor in tensors_in(output):
-            inside = part.origin([tensor])
-            if not inside.read:
-                # The part may have left torch, so its output may be made of any argument.
-                inside = Origin(frozenset(range(len(part.arguments))))
-            read = self.origin(part.arguments[number] for number in inside.read)
-            projected = self.origin(part.arguments[number] for number in inside.projected)
-            if read.read:
-                self._origins[tensor] = Origin(read.read, read.projected | projected.read)
+            part_origin = part.origin([tensor])
+            if not part_origin.read:
+                # The part may have left torch, so its output may depend on any argument.
+                part_origin = Origin(frozenset(range(len(part.arguments))))
+            origin = self.origin(part.arguments[number] for number in part_origin.read)
+            projected_origin = self.origin(
+                part.arguments[number] for number in part_origin.projected
+            )
+            if origin.read:
+                self._origins[tensor] = Origin(
+                    origin.read, origin.projected | projected_origin.read
+                )
 
 
 def tensors_in(value: object) -> Iterator[Tensor]:
@@ -153,40 +157,40 @@ def key_source(modules: Sequence[TensorSources], query: Tensor, key: Tensor) -> 
     Without a projection in any module, the arguments of the outermost module are compared.
 
     Args:
-        modules: The sources of the running modules, the outermost first.
-        query: The queries.
-        key: The keys.
+        modules: Sources of the running modules, the outermost first.
+        query: Queries of the attention.
+        key: Keys of the attention.
     """
     is_cross: bool | None = None
     is_found = False
     queries = [query]
     keys = [key]
     for module in reversed(modules):
-        of_query = module.origin(queries)
-        of_key = module.origin(keys)
+        query_origin = module.origin(queries)
+        key_origin = module.origin(keys)
         is_last = module is modules[0]
-        if not is_found and (of_query.projected or of_key.projected or is_last):
+        if not is_found and (query_origin.projected or key_origin.projected or is_last):
             is_found = True
-            first = of_query.projected or of_query.read
-            second = of_key.projected or of_key.read
+            first = query_origin.projected or query_origin.read
+            second = key_origin.projected or key_origin.read
             is_cross = _is_cross(module, first, second)
             if is_cross and second - first:
-                of_key = Origin(second - first)
+                key_origin = Origin(second - first)
             elif second:
-                of_key = Origin(second)
+                key_origin = Origin(second)
         if is_last:
-            return KeySource(is_cross, of_key.read or None)
-        queries = [module.arguments[number] for number in of_query.read]
-        keys = [module.arguments[number] for number in of_key.read]
+            return KeySource(is_cross, key_origin.read or None)
+        queries = [module.arguments[number] for number in query_origin.read]
+        keys = [module.arguments[number] for number in key_origin.read]
     return KeySource(None, None)
 
 
 def _is_cross(module: TensorSources, queries: frozenset[int], keys: frozenset[int]) -> bool | None:
-    """Return whether queries and keys were made of different arguments; None if not known."""
+    """Return whether queries and keys were made from different arguments; None if unknown."""
     if queries == keys:
         return False if queries else None
     if not queries & keys:
-        # Learned queries or keys are made of no argument.
+        # Learned queries or keys are made from no argument.
         return not _equal(module, queries, keys)
     if queries - keys and keys - queries:
         return not _equal(module, queries - keys, keys - queries)
@@ -194,16 +198,23 @@ def _is_cross(module: TensorSources, queries: frozenset[int], keys: frozenset[in
 
 
 def _equal(module: TensorSources, first: frozenset[int], second: frozenset[int]) -> bool:
-    """Return whether two sets of arguments have equal numbers: one sequence, given twice."""
-    others = [module.arguments[number] for number in second]
+    """Return whether two sets of arguments have equal values: one sequence, passed twice."""
+    other_tensors = [module.arguments[number] for number in second]
     return bool(first and second) and all(
-        any(is_same_sequence(module.arguments[number], other) for other in others)
+        any(
+            is_same_sequence(module.arguments[number], other_tensor)
+            for other_tensor in other_tensors
+        )
         for number in first
     )
 
 
 def is_same_sequence(first: Tensor, second: Tensor) -> bool:
-    """Return whether two tensors are the same sequence: one tensor, or equal numbers.
+    """Return whether two tensors are the same sequence: one tensor, or equal values.
+
+    Args:
+        first: First tensor.
+        second: Second tensor.
 
     Example:
         >>> import torch
@@ -216,4 +227,4 @@ def is_same_sequence(first: Tensor, second: Tensor) -> bool:
     try:
         return first.shape == second.shape and bool(torch.equal(first, second))
     except RuntimeError:
-        return False  # tensors without numbers, or of different devices or types
+        return False  # The tensors have no values, or differ in device or type.

@@ -1,4 +1,4 @@
-"""Positions in the text of the tokens that a pass reads, also after tokens in a cache."""
+"""Text positions of the tokens that a pass reads, with or without cached earlier tokens."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 from torch import Tensor
 
-# Arguments with keys of earlier tokens, in models that have no cache object.
+# Arguments with keys of earlier tokens, in models without a cache object.
 _EARLIER_KEYS = ("past_key_values", "mems")
 
 _grows = ContextVar("attnwidget_text_grows", default=False)
@@ -18,7 +18,7 @@ _grows = ContextVar("attnwidget_text_grows", default=False)
 
 @contextmanager
 def growing_text() -> Iterator[None]:
-    """State that passes of this thread in the block read a text that becomes longer."""
+    """Declare that passes of this thread in the block read a text that becomes longer."""
     token = _grows.set(True)
     try:
         yield
@@ -28,15 +28,15 @@ def growing_text() -> Iterator[None]:
 
 @dataclass(frozen=True)
 class TextPositions:
-    """Positions in the text of the queries and keys of one pass.
+    """Text positions of the queries and keys in one pass.
 
-    A pass over a whole text has the queries 0, 1, ... A step of a generation has the queries after
-    the tokens in the cache. A cache with a sliding window has only the last keys of the text, and a
-    cache of fixed size has keys that no token has filled yet.
+    A pass over a whole text has the queries 0, 1, ... A generation step has the queries after the
+    tokens in the cache. A cache with a sliding window has only the last keys of the text, and a
+    fixed-size cache has keys that no token has filled yet.
 
     Attributes:
-        past: Number of tokens in the cache before the pass; None if the pass gets keys of earlier
-            tokens in an unknown form.
+        past: Number of tokens in the cache before the pass; None if the pass receives earlier keys
+            in an unknown form.
         grows: Whether later passes may read further tokens of the text.
         has_fixed_size: Whether the cache has a fixed size.
 
@@ -56,8 +56,8 @@ class TextPositions:
         """Return the positions of a pass, before the pass adds keys to the cache.
 
         Args:
-            args: The arguments of the forward of the model or decoder.
-            named: The named arguments.
+            args: Positional arguments of the model's or decoder's forward.
+            named: Keyword arguments of the forward.
         """
         values = (*args, *named.values())
         cache = next((value for value in values if hasattr(value, "get_seq_length")), None)
@@ -65,7 +65,7 @@ class TextPositions:
             is_fixed = bool(getattr(cache, "is_compileable", False))
             return cls(int(cache.get_seq_length()), True, is_fixed)
         is_unknown = any(named.get(name) is not None for name in _EARLIER_KEYS)
-        # Some models keep keys in their modules, and get the positions of the new tokens alone.
+        # Some models store keys in their modules, and receive only the positions of new tokens.
         positions = named.get("cache_position")
         if isinstance(positions, Tensor) and positions.numel():
             is_unknown |= bool(positions[0] > 0)
@@ -74,22 +74,22 @@ class TextPositions:
     def in_pass(
         self, edges: Iterable[tuple[int, int]], n_query: int, n_key: int, *, is_cross: bool = False
     ) -> list[tuple[int, int]]:
-        """Return the edges of the text whose query and key are in a pass, as indices of its map.
+        """Return the edges whose query and key are in a pass, as indices into its map.
 
         Args:
             edges: Pairs (query, key) of positions in the text.
-            n_query: Number of queries of the map.
-            n_key: Number of keys of the map.
-            is_cross: Whether the keys are of another sequence, which a pass reads as a whole.
+            n_query: Number of queries in the map.
+            n_key: Number of keys in the map.
+            is_cross: Whether the keys belong to another sequence, which a pass reads as a whole.
 
         Raises:
-            ValueError: An edge is outside of a text that does not grow, or the tokens of the keys
-                are not known.
+            ValueError: An edge is outside a text that does not grow, or the keys' tokens are
+                unknown.
         """
         first_query = self.first_query()
         first_key, n_tokens = self._keys(n_query, n_key, is_cross)
         n_queries = first_query + n_query
-        within = []
+        cells = []
         for query, key in edges:
             is_outside = not self.grows and (query >= n_queries or key >= n_tokens)
             if is_outside or (is_cross and key >= n_key):
@@ -100,21 +100,21 @@ class TextPositions:
                 )
             row, column = query - first_query, key - first_key
             if 0 <= row < n_query and 0 <= column < n_key:
-                within.append((row, column))
-        return within
+                cells.append((row, column))
+        return cells
 
     def first_query(self) -> int:
         """Return the position of the first query.
 
         Raises:
-            ValueError: The position is not known.
+            ValueError: The position is unknown.
         """
         if self.past is None:
             raise _unknown()
         return self.past
 
     def _keys(self, n_query: int, n_key: int, is_cross: bool) -> tuple[int, int]:
-        """Return the position of the first key, and the number of tokens that keys may be of."""
+        """Return the first key's position, and the number of tokens that keys may come from."""
         n_tokens = self.first_query() + n_query
         if is_cross:
             return 0, n_key

@@ -1,4 +1,4 @@
-"""Forwards of modules, replaced in a single thread while other threads run the original."""
+"""Module forwards that are replaced in one thread while other threads run the original."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from attnwidget.text.thread_lock import ThreadLock, this_thread
 from attnwidget.text.undo import undone
 
 Forward = Callable[..., Any]
-#: Makes a replacement from the forward that it replaces.
+#: Function that makes a replacement from the forward that it replaces.
 MakeForward = Callable[[Forward], Forward]
 
 _ABSENT: Any = object()
@@ -27,10 +27,10 @@ class _Replaced:
     """A module with replacements, and its own forward.
 
     Attributes:
-        module: The module; keeping it alive keeps its id unique.
-        written: The attribute `forward` before the first replacement, if there was one.
-        forward: What the module ran before the first replacement.
-        by_thread: The replacements of each thread by their blocks, the latest last.
+        module: Module; keeping it alive keeps its id unique.
+        written: Attribute `forward` before the first replacement, if there was one.
+        forward: Forward of the module before the first replacement.
+        by_thread: Replacements of each thread by their blocks, the latest last.
     """
 
     module: nn.Module
@@ -42,7 +42,7 @@ class _Replaced:
         return self.latest()(*args, **kwargs)
 
     def latest(self) -> Forward:
-        """Return what this thread runs."""
+        """Return the forward that this thread runs."""
         replacements = self.by_thread.get(this_thread())
         return next(reversed(replacements.values())) if replacements else self.forward
 
@@ -54,10 +54,10 @@ _replaced: dict[int, _Replaced] = {}
 def replaced_forwards(makers: Mapping[nn.Module, MakeForward]) -> Iterator[None]:
     """Replace the forwards of modules for passes of this thread in the block.
 
-    Blocks of several threads may overlap, and blocks of one thread may be nested.
+    Blocks in several threads may overlap, and blocks in one thread may be nested.
 
     Args:
-        makers: For each module, a function that makes the replacement. Its argument is the forward
+        makers: Function that makes the replacement, for each module. Its argument is the forward
             that this thread would run otherwise.
 
     Example:
@@ -73,9 +73,9 @@ def replaced_forwards(makers: Mapping[nn.Module, MakeForward]) -> Iterator[None]
         1
     """
     block = object()
-    entered: list[_Replaced] = []
-    with undone(partial(_lock.hold, partial(_restore, entered, this_thread(), block))):
-        _lock.hold(partial(_replace, entered, makers, block))
+    entries: list[_Replaced] = []
+    with undone(partial(_lock.hold, partial(_restore, entries, this_thread(), block))):
+        _lock.hold(partial(_replace, entries, makers, block))
         yield
 
 
@@ -96,7 +96,7 @@ def _replace(
 
 
 def _restore(entered: Iterable[_Replaced], thread: object, block: object) -> None:
-    """End a block; it may run again after an interruption."""
+    """End a block; this may run again after an interruption."""
     for entry in entered:
         replacements = entry.by_thread.get(thread, {})
         replacements.pop(block, None)
@@ -108,7 +108,7 @@ def _restore(entered: Iterable[_Replaced], thread: object, block: object) -> Non
 
 def _restore_module(entry: _Replaced) -> None:
     attributes = vars(entry.module)
-    # An attribute that other code assigned in the meantime stays.
+    # Keep an attribute that other code has assigned since.
     if attributes.get("forward") is entry:
         if entry.written is _ABSENT:
             del attributes["forward"]
@@ -119,7 +119,7 @@ def _restore_module(entry: _Replaced) -> None:
 
 
 def _end_other_threads() -> None:
-    """End the replacements of threads that a forked process does not have."""
+    """End the replacements of threads that do not exist in a forked process."""
     for entry in list(_replaced.values()):
         for thread in list(entry.by_thread):
             if thread is not this_thread():

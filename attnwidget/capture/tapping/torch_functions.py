@@ -1,4 +1,4 @@
-"""Attention seen through the torch functions that attention modules call.
+"""Attention recorded from the torch functions that attention modules call.
 
 This route is for modules that do not use transformers' AttentionInterface.
 """
@@ -23,7 +23,7 @@ from attnwidget.kernels.weights import attention_weights
 SOFTMAXES = {torch.softmax, functional.softmax, Tensor.softmax}
 #: Names of the functions that multiply matrices.
 PRODUCTS = {"matmul", "__matmul__", "bmm"}
-# A key is masked if its score is this far below the best score of the row: masks are -1e4 to -1e38,
+# Distance below the row's best score from which a key counts as masked: masks are -1e4 to -1e38,
 # and scores are not.
 _MASKED_BELOW = 5e3
 
@@ -41,29 +41,29 @@ class Seen:
     kwargs: Mapping[str, Any] = field(default_factory=dict)
 
     def visible(self) -> Tensor | None:
-        """Return which keys each query may see, bool; None = all keys."""
-        allowed = None
-        for added in (self.mask, self.kwargs.get("position_bias")):
-            if not isinstance(added, Tensor):
+        """Return the keys that each query may see, bool; None for all keys."""
+        visible = None
+        for term in (self.mask, self.kwargs.get("position_bias")):
+            if not isinstance(term, Tensor):
                 continue
-            added = added.detach()[..., : self.weights.shape[-1]]
-            seen = added if added.dtype == torch.bool else added > -_MASKED_BELOW
-            allowed = seen if allowed is None else allowed & seen
-        return allowed
+            term = term.detach()[..., : self.weights.shape[-1]]
+            is_visible = term if term.dtype == torch.bool else term > -_MASKED_BELOW
+            visible = is_visible if visible is None else visible & is_visible
+        return visible
 
 
 class Editing(Protocol):
-    """Replacement of the weights and outputs of a module."""
+    """Replacement of a module's weights and outputs."""
 
     def changes(self, module: nn.Module) -> LayerChanges | None:
         """Return the changes for the current pass of `module`; None for no changes."""
 
     def done(self, module: nn.Module, what: str) -> None:
-        """Note that the "weights" or the "outputs" of `module` were edited."""
+        """Record that the "weights" or the "outputs" of `module` were edited."""
 
 
 class FusedArguments(NamedTuple):
-    """The arguments of torch's scaled_dot_product_attention, whose signature Python cannot read.
+    """Arguments of torch's scaled_dot_product_attention, whose signature Python cannot inspect.
 
     Example:
         >>> import torch
@@ -84,11 +84,11 @@ class FusedArguments(NamedTuple):
 
     @property
     def scaling(self) -> float:
-        """The factor of the products of queries and keys."""
+        """Factor for the products of queries and keys."""
         return self.query.shape[-1] ** -0.5 if self.scale is None else self.scale
 
     def causal_mask(self) -> Tensor:
-        """Return which keys each query may see if `is_causal`, bool [Q, K]."""
+        """Return the keys that each query may see if `is_causal`, bool [Q, K]."""
         shape = self.query.shape[-2], self.key.shape[-2]
         return torch.ones(shape, dtype=torch.bool, device=self.query.device).tril()
 
@@ -98,8 +98,8 @@ class FunctionWatch(TorchFunctionMode):
 
     The mode belongs to the thread that entered it.
 
-    The computation changes only by `editing`, and by rounding if gradients are on: then the outputs
-    of scaled_dot_product_attention come from the reported weights, for the gradients of a loss.
+    Only `editing` changes the computation, and rounding if gradients are on: then the outputs of
+    scaled_dot_product_attention come from the reported weights, for the gradients of a loss.
     """
 
     def __init__(
@@ -113,15 +113,15 @@ class FunctionWatch(TorchFunctionMode):
         self._editing = editing
         self._config = config
         self._waiting: tuple[nn.Module, Seen] | None = None
-        # The modules whose forward has begun, the innermost last.
+        # Modules whose forward has begun, the innermost last.
         self._running: list[nn.Module] = []
 
     def enter(self, module: nn.Module) -> None:
-        """Note that the forward of `module` begins."""
+        """Record that the forward of `module` begins."""
         self._running.append(module)
 
     def leave(self, module: nn.Module, *, failed: bool = False) -> None:
-        """Note that the forward of `module` has ended; `failed` means by an exception."""
+        """Record that the forward of `module` has ended; `failed` means by an exception."""
         if failed:
             self._waiting = None
         self._report_waiting()
@@ -152,16 +152,16 @@ class FunctionWatch(TorchFunctionMode):
         return result
 
     def _fused(self, module: nn.Module, result: Tensor, given: FusedArguments) -> Tensor:
-        seen = _recomputed(given)
+        computation = _recomputed(given)
         changes = self._editing.changes(module)
         if changes is not None:
-            # Queries and keys no longer tell the weights.
-            weights = changes.weights(seen.weights, seen.visible())
-            seen = Seen(weights, value=seen.value, mask=seen.mask)
+            # Leave out queries and keys, because the edited weights do not follow from them.
+            weights = changes.weights(computation.weights, computation.visible())
+            computation = Seen(weights, value=computation.value, mask=computation.mask)
             self._editing.done(module, "weights")
-        self._report(module, seen)
+        self._report(module, computation)
         if changes is not None or torch.is_grad_enabled():
-            result = summed_values(seen)
+            result = summed_values(computation)
         if changes is not None:
             result = changes.outputs(result)
             self._editing.done(module, "outputs")
@@ -170,11 +170,11 @@ class FunctionWatch(TorchFunctionMode):
     def _softmax(
         self, module: nn.Module, result: Tensor, input: Tensor, dim: int = 0, *_: Any, **__: Any
     ) -> Tensor:
-        """Note the weights of a softmax, and return the edited weights."""
+        """Record the weights of a softmax, and return the edited weights."""
         n_heads = count_heads(module, self._config)
         if dim not in (-1, input.ndim - 1) or input.ndim not in (3, 4):
             return result
-        if input.ndim == 3:  # batch and heads in one dimension
+        if input.ndim == 3:  # Batch and heads share one dimension.
             if not n_heads or input.shape[0] % n_heads:
                 return result
             shape = (-1, n_heads, *input.shape[1:])
@@ -184,7 +184,7 @@ class FunctionWatch(TorchFunctionMode):
             shape = tuple(input.shape)
         scores = input.detach().reshape(shape)
         weights = result
-        if weights.shape != shape:  # a view would be outside of the autograd graph of the loss
+        if weights.shape != shape:  # A view would be outside the loss's autograd graph.
             weights = weights.reshape(shape)
         sinks = weights[..., :0]
         if getattr(module, "sinks", None) is not None:
@@ -202,21 +202,25 @@ class FunctionWatch(TorchFunctionMode):
     def _product(
         self, result: Tensor, first: Any = None, second: Any = None, *_: Any, **__: Any
     ) -> Tensor:
-        """Note the values [.., K, Dv] of the product after the softmax.
+        """Record the values [.., K, Dv] of the product after the softmax.
 
-        Returns the edited outputs of the heads.
+        Return the edited outputs of the heads.
         """
         assert self._waiting is not None
-        module, seen = self._waiting
-        batch, heads, n_query, n_key = seen.weights.shape
+        module, computation = self._waiting
+        batch, heads, n_query, n_key = computation.weights.shape
         if not isinstance(first, Tensor) or not isinstance(second, Tensor):
             return result
-        if first.numel() != seen.weights.numel() or first.shape[-2:] != (n_query, n_key):
+        if first.numel() != computation.weights.numel() or first.shape[-2:] != (n_query, n_key):
             return result
-        shared = second.ndim == 4 and second.shape[0] == batch and heads % second.shape[1] == 0
-        if second.shape[-2] == n_key and (shared or second.shape[:-2].numel() == batch * heads):
-            value = second if shared else second.reshape(batch, heads, n_key, -1)
-            self._waiting = module, replace(seen, value=value)
+        has_key_heads = (
+            second.ndim == 4 and second.shape[0] == batch and heads % second.shape[1] == 0
+        )
+        if second.shape[-2] == n_key and (
+            has_key_heads or second.shape[:-2].numel() == batch * heads
+        ):
+            value = second if has_key_heads else second.reshape(batch, heads, n_key, -1)
+            self._waiting = module, replace(computation, value=value)
             self._report_waiting()
             changes = self._editing.changes(module)
             if changes is not None and changes.replaces_outputs:
@@ -226,9 +230,9 @@ class FunctionWatch(TorchFunctionMode):
         return result
 
     def _report_waiting(self) -> None:
-        waiting, self._waiting = self._waiting, None
-        if waiting is not None:
-            self._report(*waiting)
+        pending, self._waiting = self._waiting, None
+        if pending is not None:
+            self._report(*pending)
 
     def _whole_attention(
         self,
@@ -239,16 +243,16 @@ class FunctionWatch(TorchFunctionMode):
     ) -> tuple[Tensor, Tensor | None]:
         arguments = inspect.signature(func).bind(*args, **kwargs)
         arguments.apply_defaults()
-        wanted = arguments.arguments["need_weights"]
-        averaged = arguments.arguments["average_attn_weights"]
+        needs_weights = arguments.arguments["need_weights"]
+        averages_heads = arguments.arguments["average_attn_weights"]
         arguments.arguments.update(need_weights=True, average_attn_weights=False)
         output, weights = func(*arguments.args, **arguments.kwargs)
         self._report(module, Seen(weights if weights.ndim == 4 else weights[None]))
-        return output, (weights.mean(-3) if averaged else weights) if wanted else None
+        return output, (weights.mean(-3) if averages_heads else weights) if needs_weights else None
 
 
 def _recomputed(given: FusedArguments) -> Seen:
-    """Compute scaled_dot_product_attention with weights."""
+    """Return the attention of scaled_dot_product_attention, with its weights."""
     query, key = given.query, given.key
     mask = given.causal_mask() if given.is_causal else given.attn_mask
     if mask is not None and mask.dtype == torch.bool:
@@ -258,10 +262,10 @@ def _recomputed(given: FusedArguments) -> Seen:
 
 
 def summed_values(seen: Seen) -> Tensor:
-    """Return the outputs of the heads, [B, H, Q, Dv]: the values summed by the weights."""
+    """Return the head outputs, [B, H, Q, Dv]: the weighted sums of the values."""
     assert seen.value is not None
     groups = seen.weights.shape[-3] // seen.value.shape[-3]
-    # BLOOM computes its softmax in float32, and sums values by weights of the type of the values.
+    # BLOOM computes its softmax in float32, but sums values by weights in the dtype of the values.
     weights = seen.weights.to(seen.value.dtype)
     return weights @ seen.value.repeat_interleave(groups, dim=-3)
 
@@ -274,6 +278,6 @@ def additive(mask: Tensor, dtype: torch.dtype) -> Tensor:
 
 
 def visible_in(added: Tensor) -> Tensor:
-    """Return where an additive mask hides no key, bool: the inverse of `additive`."""
+    """Return True where an additive mask hides no key: the inverse of `additive`."""
     # A mask may include biases (BEiT), even finite biases of -100 (Swin).
     return added > torch.finfo(added.dtype).min / 2

@@ -1,4 +1,4 @@
-"""Modules whose attention is not recorded: by hand, or between channels."""
+"""Modules whose attention is not recorded, because it is computed by hand or between channels."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ _ATTENTION = re.compile(r"att(ention|n)", re.IGNORECASE)
 _QUERY_KEY_VALUE = re.compile(r"qkv|query_?key|c_attn|in_proj_weight", re.IGNORECASE)
 _QUERY = {"q", "query", "queries", "wq", "qproj"}
 _KEY = {"k", "key", "keys", "wk", "kproj", "kv", "wkv", "kvproj"}
-# Options of modules that can switch to scaled_dot_product_attention, such as timm's fused_attn.
+# Options of modules that switch to scaled_dot_product_attention, such as timm's fused_attn.
 _OPTION = re.compile(r"(^|_)(fused|f?sdpa|flash)(_attn|_attention)?$", re.IGNORECASE)
 
 Reason = Literal["softmax", "projections", "channels"]
-# What one module does and what several modules do, by reason.
+# Clauses about one module and about several modules, by reason.
 _SAID: dict[Reason, tuple[str, str]] = {
     "softmax": ("computes its softmax by hand", "compute a softmax by hand"),
     "projections": (
@@ -37,10 +37,10 @@ class UnreadAttention:
 
     Attributes:
         path: Path of the module; "" for the watched module.
-        kind: Name of its class.
+        kind: Class name of the module.
         reason: "softmax" if the module computed a softmax over tokens, "channels" if it attends
-            between channels, by hand or not, "projections" if it has projections of queries and
-            keys alone.
+            between channels, by hand or not, "projections" if it only has projections of queries
+            and keys.
         option: Name of an option that switches the module to scaled_dot_product_attention, such as
             "fused_attn"; "" without such an option.
     """
@@ -63,21 +63,23 @@ def unread_attention(
     """Return the attention that a module computed by hand; None without such attention.
 
     A product of a softmax and values is attention. Without recorded calls, a module also computes
-    attention if it has projections of queries and keys, or a softmax and the name of attention.
+    attention if it projects queries and keys, or if it has a softmax and a name of attention.
 
     Args:
-        module: A module whose forward has ended.
-        path: Its path.
-        softmaxes: Shapes of the softmaxes that it computed.
+        module: Module whose forward has ended.
+        path: Path of the module.
+        softmaxes: Shapes of the softmaxes that the module computed.
         sums_values: Whether the result of a softmax was multiplied by further numbers.
-        between_channels: Whether a softmax has the size of the channels of a head.
+        between_channels: Whether a softmax has the size of a head's channels.
         has_calls: Whether attention in the module or in its parts was recorded or is unread.
     """
-    named = any(
+    is_named_attention = any(
         _ATTENTION.search(name) for name in (type(module).__name__, path.rpartition(".")[2])
     )
-    by_name = named and any(len(shape) > 2 for shape in softmaxes)
-    if not sums_values and (has_calls or not (by_name or _projects_queries_and_keys(module))):
+    is_attention_by_name = is_named_attention and any(len(shape) > 2 for shape in softmaxes)
+    if not sums_values and (
+        has_calls or not (is_attention_by_name or _projects_queries_and_keys(module))
+    ):
         return None
     reason: Reason = "softmax" if softmaxes else "projections"
     reason = "channels" if between_channels else reason
@@ -85,7 +87,7 @@ def unread_attention(
 
 
 def said_unread(unread: Sequence[UnreadAttention]) -> str:
-    """Describe unread modules in a clause.
+    """Return a clause that describes unread modules.
 
     Example:
         >>> from attnwidget.capture.tapping.unread_attention import UnreadAttention, said_unread
@@ -93,42 +95,48 @@ def said_unread(unread: Sequence[UnreadAttention]) -> str:
         "'blocks.0.attn' (Attention) computes its softmax by hand"
     """
     clauses = []
-    for reason, (of_one, of_several) in _SAID.items():
-        group = [each for each in unread if each.reason == reason]
+    for reason, (singular, plural) in _SAID.items():
+        group = [module for module in unread if module.reason == reason]
         if not group:
             continue
         first = group[0]
         name = f"{repr(first.path) if first.path else 'the module'} ({first.kind})"
         more = len(group) - 1
-        clauses.append(f"{name} and {more:,} more {of_several}" if more else f"{name} {of_one}")
+        clauses.append(f"{name} and {more:,} more {plural}" if more else f"{name} {singular}")
     return "; ".join(clauses)
 
 
 def advice_for(unread: Sequence[UnreadAttention]) -> str:
-    """Return what makes unread modules readable, as an instruction; "" if nothing does.
+    """Return an instruction that makes unread modules readable; "" if there is none.
 
     Example:
         >>> from attnwidget.capture.tapping.unread_attention import UnreadAttention, advice_for
         >>> advice_for([UnreadAttention("blocks.0.attn", "Attention", "softmax", "fused_attn")])
         'set module.blocks[0].attn.fused_attn = True'
     """
-    of_tokens = [each for each in unread if each.reason != "channels"]
-    if not of_tokens:
+    token_modules = [module for module in unread if module.reason != "channels"]
+    if not token_modules:
         record = "record their weights for Attention.from_weights, with channels as tokens"
         return record if unread else ""
-    switched = [each for each in of_tokens if each.option]
-    if not switched:
+    modules_with_option = [module for module in token_modules if module.option]
+    if not modules_with_option:
         return (
             "let them call scaled_dot_product_attention, or record their weights for "
             "Attention.from_weights"
         )
-    first = switched[0]
-    likewise = f", and likewise for {counted(len(switched) - 1, 'other')}"
-    return f"set {python_path(first.path)}.{first.option} = True" + likewise * (len(switched) > 1)
+    first = modules_with_option[0]
+    suffix = f", and likewise for {counted(len(modules_with_option) - 1, 'other')}"
+    return f"set {python_path(first.path)}.{first.option} = True" + suffix * (
+        len(modules_with_option) > 1
+    )
 
 
 def python_path(path: str, root: str = "module") -> str:
-    """Return the Python expression of a part of a module.
+    """Return the Python expression for a part of a module.
+
+    Args:
+        path: Dotted path of the part; "" for the module itself.
+        root: Name of the module in the expression.
 
     Example:
         >>> from attnwidget.capture.tapping.unread_attention import python_path
@@ -147,15 +155,20 @@ def without_parents(
     A part with the projections computes no attention if its parent does.
 
     Args:
-        unread: The modules.
+        unread: Unread modules.
         recorded: Paths of the modules whose attention was recorded.
     """
-    modules = {each.path: each for each in unread}
-    own = {*recorded, *(path for path, each in modules.items() if each.reason != "projections")}
+    modules = {module.path: module for module in unread}
+    attention_paths = {
+        *recorded,
+        *(path for path, module in modules.items() if module.reason != "projections"),
+    }
     return [
-        each
-        for path, each in modules.items()
-        if each.reason != "projections" or not path or path.rpartition(".")[0] not in own
+        module
+        for path, module in modules.items()
+        if module.reason != "projections"
+        or not path
+        or path.rpartition(".")[0] not in attention_paths
     ]
 
 
@@ -171,7 +184,7 @@ def _projects_queries_and_keys(module: nn.Module) -> bool:
 
 
 def _is_projection(child: nn.Module) -> bool:
-    """Return whether a part multiplies states by a weight: no norm, embedding or whole network."""
+    """Return whether a part multiplies states by a weight, unlike a norm, embedding or network."""
     if isinstance(child, nn.Embedding):
         return False
     if isinstance(child, nn.Sequential):
@@ -185,7 +198,7 @@ def _is_wide(parameter: nn.Parameter) -> bool:
 
 
 def _option(module: nn.Module) -> str:
-    """Return the name of an option that is off and would make the module call a torch function."""
+    """Return the name of a disabled option that would make the module call a torch function."""
     return next(
         (name for name, value in vars(module).items() if value is False and _OPTION.search(name)),
         "",

@@ -1,4 +1,4 @@
-"""Comparison of computed attention weights with the weights of the model."""
+"""Comparison of computed attention weights with the model's own weights."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from functools import lru_cache
 import torch
 from torch import Tensor
 
-# Differences that rounding explains, as a share of the largest weight of the row. In half precision
-# one rounding of a score near 10 changes its weight by 3 %. An absolute limit would accept any
-# error in a flat row of a long input.
+# Differences that rounding explains, relative to the row's largest weight. In half precision, one
+# rounding of a score near 10 changes its weight by 3 %. An absolute limit would accept any error in
+# a flat row from a long input.
 _TOLERANCE = {torch.float32: 1e-5, torch.float64: 1e-5, torch.float16: 1e-2, torch.bfloat16: 5e-2}
 
 
@@ -17,12 +17,11 @@ def weights_agree(computed: Tensor, expected: Tensor) -> Tensor:
     """Return whether two maps [..., Q, K] differ by no more than rounding explains.
 
     The answer is a bool tensor [] on the device of the maps, so that passes do not wait for a GPU.
+    NaN agrees only with NaN.
 
     Args:
         computed: Weights computed from queries and keys.
         expected: Weights of the model. Their dtype decides how much rounding explains.
-
-    NaN agrees only with NaN.
 
     Example:
         >>> import torch
@@ -30,16 +29,16 @@ def weights_agree(computed: Tensor, expected: Tensor) -> Tensor:
         >>> weights_agree(flat, flat), weights_agree(flat, flat + 0.001)
         (tensor(True), tensor(False))
     """
-    allowed = _TOLERANCE.get(expected.dtype, 1e-5)
+    tolerance = _TOLERANCE.get(expected.dtype, 1e-5)
     if computed.shape != expected.shape:
         return torch.zeros((), dtype=torch.bool, device=expected.device)
     computed, expected = computed.float(), expected.float()
     if computed.device.type == "cpu":
-        agree = _are_near(computed, expected, allowed)
+        agree = _are_near(computed, expected, tolerance)
         if bool(agree):
             return agree
-    alike = computed.isnan() == expected.isnan()
-    return alike.all() & _are_near(computed.nan_to_num(), expected.nan_to_num(), allowed)
+    same_nans = computed.isnan() == expected.isnan()
+    return same_nans.all() & _are_near(computed.nan_to_num(), expected.nan_to_num(), tolerance)
 
 
 def _are_near(computed: Tensor, expected: Tensor, allowed: float) -> Tensor:
@@ -52,17 +51,27 @@ def _are_near(computed: Tensor, expected: Tensor, allowed: float) -> Tensor:
 def spread_row_numbers(n_rows: int, count: int, device: torch.device) -> Tensor:
     """Return `spread_rows` as a tensor, int64 on a device, without a copy for every layer.
 
+    Args:
+        n_rows: Number of rows.
+        count: Maximum number of row numbers.
+        device: Device of the tensor.
+
     Example:
         >>> import torch
         >>> spread_row_numbers(300, 4, torch.device("cpu"))
         tensor([  0, 100, 199, 299])
     """
-    with torch.inference_mode(False):  # a pass with gradients may index by it later
+    # A later pass with gradients may use the tensor as an index.
+    with torch.inference_mode(False):
         return torch.tensor(spread_rows(n_rows, count), dtype=torch.long, device=device)
 
 
 def spread_rows(n_rows: int, count: int) -> list[int]:
-    """Return up to `count` row numbers below `n_rows`, evenly spread, with the first and the last.
+    """Return up to `count` evenly spread row numbers below `n_rows`, with the first and the last.
+
+    Args:
+        n_rows: Number of rows.
+        count: Maximum number of row numbers.
 
     Example:
         >>> spread_rows(300, 4)
