@@ -9,5 +9,5 @@ __version__ = "0.1.0"
 
 __getattr__, __dir__, __all__ = _attach_names(__name__, __file__, "__version__")
 
-# The folder of atlases imports no figure, so `Atlas.save` gets the figure of a page from here.
+# `behaviors.head_atlas` must not import a widget, so `Atlas.save` receives `AtlasView` here.
 _set_figure_of_atlas(lambda atlas: __getattr__("AtlasView")(atlas))

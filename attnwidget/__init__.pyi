@@ -1,4 +1,4 @@
-"""The public names of `attnwidget`: what type checkers see, and what is loaded on first use."""
+"""Public names of `attnwidget`, for type checkers and for loading on first use."""
 
 from . import behaviors as behaviors
 from . import charts as charts

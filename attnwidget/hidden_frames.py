@@ -21,11 +21,11 @@ _LOADERS = re.compile(r"[\\/](transformers|huggingface_hub)[\\/]")
 def warn_caller(message: str, category: type[Warning] = UserWarning) -> None:
     """Warn at the line of the user's code that called this package.
 
-    Decorators and calls between functions of the package would shift a fixed `stacklevel`.
+    A fixed `stacklevel` would not work, because decorators and internal calls shift it.
 
     Args:
-        message: The warning.
-        category: Its class.
+        message: Warning message.
+        category: Warning class.
 
     Example:
         >>> import warnings
@@ -47,33 +47,39 @@ def warn_caller(message: str, category: type[Warning] = UserWarning) -> None:
 def hide_frames(error: BaseException) -> None:
     """Let IPython hide the frames of this package in the traceback of an error.
 
-    IPython hides frames with a local variable `__tracebackhide__` and prints their number, except
-    the last frame. `%xmode --show` shows them. Nothing changes outside of IPython, so a debugger or
-    pytest shows every frame.
+    IPython hides frames that have a local variable `__tracebackhide__` and prints their number. It
+    always shows the last frame. `%xmode --show` shows all frames. Nothing changes outside of
+    IPython, so a debugger or pytest shows every frame.
 
-    In the errors that led to an error, the frames of transformers and huggingface_hub are hidden
-    too: errors of `load_model` repeat the reason that these libraries give.
+    In chained errors, the frames of transformers and huggingface_hub are hidden too, because the
+    errors of `load_model` repeat the reason that these libraries give.
 
     Args:
-        error: The error.
+        error: Error that a public function raises.
     """
     ipython = sys.modules.get("IPython")
     if ipython is None or ipython.get_ipython() is None:
         return
-    met: set[int] = set()
+    visited: set[int] = set()
     link: BaseException | None = error
-    while link is not None and id(link) not in met:
-        met.add(id(link))
+    while link is not None and id(link) not in visited:
+        visited.add(id(link))
         for frame, _ in traceback.walk_tb(link.__traceback__):
             file = frame.f_code.co_filename
             if file.startswith(_PACKAGE) or (link is not error and _LOADERS.search(file)):
-                # The frame keeps additional entries, which are no variables of its code.
+                # A frame accepts entries that are not variables of its code.
                 frame.f_locals["__tracebackhide__"] = True
         link = link.__cause__ or (None if link.__suppress_context__ else link.__context__)
 
 
 def hides_frames(function: Callable[Parameters, Returned]) -> Callable[Parameters, Returned]:
-    """Apply `hide_frames` to the errors of a public function.
+    """Decorate a public function so that `hide_frames` applies to its errors.
+
+    Args:
+        function: Public function.
+
+    Returns:
+        A function with the same parameters and result.
 
     Example:
         >>> from attnwidget.hidden_frames import hides_frames
@@ -85,11 +91,11 @@ def hides_frames(function: Callable[Parameters, Returned]) -> Callable[Parameter
     """
 
     @wraps(function)
-    def called(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Returned:
+    def wrapper(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Returned:
         try:
             return function(*args, **kwargs)
         except Exception as error:
             hide_frames(error)
             raise
 
-    return called
+    return wrapper

@@ -1,4 +1,4 @@
-"""The versions that a report about an error should name."""
+"""Versions of the package and its libraries, for bug reports."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from importlib.metadata import PackageNotFoundError, version
 
 from attnwidget import __version__
 
-# The libraries that compute, the libraries that draw, and the hosts of widgets.
+# Libraries for computation, libraries for drawing, and widget hosts.
 _PACKAGES = (
     "torch",
     "transformers",
@@ -30,9 +30,9 @@ _PACKAGES = (
 
 
 def versions() -> dict[str, str]:
-    """Return the versions of this package, of Python and of the libraries that it works with.
+    """Return the versions of this package, Python and the libraries that the package uses.
 
-    Nothing is imported. Libraries that are not installed are left out.
+    The function imports none of the libraries and leaves out libraries that are not installed.
 
     Example:
         >>> import attnwidget
@@ -40,14 +40,14 @@ def versions() -> dict[str, str]:
         >>> found["attnwidget"] == attnwidget.__version__, "torch" in found
         (True, True)
     """
-    found = {
+    package_versions = {
         "attnwidget": __version__,
         "python": platform.python_version(),
         "system": platform.platform(),
     }
     for name in _PACKAGES:
         try:
-            found[name] = version(name)
+            package_versions[name] = version(name)
         except PackageNotFoundError:
             continue
-    return found
+    return package_versions

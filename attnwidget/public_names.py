@@ -1,7 +1,7 @@
-"""Public names that are loaded on first use: the stub `__init__.pyi` of a package lists them.
+"""Public names that are loaded on first use; the stub `__init__.pyi` of a package lists them.
 
-`import attnwidget` must not cost the seconds that torch takes, and a module of `attnwidget.probes`
-must not load all others.
+`import attnwidget` must not take the seconds that importing torch takes, and importing one module
+of `attnwidget.probes` must not load all others.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import lazy_loader
 _ROOT = Path(__file__).parent
 _TOOLS = ("typing", __name__)
 
-#: Former public names, and the call that does the same now.
+#: Former public names, with the call that replaces each.
 _REPLACED = {
     "CompareView": "HeadView(attention, versus=other)",
     "LinkedText": "explore(model, text), whose sentence locks words in all figures",
@@ -52,19 +52,19 @@ def attach_names(
 ) -> tuple[Callable[[str], object], Callable[[], list[str]], list[str]]:
     """Return `__getattr__`, `__dir__` and `__all__` of a package with a stub.
 
-    They are as `lazy_loader.attach_stub` makes them, with two errors that say more: a name that
-    another public module has, and a module that cannot be loaded.
+    They behave like the results of `lazy_loader.attach_stub`, with clearer errors in two cases:
+    another public module has the name, or a module cannot be loaded.
 
     Args:
         package: `__name__` of the package.
-        file: `__file__` of the package. Its stub is beside it.
-        defined: further public names, which the package itself defines.
+        file: `__file__` of the package. The stub is in the same folder.
+        defined: Additional public names, which the package itself defines.
 
     Raises:
-        ValueError: there is no stub, or it imports from outside the package.
+        ValueError: There is no stub, or it imports from outside the package.
     """
     load, _, names = lazy_loader.attach_stub(package, file)
-    listed = sorted([*names, *defined])
+    all_names = sorted([*names, *defined])
     refuse_name = refuse_names(package)
 
     def load_name(name: str) -> object:
@@ -73,16 +73,16 @@ def attach_names(
         try:
             return load(name)
         except AttributeError as error:
-            # Python would take this for a missing name, and hide the cause.
+            # Python would treat an AttributeError as a missing name and hide the cause.
             raise ImportError(f"{package}.{name} cannot be loaded: {error}") from error
 
-    return load_name, listed.copy, listed
+    return load_name, all_names.copy, all_names
 
 
 def refuse_names(package: str) -> Callable[[str], object]:
     """Return `__getattr__` of a public module whose names are all loaded.
 
-    Its error names the public module that has the name, or what replaced a former name.
+    Its error states which public module has the name, or what replaced a former name.
 
     Args:
         package: `__name__` of the module.
@@ -90,7 +90,7 @@ def refuse_names(package: str) -> Callable[[str], object]:
 
     def refuse_name(name: str) -> object:
         if name in (homes := public_homes()):
-            # `from package import name` replaces the text of an AttributeError by its own.
+            # `from package import name` would replace the message of an AttributeError.
             raise ImportError(f"{package} has no {name!r}: import it from {homes[name]!r}")
         if name in _REPLACED:
             raise ImportError(f"{name!r} was removed: use {_REPLACED[name]}")
@@ -103,9 +103,9 @@ def refuse_names(package: str) -> Callable[[str], object]:
 
 @cache
 def public_homes() -> dict[str, str]:
-    """Return the public module of each public name, as the sources of these modules list them.
+    """Return the public module of each public name, according to the source of the modules.
 
-    Reading the sources loads none of the modules.
+    Reading the source loads none of the modules.
     """
     modules, names = _imported_names(_ROOT)
     homes = dict.fromkeys(names, _ROOT.name)
@@ -115,13 +115,15 @@ def public_homes() -> dict[str, str]:
 
 
 def _imported_names(module: Path) -> tuple[list[str], list[str]]:
-    """Submodules and other names that a module imports, by its stub if it has one."""
+    """Return the submodules and other names that a module, or its stub if any, imports."""
     sources = (module / "__init__.pyi", module / "__init__.py", module.with_suffix(".py"))
     source = next(path for path in sources if path.is_file())
     submodules: list[str] = []
     names: list[str] = []
-    for line in ast.parse(source.read_text("utf-8")).body:
+    for statement in ast.parse(source.read_text("utf-8")).body:
         # Tools of the module itself, such as `refuse_names`, are not its public names.
-        if isinstance(line, ast.ImportFrom) and line.module not in _TOOLS:
-            (names if line.module else submodules).extend(alias.name for alias in line.names)
+        if isinstance(statement, ast.ImportFrom) and statement.module not in _TOOLS:
+            (names if statement.module else submodules).extend(
+                alias.name for alias in statement.names
+            )
     return submodules, names

@@ -1,7 +1,8 @@
-"""Types of results, and the inputs that users construct for studies.
+"""Result types, and input types that users construct for studies.
 
-Every study, probe and prediction returns a `Result`: `to_frame()` is its table and `chart()` its
-figure. Results with numbers per head are `HeadResult`s, whose `heads()` colors a `HeadGrid`.
+Every study, probe and prediction returns a `Result`: `to_frame()` returns its table and `chart()`
+its figure. Results with numbers per head are `HeadResult`s, whose `heads()` values color a
+`HeadGrid`.
 
 Example:
     >>> from attnwidget import load_model
@@ -84,7 +85,7 @@ from attnwidget.words.relation_results import RelationAccuracies
 from attnwidget.words.speech import SpokenWordWeights, WordTimes
 from attnwidget.words.word_links import LinkWeights
 
-# Type checkers know all names, and would accept any name beside a function of this kind.
+# Type checkers would accept any name if they saw a module-level `__getattr__`.
 if not TYPE_CHECKING:
     __getattr__ = refuse_names(__name__)
 

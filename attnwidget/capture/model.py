@@ -458,9 +458,9 @@ class AttentionModel:
             images: Pictures, as in `attend`.
             audio: Sounds, as in `attend`.
             top: Number of answers per question in the result's table and chart.
-            positions: Tokens to predict instead, counted from 0. A masked language model predicts each
-                token with masks in its position and in the rest of its word, a causal model from
-                the tokens before it, and a tagger labels these tokens.
+            positions: Tokens to predict instead, counted from 0. A masked language model predicts
+                each token with masks in its position and in the rest of its word, a causal model
+                from the tokens before it, and a tagger labels these tokens.
             target: Text that the decoder of an encoder-decoder has written so far; None for no
                 text.
             truncate: Whether to cut inputs that are too long for the model.
@@ -468,8 +468,8 @@ class AttentionModel:
         Raises:
             TypeError: The model has no head that predicts words, labels, classes or spans;
                 otherwise as in `attend`.
-            ValueError: The text has no mask token and `positions` is None, or a token does not exist;
-                otherwise as in `attend`.
+            ValueError: The text has no mask token and `positions` is None, or a token does not
+                exist; otherwise as in `attend`.
             RuntimeError: The model was closed.
 
         Example:

@@ -1,1 +1,1 @@
-"""Heads of two or more models, compared over the same inputs."""
+"""Comparison of the heads of two or more models over the same inputs."""

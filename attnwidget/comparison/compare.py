@@ -51,6 +51,8 @@ _MAPS_MB = 2000
 
 
 class _Options(TypedDict, total=False):
+    """Keyword arguments of `compare`, for its overloads."""
+
     metrics: ChosenMetrics
     models_are_seeds: bool
     unit: MapUnit
@@ -91,66 +93,72 @@ def compare(
     max_loaded_models: Literal[1] | None = None,
     maps_mb: float | None = None,
 ) -> ModelComparison | SeveralComparisons:
-    """Compare every head of a model with the same head of other models, over the same segments.
+    """Compare each head of a model with the same head of other models, over the same segments.
 
-    The models may be a model and its fine-tuned copy, two seeds, or steps of one training (Kovaleva
-    et al. 2019, section 4.3). All numbers are means over segments, without padding. Intervals are
-    over documents if segments have documents, as with `read_segments`, else over segments.
+    The models may be a model and its fine-tuned copy, two seeds, or training steps of one model
+    (Kovaleva et al. 2019, section 4.3). All numbers are means over segments, without padding.
+    Intervals are over documents if segments have documents, as with `read_segments`, otherwise over
+    segments.
 
     With several seeds, the change beyond their spread is the mean distance from `a` to the seeds,
     minus the mean distance between pairs of seeds. The distance is 1 - cosine, or the divergence.
-    The change is 0 if seeds differ from each other as much as from `a`.
+    The change is 0 if the seeds differ from each other as much as from `a`.
 
-    Memory holds the maps of a batch of `a`, and of a layer of `b`: 4 L B H n^2 bytes, 75 MB for 8
-    segments of 128 tokens in 12 layers of 12 heads. With `models_are_seeds` or `across_layers`,
-    memory holds all layers of `b`. With `resident=1`, one model is in memory at a time. `a` reads
-    segments until their maps fill `maps_mb`, then `b` is loaded and reads the same segments, and so
-    on. The numbers are the same, and each model is loaded once per `maps_mb` of maps. Ctrl-C ends
-    the pass and returns the result so far.
+    For each batch, memory must hold the maps from all layers of `a` and from one layer of `b`:
+    4 L B H n^2 bytes, 75 MB for 8 segments of 128 tokens with 12 layers and 12 heads. With
+    `models_are_seeds` or `across_layers`, memory must hold the maps for all layers of `b`. With
+    `max_loaded_models=1`, only one model is in memory at a time: `a` reads segments until their
+    maps fill `maps_mb`, then `b` is loaded and reads the same segments, and so on. The numbers are
+    the same, and each model is loaded once per `maps_mb` of maps. Ctrl-C ends the comparison and
+    returns the result so far.
 
     Args:
-        a: A model, or a way to load one: a name or folder for `load_model`, or a function that
-            returns a model.
-        b: A second model with the same numbers of layers and heads, whose tokenizer has the same
+        a: A model, or its source: a name or folder for `load_model`, or a function that returns a
+            model.
+        b: A second model with the same number of layers and heads, whose tokenizer has the same
             tokens; or a list of models.
         segments: Texts, which the tokenizer of `a` cuts as in `make_segments`; segments made with
             one of the models (`read_segments`, `make_segments`); with `unit="words"`, sentences of
             a treebank or lists of words; or pictures and sounds, as in `measure`, which both models
-            cut into the same tokens.
-        metrics: Metrics of `measure`, by name, or unused accumulators: each model is measured, and
+            must cut into the same tokens.
+        metrics: Metrics of `measure`, by name, or unused accumulators. Each model is measured, and
             the result has the difference (`b` minus `a`), with intervals for means over segments.
         models_are_seeds: Whether the models of `b` are seeds of one training; if True, seeds are
-            compared with each other as well.
-        unit: "words" compares maps between words, so that tokenizers may differ: weights to the
-            tokens of a word are summed, weights from them averaged, and all special tokens become
-            one key without a query.
-        matches: Whether to compare each head with every head of its layer, as `match()` requires:
-            two to three times as slow.
-        across_layers: Whether to compare heads of different layers as well, as
-            `match(across_layers=True)` requires: several times as slow.
-        pad_to: Number of tokens to which maps are padded for a further cosine, which includes rows
-            of padding, as in the released code (200); None = without this cosine.
-        batch_size: Number of segments in one pass of the models.
+            also compared with each other.
+        unit: Unit of the maps, "tokens" or "words". With "words", tokenizers may differ: weights to
+            the tokens of a word are summed, weights from them are averaged, and all special tokens
+            become one key without a query.
+        matches: Whether to compare each head with all heads of its layer, as `match()` requires;
+            this takes two to three times as long.
+        across_layers: Whether to also compare heads of different layers, as
+            `match(across_layers=True)` requires; this takes several times as long.
+        pad_to: Number of tokens to which maps are padded for an additional cosine, which includes
+            padding rows, as in the released code (200); None = no such cosine.
+        batch_size: Number of segments in one forward pass.
         progress: Whether to show a progress bar.
-        resume: An .npz file that keeps the sums. If it exists, the pass continues after its
-            last batch, with the same result to the last bit.
-        max_loaded_models: 1 keeps one model in memory at a time, loaded from a name, a folder or a
-            function; None keeps all models in memory.
-        maps_mb: With `resident=1`, megabytes of memory for maps; None = 2,000, which is enough for
-            210 segments of 128 tokens in 12 layers of 12 heads. With `models_are_seeds`, they hold
-            the maps of all models except the last one.
+        resume: An .npz file that stores the sums. If it exists, the comparison continues after its
+            last batch, with a bit-identical result.
+        max_loaded_models: Number of models in memory: 1 = one model at a time, loaded from a name,
+            a folder or a function; None = all models.
+        maps_mb: Memory for maps in megabytes, with `max_loaded_models=1`; None = 2,000, which is
+            enough for 210 segments of 128 tokens with 12 layers and 12 heads. With
+            `models_are_seeds`, this memory holds the maps of all models except the last.
+
+    Returns:
+        The comparison of two models, or the comparisons with all models of a list.
 
     Raises:
-        TypeError: an argument that is not a model, or not segments; with `resident=1`, a model that
-            is already in memory.
-        OSError: a model cannot be loaded.
-        ValueError: models with different numbers of layers or heads, or different tokens; no
-            segments; a segment that is too long for a model or for `pad_to`; a word without tokens;
-            `pad_to` with words; `models_are_seeds` with a single model; a metric as in `measure`; a
-            resume file of another study; a resume file or workers with `resident=1`; maps of one
-            batch that are larger than `maps_mb`.
-        WorkersError: as in `measure`.
-        KeyboardInterrupt: Ctrl-C before the first batch was done.
+        TypeError: An argument is not a model or not segments; or, with `max_loaded_models=1`, a
+            model is already in memory.
+        OSError: A model cannot be loaded.
+        ValueError: The models differ in their number of layers or heads, or in their tokens; there
+            are no segments; a segment is too long for a model or for `pad_to`; a word has no
+            tokens; `pad_to` is combined with words; `models_are_seeds` has a single model; a metric
+            is not valid (see `measure`); the resume file belongs to another study; a resume file or
+            workers are combined with `max_loaded_models=1`; or the maps of one batch are larger
+            than `maps_mb`.
+        WorkersError: See `measure`.
+        KeyboardInterrupt: Ctrl-C was pressed before the first batch was finished.
 
     Example:
         >>> from attnwidget import compare, load_model
@@ -201,9 +209,13 @@ def compare(
     if max_loaded_models is not None:
         turns: list[ModelTurn] = []
         for number, source in enumerate(sources):
-            before = [turn.stored for turn in turns if turn.stored is not None]
-            needed = number < len(sources) - 1 if models_are_seeds else not number
-            turns.append(ModelTurn(source, changes(before), StoredMaps(unit) if needed else None))
+            earlier_maps = [turn.stored for turn in turns if turn.stored is not None]
+            is_needed_later = number < len(sources) - 1 if models_are_seeds else not number
+            turns.append(
+                ModelTurn(
+                    source, changes(earlier_maps), StoredMaps(unit) if is_needed_later else None
+                )
+            )
         with _comparing:
             read_one_at_a_time(
                 turns,
@@ -225,27 +237,27 @@ def compare(
         "models_are_seeds": models_are_seeds,
     }
     measures = [deepcopy(accumulators) for _ in models]
-    read = zip(*segments_of[1:], strict=True)
-    kept = KeptMaps(read, unit, measures[0], options, several=several)
+    other_segments = zip(*segments_of[1:], strict=True)
+    kept_maps = KeptMaps(other_segments, unit, measures[0], options, several=several)
     for model, measure in zip(models[1:], measures[1:], strict=True):
-        earlier = [other.changes for other in kept.others] if models_are_seeds else []
-        compared = changes([kept, *earlier], keep=models_are_seeds)
-        reader = reader_of(model, [*measure, *compared], texts.first, None, pad_to)
-        kept.others.append(OtherModel(reader, measure, compared[0]))
-        kept.between += compared[1:]
+        earlier = [other.changes for other in kept_maps.others] if models_are_seeds else []
+        comparisons = changes([kept_maps, *earlier], keep=models_are_seeds)
+        reader = reader_of(model, [*measure, *comparisons], texts.first, None, pad_to)
+        kept_maps.others.append(OtherModel(reader, measure, comparisons[0]))
+        kept_maps.between += comparisons[1:]
     with _comparing, resume_from(resume):
         read_all(
-            reader_of(models[0], [*measures[0], kept], texts.first, None, pad_to),
+            reader_of(models[0], [*measures[0], kept_maps], texts.first, None, pad_to),
             segments_of[0],
             len(texts),
             batch_size=batch_size,
             progress=progress,
         )
-    return kept.compute()
+    return kept_maps.compute()
 
 
 def _check_sources(sources: Sequence[Source], seeds: bool) -> None:
-    """Raise TypeError for a source that is no model, and ValueError for too few models."""
+    """Raise TypeError for a source that is not a model, and ValueError for too few models."""
     for source in sources:
         refuse_no_source(source)
     if len(sources) < (3 if seeds else 2):
@@ -268,7 +280,7 @@ def _changes_from(
 ) -> list[MapChanges]:
     """Return accumulators that compare a model with all earlier models.
 
-    Heads are matched with the heads of the first model only, and only these changes are kept.
+    Only the comparison with the first model matches heads and stores its maps.
     """
     return [
         MapChanges(
@@ -277,24 +289,26 @@ def _changes_from(
             len(texts),
             unit,
             padded=padded,
-            matches=matches and not place,
-            across_layers=across_layers and not place,
-            keep=keep and not place,
-            number=place,
+            matches=matches and not number,
+            across_layers=across_layers and not number,
+            keep=keep and not number,
+            number=number,
         )
-        for place, first in enumerate(firsts)
+        for number, first in enumerate(firsts)
     ]
 
 
 def _compared_in_turn(
     turns: Sequence[ModelTurn], several: bool
 ) -> ModelComparison | SeveralComparisons:
-    """Return the result of models that were in memory one at a time."""
-    each = [with_metrics(turn.changes[0], turns[0].measured, turn.measured) for turn in turns[1:]]
+    """Return the result for models that were in memory one at a time."""
+    comparisons = [
+        with_metrics(turn.changes[0], turns[0].measured, turn.measured) for turn in turns[1:]
+    ]
     if not several:
-        return each[0]
+        return comparisons[0]
     between = [change.compute() for turn in turns for change in turn.changes[1:]]
-    return several_comparisons(each, between)
+    return several_comparisons(comparisons, between)
 
 
 def _check_resident(
@@ -303,20 +317,21 @@ def _check_resident(
     maps_mb: float | None,
     resume: object,
 ) -> None:
-    """TypeError or ValueError where models cannot be in memory one at a time, as was asked for."""
+    """Raise TypeError or ValueError if the arguments do not allow one model in memory at a time."""
     one_of("resident", resident, (None, 1))
     if resident is None:
         if maps_mb is not None:
-            raise ValueError("maps_mb is the memory for maps of resident=1: pass both, or neither")
+            raise ValueError("maps_mb is the memory for maps of max_loaded_models=1: pass both, or
+            neither")
         return
     for source in sources:
         if isinstance(source, AttentionModel):
             raise TypeError(
-                f"{source!r} is in memory already: for resident=1 pass names, folders, or "
+                f"{source!r} is in memory already: for max_loaded_models=1 pass names, folders, or "
                 "functions that load a model"
             )
     for name, is_given in (("resume file", resume is not None), ("workers", runs_on_workers())):
         if is_given:
-            raise ValueError(f"resident=1 has no {name}: leave one of the two out")
+            raise ValueError(f"max_loaded_models=1 has no {name}: leave one of the two out")
     if maps_mb is not None and not maps_mb > 0:
         raise ValueError(f"maps_mb is a number of megabytes above 0, got {maps_mb}")

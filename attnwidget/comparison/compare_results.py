@@ -1,4 +1,4 @@
-"""Results of comparisons head by head: means, intervals, matching heads, charts."""
+"""Results of head comparisons: means, intervals, matching heads and charts."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _VALUES = {
     "entropy change": "change of entropy in nats (above 0: more tokens)",
     "divergence beyond seeds": "divergence beyond seeds in nats (above 0: more than seeds differ)",
 }
-# Titles of the changes beyond the spread of several seeds, by metric.
+# Titles for the changes beyond the spread of seeds, by metric.
 _BEYOND = {
     "cosine": "change beyond seeds",
     "cosine without special tokens": "change beyond seeds without special tokens",
@@ -35,12 +35,12 @@ _BEYOND = {
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ComparedHeads(HeadResult):
-    """Numbers for every head and segment, with means, intervals and charts.
+    """Numbers for each head and segment, with means, intervals and charts.
 
     Attributes:
-        segments: One number per segment by the metric's title, float64 [L, H, N].
-        documents: The document of each segment, int64 [N]; None if documents are unknown.
-        complete: False if the pass was interrupted before the last segment.
+        segments: One number per segment by metric title, float64 [L, H, N].
+        documents: Document of each segment, int64 [N]; None if documents are unknown.
+        complete: Whether the comparison reached the last segment; False after an interruption.
 
     Example:
         >>> from attnwidget import compare, load_model, make_segments
@@ -61,22 +61,22 @@ class ComparedHeads(HeadResult):
 
     @property
     def drawn(self) -> str:
-        """Unit of the bootstrap: "documents" if segments have documents, else "segments"."""
+        """Unit of the bootstrap: "documents" if segments have documents, otherwise "segments"."""
         return "segments" if self.documents is None else "documents"
 
     @cached_property
     def intervals(self) -> dict[str, tuple[Float64Array, Float64Array]]:
-        """Return low and high of the means, [L, H] by metric: 95 % bootstrap intervals.
+        """95 % bootstrap intervals of the means: lower and upper ends, [L, H], by metric.
 
-        Whole documents are drawn if segments have documents, because segments of one document are
-        not independent. Otherwise, segments are drawn. NaN for fewer than six.
+        If segments have documents, entire documents are drawn, because the segments of one document
+        are not independent. Otherwise, segments are drawn. With fewer than six, the ends are NaN.
         """
         bounds = {}
         for metric, values in self.segments.items():
-            known = self._known(metric)
-            samples = values[..., known]
+            has_value = self._known(metric)
+            samples = values[..., has_value]
             groups = None if self.documents is None else self.documents
-            groups = None if groups is None else groups[known]
+            groups = None if groups is None else groups[has_value]
             bounds[metric] = bootstrap_interval(samples, groups=groups)
         return bounds
 
@@ -86,14 +86,14 @@ class ComparedHeads(HeadResult):
     def to_frame(self) -> pd.DataFrame:
         """Return one row per head and metric: layer and head (from 0), metric, value, low, high.
 
-        `low` and `high` come from `intervals`. `attrs` has the names of the models ("model") and
-        the unit of the bootstrap ("drawn").
+        `low` and `high` come from `intervals`. `attrs` has the model names ("model") and the
+        bootstrap unit ("drawn").
         """
         frame = super().to_frame()
-        unsure = np.full(next(iter(self.segments.values())).shape[:2], np.nan)
+        missing_values = np.full(next(iter(self.segments.values())).shape[:2], np.nan)
         for column, side in (("low", 0), ("high", 1)):
             bounds = {
-                metric: self.intervals[metric][side] if metric in self.segments else unsure
+                metric: self.intervals[metric][side] if metric in self.segments else missing_values
                 for metric in self.heads()
             }
             frame[column] = heads_frame(bounds)["value"]
@@ -104,23 +104,23 @@ class ComparedHeads(HeadResult):
         """Draw all heads, darker for larger changes (Kovaleva et al. 2019, Figure 5).
 
         Args:
-            metric: One of `heads()`; for a cosine, 1 - cosine is drawn.
-            width: Pixels of the whole figure.
+            metric: Title of a metric in `heads()`; for a cosine, 1 - cosine is drawn.
+            width: Width of the entire figure in pixels.
 
         Raises:
-            ValueError: an unknown metric.
+            ValueError: There is no such metric.
         """
         from attnwidget.charts.answer_title import answer_title
         from attnwidget.charts.head_heatmap import head_heatmap
 
         heads = self.heads()
         one_of("metric", metric, list(heads))
-        cosine = metric.startswith("cosine")
+        is_cosine = metric.startswith("cosine")
         return head_heatmap(
-            1 - heads[metric] if cosine else heads[metric],
-            title=answer_title(self._title, 1 - heads[metric] if cosine else heads[metric]),
-            value_title=f"1 − {metric}" if cosine else _VALUES.get(metric, metric),
-            diverging=not cosine and metric != "divergence",
+            1 - heads[metric] if is_cosine else heads[metric],
+            title=answer_title(self._title, 1 - heads[metric] if is_cosine else heads[metric]),
+            value_title=f"1 − {metric}" if is_cosine else _VALUES.get(metric, metric),
+            diverging=not is_cosine and metric != "divergence",
             width=width,
         )
 
@@ -130,20 +130,23 @@ class ComparedHeads(HeadResult):
 
     @property
     def _read(self) -> str:
-        read = counted(self.n_segments, "segment")
+        """Number of segments and documents, for captions."""
+        n_read = counted(self.n_segments, "segment")
         if self.documents is None:
-            return read
-        return f"{read} of {counted(len(set(self.documents.tolist())), 'document')}"
+            return n_read
+        return f"{n_read} of {counted(len(set(self.documents.tolist())), 'document')}"
 
     @property
     def _stopped(self) -> str:
+        """Caption note about an interruption."""
         return "" if self.complete else ", interrupted"
 
     def _known(self, metric: str) -> NDArray[np.bool_]:
-        """The segments that have a number: no word, no cosine without special tokens."""
+        """Return which segments have a value; the cosine without special tokens needs words."""
         return np.asarray(~np.isnan(self.segments[metric]).any((0, 1)))
 
     def _mean(self, metric: str) -> Float64Array:
+        """Return the mean of a metric over the segments that have a value, [L, H]."""
         values = self.segments[metric][..., self._known(metric)]
         if not values.shape[-1]:
             return np.full(values.shape[:2], np.nan)
@@ -156,21 +159,22 @@ class ModelComparison(ComparedHeads):
     """Comparison of the heads of two models (Kovaleva et al. 2019, section 4.3).
 
     Attributes:
-        segments: One number per segment by the metric's title, float64 [L, H, N]: "cosine", "cosine
+        segments: One number per segment by metric title, float64 [L, H, N]: "cosine", "cosine
             without special tokens", "divergence" and "entropy change" in nats, "cosine padded to
-            200" if requested, and "... change" of metrics of `measure` that are means over
+            200" if requested, and "... change" for metrics of `measure` that are means over
             segments.
-        documents: The document of each segment, int64 [N]; None if documents are unknown.
-        complete: False if the pass was interrupted before the last segment.
+        documents: Document of each segment, int64 [N]; None if documents are unknown.
+        complete: Whether the comparison reached the last segment; False after an interruption.
         model_names: Names of the first and the second model.
         model_name: Both names.
-        pairs: Divergence of each head of the first model from each head of the same layer of the
-            second model in nats, mean over segments, float64 [L, H, H]; None without `matches`.
-        across: The same divergences for heads of all layers, float64 [L H, L H]; head h of layer l
+        pairs: Divergence in nats between each head of the first model and each head in the same
+            layer of the second model, averaged over segments, float64 [L, H, H]; None without
+            `matches`.
+        across: Divergences between the heads of all layers, float64 [L H, L H]; head h of layer l
             has the index l H + h. None without `across_layers`.
-        changes: Number of the second model minus number of the first model, by the title of each
-            requested metric of `measure`, float64 [L, H]. Metrics that are not means over segments,
-            such as "distances", are only here, and have no intervals.
+        changes: Second model minus first model, by the title of each requested metric of `measure`,
+            float64 [L, H]. Metrics that are not means over segments, such as "distances", are only
+            here and have no intervals.
 
     Example:
         >>> from attnwidget import compare, load_model, make_segments
@@ -192,7 +196,7 @@ class ModelComparison(ComparedHeads):
 
     @property
     def cosine(self) -> Float64Array:
-        """Cosine of all rows and columns of the two maps, [L, H]; 1 for equal maps."""
+        """Cosine between the two complete maps, [L, H]; 1 for equal maps."""
         return self._mean("cosine")
 
     @property
@@ -218,21 +222,22 @@ class ModelComparison(ComparedHeads):
     def match(self, *, across_layers: bool = False) -> pd.DataFrame:
         """Match each head of the first model with the most similar head of the second model.
 
-        Every head is matched once, so that the sum of all divergences is minimal (linear
+        Each head is matched once, so that the sum of all divergences is minimal (linear
         assignment). In models that were trained independently, the order of heads is arbitrary.
 
         Args:
-            across_layers: Whether heads of all layers are candidates, instead of heads of the same
-                layer.
+            across_layers: Whether the heads of all layers are candidates, not only the heads of the
+                same layer.
 
         Returns:
             One row per head: layer, head, other_layer, other_head, divergence in nats, and margin.
-            The margin is the divergence from the second-best candidate minus the divergence. Near
-            0, two candidates fit about equally well. Below 0, the most similar head was matched
-            with a different head. NaN if there is only one candidate.
+            The margin is the smallest divergence from any other candidate minus the divergence. If
+            it is near 0, two candidates fit almost equally well. If it is negative, the most
+            similar head was matched with a different head. It is NaN if there is only one
+            candidate.
 
         Raises:
-            ValueError: if heads were not compared with all candidates, because `compare` was called
+            ValueError: Heads were not compared with all candidates, because `compare` was called
                 without `matches` or `across_layers`.
         """
         import pandas as pd
@@ -243,25 +248,25 @@ class ModelComparison(ComparedHeads):
         if across_layers:
             blocks = None if self.across is None else self.across[None]
         if blocks is None:
-            which = "of different layers "
+            group = "of different layers "
             option = "across_layers"
             raise ValueError(
-                f"heads {which if across_layers else ''}were not compared pairwise, because it "
+                f"heads {group if across_layers else ''}were not compared pairwise, because it "
                 "takes several times as long: call compare(a, b, segments, "
                 f"{option if across_layers else 'matches'}=True)"
             )
         rows = []
-        for block, every in enumerate(blocks):
+        for block, block_divergences in enumerate(blocks):
             # Layers without attention have no heads to match.
-            measured = np.flatnonzero(~np.isnan(every).all(1))
-            divergences = every[np.ix_(measured, measured)]
+            with_attention = np.flatnonzero(~np.isnan(block_divergences).all(1))
+            divergences = block_divergences[np.ix_(with_attention, with_attention)]
             for first, other in zip(*linear_sum_assignment(divergences), strict=True):
-                chosen = divergences[first, other]
-                rest = np.delete(divergences[first], other)
-                layer, head = divmod(block * n_heads + measured[first], n_heads)
-                other_layer, other_head = divmod(block * n_heads + measured[other], n_heads)
-                margin = rest.min() - chosen if len(rest) else np.nan
-                rows.append((layer, head, other_layer, other_head, chosen, margin))
+                divergence = divergences[first, other]
+                alternatives = np.delete(divergences[first], other)
+                layer, head = divmod(block * n_heads + with_attention[first], n_heads)
+                other_layer, other_head = divmod(block * n_heads + with_attention[other], n_heads)
+                margin = alternatives.min() - divergence if len(alternatives) else np.nan
+                rows.append((layer, head, other_layer, other_head, divergence, margin))
         columns = ["layer", "head", "other_layer", "other_head", "divergence", "margin"]
         return pd.DataFrame(rows, columns=columns)
 
@@ -269,7 +274,7 @@ class ModelComparison(ComparedHeads):
         """Draw 1 - cosine over the layers, with and without special tokens.
 
         Args:
-            width: Pixels of the whole figure.
+            width: Width of the entire figure in pixels.
         """
         from attnwidget.charts.answer_title import answer_title
         from attnwidget.charts.layer_curves import layer_curves
@@ -295,18 +300,17 @@ class ModelComparison(ComparedHeads):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SeveralComparisons(ComparedHeads):
-    """Comparison of a model with several models: steps of one training, or seeds of a training.
+    """Comparison of a model with several models, such as training steps or seeds.
 
     Attributes:
-        segments: Numbers by the metric's title, float64 [L, H, N]: the mean over the models for
-            each metric of `each` and, for seeds, "change beyond seeds" (of 1 - cosine), "change
-            beyond seeds without special tokens" and "divergence beyond seeds".
-        documents: The document of each segment, int64 [N]; None if documents are unknown.
-        complete: False if the pass was interrupted before the last segment.
-        each: The comparison of the first model with each other model.
+        segments: Numbers by metric title, float64 [L, H, N]: the mean over the models for each
+            metric in `each` and, for seeds, "change beyond seeds" (of 1 - cosine), "change beyond
+            seeds without special tokens" and "divergence beyond seeds".
+        documents: Document of each segment, int64 [N]; None if documents are unknown.
+        complete: Whether the comparison reached the last segment; False after an interruption.
+        each: Comparisons of the first model with each other model.
         model_name: Name of the first model, and number of other models.
-        between: The comparisons between pairs of the other models; empty unless the models are
-            seeds.
+        between: Comparisons between pairs of the other models; empty unless the models are seeds.
 
     Example:
         >>> from attnwidget import compare, load_model, make_segments
@@ -327,7 +331,7 @@ class SeveralComparisons(ComparedHeads):
 
     @property
     def names(self) -> list[str]:
-        """The names of the other models, numbered if two names are equal."""
+        """Names of the other models, numbered if two names are equal."""
         names = [comparison.model_names[1] for comparison in self.each]
         if len(set(names)) == len(names):
             return names
@@ -336,38 +340,45 @@ class SeveralComparisons(ComparedHeads):
     def heads(self) -> HeadMetrics:
         by_title = super().heads()
         each = [comparison.heads() for comparison in self.each]
-        rest = {title: np.mean([heads[title] for heads in each], axis=0) for title in each[0]}
-        return by_title | {title: v for title, v in rest.items() if title not in by_title}
+        means = {title: np.mean([heads[title] for heads in each], axis=0) for title in each[0]}
+        return by_title | {title: v for title, v in means.items() if title not in by_title}
 
     def to_frame(self) -> pd.DataFrame:
         """Return one row per model, head and metric: layer, head, metric, value, low, high, model.
 
-        `model` is one of `names`, or "all" for means over the models and for changes beyond seeds.
+        `model` is one of `names`, or "all" for means over models and for changes beyond seeds.
         """
         import pandas as pd
 
         frames = [comparison.to_frame() for comparison in self.each] + [super().to_frame()]
-        named = zip([*self.names, "all"], frames, strict=True)
-        frame = pd.concat([table.assign(model=name) for name, table in named], ignore_index=True)
+        named_frames = zip([*self.names, "all"], frames, strict=True)
+        frame = pd.concat(
+            [table.assign(model=name) for name, table in named_frames], ignore_index=True
+        )
         frame.attrs = dict(frames[-1].attrs)
         return frame
 
     def __repr__(self) -> str:
         size = "×".join(map(str, self.each[0].cosine.shape))
-        listed = ", ".join(
+        cosines = ", ".join(
             f"{name} {np.nanmean(comparison.cosine):.3f}"
             for name, comparison in zip(self.names, self.each, strict=True)
         )
         return (
             f"SeveralComparisons({self.model_name}, {size} heads, {self._read}{self._stopped}: "
-            f"mean cosine {listed})"
+            f"mean cosine {cosines})"
         )
 
 
 def several_comparisons(
     each: Sequence[ModelComparison], between: Sequence[ModelComparison]
 ) -> SeveralComparisons:
-    """Combine comparisons of a model with several models, and between these models."""
+    """Combine the comparisons of a model with several other models.
+
+    Args:
+        each: Comparisons of the first model with each other model.
+        between: Comparisons between pairs of the other models; empty unless they are seeds.
+    """
     segments = {
         title: np.mean([comparison.segments[title] for comparison in each], axis=0)
         for title in each[0].segments
@@ -376,8 +387,8 @@ def several_comparisons(
     if between:
         for title, beyond in _BEYOND.items():
             spread = np.mean([comparison.segments[title] for comparison in between], axis=0)
-            moved = segments[title] - spread
-            segments[beyond] = moved if title == "divergence" else -moved
+            difference = segments[title] - spread
+            segments[beyond] = difference if title == "divergence" else -difference
     first = each[0]
     return SeveralComparisons(
         segments, first.documents, tuple(each), tuple(between), complete=first.complete

@@ -1,4 +1,4 @@
-"""The same texts in the tokens of each compared model."""
+"""Texts that are tokenized for each compared model."""
 
 from __future__ import annotations
 
@@ -30,7 +30,9 @@ _ADVICE = (
 
 
 class ComparedTexts:
-    """Texts for several models that are read in turn. The models are not kept.
+    """Texts for several models that read them one after the other.
+
+    The object holds no reference to the models.
 
     Args:
         texts: Texts, segments, or pictures and sounds; with words, sentences of a treebank or lists
@@ -41,8 +43,8 @@ class ComparedTexts:
         are_media: Whether the inputs are pictures and sounds.
 
     Raises:
-        TypeError: texts of another kind.
-        ValueError: no segments.
+        TypeError: The texts have another type.
+        ValueError: There are no segments.
     """
 
     def __init__(self, texts: Iterable[Any], unit: MapUnit) -> None:
@@ -62,21 +64,24 @@ class ComparedTexts:
 
     @property
     def first(self) -> Segment | None:
-        """The first input of tokens, which says how all are read; None before `of`."""
+        """First segment, which determines the reader of all inputs; None before `of`."""
         return self._segments[0] if self._segments else None
 
     @property
     def documents(self) -> NDArray[np.int64] | None:
-        """Return the source document of each text, or None if documents are unknown."""
+        """Source document of each text, or None if documents are unknown."""
         documents = self._inputs.documents
         return np.array(documents, np.int64) if documents else None
 
     def segments(self, model: AttentionModel) -> Sequence[Segment]:
-        """Return the texts in the tokens of a model, in order. The first model cuts texts.
+        """Return the texts as tokens of a model, in order; the first model cuts the texts.
+
+        Args:
+            model: Model that reads the texts.
 
         Raises:
-            ValueError: a text as in `make_segments`; a word without tokens, or a segment that the
-                first model reads as other words.
+            ValueError: A text is not valid (see `make_segments`), a word has no tokens, or the
+                model reads other tokens than the first model.
         """
         if self._unit == "words":
             try:
@@ -88,7 +93,8 @@ class ComparedTexts:
                 ) from None
         self._segments = self._inputs.segments(model)
         if self.are_media:
-            return self._segments  # the maps say whether both models have the same tokens
+            # The maps will show whether both models have the same tokens.
+            return self._segments
         vocabulary = _Vocabulary.from_segments(model, self._segments)
         if self._first is None:
             self._first = vocabulary
@@ -98,7 +104,7 @@ class ComparedTexts:
 
 @dataclass(frozen=True)
 class _Vocabulary:
-    """A model's view of some segments: their ids and the special tokens around them."""
+    """Token ids and special tokens of some segments in one model."""
 
     name: str
     ids: dict[str, int | None]
@@ -106,6 +112,7 @@ class _Vocabulary:
 
     @classmethod
     def from_segments(cls, model: AttentionModel, segments: Sequence[Segment]) -> _Vocabulary:
+        """Return the token ids and special tokens of the segments in a model."""
         tokens = sorted(
             {token for segment in segments for token in (*segment.first, *segment.second)}
         )
@@ -123,10 +130,10 @@ class _Vocabulary:
         """Raise ValueError if two models would read different ids, including special tokens."""
         differing = [token for token, number in self.ids.items() if other.ids[token] != number]
         if differing:
-            shown = ", ".join(map(repr, differing[:3]))
+            examples = ", ".join(map(repr, differing[:3]))
             raise ValueError(
                 f"{self.name} and {other.name} do not have the same tokens: {len(differing)} of "
-                f"{len(self.ids)} ids in the segments ({shown}) differ or are missing; {_ADVICE}"
+                f"{len(self.ids)} ids in the segments ({examples}) differ or are missing; {_ADVICE}"
             )
         if self.templates != other.templates:
             raise ValueError(
@@ -136,7 +143,7 @@ class _Vocabulary:
 
 
 def _labeled(sentences: Iterable[Any]) -> Iterable[RunningText]:
-    """Yield the words of each sentence, with the name of the sentence in errors."""
+    """Yield the words of each sentence, with a label for errors."""
     for number, sentence in enumerate(each_of(sentences, _HOW)):
         words = sentence.words if isinstance(sentence, Sentence) else sentence
         if isinstance(sentence, (str, Segment)) or not all_of(str, words, _HOW):

@@ -1,4 +1,4 @@
-"""Comparison of a model's maps of a batch with other models' maps of the same texts."""
+"""Comparison of one model's maps with the maps of other models, batch by batch."""
 
 from __future__ import annotations
 
@@ -40,23 +40,23 @@ from attnwidget.words.word_segments import WordAxes
 MapUnit: TypeAlias = Literal["tokens", "words"]
 # Result of `measured` for each metric.
 MeasuredMaps: TypeAlias = list[tuple[HeadMetrics, list[HeadMetrics]]]
-# Smoothing as for entropy, which only avoids logarithms of 0.
+# Same smoothing as for entropy; it only avoids logarithms of 0.
 _SMOOTHING = 1e-4
-# Part of a patch by which equal places may differ, because they are measured.
+# Share of a patch by which equal regions may differ, because regions are measured.
 _SAME_PLACE = 0.05
 
 
 @dataclass(frozen=True, eq=False)
 class MapAxes:
-    """Rows and columns of the maps for the comparison of two models.
+    """Rows and columns of the compared maps.
 
     Attributes:
-        rows: The queries that count, bool [B, m].
-        apart: Special tokens, bool [B, m].
-        n_rows: Number of queries that count, int64 [B].
-        n_columns: Number of keys of each segment, int64 [B].
-        words: Factors of token maps on both sides, float32 [B, m, n] and [B, n, m]; None if tokens
-            are compared.
+        rows: Mask of the queries to count, bool [B, m].
+        apart: Mask of special tokens, bool [B, m].
+        n_rows: Number of queries to count, int64 [B].
+        n_columns: Number of keys in each segment, int64 [B].
+        words: Left and right factors that convert token maps to word maps, float32 [B, m, n] and
+            [B, n, m]; None if tokens are compared.
     """
 
     rows: Tensor
@@ -69,8 +69,12 @@ class MapAxes:
     def from_batch(cls, batch: Batch, unit: MapUnit) -> MapAxes:
         """Return the axes of a batch's maps.
 
-        With words, rows and columns are words. The column after the last word has the weight on all
-        special tokens together, so that rows still sum to 1.
+        With words, rows and columns are words. The column after the last word has the total weight
+        on all special tokens, so that rows still sum to 1.
+
+        Args:
+            batch: Segments of the batch.
+            unit: Unit of the compared maps.
         """
         if unit == "tokens":
             special = batch.classes["[CLS]"] | batch.classes["[SEP]"]
@@ -81,15 +85,19 @@ class MapAxes:
         axes = WordAxes(batch)
         counts = [segment.words[-1] + 1 for segment in axes.segments]
         n_words = torch.tensor(counts, dtype=torch.long, device=batch.real.device)
-        places = torch.arange(axes.n_words + 1, dtype=torch.long, device=batch.real.device)
-        apart = places == n_words[:, None]
+        positions = torch.arange(axes.n_words + 1, dtype=torch.long, device=batch.real.device)
+        is_special = positions == n_words[:, None]
         columns = torch.nn.functional.pad(axes.columns, (0, 1))
-        columns += (batch.real.float() - columns.sum(-1))[..., None] * apart[:, None]
+        columns += (batch.real.float() - columns.sum(-1))[..., None] * is_special[:, None]
         rows = torch.nn.functional.pad(axes.rows([range(n) for n in counts]), (0, 0, 0, 1))
-        return cls(places < n_words[:, None], apart, n_words, n_words + 1, (rows, columns))
+        return cls(positions < n_words[:, None], is_special, n_words, n_words + 1, (rows, columns))
 
     def maps(self, weights: Tensor) -> Tensor:
-        """Return maps [B, H, m, m] from weights between tokens [B, H, n, n]."""
+        """Return the compared maps, [B, H, m, m].
+
+        Args:
+            weights: Attention weights between tokens, [B, H, n, n].
+        """
         if self.words is None:
             return weights
         rows, columns = self.words
@@ -98,13 +106,13 @@ class MapAxes:
 
 @dataclass(frozen=True, eq=False)
 class OtherModel:
-    """A model that is compared with the first model.
+    """Model that is compared with the first model.
 
     Attributes:
-        reader: Reads the model's segments into `metrics`, `changes`, and the comparisons with
-            seeds.
-        metrics: The accumulators of the model, with the same metrics as the first model.
-        changes: The accumulator that compares it with the first model.
+        reader: Reader that adds the model's segments to `metrics`, `changes` and the comparisons
+            with seeds.
+        metrics: Accumulators of the model, with the same metrics as the first model.
+        changes: Accumulator that compares the model with the first model.
     """
 
     reader: StudyReader
@@ -113,7 +121,7 @@ class OtherModel:
 
 
 class BatchMaps(Protocol):
-    """Accumulator that keeps the maps of a batch by layer, for comparison with another model."""
+    """Accumulator that stores the maps of a batch by layer, for comparison with another model."""
 
     maps: list[Tensor]
     tokens: Sequence[Tokens]
@@ -123,21 +131,22 @@ class BatchMaps(Protocol):
 
 
 class KeptMaps(Accumulator[ModelComparison | SeveralComparisons]):
-    """Accumulator that keeps a model's maps of a batch, then lets other models read the batch.
+    """Accumulator that stores a model's maps of a batch, then lets other models read the batch.
 
-    `others` is set before `start`. Each of these models is compared with the kept maps.
+    Set `others` before `start`. Each of these models is compared with the stored maps.
 
     Args:
-        read: The words that the further models read, by segment.
+        read: For each input, the segments that the other models read.
         unit: Unit of the compared maps.
-        metrics: The accumulators of the first model.
-        options: Settings that resume files must agree on, in addition to the readers.
+        metrics: Accumulators of the first model.
+        options: Settings that must equal those of a resume file, in addition to the readers.
         several: Whether the result compares several models.
 
     Attributes:
-        maps: The maps of the last batch, one entry per layer.
-        others: The models that the first model is compared with.
-        between: The accumulators that compare pairs of these models.
+        maps: Maps of the last batch, one entry per layer.
+        tokens: Tokens of the last batch.
+        others: Models that are compared with the first model.
+        between: Accumulators that compare pairs of these models.
     """
 
     name = "comparison"
@@ -173,18 +182,18 @@ class KeptMaps(Accumulator[ModelComparison | SeveralComparisons]):
             other.reader.start(segment)
 
     def update(self, layer: LayerBatch) -> None:
-        """Keep the layer's maps until the other models have read the batch."""
+        """Store the layer's maps until the other models have read the batch."""
         if layer.layer == 0:
             self._axes = MapAxes.from_batch(layer.batch, self._unit)
             self.tokens = layer.batch.tokens
         maps = self._axes.maps(layer.weights)
         if layer.layer == 0:
-            held = sum(place.nbytes for place in self._places)
-            refuse_kept_maps(self.name, maps, self.n_layers, held=held)
+            n_bytes = sum(buffer.nbytes for buffer in self._places)
+            refuse_kept_maps(self.name, maps, self.n_layers, held=n_bytes)
         self.maps[layer.layer :] = [self._stored(layer.layer, maps)]
 
     def _stored(self, layer: int, maps: Tensor) -> Tensor:
-        """Copy into the same memory for each batch: new memory would cost as much as comparing."""
+        """Copy maps to reused memory, because allocating it takes as long as comparing."""
         if layer == len(self._places):
             self._places.append(maps.new_empty(0))
         if self._places[layer].numel() < maps.numel():
@@ -193,7 +202,7 @@ class KeptMaps(Accumulator[ModelComparison | SeveralComparisons]):
 
     def end_batch(self, batch: Batch) -> None:
         segments = zip(
-            *(self._read[place] for place in segment_indices(batch.segments)), strict=True
+            *(self._read[index] for index in segment_indices(batch.segments)), strict=True
         )
         for other, segments_of_other in zip(self.others, segments, strict=True):
             other.reader.add(segments_of_other)
@@ -210,7 +219,7 @@ class KeptMaps(Accumulator[ModelComparison | SeveralComparisons]):
         return _flat([other.reader.merged(a, b) for other, a, b in both])
 
     def _of_others(self, state: State) -> list[dict[str, dict[str, NDArray[Any]]]]:
-        """Return the states of the accumulators of all models, in a dict with names by `_flat`."""
+        """Return the states of each other model's accumulators, the inverse of `_flat`."""
         states: list[dict[str, dict[str, NDArray[Any]]]] = [{} for _ in self.others]
         for key, values in state.items():
             number, name, entry = key.split("/", 2)
@@ -218,13 +227,14 @@ class KeptMaps(Accumulator[ModelComparison | SeveralComparisons]):
         return states
 
     def compute(self) -> ModelComparison | SeveralComparisons:
-        before = measured(self._metrics)
-        each = [
-            with_metrics(other.changes, before, measured(other.metrics)) for other in self.others
+        metrics_before = measured(self._metrics)
+        comparisons = [
+            with_metrics(other.changes, metrics_before, measured(other.metrics))
+            for other in self.others
         ]
         if not self._several:
-            return each[0]
-        return several_comparisons(each, [change.compute() for change in self.between])
+            return comparisons[0]
+        return several_comparisons(comparisons, [change.compute() for change in self.between])
 
 
 class MapChanges(Accumulator[ModelComparison]):
@@ -233,16 +243,16 @@ class MapChanges(Accumulator[ModelComparison]):
     It has a row for each segment, because bootstrap intervals need all numbers.
 
     Args:
-        first: The accumulator that kept the first model's maps.
-        documents: The source document of each segment, or None if documents are unknown.
-        n_segments: Number of segments of the study.
+        first: Accumulator with the first model's maps.
+        documents: Source document of each segment, or None if documents are unknown.
+        n_segments: Number of segments in the study.
         unit: Unit of the compared maps.
-        padded: Number of tokens to which maps are padded for a further cosine; None = without this
+        padded: Number of tokens to which maps are padded for an additional cosine; None = no such
             cosine.
-        matches: Whether to compare each head with every head of its layer.
+        matches: Whether to compare each head with all heads of its layer.
         across_layers: Whether to compare each head with the heads of all layers.
-        keep: Whether further models are compared with this model.
-        number: Number of the comparison, if there are several.
+        keep: Whether to store the maps, because other models are compared with this model.
+        number: Index of the comparison, if the model has several.
     """
 
     name = "comparison"
@@ -260,7 +270,8 @@ class MapChanges(Accumulator[ModelComparison]):
         keep: bool,
         number: int = 0,
     ) -> None:
-        self.name = f"comparison {number}"  # one model may have several
+        # A model may have several comparisons, which need different names.
+        self.name = f"comparison {number}"
         self._first = first
         self._documents = documents
         self._n_segments = n_segments
@@ -304,8 +315,8 @@ class MapChanges(Accumulator[ModelComparison]):
         axes = self._axes
         others = axes.maps(layer.weights).to(map_of_first.device)
         if self._keep and layer.layer == 0:
-            cropped = {"times": 3, "beside": 6} if self._across_layers else {}
-            refuse_kept_maps(self.name, others, self.n_layers, **cropped)
+            copies = {"times": 3, "beside": 6} if self._across_layers else {}
+            refuse_kept_maps(self.name, others, self.n_layers, **copies)
         if self._keep:
             self.maps.append(others)
         sums = pair_sums(map_of_first, others, axes.apart, axes.n_columns, smoothing=_SMOOTHING)
@@ -328,17 +339,21 @@ class MapChanges(Accumulator[ModelComparison]):
                 self.sums["pairs"][layer.layer] += _between(first, second)
 
     def _refuse_other_tokens(self) -> None:
-        """Raise ValueError if two models cut a picture or a sound into different tokens."""
+        """Raise ValueError if two models make different tokens from a picture or a sound."""
         names = f"{self._first.model_name} and {self.model_name}"
         numbers = self.rows["index"][self._places]
-        for number, one, other in zip(numbers, self._first.tokens, self.tokens, strict=True):
-            if len(one) != len(other):
+        for number, first_tokens, second_tokens in zip(
+            numbers, self._first.tokens, self.tokens, strict=True
+        ):
+            if len(first_tokens) != len(second_tokens):
                 raise ValueError(
-                    f"{names} make {len(one)} and {len(other)} tokens of input {number}: compare "
-                    "models that read pictures and sounds as the same tokens, such as a model and "
-                    "its fine-tuned copy"
+                    f"{names} make {len(first_tokens)} and {len(second_tokens)} tokens of input "
+                    f"{number}: compare models that read pictures and sounds as the same tokens, "
+                    "such as a model and its fine-tuned copy"
                 )
-            if one.special != other.special or not _near(one.places, other.places):
+            if first_tokens.special != second_tokens.special or not _near(
+                first_tokens.places, second_tokens.places
+            ):
                 raise ValueError(
                     f"{names} make tokens of other places of input {number}, because their "
                     "processors cut or scale it in other ways: load both models with one processor"
@@ -374,13 +389,13 @@ class MapChanges(Accumulator[ModelComparison]):
         )
 
     def _of_all_layers(self, across: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Spread [L H, L H] of the layers with attention over rows and columns of all layers."""
+        """Expand [L H, L H] from the layers with attention to all layers, with NaN elsewhere."""
         by_layer = across.reshape((self.n_layers, self.n_heads) * 2)
-        spread = self.layers.spread(self.layers.spread(by_layer), axis=2)
-        return spread.reshape((self.layers.n_layers * self.n_heads,) * 2)
+        all_layers = self.layers.spread(self.layers.spread(by_layer), axis=2)
+        return all_layers.reshape((self.layers.n_layers * self.n_heads,) * 2)
 
     def _cropped(self, first: Sequence[Tensor], others: Sequence[Tensor]) -> list[list[Tensor]]:
-        """Return the maps of both models for each segment, [heads of all `own`, rows, columns]."""
+        """Return both models' maps for each segment, [heads of all layers, rows, columns]."""
         rows = self._axes.n_rows.tolist()
         columns = self._axes.n_columns.tolist()
         return [
@@ -390,16 +405,17 @@ class MapChanges(Accumulator[ModelComparison]):
 
 
 def _near(first: Sequence[Place | None], second: Sequence[Place | None]) -> bool:
-    """Return whether places are equal, up to a small part of a patch."""
+    """Return whether regions are equal, up to a small share of a patch."""
     if len(first) != len(second):
         return False
     return all(
-        one == other or (one is not None and other is not None and _is_near(one, other))
-        for one, other in zip(first, second, strict=True)
+        a == b or (a is not None and b is not None and _is_near(a, b))
+        for a, b in zip(first, second, strict=True)
     )
 
 
 def _is_near(one: Place, other: Place) -> bool:
+    """Return whether two regions are equal, up to a small share of a patch."""
     if isinstance(one, Box) and isinstance(other, Box):
         a, b = ((box.left, box.top, box.right, box.bottom) for box in (one, other))
         allowed = _SAME_PLACE * min(one.right - one.left, one.bottom - one.top)
@@ -412,6 +428,7 @@ def _is_near(one: Place, other: Place) -> bool:
 
 
 def _flat(states: Iterable[States]) -> dict[str, NDArray[Any]]:
+    """Return the states of several models in one dict, by number, accumulator and entry."""
     return {
         f"{number}/{name}/{entry}": values
         for number, state in enumerate(states)
@@ -421,9 +438,12 @@ def _flat(states: Iterable[States]) -> dict[str, NDArray[Any]]:
 
 
 def measured(metrics: Sequence[Accumulator[Any]]) -> MeasuredMaps:
-    """Return one number per head for each metric over all segments, and per segment for means.
+    """Return the numbers per head of each metric, over all segments and for each segment.
 
-    Numbers per segment are empty if a metric is not a `SegmentMeans`.
+    The list for single segments is empty if a metric is not a `SegmentMeans`.
+
+    Args:
+        metrics: Accumulators.
     """
     return [
         (
@@ -437,7 +457,13 @@ def measured(metrics: Sequence[Accumulator[Any]]) -> MeasuredMaps:
 
 
 def with_metrics(changes: MapChanges, before: MeasuredMaps, after: MeasuredMaps) -> ModelComparison:
-    """Return the result of `changes`, with differences of metrics over all and by segment."""
+    """Return the result of a comparison, with differences of metrics in total and per segment.
+
+    Args:
+        changes: Accumulator that compares the two models.
+        before: Metrics of the first model.
+        after: Metrics of the second model.
+    """
     comparison = changes.compute()
     totals: HeadMetrics = {}
     segments = dict(comparison.segments)
@@ -445,21 +471,24 @@ def with_metrics(changes: MapChanges, before: MeasuredMaps, after: MeasuredMaps)
         differences = {title: second[title] - first[title] for title in first if title in second}
         totals |= differences
         for title, total in differences.items() if firsts else ():
-            # A segment without the tokens of a number has no value, or counts as 0.
-            for absent in (np.nan, 0.0):
-                none = np.full_like(total, absent)
+            # If a segment lacks the tokens of a metric, the metric leaves it out or counts it as 0.
+            # Use the variant whose mean equals the total.
+            for filler in (np.nan, 0.0):
+                missing = np.full_like(total, filler)
                 pairs = zip(firsts, seconds, strict=True)
-                apart = [b.get(title, none) - a.get(title, none) for a, b in pairs]
-                values = np.stack(apart, -1)
-                known = ~np.isnan(values[~np.isnan(total)]).any(0)
-                mean = values[..., known].mean(-1)
-                if known.any() and np.allclose(mean, total, atol=1e-9, equal_nan=True):
+                differences_by_segment = [
+                    b.get(title, missing) - a.get(title, missing) for a, b in pairs
+                ]
+                values = np.stack(differences_by_segment, -1)
+                has_value = ~np.isnan(values[~np.isnan(total)]).any(0)
+                mean = values[..., has_value].mean(-1)
+                if has_value.any() and np.allclose(mean, total, atol=1e-9, equal_nan=True):
                     segments.setdefault(f"{title} change", values)
                     break
     return replace(comparison, segments=segments, changes=totals)
 
 
 def _between(first: Tensor, others: Tensor) -> NDArray[np.float64]:
-    """Return the divergences between all maps of two models, in nats per query."""
+    """Return the divergences between the maps of two models, in nats per query."""
     between: NDArray[np.float64] = js_between(first, others, smoothing=_SMOOTHING).numpy()
     return between / first.shape[1]

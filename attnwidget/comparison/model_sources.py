@@ -1,4 +1,4 @@
-"""Sources of models that a study loads: a name, a folder or a function."""
+"""Model sources that a study loads: a name, a folder or a function."""
 
 from __future__ import annotations
 
@@ -16,18 +16,25 @@ Source: TypeAlias = AttentionModel | str | Path | Callable[[], AttentionModel]
 
 
 def refuse_no_source(source: Any) -> None:
-    """Raise TypeError if `source` is neither a model nor a source of a model."""
+    """Raise TypeError unless an argument is a model or a model source.
+
+    Args:
+        source: Argument of a study.
+    """
     if isinstance(source, (str, Path)) or (callable(source) and not isinstance(source, nn.Module)):
         return
     refuse_no_model(source)
 
 
 def loaded_model(source: Source) -> AttentionModel:
-    """Return `source` if it is a model, and load the model otherwise.
+    """Return `source` if it is a model; otherwise, load the model.
+
+    Args:
+        source: Model, name, folder, or function that returns a model.
 
     Raises:
         TypeError: `source` is a function that does not return a model.
-        OSError: as `load_model`.
+        OSError: See `load_model`.
 
     Example:
         >>> from attnwidget.comparison.model_sources import loaded_model

@@ -1,4 +1,4 @@
-"""Comparison of models with one model in memory: maps are kept, and models are loaded again."""
+"""Comparison with one model in memory at a time: maps are stored, and models are reloaded."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ if TYPE_CHECKING:
 
 
 class StoredMaps(Accumulator[Any]):
-    """Accumulator that keeps a model's maps of several batches for models that are loaded later.
+    """Accumulator that stores a model's maps of several batches for models that are loaded later.
 
     Attributes:
-        batches: The maps of each batch by layer.
-        maps: The maps of the batch that another model reads next.
-        tokens: The tokens of texts, which are not kept.
+        batches: Maps of each batch by layer.
+        maps: Maps of the batch that another model reads next.
+        tokens: Empty, because the tokens of texts are not stored.
     """
 
     name = "stored maps"
@@ -56,12 +56,16 @@ class StoredMaps(Accumulator[Any]):
         self.batches[-1].append(self._axes.maps(layer.weights).to("cpu", copy=True))
 
     def show(self, number: int) -> None:
-        """Set `maps` to the maps of a batch, if the batch was read."""
+        """Set `maps` to the maps of a batch, if the batch was read.
+
+        Args:
+            number: Index of the batch.
+        """
         if number < len(self.batches):
             self.maps = self.batches[number]
 
     def forget(self) -> None:
-        """Forget all maps."""
+        """Release all maps."""
         self.batches = []
         self.maps = []
 
@@ -72,15 +76,15 @@ class StoredMaps(Accumulator[Any]):
 
 @dataclass(eq=False)
 class ModelTurn:
-    """The accumulators of a model, and facts about the model while it is not in memory.
+    """Accumulators of a model, and the data that is needed while the model is not in memory.
 
     Attributes:
-        source: The source of the model.
-        changes: The accumulators that compare it with earlier models.
-        stored: The kept maps, if later models are compared with them.
-        segments: The texts in the tokens of the model, after it was loaded.
-        states: The sums over the chunks that all models have read.
-        measured: Results of the metrics over these chunks.
+        source: Source of the model.
+        changes: Accumulators that compare the model with earlier models.
+        stored: Stored maps, if later models are compared with them, or None.
+        segments: Texts as tokens of the model, after it was first loaded.
+        states: Sums over the chunks that all models have read.
+        measured: Metric results over these chunks.
     """
 
     source: Source
@@ -101,50 +105,51 @@ def read_one_at_a_time(
     maps_mb: float,
     progress: bool,
 ) -> None:
-    """Read all texts chunk by chunk: each model is loaded for a chunk, then released.
+    """Read all texts chunk by chunk: for each chunk, each model is loaded and then released.
 
-    A chunk is a list of batches whose maps fit into memory together. After Ctrl-C, the result has
-    the chunks that all models have read.
+    A chunk is a list of batches whose maps fit in memory together. After Ctrl-C, the result
+    includes the chunks that all models have read.
 
     Args:
-        turns: The models, in the order of comparison.
-        texts: Their texts.
+        turns: Models in the order of comparison.
+        texts: Texts for all models.
         metrics: Unused accumulators for each model.
         padded: Number of tokens to which maps are padded, or None.
-        batch_size: Number of segments in one pass of a model.
-        maps_mb: Largest size of the kept maps in megabytes.
+        batch_size: Number of segments in one forward pass.
+        maps_mb: Largest size of the stored maps in megabytes.
         progress: Whether to show a progress bar.
 
     Raises:
-        ValueError: the maps of one batch are larger than `maps_mb`; or as `ModelReader`.
-        KeyboardInterrupt: Ctrl-C before the first chunk was done.
+        ValueError: The maps of one batch are larger than `maps_mb`. See also `ModelReader`.
+        KeyboardInterrupt: Ctrl-C was pressed before the first chunk was finished.
     """
     chunks: Iterator[list[list[int]]] | None = None
-    first: list[list[int]] = []
+    chunk: list[list[int]] = []
     n_done = 0
     with progress_bar(len(texts) * len(turns), "reading", shown=progress) as bar:
         try:
-            while chunks is None or (first := next(chunks, [])):
+            while chunks is None or (chunk := next(chunks, [])):
                 results: list[tuple[States, MeasuredMaps]] = []
                 for turn in turns:
-                    gc.collect()  # free the previous model, whose parts refer to each other
+                    # Release the previous model, whose parts refer to each other.
+                    gc.collect()
                     model = loaded_model(turn.source)
                     turn.segments = turn.segments or texts.segments(model)
                     accumulators = deepcopy(list(metrics))
-                    stored = [] if turn.stored is None else [turn.stored]
+                    map_storage = [] if turn.stored is None else [turn.stored]
                     reader = ModelReader(
-                        model, [*accumulators, *turn.changes, *stored], None, padded
+                        model, [*accumulators, *turn.changes, *map_storage], None, padded
                     )
                     reader.start(turn.segments[0])
                     if chunks is None:
                         chunks = _chunks(turns, model, padded, batch_size, maps_mb)
-                        first = next(chunks)
+                        chunk = next(chunks)
                     states = turn.states or reader.nothing
-                    for number, places in enumerate(first):
+                    for number, indices in enumerate(chunk):
                         _show_maps(turns, number)
-                        batch = [turn.segments[place] for place in places]
+                        batch = [turn.segments[index] for index in indices]
                         states = reader.merged(states, reader.states_of(batch))
-                        bar.update(len(places))
+                        bar.update(len(indices))
                     reader.restore(states)
                     results.append((states, measured(accumulators)))
                     del model, reader, accumulators
@@ -161,7 +166,7 @@ def read_one_at_a_time(
 
 
 def _show_maps(turns: Sequence[ModelTurn], number: int) -> None:
-    """Show the kept maps of a batch to the model that reads the batch next."""
+    """Select the stored maps of a batch for the model that reads the batch next."""
     for turn in turns:
         if turn.stored is not None:
             turn.stored.show(number)
@@ -174,36 +179,38 @@ def _chunks(
     batch_size: int,
     maps_mb: float,
 ) -> Iterator[list[list[int]]]:
-    """Yield lists of batches whose maps fit into memory together, each as places of its texts.
+    """Return chunks of batches whose maps fit in memory together; a batch has text indices.
 
-    Raise ValueError if inputs of one batch differ.
+    Raises:
+        ValueError: The maps of one batch are larger than `maps_mb`.
     """
-    of_heads = turns[0].stored
-    assert of_heads is not None
+    stored_maps = turns[0].stored
+    assert stored_maps is not None
     n_stored = sum(turn.stored is not None for turn in turns)
     texts = model.texts
-    sized = []
+    batch_sizes = []
     for batch in batched(turns[0].segments, batch_size):
         n = padded or max(len(segment) + texts.template_of(segment).n_special for segment in batch)
-        size = 4 * of_heads.n_layers * of_heads.n_heads * len(batch) * n**2 * n_stored / 1e6
-        sized.append((size, n, segment_indices(batch).tolist()))
-    size, n, places = max(sized)
+        size = 4 * stored_maps.n_layers * stored_maps.n_heads * len(batch) * n**2 * n_stored / 1e6
+        batch_sizes.append((size, n, segment_indices(batch).tolist()))
+    size, n, indices = max(batch_sizes)
     if size > maps_mb:
         raise ValueError(
-            f"the maps of {len(places)} segments of {n} tokens take {size:,.1f} MB, more than "
+            f"the maps of {len(indices)} segments of {n} tokens take {size:,.1f} MB, more than "
             f"maps_mb={maps_mb:g}: pass a smaller batch_size than {batch_size}, or more maps_mb"
         )
-    return _fitting([(size, places) for size, _, places in sized], maps_mb)
+    return _fitting([(size, indices) for size, _, indices in batch_sizes], maps_mb)
 
 
 def _fitting(sized: Sequence[tuple[float, list[int]]], maps_mb: float) -> Iterator[list[list[int]]]:
+    """Yield chunks of consecutive batches whose maps take at most `maps_mb`."""
     chunk: list[list[int]] = []
-    used = 0.0
-    for size, places in sized:
-        if chunk and used + size > maps_mb:
+    used_mb = 0.0
+    for size, indices in sized:
+        if chunk and used_mb + size > maps_mb:
             yield chunk
             chunk = []
-            used = 0.0
-        chunk.append(places)
-        used += size
+            used_mb = 0.0
+        chunk.append(indices)
+        used_mb += size
     yield chunk

@@ -1,4 +1,4 @@
-"""Accumulators: the sums of a study over segments, which can be merged, stored and continued."""
+"""Accumulators: sums over the segments of a study, which can be merged, stored and continued."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ if TYPE_CHECKING:
 
 
 class GrowingRows:
-    """Memory with room for further rows of an array.
+    """Buffer with spare capacity for appending rows to an array.
 
-    An array that was returned never changes: new rows are written behind its last row. All rows are
-    copied only when the room is full, and the room is then doubled.
+    Returned arrays never change: new rows are written after their last row. Rows are copied only
+    when the buffer is full; its capacity is then doubled.
 
     Example:
         >>> import numpy as np
@@ -48,10 +48,15 @@ class GrowingRows:
         self._used = 0
 
     def joined(self, first: NDArray[Any], second: NDArray[Any]) -> NDArray[Any]:
-        """Return the rows of `first`, then the rows of `second`."""
+        """Return an array with the rows of `first`, then the rows of `second`.
+
+        Args:
+            first: Array, usually the result of the previous call.
+            second: Rows to append.
+        """
         begin = len(first)
         end = begin + len(second)
-        # Rows behind `first` may belong to an array that another call returned.
+        # Rows after `first` may belong to an array that another call returned.
         is_last = first.base is self._room and begin == self._used
         if not is_last or end > len(self._room):
             self._room = np.empty((2 * end, *first.shape[1:]), first.dtype)
@@ -67,15 +72,16 @@ R = TypeVar("R", bound=HeadResult, covariant=True)
 
 @dataclass(frozen=True)
 class Subject:
-    """The model and stack whose heads an accumulator will see.
+    """Model and stack whose heads an accumulator measures.
 
     Attributes:
-        n_layers: Number of layers of the stack, L, including layers without attention.
-        n_heads: attention heads a layer.
-        stack: "self", or the name of a stack where there are several.
-        model_name: the model's name.
-        layers_without_attention: The layers without attention of a hybrid model; else empty.
-        model: The model, or None if only the maps of an `Attention` are read.
+        n_layers: Number of layers in the stack, L, including layers without attention.
+        n_heads: Number of attention heads per layer.
+        stack: "self", or the name of the stack if there are several.
+        model_name: Name of the model.
+        layers_without_attention: Layers without attention in a hybrid model; empty for other
+            models.
+        model: Model, or None if only the maps of an `Attention` are available.
 
     Example:
         >>> from attnwidget.metrics import Subject
@@ -93,11 +99,18 @@ class Subject:
 
     @property
     def layers(self) -> LayerNumbers:
-        """The numbers of the layers with attention."""
+        """Numbers of the layers with attention."""
         return LayerNumbers.without(self.layers_without_attention, self.n_layers)
 
     def needed_model(self, metric: str) -> AttentionModel:
-        """Return the model for a metric that needs more than maps; ValueError without a model."""
+        """Return the model, for a metric that needs more than maps.
+
+        Args:
+            metric: Name of the metric, for the message.
+
+        Raises:
+            ValueError: There is no model.
+        """
         if self.model is None:
             raise ValueError(
                 f"{metric} are not told by maps alone: measure(model, make_segments(texts, model), "
@@ -110,21 +123,21 @@ class Subject:
 
 @dataclass(frozen=True, eq=False)
 class Batch:
-    """B segments in one pass of the model, padded on the right to n tokens.
+    """B segments in one forward pass, padded on the right to n tokens.
 
     Attributes:
-        segments: The B segments.
-        tokens: The tokens of each segment, as an axis of its maps.
-        inputs: Inputs of the model, such as input_ids and attention_mask, [B, n].
-        lengths: Number of tokens of each segment without padding, int64 [B].
-        real: False at padding, bool [B, n].
+        segments: B segments.
+        tokens: Token axis of each segment's maps.
+        inputs: Model inputs such as input_ids and attention_mask, [B, n].
+        lengths: Number of tokens in each segment without padding, int64 [B].
+        real: Mask of real tokens, bool [B, n]; False at padding.
         row_weights: 1 / lengths[b] at real tokens and 0 at padding, float32 [B, n]. A sum with
             these weights is the mean over the queries of each document.
-        classes: Members of token classes by name, bool [B, n]. A token may be in several classes;
-            padding is in no class. There are always "[CLS]", "[SEP]", ". ," and "first token", and
-            accumulators may add classes.
-        n_prompts: Number of tokens of the prompt of each segment if the model generated the rest,
-            else None; empty without generated segments.
+        classes: Masks of the tokens in each token class by name, bool [B, n]. A token may be in
+            several classes; padding is in no class. The classes "[CLS]", "[SEP]", ". ," and "first
+            token" always exist, and accumulators may add classes.
+        n_prompts: Number of prompt tokens in each segment if the model generated the rest, else
+            None; empty without generated segments.
 
     Example:
         >>> from attnwidget import load_model, measure_attention
@@ -155,19 +168,19 @@ class Batch:
 
 @dataclass(frozen=True, eq=False)
 class LayerBatch:
-    """The attention of a layer in a batch.
+    """Attention of one layer for a batch.
 
     Attributes:
-        batch: The segments.
-        layer: Index of the layer among the layers with attention of its stack, from 0.
-        weights: Weights, float32 [B, H, n, n]. Columns of padding are 0, and rows of padding
-            arbitrary but finite. For long segments, only the rows of some queries, [B, H, r, k]:
-            the keys after the first k are seen by none of these queries, and their weights are 0.
-        seen: The record of the tap: query, key, value, module...; None if there are only maps.
-        first: The query of the first row; 0 if all rows are present.
-        norms: Function that returns the lengths of the transported vectors, ||a f(x)||, of the
-            shape of `weights`; None if `seen` or nothing tells them. Raises ValueError with the
-            reason if the model has no f(x).
+        batch: Segments of the batch.
+        layer: Index of the layer among the stack's layers with attention, from 0.
+        weights: Attention weights, float32 [B, H, n, n]. Padding columns are 0, and padding rows
+            are arbitrary but finite. For long segments, only the rows of some queries,
+            [B, H, r, k]: none of these queries sees the keys after the first k.
+        seen: Record of the tap (query, key, value, module...), or None if there are only maps.
+        first: Index of the query in the first row; 0 if all rows are present.
+        norms: Function that returns the norms of the transported vectors, ||a f(x)||, in the shape
+            of `weights`; None if they come from `seen` or are not available. It raises ValueError
+            with the reason if the model has no f(x).
 
     Example:
         >>> from attnwidget import load_model, measure_attention
@@ -194,46 +207,54 @@ class LayerBatch:
 
     @property
     def row_weights(self) -> Tensor:
-        """Return the batch's `row_weights` of the queries whose rows are present, [B, r]."""
+        """Entries of the batch's `row_weights` for the queries in `weights`, [B, r]."""
         return self.of_rows(self.batch.row_weights)
 
     def of_rows(self, values: Tensor) -> Tensor:
-        """Return values [..., n] for the queries whose rows are present, [..., r]."""
+        """Return the values for the queries in `weights`, [..., r].
+
+        Args:
+            values: Value of each token, [..., n].
+        """
         return values[..., self.first : self.first + self.weights.shape[-2]]
 
     def of_keys(self, values: Tensor) -> Tensor:
-        """Return values [..., n] for the keys whose columns are present, [..., k]."""
+        """Return the values for the keys in `weights`, [..., k].
+
+        Args:
+            values: Value of each token, [..., n].
+        """
         return values[..., : self.weights.shape[-1]]
 
 
 class Accumulator(ABC, Generic[R]):
     """Sums over segments: `update` adds a layer, `merge` adds sums, `compute` returns the result.
 
-    `start` is called once. For each batch, `update` is called for every layer in order, and
-    `end_batch` after the last layer. Sums are kept in `sums` as float64 or int64, so that `merged`
-    is addition and a restored state continues bit for bit. An accumulator with further state
-    overrides `merged`, `state` and `restore`. Each batch starts from empty sums, in this process or
-    in a worker, and is merged in the order of the batches. `SegmentMeans` is a shorter base class
-    for means over segments.
+    `start` is called once. For each batch, `update` is called for each layer in order, and
+    `end_batch` after the last layer. The values of `sums` are float64 or int64 arrays, so `merged`
+    is addition, and a restored state continues with bit-identical results. An accumulator with
+    additional state overrides `merged`, `state` and `restore`. Each batch starts from empty sums,
+    in this process or in a worker, and batches are merged in order. `SegmentMeans` is a simpler
+    base class for means over segments.
 
     Attributes:
         name: Key of the result in `Measurements`.
-        by_rows: Whether `update` accepts some rows of a layer's maps at a time, as for long
-            segments, which have no whole maps.
-        along_line: Whether the numbers depend on distances between tokens, which only texts and
-            sounds have: the patches of a picture are no line.
-        by_segment: Names of attributes with an entry per segment, by the `index` of the segment. A
+        by_rows: Whether `update` accepts only some rows of a layer's maps at a time. Long segments
+            have no complete maps.
+        along_line: Whether the numbers depend on distances along the token axis, which have no
+            meaning for the patches of a picture.
+        by_segment: Names of attributes with one entry per segment, indexed by `segment.index`. A
             worker receives only the entries of its segments, and all other attributes.
-        sums: Arrays by name, made in `start`.
-        rows: Arrays by name with a row per segment, in the order in which segments were read. They
-            are made in `start` without rows, and `merged` appends the rows of the next batch.
-        layers: Numbers of the layers with attention; known after `start`, like the following
-            attributes.
-        n_layers: Number of layers with attention. Sums have an entry for each of these layers, and
-            results for every layer of the model (`LayerNumbers.spread`).
-        n_heads: attention heads a layer.
-        stack: "self", or the name of a stack where there are several.
-        model_name: the model's name.
+        sums: Arrays by name, created in `start`.
+        rows: Arrays by name with one row per segment, in reading order. `start` creates them
+            without rows, and `merged` appends the rows of the next batch.
+        layers: Numbers of the layers with attention. This and the following attributes are set by
+            `start`.
+        n_layers: Number of layers with attention. Sums have an entry for each of these layers;
+            results have an entry for every layer of the model (`LayerNumbers.spread`).
+        n_heads: Number of attention heads per layer.
+        stack: "self", or the name of the stack if there are several.
+        model_name: Name of the model.
 
     Example:
         >>> import numpy as np
@@ -268,16 +289,20 @@ class Accumulator(ABC, Generic[R]):
 
     @property
     def options(self) -> dict[str, Any]:
-        """Options of the accumulator as JSON; a run resumes only with the same options."""
+        """Options of the accumulator as JSON; a run can resume only with the same options."""
         return {}
 
     @property
     def token_classes(self) -> Mapping[str, TokenClass]:
-        """Token classes by name, which are added to every batch."""
+        """Token classes by name to add to every batch."""
         return {}
 
     def start(self, subject: Subject) -> None:
-        """Prepare for `subject`; a subclass calls this method first, then makes its `sums`."""
+        """Prepare for a model; a subclass calls this method first, then creates its `sums`.
+
+        Args:
+            subject: Model and stack to measure.
+        """
         self._made = self.as_made()
         self.layers = subject.layers
         self.n_layers = len(self.layers.numbers)
@@ -289,26 +314,47 @@ class Accumulator(ABC, Generic[R]):
         self._growing: dict[str, GrowingRows] = {}
 
     def add_rows(self, count: int) -> slice:
-        """Append rows of zeros for the segments of a batch to all `rows`; return their places."""
+        """Append rows of zeros to all `rows`, and return their slice.
+
+        Args:
+            count: Number of segments in the batch.
+        """
         n_rows = len(next(iter(self.rows.values()), ()))
         for name, values in self.rows.items():
-            added = np.zeros((count, *values.shape[1:]), values.dtype)
-            self.rows[name] = np.concatenate([values, added])
+            new_rows = np.zeros((count, *values.shape[1:]), values.dtype)
+            self.rows[name] = np.concatenate([values, new_rows])
         return slice(n_rows, n_rows + count)
 
     @abstractmethod
     def update(self, layer: LayerBatch) -> None:
-        """Add one layer of a batch; its maps are released after this call."""
+        """Add one layer of a batch; its maps are released after this call.
+
+        Args:
+            layer: Attention of the layer.
+        """
 
     def end_batch(self, batch: Batch) -> None:
-        """Add numbers of the whole batch; called after its last layer."""
+        """Add numbers of the entire batch; called after its last layer.
+
+        Args:
+            batch: Segments of the batch.
+        """
 
     def merge(self, other: Self) -> None:
-        """Add the sums of another accumulator with the same options."""
+        """Add the sums of another accumulator.
+
+        Args:
+            other: Accumulator with the same options.
+        """
         self.restore(self.merged(self.state(), other.state()))
 
     def merged(self, first: State, second: State) -> dict[str, NDArray[Any]]:
-        """Return the state of an accumulator that has seen the inputs of two others."""
+        """Return the state of an accumulator with the inputs of two others.
+
+        Args:
+            first: State of the first accumulator.
+            second: State of the second accumulator.
+        """
         return {
             name: self._growing.setdefault(name, GrowingRows()).joined(values, second[name])
             if name in self.rows
@@ -318,7 +364,7 @@ class Accumulator(ABC, Generic[R]):
 
     @property
     def has_sums_alone(self) -> bool:
-        """Whether two states are merged by addition; known after `start`."""
+        """Whether merging two states is only addition; available after `start`."""
         return type(self).merged is Accumulator.merged and not self.rows
 
     @abstractmethod
@@ -326,11 +372,15 @@ class Accumulator(ABC, Generic[R]):
         """Return the result over all segments so far."""
 
     def as_made(self) -> dict[str, Any]:
-        """Return the attributes that the accumulator had before its start."""
+        """Return the attributes of the accumulator before `start`."""
         return vars(self).get("_made") or dict(vars(self))
 
     def of_segments_alone(self, segments: Iterable[Any]) -> dict[str, Any]:
-        """Return the entries of the `by_segment` attributes for these segments."""
+        """Return the entries of the `by_segment` attributes for some segments.
+
+        Args:
+            segments: Segments with an `index`.
+        """
         indices = [segment.index for segment in segments] if self.by_segment else []
         return {
             name: {index: getattr(self, name)[index] for index in indices}
@@ -344,31 +394,37 @@ class Accumulator(ABC, Generic[R]):
     def restore(self, state: State) -> None:
         """Continue from a `state` with the same model and options.
 
+        Args:
+            state: Result of `state`.
+
         Raises:
-            ValueError: if the state belongs to another accumulator.
+            ValueError: The state belongs to another accumulator.
         """
-        ours, theirs = (
+        expected_shapes, state_shapes = (
             {
                 name: values.shape[1:] if name in self.rows else values.shape
                 for name, values in arrays.items()
             }
             for arrays in (self.sums | self.rows, state)
         )
-        if ours != theirs:
+        if expected_shapes != state_shapes:
             raise ValueError(
-                f"the stored sums of {self.name!r} do not fit: expected {ours}, got {theirs}; "
-                "start over without the resume file"
+                f"the stored sums of {self.name!r} do not fit: expected {expected_shapes}, got "
+                f"{state_shapes}; start over without the resume file"
             )
         for name, values in state.items():
-            kept = self.rows if name in self.rows else self.sums
-            kept[name] = np.array(values, dtype=kept[name].dtype)
+            target = self.rows if name in self.rows else self.sums
+            target[name] = np.array(values, dtype=target[name].dtype)
 
 
 def token_classes_of(accumulators: Iterable[Accumulator[Any]]) -> dict[str, TokenClass]:
-    """Return the token classes that accumulators request, by name.
+    """Return the token classes of several accumulators by name.
+
+    Args:
+        accumulators: Accumulators.
 
     Raises:
-        ValueError: two different classes have the same name.
+        ValueError: Two different classes have the same name.
     """
     classes: dict[str, TokenClass] = {}
     for accumulator in accumulators:
@@ -379,10 +435,15 @@ def token_classes_of(accumulators: Iterable[Accumulator[Any]]) -> dict[str, Toke
 
 
 def refuse_raster(accumulators: Iterable[Accumulator[Any]], tokens: Tokens, stack: str) -> None:
-    """Raise an error for metrics of distances along a line, if the tokens are patches of a picture.
+    """Raise an error if a metric needs distances along a line and the tokens are picture patches.
+
+    Args:
+        accumulators: Metrics.
+        tokens: Token axis.
+        stack: Name of the stack, for the message.
 
     Raises:
-        ValueError: `tokens` are no line, and a metric needs one.
+        ValueError: `tokens` are not along a line, and a metric requires it.
     """
     names = [accumulator.name for accumulator in accumulators]
     refused = [accumulator.name for accumulator in accumulators if accumulator.along_line]
@@ -399,32 +460,33 @@ def refuse_raster(accumulators: Iterable[Accumulator[Any]], tokens: Tokens, stac
 def refuse_kept_maps(
     name: str, maps: Tensor, n_layers: int, *, times: int = 1, beside: int = 0, held: int = 0
 ) -> None:
-    """Refuse a batch whose maps of all layers do not fit the memory together.
+    """Refuse a batch whose maps of all layers do not fit in memory together.
 
     Args:
-        name: Name of the accumulator that keeps the maps.
+        name: Name of the accumulator that stores the maps.
         maps: Maps of the first layer, [B, H, m, n].
-        n_layers: Number of layers that are kept.
-        times: Number of copies that are kept.
-        beside: Maps of one segment that a comparison needs at once.
-        held: Bytes that are already in use.
+        n_layers: Number of layers to store.
+        times: Number of copies to store.
+        beside: Number of additional copies of one segment's maps that a comparison needs.
+        held: Number of bytes that are already in use.
 
     Raises:
-        ValueError: the maps do not fit.
+        ValueError: The maps do not fit in memory.
     """
+    # An accelerator raises its own error.
     if maps.device.type != "cpu":
-        return  # an accelerator raises its own error
+        return
     size = len(maps)
     tokens = maps.shape[-1]
-    each = 4 * n_layers * maps[0].numel()
+    size_each = 4 * n_layers * maps[0].numel()
 
     def advice(room: int) -> str:
-        fits = max((room + held) // each - beside, 0) // times
-        shorter = isqrt((room + held) * tokens**2 // (each * (times + beside)))
+        fits = max((room + held) // size_each - beside, 0) // times
+        shorter = isqrt((room + held) * tokens**2 // (size_each * (times + beside)))
         return f"pass batch_size={fits}" if fits else f"pass at most {shorter} tokens a segment"
 
     refuse_no_room(
-        each * (times * size + beside) - held,
+        size_each * (times * size + beside) - held,
         f"{name}: the maps of {n_layers * maps.shape[1]:,} heads, kept together for "
         f"{counted(size, 'segment')} of {tokens:,} tokens,",
         advice,

@@ -1,4 +1,4 @@
-"""Checks of the arguments of studies, before any computation."""
+"""Checks of study arguments before any computation."""
 
 from __future__ import annotations
 
@@ -15,21 +15,25 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-#: Advice in errors about the inputs of a study.
+#: Advice in errors about study inputs.
 INPUTS = (
     "pass a list of texts, or segments of read_segments(path, model) or make_segments(texts, model)"
 )
-#: Advice in errors about sentences, which a text without annotations does not replace.
+#: Advice in errors about sentences, for which a plain text is not enough.
 SENTENCES = (
     "this study needs annotated sentences: read them with load_treebank(path), or parse texts with "
     "spaCy for sentences_from_spacy(docs)"
 )
-#: Advice in errors about documents, which a text without annotations does not replace.
+#: Advice in errors about documents, for which a plain text is not enough.
 DOCUMENTS = "this study needs documents with mentions: read them with load_coreference(path)"
 
 
 def refuse_no_model(model: AttentionModel) -> None:
-    """Raise TypeError if `model` does not come from `load_model`."""
+    """Raise TypeError unless `model` comes from `load_model`.
+
+    Args:
+        model: Argument of a study.
+    """
     from attnwidget.capture.model import AttentionModel
 
     if not isinstance(model, AttentionModel):
@@ -39,18 +43,28 @@ def refuse_no_model(model: AttentionModel) -> None:
 
 
 def each_of(items: Iterable[T], how: str) -> Iterable[T]:
-    """Return the iterable or stream; raise TypeError for a single text, a path or None."""
+    """Return an iterable argument; raise TypeError for a single text, a path or None.
+
+    Args:
+        items: Iterable or stream.
+        how: Advice for the message.
+    """
     iterable: object = items
     if isinstance(iterable, (str, bytes, Path)) or not isinstance(iterable, Iterable):
-        shown = repr(iterable) if isinstance(iterable, (str, Path)) else type(iterable).__name__
-        raise TypeError(f"expected a list, got {shown}: {how}")
+        description = (
+            repr(iterable) if isinstance(iterable, (str, Path)) else type(iterable).__name__
+        )
+        raise TypeError(f"expected a list, got {description}: {how}")
     return items
 
 
 def each_input(inputs: Iterable[T]) -> Iterable[T]:
     """Return the inputs of a study; raise TypeError for a single input, a table or a dict.
 
-    Iterating over one of these gives characters, messages or names, which are no inputs.
+    Iterating over one of these would give characters, messages or names, which are not inputs.
+
+    Args:
+        inputs: Inputs of a study.
 
     Example:
         >>> from attnwidget.corpus.argument_checks import each_input
@@ -80,9 +94,14 @@ def each_input(inputs: Iterable[T]) -> Iterable[T]:
 
 
 def all_of(kind: type[T], given: Iterable[T], how: str) -> Loaded[T]:
-    """Return the items as a list, or raise TypeError if one is not of `kind`, with advice `how`.
+    """Return the items as a list; raise TypeError if one has another type.
 
-    The list knows which sentences or documents were left out when the items were loaded.
+    The list preserves the reasons why sentences or documents were left out at loading.
+
+    Args:
+        kind: Required type.
+        given: Items.
+        how: Advice for the message.
 
     Example:
         >>> from attnwidget.corpus.argument_checks import all_of
@@ -102,15 +121,25 @@ def all_of(kind: type[T], given: Iterable[T], how: str) -> Loaded[T]:
 
 
 def each_once(name: str, values: Iterable[T]) -> list[T]:
-    """Return the values of `name` as a list; raise ValueError for no or repeated values."""
-    listed = list(values)
-    if not listed or len(set(listed)) < len(listed):
-        raise ValueError(f"{name} are one or more, each once, got {listed}")
-    return listed
+    """Return the values as a list; raise ValueError if there are none or one is repeated.
+
+    Args:
+        name: Name of the argument, for the message.
+        values: Values of the argument.
+    """
+    value_list = list(values)
+    if not value_list or len(set(value_list)) < len(value_list):
+        raise ValueError(f"{name} are one or more, each once, got {value_list}")
+    return value_list
 
 
 def one_of(name: str, value: object, allowed: Sequence[object]) -> None:
-    """Raise ValueError if the argument `name` is not an allowed value.
+    """Raise ValueError if an argument is not an allowed value.
+
+    Args:
+        name: Name of the argument, for the message.
+        value: Value of the argument.
+        allowed: Allowed values.
 
     Example:
         >>> from attnwidget.corpus.argument_checks import one_of
@@ -119,7 +148,11 @@ def one_of(name: str, value: object, allowed: Sequence[object]) -> None:
         ValueError: pairing is 'zip' or 'all', got 'any'
     """
     if value not in allowed:
-        said = [repr(choice) for choice in allowed]
-        listed = " or ".join(said) if len(said) == 2 else f"one of {', '.join(said)}"
-        close = did_you_mean(value, allowed)
-        raise ValueError(f"{name} is {listed}, got {value!r}{close and f': {close}'}")
+        quoted_choices = [repr(choice) for choice in allowed]
+        choices = (
+            " or ".join(quoted_choices)
+            if len(quoted_choices) == 2
+            else f"one of {', '.join(quoted_choices)}"
+        )
+        suggestion = did_you_mean(value, allowed)
+        raise ValueError(f"{name} is {choices}, got {value!r}{suggestion and f': {suggestion}'}")

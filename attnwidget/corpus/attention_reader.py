@@ -1,4 +1,4 @@
-"""Accumulation over the maps of one `Attention`, as if a model had just read its text."""
+"""Accumulation over the maps of one `Attention`, without running a model."""
 
 from __future__ import annotations
 
@@ -34,47 +34,62 @@ def read_attention(
     model: AttentionModel | None = None,
     ids: Sequence[int] | None = None,
 ) -> None:
-    """Start the accumulators and add one input to each; no model runs.
+    """Start the accumulators and add one input to each, without running a model.
 
     Args:
-        attention: The attention of the input.
-        accumulators: The accumulators that get each layer.
-        stack: The stack to read if there are several; not "cross".
-        model: The model that made the maps, for accumulators that use its name.
-        ids: Vocabulary ids of the tokens, if `attention` does not store them.
+        attention: Attention of the input.
+        accumulators: Accumulators that receive each layer.
+        stack: Stack to read if there are several; not "cross".
+        model: Model that computed the maps, for accumulators that use it.
+        ids: Vocabulary ids of the tokens if `attention` does not store them.
 
     Raises:
-        ValueError: if the stack does not exist or its queries attend to another sequence, an
-            accumulator needs more than maps, it measures distances and the tokens are patches, or
-            the attention is a maximum of heads.
+        ValueError: The stack does not exist, or its queries attend to another sequence; an
+            accumulator needs more than maps, or measures distances although the tokens are patches;
+            or the attention is a maximum over heads.
     """
-    chosen = measured_stack(attention, accumulators, stack)
-    tokens = chosen.query
-    known = ids or ids_of(tokens)
+    selected_stack = measured_stack(attention, accumulators, stack)
+    tokens = selected_stack.query
+    token_ids = ids or ids_of(tokens)
     segment = Segment(tokens.raw, roles=tokens.roles, turns=tokens.turns)
-    subject = subject_of(chosen, attention.model_name, model)
+    subject = subject_of(selected_stack, attention.model_name, model)
     for accumulator in accumulators:
         accumulator.start(subject)
-    add_attention(attention, chosen, accumulators, segment, known)
+    add_attention(attention, selected_stack, accumulators, segment, token_ids)
 
 
 def measured_stack(
     attention: Attention, accumulators: Sequence[Accumulator[Any]], stack: str | None = None
 ) -> Stack:
-    """Return the stack that accumulators measure; errors as of `read_attention`."""
+    """Return the stack that accumulators measure.
+
+    Args:
+        attention: Attention of the input.
+        accumulators: Accumulators.
+        stack: Stack to read if there are several.
+
+    Raises:
+        ValueError: See `read_attention`.
+    """
     attention.head_maps.refuse_no_shares("measured: metrics read shares")
-    chosen = chosen_stack(attention.stacks, stack, attention.model_name)
-    if chosen.query != chosen.key:
+    selected = chosen_stack(attention.stacks, stack, attention.model_name)
+    if selected.query != selected.key:
         raise ValueError(
-            f"the layers of {chosen.name!r} attend to another stack's tokens, so means over a "
+            f"the layers of {selected.name!r} attend to another stack's tokens, so means over a "
             "text are not defined: choose a stack that attends to itself"
         )
-    refuse_raster(accumulators, chosen.query, chosen.name)
-    return chosen
+    refuse_raster(accumulators, selected.query, selected.name)
+    return selected
 
 
 def subject_of(stack: Stack, model_name: str, model: AttentionModel | None) -> Subject:
-    """Return what accumulators know of a stack before they are started."""
+    """Return the `Subject` with which accumulators are started.
+
+    Args:
+        stack: Stack to measure.
+        model_name: Name of the model.
+        model: Model, or None if only maps are available.
+    """
     return Subject(
         stack.n_layers,
         stack.n_heads,
@@ -95,14 +110,14 @@ def add_attention(
     """Add the layers of one input to started accumulators.
 
     Args:
-        attention: The attention of the input.
-        stack: Its stack that is measured.
-        accumulators: The accumulators.
-        segment: The input as a segment of the study.
-        ids: A number of each token, equal for equal tokens.
+        attention: Attention of the input.
+        stack: Stack to measure.
+        accumulators: Started accumulators.
+        segment: Input as a segment of the study.
+        ids: One number per token, equal for equal tokens.
 
     Raises:
-        ValueError: A metric needs whole maps, which do not fit the memory.
+        ValueError: A metric needs complete maps, which do not fit in memory.
     """
     batch = batch_of_tokens(
         stack.query, segment, ids, token_classes_of(accumulators), attention.n_prompt
@@ -127,7 +142,11 @@ def add_attention(
 
 
 def ids_of(tokens: Tokens) -> Sequence[int]:
-    """Return the ids of tokens; tokens without ids count as equal if their spelling is equal."""
+    """Return the ids of tokens; tokens without ids are equal if their spelling is equal.
+
+    Args:
+        tokens: Tokens of an axis.
+    """
     return tokens.ids or [tokens.raw.index(token) for token in tokens.raw]
 
 
@@ -142,10 +161,10 @@ def batch_of_tokens(
 
     Args:
         tokens: The n tokens of the input.
-        segment: The input as a segment of a study.
-        ids: A number of each token, equal for equal tokens.
+        segment: Input as a segment of a study.
+        ids: One number per token, equal for equal tokens.
         classes: Token classes in addition to the standard classes.
-        n_prompt: Number of tokens of the prompt if the model generated the rest, else None.
+        n_prompt: Number of prompt tokens if the model generated the rest, else None.
     """
     n = len(tokens)
     real = torch.ones(1, n, dtype=torch.bool, device="cpu")

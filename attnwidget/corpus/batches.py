@@ -1,4 +1,4 @@
-"""Segments as batches of model inputs: similar lengths together, padded on the right."""
+"""Batches of segments with similar lengths, padded on the right."""
 
 from __future__ import annotations
 
@@ -26,12 +26,18 @@ if TYPE_CHECKING:
 
 TokenTypes: TypeAlias = Literal["zero"] | None
 
-# Segments are sorted by length within this many batches, which limits reading ahead in an iterator.
+# Number of batches within which segments are sorted by length. It limits how far an iterator is
+# read ahead.
 _BATCHES_SORTED = 32
 
 
 def batched(segments: Iterable[Segment], batch_size: int) -> Iterator[list[Segment]]:
-    """Yield batches of similar lengths; the same segments always give the same batches."""
+    """Yield batches of segments with similar lengths, always in the same way.
+
+    Args:
+        segments: Segments.
+        batch_size: Largest number of segments per batch.
+    """
     remaining = iter(each_input(segments))
     while window := all_of(Segment, islice(remaining, batch_size * _BATCHES_SORTED), INPUTS):
         window.sort(key=len)
@@ -40,19 +46,19 @@ def batched(segments: Iterable[Segment], batch_size: int) -> Iterator[list[Segme
 
 
 class BatchMaker:
-    """Maker of batches for one model from lists of segments.
+    """Conversion of segment lists to batches for one model.
 
     Args:
-        model: The model with its tokenizer.
-        backbone: The part of the model that runs.
-        token_types: "zero" sets the types of all tokens to 0 (Clark et al.'s maps); None keeps the
-            tokenizer's types.
+        model: Model with its tokenizer.
+        backbone: Part of the model that runs.
+        token_types: Token types: "zero" sets all types to 0, as in the maps of Clark et al.; None
+            uses the types of the tokenizer.
         classes: Token classes in addition to the standard classes.
         pad_to: Number of tokens to which every batch is padded; None = the length of its longest
             segment.
 
     Raises:
-        ValueError: the model has no tokenizer or accepts fewer tokens than `pad_to`, `token_types`
+        ValueError: The model has no tokenizer or accepts fewer tokens than `pad_to`, `token_types`
             has another value, or a class is empty.
     """
 
@@ -90,11 +96,14 @@ class BatchMaker:
         self._pad_to = pad_to
 
     def __call__(self, segments: Sequence[Segment]) -> Batch:
-        """Return the batch of `segments`, padded on the right.
+        """Return a batch of segments, padded on the right.
+
+        Args:
+            segments: Segments.
 
         Raises:
-            ValueError: a token is not in the model's vocabulary; a segment has no tokens, or more
-                tokens than the model accepts or `pad_to` allows.
+            ValueError: A token is not in the model's vocabulary; or a segment has no tokens, or
+                more tokens than the model or `pad_to` allows.
         """
         ids = []
         types = []
@@ -150,7 +159,7 @@ class BatchMaker:
 
 
 class _Axes(Sequence[Tokens]):
-    """The tokens of each segment, made on first use, because most studies do not need them."""
+    """Tokens of each segment, created on first use, because most studies do not need them."""
 
     def __init__(
         self,
@@ -186,7 +195,8 @@ class _Axes(Sequence[Tokens]):
 
 
 def _padded(rows: Sequence[Sequence[int]], filler: int, width: int) -> Tensor:
-    # Torch takes five times as long as numpy to read nested lists.
+    """Return rows of different lengths as a tensor [B, width], padded on the right."""
+    # torch takes five times as long as numpy to read nested lists.
     padded = np.full((len(rows), width), filler, type(filler))
     for row, values in zip(padded, rows, strict=True):
         row[: len(values)] = values

@@ -1,4 +1,4 @@
-"""Means over segments by classes of tokens, for comparison in one figure."""
+"""Means over segments for each token class, for comparison in one figure."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ OTHER = "other tokens"
 
 
 class ClassMeans(SegmentMeans[R]):
-    """Means over segments by token classes that leave no token out.
+    """Means over segments for token classes that together include all tokens.
 
-    The classes are the standard classes, the user's classes, and "other tokens" (in no class). The
-    count "with_class" is the number of segments with a token of each class.
+    The classes are the standard classes, the user's classes, and "other tokens" (in no other
+    class). The count "with_class" is the number of segments that have a token of each class.
 
     Args:
-        classes: Further classes by name.
+        classes: Additional classes by name.
     """
 
     def __init__(self, classes: Mapping[str, TokenClass] | None) -> None:
@@ -39,14 +39,18 @@ class ClassMeans(SegmentMeans[R]):
         return self._asked
 
     def members(self, batch: Batch) -> Tensor:
-        """Return which tokens are in each class, bool [B, C, n]."""
-        named = torch.stack([batch.classes[name] for name in self._names[:-1]], dim=1)
-        other = batch.real & ~named.any(1)
-        return torch.cat([named, other[:, None]], dim=1)
+        """Return the mask of the tokens in each class, bool [B, C, n].
+
+        Args:
+            batch: Segments of the batch.
+        """
+        class_masks = torch.stack([batch.classes[name] for name in self._names[:-1]], dim=1)
+        other = batch.real & ~class_masks.any(1)
+        return torch.cat([class_masks, other[:, None]], dim=1)
 
     def shown(self) -> list[int]:
-        """Return the classes to show: classes with tokens; "first token" only without [CLS]."""
-        having = dict(zip(self._names, self.counted("with_class").tolist(), strict=True))
-        if having["[CLS]"] >= having["first token"]:
-            having["first token"] = 0
-        return [i for i, name in enumerate(self._names) if having[name]]
+        """Return the indices of classes with tokens; "first token" only if it is not [CLS]."""
+        n_with_class = dict(zip(self._names, self.counted("with_class").tolist(), strict=True))
+        if n_with_class["[CLS]"] >= n_with_class["first token"]:
+            n_with_class["first token"] = 0
+        return [i for i, name in enumerate(self._names) if n_with_class[name]]

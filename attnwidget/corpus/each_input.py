@@ -1,4 +1,4 @@
-"""Numbers of the inputs of a study, read one by one, for example of sequences of ids."""
+"""Measurement of study inputs one by one, for example of id sequences."""
 
 from __future__ import annotations
 
@@ -23,25 +23,24 @@ def numbers_of_each(
     unit: str,
     progress: bool | OnProgress,
 ) -> Float64Array:
-    """Return the numbers of all inputs, [..., N], or raise where the reading was interrupted.
+    """Return the numbers of all inputs, [..., N], or raise an error if reading was interrupted.
 
     Args:
         study: Name of the study, also in its resume file.
-        model: The model that reads.
-        inputs: The N inputs, whose `repr` has their content, because a resume file must agree on
-            it.
-        read: Function from a batch of one input to its numbers, [..., 1]; a function of a module,
-            because it is pickled.
+        model: Model that reads the inputs.
+        inputs: N inputs. Their `repr` must show their content, because resume files compare it.
+        read: Function from a batch of one input to its numbers, [..., 1]. It must be a module-level
+            function, because it is pickled.
         unit: Unit of the progress bar.
         progress: Whether to show a progress bar; or a function that is called with the number of
-            inputs read and their number.
+            finished inputs and the total number.
 
     Raises:
         KeyboardInterrupt: Ctrl-C was pressed. The resume file has the finished work.
-        ValueError: The resume file is of another study.
-        OSError, RuntimeError, WorkersError: As in `measure`.
+        ValueError: The resume file belongs to another study.
+        OSError, RuntimeError, WorkersError: See `measure`.
     """
-    batches = [[one] for one in inputs]
+    batches = [[item] for item in inputs]
     numbers, complete = input_numbers(
         study,
         {"inputs": digest_of(inputs)},

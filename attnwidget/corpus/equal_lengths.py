@@ -1,4 +1,4 @@
-"""Inputs of one shape share a batch, so padding never changes a number."""
+"""Batches of inputs with equal shape, so that padding never changes a number."""
 
 from __future__ import annotations
 
@@ -14,10 +14,15 @@ AnyExample = TypeVar("AnyExample", bound=StudyExample)
 def of_one_length(
     examples: Sequence[AnyExample], batch_size: int, hf_model: Any
 ) -> Iterator[Sequence[AnyExample]]:
-    """Yield batches of at most `batch_size` consecutive examples of one shape.
+    """Yield batches of consecutive examples with equal shape.
 
     The shape of a text is its number of tokens. A model that refuses batches reads one example at a
     time.
+
+    Args:
+        examples: Examples of a study.
+        batch_size: Largest number of examples per batch.
+        hf_model: Model that reads the examples.
     """
     if reads_single_texts(hf_model):
         batch_size = 1

@@ -1,4 +1,4 @@
-"""A lock file against several runs that write the same file."""
+"""Lock file that prevents several runs from writing the same file."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from attnwidget.text.atomic_file import (
     remove_unfinished,
 )
 
-# Errors of read-only folders, and of file systems without locks.
+# Errors for read-only folders, and for file systems without locks.
 _NO_LOCKS = {
     errno.EACCES,
     errno.EPERM,
@@ -30,20 +30,19 @@ _NO_LOCKS = {
 
 @contextmanager
 def one_writer(path: str | Path | None) -> Iterator[None]:
-    """Lock a file in the block against all further runs, also in different processes.
+    """Lock a file during the block, so that no other run in any process writes it.
 
-    The operating system holds the lock on a file `.lock` beside it, and releases the lock if the
+    The operating system holds the lock on a `.lock` file in the same folder, and releases it if the
     process is killed. There is no lock in a folder without write permission, or on a file system
-    without locks. Half-written files of a killed run are removed.
+    without locks. Partial files of a killed run are removed.
 
     Args:
-        path: The file, which may not exist yet; None = no file and no lock.
+        path: File to write, which need not exist yet; None = no file and no lock.
 
     Raises:
-        FileNotFoundError: the folder of the file does not exist.
-        OSError: the path is a folder, a pipe or a device.
-        RuntimeError: another run is writing the file.
-        OSError: there is no room for a lock.
+        FileNotFoundError: The folder of the file does not exist.
+        OSError: The path is a folder, a pipe or a device, or there is no disk space for a lock.
+        RuntimeError: Another run is writing the file.
 
     Example:
         >>> import tempfile
@@ -59,13 +58,13 @@ def one_writer(path: str | Path | None) -> Iterator[None]:
     if path is None:
         yield
         return
-    # Two names of the same file, one of them a symbolic link, share a lock.
+    # Resolve symbolic links, so that two names of the same file share a lock.
     path = linked_file(Path(path))
-    # Check the place now, before a long computation whose result could not be stored.
+    # Check the path now, before a long computation whose result could not be stored.
     refuse_no_replacing(path, "the resume file")
-    beside = Path(f"{path}.lock")
-    lock = FileLock(beside)
-    there_is_one = True
+    lock_file = Path(f"{path}.lock")
+    lock = FileLock(lock_file)
+    is_locked = True
     try:
         with named_errors(path):
             lock.acquire(blocking=False)
@@ -77,16 +76,16 @@ def one_writer(path: str | Path | None) -> Iterator[None]:
     except (OSError, NotImplementedError) as error:
         if isinstance(error, OSError) and error.errno not in _NO_LOCKS:
             raise
-        there_is_one = False
-    if not there_is_one:
+        is_locked = False
+    if not is_locked:
         yield
         return
     try:
         remove_unfinished(path)
         yield
     finally:
-        # Delete the lock file before the release: a process that opens it now sees the deletion and
-        # creates a new file.
+        # Delete the lock file before releasing the lock: a process that opens it at this moment
+        # notices the deletion and creates a new file.
         with suppress(OSError):
-            beside.unlink()
+            lock_file.unlink()
         lock.release()

@@ -1,4 +1,4 @@
-"""Vectors that heads transport: f(x), the value through the output projection of the head."""
+"""Vectors that heads transport, f(x): the value after the head's output projection."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 
 
 class HeadProjections:
-    """The output projections of a model's heads, checked in a short forward pass.
+    """Output projections of a model's heads, which a short forward pass checks.
 
     Args:
-        model: The model.
-        stack: The stack whose heads are read: "self", or "encoder" in an encoder-decoder.
+        model: Model.
+        stack: Stack of the heads: "self", or "encoder" in an encoder-decoder.
 
     Attributes:
-        refused: "", or the reason why a head's contribution is not a vector.
+        refused: Reason why a head's contribution is not a vector, or "".
 
     Example:
         >>> from attnwidget import load_model
@@ -33,8 +33,8 @@ class HeadProjections:
     """
 
     def __init__(self, model: AttentionModel, stack: str) -> None:
-        whole: Any = model.hf_model
-        backbone = whole.get_encoder() if stack == "encoder" else whole.base_model
+        hf_model: Any = model.hf_model
+        backbone = hf_model.get_encoder() if stack == "encoder" else hf_model.base_model
         self._projections = Projections(backbone)
         self._factors: dict[nn.Module, Tensor] = {}
         ids = torch.tensor(
@@ -45,16 +45,25 @@ class HeadProjections:
         self.refused: str = self._projections.refused
 
     def of_heads(self, module: nn.Module, n_heads: int) -> Tensor:
-        """Return the output projection of each head of an attention module, [H, Dv, d]."""
-        shares = self._projections.of_heads(module, n_heads)
-        assert shares is not None
-        return shares
+        """Return the output projection of each head in an attention module, [H, Dv, d].
+
+        Args:
+            module: Attention module.
+            n_heads: Number of heads, H.
+        """
+        projections = self._projections.of_heads(module, n_heads)
+        assert projections is not None
+        return projections
 
     def norms(self, layer: LayerBatch) -> Tensor:
-        """Return ||f(x)|| of every key of a layer (Kobayashi et al. 2020), [B, H, n]."""
+        """Return ||f(x)|| for each key of a layer (Kobayashi et al. 2020), [B, H, n].
+
+        Args:
+            layer: Attention of the layer, with the record of the tap.
+        """
         assert layer.seen is not None and layer.seen.value is not None
         module = layer.seen.module
         if module not in self._factors:
-            shares = self.of_heads(module, layer.weights.shape[1])
-            self._factors[module] = projection_factors(shares).contiguous()
+            projections = self.of_heads(module, layer.weights.shape[1])
+            self._factors[module] = projection_factors(projections).contiguous()
         return value_norms(layer.seen.value, self._factors[module])

@@ -1,4 +1,4 @@
-"""Numbers of each input of a study, read batch by batch here or by workers, kept on disk."""
+"""Measurement of study inputs batch by batch, here or in workers, with a resume file."""
 
 from __future__ import annotations
 
@@ -21,17 +21,18 @@ from attnwidget.model_facts.pickled_model import configuration_digest, weights_d
 if TYPE_CHECKING:
     from attnwidget.capture.model import AttentionModel
 
-#: Yields each batch with its numbers [..., B], after the batches that are already done.
+#: Function of the number of finished batches that yields each further batch with its numbers,
+#: [..., B].
 Results = Callable[[int], Generator[tuple[Sequence[Any], Float64Array]]]
 
 
 class ReadInputs:
-    """Reader of the batches of a study, in this process or in a worker.
+    """Reader for the batches of a study, in this process or in a worker.
 
     Args:
-        model: The model that reads.
-        read: Function from a batch of B inputs to numbers [..., B]; a function of a module, because
-            it is pickled.
+        model: Model that reads the batches.
+        read: Function from a batch of B inputs to numbers [..., B]. It must be a module-level
+            function, because it is pickled.
     """
 
     def __init__(
@@ -41,12 +42,20 @@ class ReadInputs:
         self._read = read
 
     def __call__(self, batches: Sequence[Any]) -> list[Float64Array]:
-        """Return the numbers of each batch."""
+        """Return the numbers of each batch.
+
+        Args:
+            batches: Batches of inputs.
+        """
         with self._model.lock.in_turn(), self._model.reading() as model:
             return [self._read(model, batch) for batch in batches]
 
     def results(self, batches: Sequence[Sequence[Any]]) -> Results:
-        """Return a reader of batches, in this process or by workers."""
+        """Return a function that reads the batches in this process or in workers.
+
+        Args:
+            batches: All batches of the study.
+        """
         workers = workers_in_force(self)
 
         def read_from(n_done: int) -> Generator[tuple[Sequence[Any], Float64Array]]:
@@ -69,36 +78,37 @@ def input_numbers(
     progress: bool | OnProgress,
     unit: str = "input",
 ) -> tuple[Float64Array, bool]:
-    """Read all batches of a study and keep the numbers of every input.
+    """Read all batches of a study and return the numbers of every input.
 
-    In a block of `resume_from`, a file keeps them too.
+    In a `resume_from` block, a file also stores the numbers.
 
     Args:
         study: Name of the study, also in its resume file.
-        about: Settings as JSON that a resume file must agree on, in addition to the model.
-        model: The model that reads.
+        about: Settings as JSON, in addition to the model, which must equal those of the resume
+            file.
+        model: Model that reads the batches.
         results: Function that reads the batches, for example `ReadInputs.results`.
-        batches: All batches, in the order in which they are read.
+        batches: All batches, in reading order.
         progress: Whether to show a progress bar; or a function that is called with the number of
-            inputs read and their number (None if unknown).
+            finished inputs and the total number (None if unknown).
         unit: Unit of the progress bar.
 
     Returns:
-        The numbers [..., N] of N inputs in the order of the batches, NaN for inputs that were not
-        read; and whether all inputs were read. Ctrl-C ends the reading.
+        The numbers [..., N] of N inputs in batch order, NaN for inputs that were not read; and
+        whether all inputs were read. Ctrl-C ends the reading early.
 
     Raises:
-        ValueError: The resume file is of another study.
-        KeyboardInterrupt: Ctrl-C before the first batch was read.
-        OSError, RuntimeError, WorkersError: As in `measure`.
+        ValueError: The resume file belongs to another study.
+        KeyboardInterrupt: Ctrl-C was pressed before the first batch was finished.
+        OSError, RuntimeError, WorkersError: See `measure`.
     """
     n_inputs = sum(map(len, batches))
     file = None
-    done = Progress()
+    finished = Progress()
     resume = resume_path()
     with one_writer(resume):
         if resume is not None:
-            agreed = {
+            settings = {
                 "study": study,
                 "model": type(model.hf_model).__name__,
                 "weights": weights_digest(model.hf_model),
@@ -106,23 +116,23 @@ def input_numbers(
                 "edits": model.edits.digest or None,
                 **about,
             }
-            file = ResumeFile(resume, agreed)
-            done = file.load()
-        numbers = done.states[study]["numbers"].copy() if done.n_batches else None
-        start = sum(map(len, batches[: done.n_batches]))
+            file = ResumeFile(resume, settings)
+            finished = file.load()
+        numbers = finished.states[study]["numbers"].copy() if finished.n_batches else None
+        start = sum(map(len, batches[: finished.n_batches]))
         with (
-            keeping(file, done) as keep,
+            keeping(file, finished) as keep,
             progress_bar(n_inputs, unit, done=start, shown=progress) as bar,
-            closing(results(done.n_batches)) as read,
+            closing(results(finished.n_batches)) as reading,
         ):
-            for batch, values in read:
+            for batch, values in reading:
                 if numbers is None:
                     numbers = np.full((*values.shape[:-1], n_inputs), np.nan)
                 stop = start + len(batch)
                 numbers[..., start:stop] = values
                 states = {study: {"numbers": numbers}}
-                done = replace(done, n_batches=done.n_batches + 1, states=states)
-                keep(done)
+                finished = replace(finished, n_batches=finished.n_batches + 1, states=states)
+                keep(finished)
                 bar.update(stop - start)
                 start = stop
     if numbers is None:

@@ -1,4 +1,4 @@
-"""Reading pictures and sounds in turn, and adding their attention to accumulators."""
+"""Reader that adds the attention for pictures and sounds to accumulators."""
 
 from __future__ import annotations
 
@@ -20,13 +20,14 @@ if TYPE_CHECKING:
 
 
 class MediaReader(StudyReader):
-    """One model, and the accumulators that get its attention in pictures and sounds.
+    """One model, and the accumulators that receive its attention for pictures and sounds.
 
-    The language model beside towers is read, the only stack, or the encoder of an encoder-decoder.
+    If a model has towers, the reader measures its language model. If it is an encoder-decoder, the
+    reader measures its encoder. Other models have a single stack.
 
     Args:
-        model: The model with its processor.
-        accumulators: The accumulators that get each layer, in this order.
+        model: Model with its processor.
+        accumulators: Accumulators that receive each layer, in this order.
     """
 
     def __init__(self, model: AttentionModel, accumulators: Sequence[Accumulator[Any]]) -> None:
@@ -35,30 +36,33 @@ class MediaReader(StudyReader):
         self._stack = "encoder" if model.inputs.encodes_apart else None
 
     def __reduce__(self) -> tuple[Any, ...]:
-        made = self.model, self._accumulators
-        return type(self), made, {"worker_model": self.worker_model}
+        arguments = self.model, self._accumulators
+        return type(self), arguments, {"worker_model": self.worker_model}
 
     def subject(self, segment: Segment) -> Subject:
-        """Return the numbers of layers and heads, for which the model reads the first input.
+        """Return the `Subject`, for which the model reads the first input.
+
+        Args:
+            segment: First input.
 
         Raises:
-            ValueError: As `measure`.
+            ValueError: See `measure`.
         """
         with self.worker_model.lock.in_turn(), self.worker_model.reading():
             attention = self._attention(segment)
-        # The input need not be read again for its numbers.
+        # Keep the attention, so that the input is not read a second time.
         self._first = segment, attention
-        chosen = measured_stack(attention, self._accumulators, self._stack)
-        return subject_of(chosen, self.model.name, None)
+        stack = measured_stack(attention, self._accumulators, self._stack)
+        return subject_of(stack, self.model.name, None)
 
     def add(self, segments: Sequence[Segment]) -> None:
         with self.worker_model.lock.in_turn(), self.worker_model.reading():
             for segment in segments:
                 attention = self._attention(segment)
-                chosen = measured_stack(attention, self._accumulators, self._stack)
-                raw = chosen.query.raw
-                ids = chosen.query.ids or [raw.index(token) for token in raw]
-                add_attention(attention, chosen, self._accumulators, segment, ids)
+                stack = measured_stack(attention, self._accumulators, self._stack)
+                raw = stack.query.raw
+                ids = stack.query.ids or [raw.index(token) for token in raw]
+                add_attention(attention, stack, self._accumulators, segment, ids)
 
     def about(self) -> dict[str, Any]:
         return {
@@ -73,6 +77,7 @@ class MediaReader(StudyReader):
         }
 
     def _attention(self, segment: Segment) -> Attention:
+        """Return the attention of the model for one input."""
         if not isinstance(segment, MediaSegment) or segment.given is None:
             raise TypeError(f"expected pictures or sounds, got {type(segment).__name__}: {MEDIA}")
         first, self._first = self._first, None
@@ -81,7 +86,7 @@ class MediaReader(StudyReader):
         media = segment.given.media
         options: dict[str, Any] = {}
         if self._stack is not None:
-            # The encoder alone is measured, so the decoder writes no text.
+            # Only the encoder is measured, so the decoder need not generate text.
             options["target"] = decoder_ids(self.model.hf_model, [])
         return self.model.attend(
             segment.given.text,

@@ -12,22 +12,25 @@ from attnwidget.text.segments import Segment
 
 @dataclass(frozen=True)
 class MediaSegment(Segment):
-    """Pictures and sounds, and the text beside them, as an input of a study.
+    """Pictures and sounds, with their text, as an input of a study.
 
-    `first` has a hash of the pictures and sounds, by which resume files know them.
+    `first` has a hash of the pictures and sounds, which identifies them in resume files.
     """
 
     given: MediaInput | None = field(default=None, compare=False, repr=False)
 
 
 def media_segments(items: Iterable[Any]) -> Iterator[MediaSegment]:
-    """Yield pictures and sounds as segments with their numbers.
+    """Yield pictures and sounds as segments with an `index`.
 
-    Segments of pictures and sounds are passed on as they are.
+    Items that are already such segments are not changed.
+
+    Args:
+        items: Pictures, sounds or rows with both.
 
     Raises:
-        TypeError: An item is no picture and no sound.
-        ValueError: A row has no pictures and no sounds, or an array is no picture.
+        TypeError: An item is neither a picture nor a sound.
+        ValueError: A row has no pictures and no sounds, or an array is not a picture.
 
     Example:
         >>> import numpy as np
@@ -39,5 +42,5 @@ def media_segments(items: Iterable[Any]) -> Iterator[MediaSegment]:
         if isinstance(item, MediaSegment):
             yield item
             continue
-        given = media_input(item, number)
-        yield MediaSegment((given.digest,), index=number, given=given)
+        media = media_input(item, number)
+        yield MediaSegment((media.digest,), index=number, given=media)

@@ -1,4 +1,4 @@
-"""Merging of resume files of several runs, each of which measured a part of a corpus."""
+"""Merging of resume files from runs that each measured a part of a corpus."""
 
 from __future__ import annotations
 
@@ -14,28 +14,28 @@ from attnwidget.text.given_paths import refuse_no_file
 
 @hides_frames
 def merge_resume_files(parts: Iterable[str | Path], whole: str | Path) -> Path:
-    """Merge the resume files of several runs of `measure`, such as the runs of an array job.
+    """Merge the resume files of several `measure` runs, such as the runs of an array job.
 
-    Each run measured its part of the segments with a separate resume file and with the same model,
-    metrics and `batch_size`. A call of `measure` for all segments with the merged resume file then
-    reads no segment again. The sums are added in a different order than in a single run, so numbers
-    agree to 1e-12, not to the last bit as with `run_on`.
+    Each run must have measured its part of the segments with a separate resume file and with the
+    same model, metrics and `batch_size`. If you then call `measure` for all segments with the
+    merged resume file, it reads no segment again. The sums are added in a different order than in a
+    single run, so numbers agree to 1e-12, while `run_on` gives bit-identical numbers.
 
-    Batches are made from 32 times `batch_size` segments at a time. Every part except the last one
-    must therefore have a multiple of this number of segments.
+    Batches are made from 32 times `batch_size` segments at a time. The number of segments in every
+    part except the last must therefore be a multiple of this number.
 
     Args:
-        parts: Finished resume files, in the order of the segments.
-        whole: The .npz file to write.
+        parts: Finished resume files, in segment order.
+        whole: File to write, .npz.
 
     Returns:
         `whole`, as a path.
 
     Raises:
-        ValueError: no parts, a file that is not a resume file of `measure`, a resume file of a
-            different study, or a metric whose numbers are no sums over segments.
-        RuntimeError: another run is writing `whole`.
-        FileNotFoundError: a part, or the folder of `whole`, does not exist.
+        ValueError: There are no parts; a file is not a resume file of `measure` or belongs to a
+            different study; or the numbers of a metric are not sums over segments.
+        RuntimeError: Another run is writing `whole`.
+        FileNotFoundError: A part, or the folder of `whole`, does not exist.
 
     Example:
         >>> import tempfile
@@ -60,8 +60,8 @@ def merge_resume_files(parts: Iterable[str | Path], whole: str | Path) -> Path:
     about, merged = files[0].stored()
     _refuse_unsummed(files[0].path, about, merged)
     for file in files[1:]:
-        told, other = file.stored()
-        if told != about or _arrays(other) != _arrays(merged):
+        other_about, other = file.stored()
+        if other_about != about or _arrays(other) != _arrays(merged):
             raise ValueError(
                 f"{file.path} is of another study than {files[0].path}: merge parts that were "
                 "measured with the same model, metrics and batch_size"
@@ -87,6 +87,7 @@ def _refuse_unsummed(path: Path, about: Mapping[str, Any], progress: Progress) -
 
 
 def _sum(first: Progress, second: Progress) -> Progress:
+    """Return the progress of two parts together."""
     return Progress(
         n_batches=first.n_batches + second.n_batches,
         n_segments=first.n_segments + second.n_segments,
@@ -100,6 +101,7 @@ def _sum(first: Progress, second: Progress) -> Progress:
 
 
 def _arrays(progress: Progress) -> dict[str, dict[str, tuple[int, ...]]]:
+    """Return the shapes of all arrays by accumulator and entry."""
     return {
         name: {entry: values.shape for entry, values in state.items()}
         for name, state in progress.states.items()

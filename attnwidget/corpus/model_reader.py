@@ -1,4 +1,4 @@
-"""Passes of a model over batches, whose layers go to accumulators and are then released."""
+"""Forward passes over batches, whose layers go to accumulators and are then released."""
 
 from __future__ import annotations
 
@@ -33,28 +33,28 @@ from attnwidget.model_facts.weights_seen import WeightsSeen
 from attnwidget.text.segments import Segment
 from attnwidget.text.undo import undone
 
-# Number of cells of long segments' maps in memory at a time.
+# Number of map cells of long segments in memory at a time.
 _CELLS = 2 * 1024 * 1024
 
 
 class ModelReader(StudyReader):
-    """One model, and the accumulators that get its attention.
+    """One model, and the accumulators that receive its attention.
 
-    The head of a language model does not run, because attention does not depend on it.
+    The prediction head of the model does not run, because attention does not depend on it.
 
     Args:
-        model: The model; only the encoder of an encoder-decoder is read.
-        accumulators: The accumulators that get each layer, in this order.
-        token_types: as in `BatchMaker`.
-        pad_to: as in `BatchMaker`.
+        model: Model; only the encoder of an encoder-decoder is read.
+        accumulators: Accumulators that receive each layer, in this order.
+        token_types: Token types, as in `BatchMaker`.
+        pad_to: Number of tokens to which every batch is padded, as in `BatchMaker`.
 
     Attributes:
         model: The model.
         worker_model: The model, with the edits of the process that sent this reader.
-        layers: Numbers of the layers with attention in a hybrid model; else None.
+        layers: Numbers of the layers with attention in a hybrid model; None for other models.
 
     Raises:
-        ValueError: as `BatchMaker`; different token classes with the same name.
+        ValueError: See `BatchMaker`. Also if different token classes have the same name.
     """
 
     def __init__(
@@ -74,27 +74,30 @@ class ModelReader(StudyReader):
         self._padding_checked = False
         self._sites = find_sites(self._backbone)
         layers = layer_numbers(self._backbone, self._sites)
-        # Of the stacks that read text alone; towers of pictures and sound do not run.
-        of_text = (stack for stack in layers if not is_cross(stack) and not is_tower(stack))
-        self.layers = next((layers[stack] for stack in of_text), None)
+        # Select a stack that reads only text, because vision and audio towers do not run.
+        text_stacks = (stack for stack in layers if not is_cross(stack) and not is_tower(stack))
+        self.layers = next((layers[stack] for stack in text_stacks), None)
         self._weights = WeightsSeen(self._backbone)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        made = self.model, self._accumulators, self._token_types, self._pad_to
-        return type(self), made, {"worker_model": self.worker_model}
+        arguments = self.model, self._accumulators, self._token_types, self._pad_to
+        return type(self), arguments, {"worker_model": self.worker_model}
 
     def subject(self, segment: Segment) -> Subject:
-        """Return the numbers of layers and heads, for which a model reads a text's beginning once.
+        """Return the `Subject`, for which the model reads the beginning of a segment once.
+
+        Args:
+            segment: First segment.
 
         Raises:
-            ValueError: the model shows no maps over all tokens, or its layers have different
-                numbers of heads.
+            ValueError: The model has no maps over all tokens, or its layers have different numbers
+                of heads.
         """
         modules = [(id(site.module), count_heads(site.module)) for site in self._sites]
-        seen = self.model._heads_seen
-        if seen is None or seen.modules != modules:
-            seen = self.model._heads_seen = HeadsSeen(modules, self._heads_of_layers(segment))
-        n_heads = seen.n_heads
+        heads = self.model._heads_seen
+        if heads is None or heads.modules != modules:
+            heads = self.model._heads_seen = HeadsSeen(modules, self._heads_of_layers(segment))
+        n_heads = heads.n_heads
         has_encoder = getattr(self.model.hf_model.config, "is_encoder_decoder", False)
         return Subject(
             n_layers=self.layers.n_layers if self.layers else len(n_heads),
@@ -106,7 +109,7 @@ class ModelReader(StudyReader):
         )
 
     def _heads_of_layers(self, segment: Segment) -> list[int]:
-        """Read the beginning of a segment, and return the number of heads of each layer."""
+        """Read the beginning of a segment, and return the number of heads per layer."""
         batch = self._maker([segment.beginning(4)])
         shapes = []
         self._read(batch, lambda seen: shapes.append(tuple(seen.weights.shape)))
@@ -115,12 +118,16 @@ class ModelReader(StudyReader):
         if not shapes or any((shape[0], *shape[2:]) != (1, n, n) for shape in shapes):
             raise ValueError(f"{name} computed no attention map over all tokens of its input")
         if len(set(shapes)) > 1:
-            listed = ", ".join(str(shape[1]) for shape in shapes)
-            raise ValueError(f"the layers of {name} differ in their number of heads: {listed}")
+            head_counts = ", ".join(str(shape[1]) for shape in shapes)
+            raise ValueError(f"the layers of {name} differ in their number of heads: {head_counts}")
         return [shape[1] for shape in shapes]
 
     def add(self, segments: Sequence[Segment]) -> None:
-        """Read one batch and add it to every accumulator."""
+        """Read one batch and add it to each accumulator.
+
+        Args:
+            segments: Segments of the batch.
+        """
         with self.worker_model.lock.in_turn(), self.worker_model.reading():
             batch = self._maker(segments)
             if self._reads_by_rows(batch):
@@ -131,7 +138,15 @@ class ModelReader(StudyReader):
                 accumulator.end_batch(batch)
 
     def read(self, segments: Sequence[Segment], on_layer: Callable[[LayerBatch], None]) -> Batch:
-        """Read one batch and pass each layer to `on_layer` only."""
+        """Read one batch and pass each layer to a function instead of the accumulators.
+
+        Args:
+            segments: Segments of the batch.
+            on_layer: Function that receives each layer.
+
+        Returns:
+            The batch.
+        """
         batch = self._maker(segments)
         if self._reads_by_rows(batch):
             self._read_long(batch, on_layer)
@@ -140,7 +155,11 @@ class ModelReader(StudyReader):
         return batch
 
     def hidden_states(self, segments: Sequence[Segment]) -> tuple[Batch, tuple[Tensor, ...]]:
-        """Return one batch and its states [B, n, d]: the embeddings, then each layer's output."""
+        """Return one batch and its hidden states, [B, n, d] for the embeddings and each layer.
+
+        Args:
+            segments: Segments of the batch.
+        """
         batch = self._maker(segments)
         output = self._read_whole(batch, lambda _: None, {"output_hidden_states": True})
         states = getattr(output, "hidden_states", None)
@@ -154,11 +173,11 @@ class ModelReader(StudyReader):
         on_layer: Callable[[LayerBatch], None],
         asked: Mapping[str, Any],
     ) -> Any:
-        """Read segments whose layers have whole maps; return the output of the model."""
-        padded = bool((~batch.real).any())
+        """Read segments whose layers have complete maps, and return the model output."""
+        has_padding = bool((~batch.real).any())
 
         def hand_on(seen: LayerAttention) -> None:
-            if padded and not self._padding_checked:
+            if has_padding and not self._padding_checked:
                 self._check_padding(seen, batch)
             with one_thread():
                 on_layer(LayerBatch(batch, self._place(seen), seen.weights.float(), seen))
@@ -168,7 +187,7 @@ class ModelReader(StudyReader):
             output = self._read(batch, hand_on, asked)
             options = {**self._options, **asked}
             self.model._output_check.check(self._backbone, batch.inputs, options, output)
-            self._padding_checked |= padded
+            self._padding_checked |= has_padding
         return output
 
     def _place(self, seen: LayerAttention | LongAttention) -> int:
@@ -176,38 +195,38 @@ class ModelReader(StudyReader):
         return self.layers.place(seen.layer) if self.layers else seen.layer
 
     def _reads_by_rows(self, batch: Batch) -> bool:
-        """Return whether to read the segments without whole maps, which accumulators must allow."""
+        """Return whether to read the segments without complete maps, if all accumulators can."""
         by_rows = all(accumulator.by_rows for accumulator in self._accumulators)
         return by_rows and reads_rows(self._backbone, batch.inputs, None)
 
     def _read_long(self, batch: Batch, on_layer: Callable[[LayerBatch], None]) -> None:
-        """Read long segments, and pass some rows of each layer at a time to `on_layer`."""
+        """Read long segments, and pass each layer to `on_layer` a few rows at a time."""
 
         def hand_on(seen: LongAttention) -> None:
             if is_cross(seen.stack):
                 return
-            place = self._place(seen)
+            layer_index = self._place(seen)
             with one_thread():
                 layers = [streamed_layer(item) for item in seen.items]
                 heads = slice(0, layers[0].n_heads)
                 for rows in layers[0].row_slices(_CELLS):
-                    # Without the keys that no query sees, a causal layer takes half of the time.
+                    # Leave out keys that no query sees, which halves the time of a causal layer.
                     keys = slice(0, max(layer.n_keys_seen(rows) for layer in layers))
                     parts = [layer.rows(heads, rows, keys) for layer in layers]
                     # A stack would copy the maps of a single segment.
                     weights = parts[0][None] if len(parts) == 1 else torch.stack(parts)
-                    on_layer(LayerBatch(batch, place, weights, None, rows.start))
+                    on_layer(LayerBatch(batch, layer_index, weights, None, rows.start))
 
         with self.model.lock.in_turn():
             self._check_model()
             self.model._output_check.check_beginning(self._backbone, batch.inputs, self._options)
-            reading = tap(self._backbone, lambda _: None, on_long=hand_on)
-            with torch.no_grad(), reading:
+            open_tap = tap(self._backbone, lambda _: None, on_long=hand_on)
+            with torch.no_grad(), open_tap:
                 output = self._backbone(**batch.inputs, **self._options)
             refuse_nan(self._backbone, batch.inputs, output)
 
     def about(self) -> dict[str, Any]:
-        """Return the settings as JSON that a resume file must agree on."""
+        """Return the settings, as JSON, that must equal those of a resume file."""
         return {
             "model": type(self.model.hf_model).__name__,
             "weights": weights_digest(self._backbone),
@@ -225,6 +244,8 @@ class ModelReader(StudyReader):
         on_layer: Callable[[LayerAttention], None],
         options: Mapping[str, Any] = MappingProxyType({}),
     ) -> Any:
+        """Run the model with a tap, and pass on each layer that attends to its own tokens."""
+
         def of_own_tokens(seen: LayerAttention) -> None:
             if not is_cross(seen.stack):
                 on_layer(seen)
@@ -255,7 +276,7 @@ def _update(accumulators: Sequence[Accumulator[Any]], layer: LayerBatch) -> None
 
 
 def _backbone(hf_model: Any) -> nn.Module:
-    """Return the model without its prediction head; the encoder of an encoder-decoder."""
+    """Return the model without its prediction head, or the encoder of an encoder-decoder."""
     if getattr(hf_model.config, "is_encoder_decoder", False):
         return hf_model.get_encoder()
     return hf_model.base_model
@@ -263,7 +284,7 @@ def _backbone(hf_model: Any) -> nn.Module:
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """Run small operations in one thread: waiting for a second thread costs more than it saves."""
+    """Run the block in one torch thread, because small operations are slower in two threads."""
     threads = torch.get_num_threads()
     with undone(lambda: torch.set_num_threads(threads)):
         torch.set_num_threads(1)

@@ -1,4 +1,4 @@
-"""Outputs of notebook cells."""
+"""Detection of the notebook cell output that displays an object."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 
 def in_notebook() -> bool:
-    """Return whether IPython shows outputs, of which a cell may have several.
+    """Return whether IPython runs in a notebook, where a cell may have several outputs.
 
     Example:
         >>> from attnwidget.corpus.notebook_outputs import in_notebook
@@ -29,9 +29,9 @@ class Output:
     """An output that IPython is about to publish.
 
     Attributes:
-        name: The `display_id` by which a later update replaces the output; "" without a name.
+        name: The `display_id`, with which a later update replaces the output; "" = no name.
         is_update: Whether the output replaces the output with this name.
-        has_all_formats: Whether the output gets all formats, because the cell chose none.
+        has_all_formats: Whether the output has all formats, because the cell did not select any.
     """
 
     name: str = ""
@@ -40,14 +40,15 @@ class Output:
 
 
 def output_of(displayed: object) -> Output | None:
-    """Return the output that a notebook cell is about to get from the representation of an object.
+    """Return the notebook output for which IPython requests the representation of an object.
 
-    IPython asks an object for its representation before it publishes an output. The representation
-    becomes a new output, or replaces an earlier output, or goes to a caller of the formatter, such
-    as `ipywidgets.Output.append_display_data`. Only the calling functions know which.
+    IPython requests the representation of an object before it publishes an output. The
+    representation becomes a new output, replaces an earlier output, or goes to another caller of
+    the formatter, such as `ipywidgets.Output.append_display_data`. Only the call stack shows which
+    of these applies.
 
     Args:
-        displayed: The object that is asked for its representation.
+        displayed: Object whose representation IPython requests.
 
     Returns:
         The output; None if the representation goes to another caller, or outside notebooks.

@@ -1,4 +1,4 @@
-"""Progress bars of long work."""
+"""Progress bars for long computations."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from attnwidget.corpus.notebook_outputs import in_notebook
 if TYPE_CHECKING:
     from IPython.display import DisplayHandle
 
-#: Called with the number of inputs that are read, and with their number where it is known. A
-#: KeyboardInterrupt that it raises ends the work as Ctrl-C does.
+#: Function that is called with the number of finished inputs and the total number, or None if it is
+#: not known. If it raises KeyboardInterrupt, the work ends as after Ctrl-C.
 OnProgress = Callable[[int, int | None], None]
 
-#: Seconds of work after which a notebook shows progress.
+#: Number of seconds after which a notebook shows progress.
 _PATIENCE = 0.2
 
 
 class _Line:
-    """A line of a cell's output, to which a progress bar writes as to a terminal.
+    """Line in a cell output, to which a progress bar writes as to a terminal.
 
-    tqdm's own bar for notebooks is a widget, and a reopened notebook would show an error.
+    tqdm's own notebook bar is a widget, for which a reopened notebook would show an error.
     """
 
     encoding = "utf-8"
@@ -51,7 +51,7 @@ class _Line:
 
 
 class _Calling(tqdm):  # type: ignore[type-arg]
-    """A progress bar that calls a function in place of writing."""
+    """Progress bar that calls a function instead of writing."""
 
     def __init__(self, total: int | None, done: int, call: OnProgress) -> None:
         super().__init__(total=total, initial=done, disable=True)
@@ -76,10 +76,10 @@ def progress_bar(
 
     Args:
         total: Number of inputs; None if it is not known.
-        unit: Name of an input.
-        done: Number of inputs that are read already.
-        shown: Whether the bar is written; or a function that is called in place of this.
-        delay: Seconds of work before the bar is written.
+        unit: Noun for one input.
+        done: Number of inputs that are already finished.
+        shown: Whether to show the bar; or a function to call instead.
+        delay: Number of seconds before the bar appears.
 
     Example:
         >>> from attnwidget.corpus.progress_bar import progress_bar
@@ -90,14 +90,17 @@ def progress_bar(
     """
     if callable(shown):
         return _Calling(total, done, shown)
-    how: dict[str, Any] = {"total": total, "initial": done, "unit": unit, "disable": not shown}
-    how["delay"] = delay
-    return tqdm(**how, file=_Line()) if shown and in_notebook() else bar_of_host(**how)
+    options: dict[str, Any] = {"total": total, "initial": done, "unit": unit, "disable": not shown}
+    options["delay"] = delay
+    return tqdm(**options, file=_Line()) if shown and in_notebook() else bar_of_host(**options)
 
 
 @contextmanager
 def said_when_slow(text: str) -> Iterator[None]:
-    """Report progress in a notebook until the work is done, unless the work takes only an instant.
+    """Show a text in a notebook until the block ends, if the block takes longer than 0.2 s.
+
+    Args:
+        text: Description of the work.
 
     Example:
         >>> from attnwidget.corpus.progress_bar import said_when_slow
@@ -124,7 +127,7 @@ def said_when_slow(text: str) -> Iterator[None]:
         yield
     finally:
         timer.cancel()
-        # The lock, instead of a join, because the thread of a cancelled timer takes time to end.
+        # Use the lock instead of a join, because the thread of a canceled timer takes time to end.
         with lock:
             done = True
         if said:

@@ -1,4 +1,4 @@
-"""Batches of a study that workers read, with their sums."""
+"""Reading of study batches in workers, which return the sums of each batch."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ from attnwidget.corpus.study_reader import StudyReader
 from attnwidget.text.segments import Segment
 
 SegmentBatch = Sequence[Segment]
-# Arrays with a smaller share of nonzero numbers are sent as these numbers and their places.
+# If the share of nonzero numbers is smaller, only these numbers and their positions are sent.
 _SPARSE = 0.25
 
 
 def _read_batches(
     reader: StudyReader, known: Sequence[dict[str, Any]], batches: Sequence[SegmentBatch]
 ) -> list[Any]:
-    """Return the packed states of each batch of a shard, each from empty sums, in a worker.
+    """Return the packed states of each batch in a shard, starting from empty sums, in a worker.
 
     Args:
-        reader: The reader of the study.
-        known: What the reader knows of the segments (`known_of`).
-        batches: The batches of the shard.
+        reader: Reader of the study.
+        known: Attributes of the accumulators for these segments (`known_of`).
+        batches: Batches of the shard.
     """
     reader.know(known)
     if not reader.nothing:
@@ -39,7 +39,10 @@ def _read_batches(
 
 
 def workers_of(reader: StudyReader) -> Workers | None:
-    """Return workers that read batches like a reader that was not started yet; None = no workers.
+    """Return workers that read batches like a reader, or None if there are no workers.
+
+    Args:
+        reader: Reader of a study, not started yet.
 
     Raises:
         TypeError: The reader cannot be pickled.
@@ -51,10 +54,16 @@ def workers_of(reader: StudyReader) -> Workers | None:
 def read_by(
     workers: Workers, reader: StudyReader, batches: Iterable[SegmentBatch], n_done: int
 ) -> Generator[tuple[SegmentBatch, States]]:
-    """Yield each batch with its sums, in order; the first batch has the number `n_done + 1`.
+    """Yield each batch with its sums, in order.
+
+    Args:
+        workers: Workers of the reader.
+        reader: Reader of the study.
+        batches: Remaining batches.
+        n_done: Number of batches that are already finished.
 
     Raises:
-        ValueError, TypeError, WorkersError: as `Workers.each`.
+        ValueError, TypeError, WorkersError: See `Workers.each`.
     """
 
     def arguments(shard: Sequence[SegmentBatch]) -> tuple[Any, ...]:
@@ -66,20 +75,24 @@ def read_by(
 
 @dataclass(frozen=True)
 class _Sparse:
-    """The nonzero numbers of an array, and their places."""
+    """Nonzero numbers of an array, and their positions."""
 
     shape: tuple[int, ...]
     places: NDArray[np.intp]
     values: NDArray[Any]
 
     def dense(self) -> NDArray[Any]:
-        whole = np.zeros(self.shape, self.values.dtype)
-        whole.flat[self.places] = self.values
-        return whole
+        """Return the complete array."""
+        array = np.zeros(self.shape, self.values.dtype)
+        array.flat[self.places] = self.values
+        return array
 
 
 def packed(states: States) -> dict[str, dict[str, Any]]:
-    """Pack states: large arrays of mostly zeros become their nonzero numbers and places.
+    """Pack states: only send the nonzero numbers of sparse arrays, with their positions.
+
+    Args:
+        states: States of accumulators.
 
     Example:
         >>> import numpy as np
@@ -95,7 +108,11 @@ def packed(states: States) -> dict[str, dict[str, Any]]:
 
 
 def unpacked(states: dict[str, dict[str, Any]]) -> States:
-    """Return the states that were the argument of `packed`."""
+    """Return the original states from the result of `packed`.
+
+    Args:
+        states: Result of `packed`.
+    """
     return {
         name: {
             entry: values.dense() if isinstance(values, _Sparse) else values
@@ -106,7 +123,7 @@ def unpacked(states: dict[str, dict[str, Any]]) -> States:
 
 
 def _packed(values: NDArray[Any]) -> NDArray[Any] | _Sparse:
-    places = np.flatnonzero(values)
-    if len(places) > _SPARSE * values.size:
+    positions = np.flatnonzero(values)
+    if len(positions) > _SPARSE * values.size:
         return values
-    return _Sparse(values.shape, places, values.ravel()[places])
+    return _Sparse(values.shape, positions, values.ravel()[positions])

@@ -1,4 +1,4 @@
-"""Results of studies: declared arrays with named axes, a table and a declared figure."""
+"""Study results: declared arrays with named axes, a table and a declared figure."""
 
 from __future__ import annotations
 
@@ -29,18 +29,22 @@ def per_head(
     counts: str = "",
     optional: bool = False,
 ) -> dict[str, Any]:
-    """Declare an array of a `HeadResult` as numbers per head, by the metadata of its field.
+    """Declare an array of a `HeadResult` as numbers per head, with metadata for its field.
 
-    An array [L, H] is one number per head. An array [C, L, H] is one number for each of C names.
+    An array [L, H] has one number per head. An array [C, L, H] has one number per head for each of
+    C names.
 
     Args:
-        title: Title in `heads()` and tables. "{self.first}" is the attribute `first` of the result,
-            and "{name}" the name of an entry of an array [C, L, H].
+        title: Title in `heads()` and tables. "{self.first}" is replaced by the attribute `first` of
+            the result, and "{name}" by the name of an entry in an array [C, L, H].
         curve: Name in the figure; None = the title, "" = not drawn.
         each: Attribute with the C names.
         counts: Attribute with the count of each entry, [C] or by name; entries with the count 0 are
             left out.
-        optional: Whether an array that is NaN for all heads is left out.
+        optional: Whether to leave out an array that is NaN for all heads.
+
+    Returns:
+        Metadata for `dataclasses.field`.
 
     Example:
         >>> from attnwidget.results import per_head
@@ -58,15 +62,15 @@ def per_head(
 
 @dataclass(frozen=True)
 class LayerCurves:
-    """A figure of curves over the layers: all heads are points, and the mean of a layer a line.
+    """Figure with curves over layers: points for all heads, and a line for the mean per layer.
 
-    Texts are templates in which "{self.loss:.3g}" is the attribute `loss` of the result.
+    Texts are templates: "{self.loss:.3g}" is replaced by the attribute `loss` of the result.
 
     Attributes:
-        title: What is shown. The figure also names the head with the largest value.
+        title: Title of the figure, which also names the head with the largest value.
         value_title: Quantity and unit of the values.
-        reference: Numbers that are drawn as dashed lines: "self.uniform" by the name of the line.
-        subtitle: The model and the inputs.
+        reference: Numbers for dashed lines, such as "self.uniform", by the name of the line.
+        subtitle: Model and inputs.
 
     Example:
         >>> from attnwidget.results import EntropyResult
@@ -82,7 +86,13 @@ class LayerCurves:
     def draw(
         self, result: HeadResult, curves: Mapping[str, NDArray[Any]], *, width: int
     ) -> alt.TopLevelMixin:
-        """Draw [L, H] arrays of a result by the names of their curves, `width` pixels wide."""
+        """Draw arrays of a result.
+
+        Args:
+            result: Result with the attributes of the templates.
+            curves: Arrays [L, H] by the name of the curve.
+            width: Width of the figure in pixels.
+        """
         from attnwidget.charts.answer_title import answer_title
         from attnwidget.charts.layer_curves import layer_curves
 
@@ -98,15 +108,17 @@ class LayerCurves:
 
 @dataclass(frozen=True)
 class HeadHeatMap:
-    """A heat map of one array, layers down and heads across. Texts are as in `LayerCurves`.
+    """Heat map of one array, with layers as rows and heads as columns.
+
+    Texts are templates, as in `LayerCurves`.
 
     Attributes:
         array: Attribute of the result with the values, [L, H].
-        title: What is shown. The figure also names the head with the largest value.
+        title: Title of the figure, which also names the head with the largest value.
         value_title: Quantity and unit of the values.
-        subtitle: The model and the inputs.
-        marked: Attribute with the heads that get a dot, bool [L, H]; "" without dots.
-        diverging: Whether colors diverge from 0 although all values have one sign.
+        subtitle: Model and inputs.
+        marked: Attribute with the heads to mark with a dot, bool [L, H]; "" = no dots.
+        diverging: Whether colors diverge from 0 even if all values have the same sign.
 
     Example:
         >>> from attnwidget.results import HeadImportance
@@ -124,7 +136,13 @@ class HeadHeatMap:
     def draw(
         self, result: HeadResult, curves: Mapping[str, NDArray[Any]], *, width: int
     ) -> alt.TopLevelMixin:
-        """Draw the array of a result, `width` pixels wide; other arrays are not drawn."""
+        """Draw the array of a result.
+
+        Args:
+            result: Result with the array and the attributes of the templates.
+            curves: Other arrays, which are ignored.
+            width: Width of the figure in pixels.
+        """
         from attnwidget.charts.answer_title import answer_title
         from attnwidget.charts.head_heatmap import head_heatmap
 
@@ -141,20 +159,20 @@ class HeadHeatMap:
 
 
 def _value(result: HeadResult, path: str) -> float:
-    """Return the attribute or entry of a result that a path names, as "self.even[induction]"."""
+    """Return the attribute or entry of a result at a path such as "self.even[induction]"."""
     value, _ = Formatter().get_field(path, (), {"self": result})
     return float(value)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class HeadResult(Result):
-    """A result with numbers per head. Subclasses add arrays with named axes.
+    """Result with numbers per head. Subclasses add arrays with named axes.
 
-    A subclass is declared `@dataclass(frozen=True, eq=False, repr=False)`. It declares its arrays
-    with `per_head` and its `figure`, or it has a `heads` and a `chart` of its own.
+    Declare a subclass with `@dataclass(frozen=True, eq=False, repr=False)`. A subclass either
+    declares its arrays with `per_head` and its `figure`, or overrides `heads` and `chart`.
 
     Attributes:
-        figure: What `chart` draws.
+        figure: Figure that `chart` draws.
 
     Example:
         >>> from dataclasses import dataclass, field
@@ -171,14 +189,14 @@ class HeadResult(Result):
     figure: ClassVar[LayerCurves | HeadHeatMap | None] = None
 
     def heads(self) -> HeadMetrics:
-        """Return one number per head: float64 [L, H] by the metric's title."""
+        """Return the numbers per head, float64 [L, H], by metric title."""
         return self._arrays("title")
 
     def chart(self, *, width: int = 640) -> alt.TopLevelMixin:
         """Draw the `figure` of the result.
 
         Args:
-            width: Pixels of the whole figure.
+            width: Width of the entire figure in pixels.
         """
         if self.figure is None:
             raise TypeError(
@@ -190,9 +208,9 @@ class HeadResult(Result):
     def _arrays(self, key: str) -> HeadMetrics:
         """Return the arrays that are declared with `per_head`, by their "title" or "curve"."""
         arrays: HeadMetrics = {}
-        for declared in fields(self):
-            options = declared.metadata
-            values = getattr(self, declared.name)
+        for array_field in fields(self):
+            options = array_field.metadata
+            values = getattr(self, array_field.name)
             if not options.get(key) or values is None:
                 continue
             if options["optional"] and np.isnan(values).all():
@@ -220,16 +238,16 @@ class HeadResult(Result):
         heads = self.heads()
         size = "×".join(map(str, next(iter(heads.values())).shape)) if heads else "no"
         model = f"{self.model_name}, " if self.model_name else ""
-        stopped = "" if self.complete else ", interrupted"
-        return f"{type(self).__name__}({model}{size} heads{stopped}: {', '.join(heads)})"
+        interrupted = "" if self.complete else ", interrupted"
+        return f"{type(self).__name__}({model}{size} heads{interrupted}: {', '.join(heads)})"
 
 
 class Measurements(Mapping[str, Any]):
-    """The results of one pass over segments: a `HeadResult` for each name of a metric.
+    """Results of one pass over segments: a `HeadResult` by metric name.
 
     Attributes:
         n_segments: Number of segments.
-        complete: False if the pass was interrupted before the last segment.
+        complete: Whether the pass reached the last segment; False after an interruption.
         model_name: Name of the model.
         stack: "self", or "encoder" in an encoder-decoder.
 
@@ -256,7 +274,8 @@ class Measurements(Mapping[str, Any]):
         self.model_name = model_name
         self.stack = stack
 
-    def __getitem__(self, name: str) -> Any:  # which kind of HeadResult, the name says
+    # The class of the HeadResult depends on the name.
+    def __getitem__(self, name: str) -> Any:
         try:
             return self._results[name]
         except KeyError:
@@ -269,7 +288,7 @@ class Measurements(Mapping[str, Any]):
         return len(self._results)
 
     def heads(self) -> HeadMetrics:
-        """Return one number per head for every result: float64 [L, H] by the metric's title."""
+        """Return the numbers per head of all results, float64 [L, H], by metric title."""
         return {title: v for result in self.values() for title, v in result.heads().items()}
 
     def to_frame(self) -> pd.DataFrame:
@@ -282,24 +301,27 @@ class Measurements(Mapping[str, Any]):
         return frame
 
     def __repr__(self) -> str:
-        stopped = "" if self.complete else ", interrupted"
-        listed = ", ".join(self)
-        read = counted(self.n_segments, "segment")
-        cut = f"; {self.cut}" if self.cut else ""
-        return f"Measurements({self.model_name}, {read}{stopped}: {listed}{cut})"
+        interrupted = "" if self.complete else ", interrupted"
+        names = ", ".join(self)
+        n_read = counted(self.n_segments, "segment")
+        cut_note = f"; {self.cut}" if self.cut else ""
+        return f"Measurements({self.model_name}, {n_read}{interrupted}: {names}{cut_note})"
 
     @property
     def cut(self) -> str:
-        """How many tokens were read of segments that were cut; "" if all were read whole."""
+        """Caption note about segments that were cut; "" if all segments are complete."""
         remarks = (result.cut for result in self.values() if isinstance(result, Result))
         return next(remarks, "")
 
 
 def heads_frame(heads: Mapping[str, NDArray[np.float64]]) -> pd.DataFrame:
-    """Return [L, H] arrays by title as a table: layer, head, metric, value.
+    """Return arrays of numbers per head as a table: layer, head, metric, value.
 
     Layers that are NaN in every array have no attention and are left out, unless all layers are
     NaN.
+
+    Args:
+        heads: Arrays [L, H] by title.
     """
     import pandas as pd
 
@@ -312,12 +334,16 @@ def heads_frame(heads: Mapping[str, NDArray[np.float64]]) -> pd.DataFrame:
     if not frames:
         return pd.DataFrame(columns=["layer", "head", "metric", "value"])
     frame = pd.concat(frames, ignore_index=True)
-    measured = frame.groupby("layer")["value"].transform(lambda values: values.notna().any())
-    return frame[measured].reset_index(drop=True) if measured.any() else frame
+    has_attention = frame.groupby("layer")["value"].transform(lambda values: values.notna().any())
+    return frame[has_attention].reset_index(drop=True) if has_attention.any() else frame
 
 
 def in_stack(model_name: str, stack: str) -> str:
-    """Return the name of a model in captions, with the stack of the heads if it is not "self".
+    """Return the name of a model for captions, with the stack of the heads if it is not "self".
+
+    Args:
+        model_name: Name of the model.
+        stack: Name of the stack.
 
     Example:
         >>> from attnwidget.corpus.results import in_stack

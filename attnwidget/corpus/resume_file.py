@@ -1,4 +1,4 @@
-"""The sums of a study on disk, so that an interrupted run can continue."""
+"""Resume files: the sums of a study on disk, so that an interrupted run can continue."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from attnwidget.text.segments import Segment
 from attnwidget.text.stored_arrays import stored_arrays, write_arrays
 
 _SECONDS_BETWEEN_SAVES = 5.0
-# Slower saves are made less often: the sums of some studies grow with the number of inputs. All
-# saves together take at most a twentieth of the time.
+# Slower saves are less frequent, because the sums of some studies grow with the number of inputs.
+# All saves together take at most a twentieth of the time.
 _SECONDS_OF_A_SAVE = _SECONDS_BETWEEN_SAVES / 20
-#: Fields of `Progress` in a file in addition to the states, and their readers.
+#: Fields of `Progress` that a file has in addition to the states, with functions to read them.
 _DONE: dict[str, Callable[[Any], Any]] = {
     "n_batches": as_index,
     "n_segments": as_index,
@@ -38,15 +38,15 @@ States = Mapping[str, Mapping[str, NDArray[Any]]]
 
 @dataclass(frozen=True, eq=False)
 class Progress:
-    """The progress of a study.
+    """Progress of a study.
 
     Attributes:
         n_batches: Number of finished batches.
         n_segments: Number of segments in these batches.
-        digest: Hash of these segments, in the order of the batches.
-        states: The state of every accumulator by its name.
-        earlier: For a resume file merged from several files, the batches and digests of all files
-            but the last, whose digest is `digest`.
+        digest: Hash of these segments, in batch order.
+        states: State of each accumulator by name.
+        earlier: For a merged resume file, the number of batches and the digest of each file except
+            the last, whose digest is `digest`.
         unsummed: Names of the accumulators with states that cannot be added.
     """
 
@@ -59,28 +59,39 @@ class Progress:
 
     @property
     def parts(self) -> list[tuple[int, str]]:
-        """The batches and the digest of every merged part, in order."""
-        before = [(count, digest) for count, digest in self.earlier]
-        return [*before, (self.n_batches - sum(count for count, _ in before), self.digest)]
+        """Number of batches and digest of each merged part, in order."""
+        earlier_parts = [(count, digest) for count, digest in self.earlier]
+        return [
+            *earlier_parts,
+            (self.n_batches - sum(count for count, _ in earlier_parts), self.digest),
+        ]
 
     def after(self, segments: Iterable[Segment], states: States | None = None) -> Progress:
-        """Return the progress after one more batch."""
+        """Return the progress after one more batch.
+
+        Args:
+            segments: Segments of the batch.
+            states: States after the batch; None = the current states.
+        """
         texts = [
             [segment.first, segment.second, *filter(None, (segment.roles, segment.turns))]
             for segment in segments
         ]
-        said = self.digest + json.dumps(texts, ensure_ascii=False)
+        content = self.digest + json.dumps(texts, ensure_ascii=False)
         return replace(
             self,
             n_batches=self.n_batches + 1,
             n_segments=self.n_segments + len(texts),
-            digest=blake2b(said.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest(),
+            digest=blake2b(content.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest(),
             states=self.states if states is None else states,
         )
 
 
 def digest_of(parts: Iterable[object]) -> str:
     """Return a hash of data that is too long for a resume file, such as the sentences of a study.
+
+    Args:
+        parts: Objects whose `repr` shows their content.
 
     Example:
         >>> from attnwidget.corpus.resume_file import digest_of
@@ -95,34 +106,35 @@ def digest_of(parts: Iterable[object]) -> str:
 
 @contextmanager
 def keeping(file: ResumeFile | None, done: Progress) -> Iterator[Callable[[Progress], None]]:
-    """Save the progress in this block at intervals and at its end, also after an exception.
+    """Save the progress of the block at intervals and at its end, even after an exception.
 
-    What the block is given is told how far the work has come. Ctrl-C ends the block and no more.
+    The block receives a function, which it calls with the current progress. Ctrl-C ends the block
+    without an exception.
 
     Args:
-        file: where it is saved; None = nowhere.
-        done: how far the file has come.
+        file: Resume file; None = do not save.
+        done: Progress that the file already has.
 
     Raises:
-        WorkersError: of the block; it says where the work goes on.
+        WorkersError: The block raised a WorkersError; the message adds how to continue.
 
     Example:
         >>> from attnwidget.corpus.resume_file import Progress, keeping
         >>> with keeping(None, Progress()) as keep:
         ...     keep(Progress(n_batches=1))
     """
-    saved = latest = done
+    saved_progress = latest = done
     saved_at = time.monotonic()
     pause = _SECONDS_BETWEEN_SAVES
 
     def save() -> None:
-        nonlocal saved, saved_at, pause
-        began = time.monotonic()
-        if file is not None and latest is not saved:
+        nonlocal saved_progress, saved_at, pause
+        start = time.monotonic()
+        if file is not None and latest is not saved_progress:
             file.save(latest)
-        saved = latest
+        saved_progress = latest
         saved_at = time.monotonic()
-        pause = _SECONDS_BETWEEN_SAVES * max(1.0, (saved_at - began) / _SECONDS_OF_A_SAVE)
+        pause = _SECONDS_BETWEEN_SAVES * max(1.0, (saved_at - start) / _SECONDS_OF_A_SAVE)
 
     def keep(progress: Progress) -> None:
         nonlocal latest
@@ -135,18 +147,18 @@ def keeping(file: ResumeFile | None, done: Progress) -> Iterator[Callable[[Progr
     except KeyboardInterrupt:
         pass
     except WorkersError as error:
-        kept = "nothing is kept: start over"
+        state = "nothing is kept: start over"
         if file is not None and latest.n_batches:
             save()
-            kept = f"{file.path} has the {latest.n_batches:,} batches that are done: go on"
-        advice = f"{kept} with the same call and workers that run"
+            state = f"{file.path} has the {latest.n_batches:,} batches that are done: go on"
+        advice = f"{state} with the same call and workers that run"
         raise WorkersError(f"{error}; {advice}") from error.__cause__
     finally:
         save()
 
 
 class ResumeFileError(ValueError):
-    """A file is no resume file, or the resume file of another study.
+    """Error for a file that is not a resume file, or belongs to another study.
 
     Example:
         >>> from attnwidget.corpus.resume_file import ResumeFileError
@@ -158,7 +170,7 @@ class ResumeFileError(ValueError):
 def _agree(expected: Any, found: Any) -> bool:
     """Return whether two descriptions of a study are equal.
 
-    Files of version 0.1.0 do not have the configuration of the model.
+    Files from version 0.1.0 lack the configuration of the model.
     """
     if isinstance(expected, dict) and isinstance(found, dict):
         return expected.keys() - found.keys() <= {_CONFIGURATION} and all(
@@ -170,11 +182,11 @@ def _agree(expected: Any, found: Any) -> bool:
 
 
 class ResumeFile:
-    """The file `path` (.npz) holding the progress of one study, which `one_writer` lets write.
+    """Resume file (.npz) with the progress of one study; `one_writer` locks it for writing.
 
     Args:
-        path: the file; it need not exist yet.
-        about: what the study is, as JSON; a file about another study is refused.
+        path: Resume file, which need not exist yet.
+        about: Description of the study as JSON; a file with another description is refused.
     """
 
     def __init__(self, path: str | Path, about: Mapping[str, Any]) -> None:
@@ -182,10 +194,10 @@ class ResumeFile:
         self._about = json.loads(json.dumps(about))
 
     def load(self) -> Progress:
-        """The stored progress, or none where there is no file.
+        """Return the stored progress, or an empty progress if there is no file.
 
         Raises:
-            ResumeFileError: the file is of another study, or is no resume file.
+            ResumeFileError: The file belongs to another study, or is not a resume file.
         """
         if not self.path.exists():
             return Progress()
@@ -201,29 +213,29 @@ class ResumeFile:
             if not _agree({key: value}, {key: about[key]} if key in about else {})
         ]
         if differing:
-            listed = "; ".join(
+            differences = "; ".join(
                 f"{key} is {self._about[key]!r}, the file has {about.get(key)!r}"
                 for key in differing
             )
             raise ResumeFileError(
-                f"{self.path} was written by another study: {listed}; name another file, or "
+                f"{self.path} was written by another study: {differences}; name another file, or "
                 "remove this one to start over"
             )
         return progress
 
     def stored(self) -> tuple[dict[str, Any], Progress]:
-        """What study the file is of, and its progress.
+        """Return the description of the study in the file, and its progress.
 
         Raises:
-            ResumeFileError: it is no resume file.
-            OSError: it cannot be read.
+            ResumeFileError: The file is not a resume file.
+            OSError: The file cannot be read.
         """
         try:
             arrays = stored_arrays(self.path, sealed=True)
             about = dict(json.loads(str(arrays.pop("about"))))
-            # Files of version 0.1.0 do not name the states that cannot be added.
+            # Files from version 0.1.0 do not list the states that cannot be added.
             progress = {"unsummed": []} | json.loads(str(arrays.pop("progress")))
-            done = {name: read(progress[name]) for name, read in _DONE.items()}
+            values_of_progress = {name: convert(progress[name]) for name, convert in _DONE.items()}
         except (ValueError, KeyError, TypeError, RecursionError, OverflowError) as error:
             raise ResumeFileError(
                 f"{self.path} is not a resume file of measure: name another file, or remove it"
@@ -232,16 +244,20 @@ class ResumeFile:
         for name, values in arrays.items():
             accumulator, _, entry = name.partition("/")
             states.setdefault(accumulator, {})[entry] = values
-        return about, Progress(**done, states=states)
+        return about, Progress(**values_of_progress, states=states)
 
     def save(self, progress: Progress) -> None:
-        """Replace the file at once: a killed process leaves the old file or the new one."""
-        done = {key: getattr(progress, key) for key in _DONE}
+        """Replace the file atomically: a killed process leaves either the old or the new file.
+
+        Args:
+            progress: Progress to store.
+        """
+        progress_fields = {key: getattr(progress, key) for key in _DONE}
         arrays = {
             f"{name}/{entry}": values
             for name, state in progress.states.items()
             for entry, values in state.items()
         }
-        said = {"about": self._about, "progress": done}
-        texts = {name: np.array(json.dumps(value)) for name, value in said.items()}
+        descriptions = {"about": self._about, "progress": progress_fields}
+        texts = {name: np.array(json.dumps(value)) for name, value in descriptions.items()}
         write_arrays(self.path, {**arrays, **texts})

@@ -1,4 +1,4 @@
-"""The resume file of a study, set for a block of code."""
+"""Resume files of studies, which are set for a block of code."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ _path: ContextVar[str | Path | None] = ContextVar("attnwidget_resume_file", defa
 
 @contextmanager
 def resume_from(path: str | Path | None) -> Iterator[None]:
-    """Let the study in the block keep its finished work in a file, and continue from it.
+    """Store the finished work of the study in the block in a file, and continue from it.
 
-    The work is written every few seconds. A repeated call with the same arguments continues from
-    there, and its result is the same to the last bit. Studies that usually take minutes, such as
-    `measure`, take the file as `resume=` as well. Other threads are not affected.
+    The file is written every few seconds. A repeated call with the same arguments continues from
+    the file, and its result is bit-identical. Studies that usually take minutes, such as `measure`,
+    also accept the file as `resume=`. Other threads are not affected.
 
     Args:
-        path: An .npz file, which may not exist yet. `atlas` and `measure_behaviors` take a folder,
-            and keep a file of each of their studies there. None = the block has no resume file.
+        path: An .npz file, which need not exist yet. For `atlas` and `measure_behaviors`, a folder,
+            in which they store a file for each of their studies. None = no resume file.
 
     Raises:
         TypeError: `path` is neither a string nor a path.
@@ -51,5 +51,9 @@ def resume_from(path: str | Path | None) -> Iterator[None]:
 
 
 def resume_path(resume: str | Path | None = None) -> str | Path | None:
-    """Return the resume file of a study: its own argument, or the file of the block around it."""
+    """Return the resume file of a study: its own argument, or else the file of the block.
+
+    Args:
+        resume: Argument of the study; None = the file of the surrounding `resume_from` block.
+    """
     return _path.get() if resume is None else resume

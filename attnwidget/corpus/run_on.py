@@ -1,4 +1,4 @@
-"""The executor whose workers read the inputs of studies, set once for a block of code."""
+"""Executor for the workers that read study inputs, which is set for a block of code."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ _executor: ContextVar[Executor | None] = ContextVar("attnwidget_executor", defau
 def run_on(executor: Executor) -> Iterator[None]:
     """Let the workers of an executor read the inputs of all studies in the block.
 
-    Results are the same to the last bit for any number of workers. Trainings stay in this process.
-    Other threads are not affected.
+    Results are bit-identical for any number of workers. Training runs in this process. Other
+    threads are not affected.
 
     Args:
-        executor: Any object with `submit(function, *arguments)` that returns a future, such as
-            `ProcessPoolExecutor(4, mp_context=get_context("spawn"))` of the standard library, or
+        executor: Any object whose `submit(function, *arguments)` returns a future, for example
+            `ProcessPoolExecutor(4, mp_context=get_context("spawn"))` from the standard library, or
             `client.get_executor()` of a `dask.distributed.Client`. Workers load the model by its
             name, or receive a model that was passed as an object.
 
@@ -47,10 +47,10 @@ def run_on(executor: Executor) -> Iterator[None]:
 
 
 def workers_in_force(work: Callable[..., Sequence[Any]]) -> Workers | None:
-    """Return workers that do some work, or None outside of a block of `run_on`.
+    """Return the workers for some work, or None outside a `run_on` block.
 
     Args:
-        work: Callable for the arguments of a shard.
+        work: Function that is called with the arguments of a shard.
 
     Raises:
         TypeError: `work` cannot be pickled.
@@ -60,5 +60,5 @@ def workers_in_force(work: Callable[..., Sequence[Any]]) -> Workers | None:
 
 
 def runs_on_workers() -> bool:
-    """Return whether the workers of an executor read inputs."""
+    """Return whether the code runs in a `run_on` block."""
     return _executor.get() is not None

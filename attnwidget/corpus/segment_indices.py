@@ -1,4 +1,4 @@
-"""Indices of segments in their study, which survive that batches change the order."""
+"""Indices of segments in their study, because batches change the order of segments."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ from attnwidget.text.segments import Segment
 
 
 def with_index(segments: Iterable[Segment]) -> Iterator[Segment]:
-    """Yield the segments with their indices, from 0.
+    """Yield segments with their indices, from 0.
+
+    Args:
+        segments: Segments in the order of the study.
 
     Raises:
         TypeError: An item is not a segment.
@@ -35,6 +38,9 @@ def with_index(segments: Iterable[Segment]) -> Iterator[Segment]:
 
 def segment_indices(segments: Sequence[Segment]) -> NDArray[np.int64]:
     """Return the index of each segment, int64 [B].
+
+    Args:
+        segments: B segments.
 
     Raises:
         TypeError: Some segments have no index.

@@ -1,4 +1,4 @@
-"""Means over segments: the shared code of most studies of heads."""
+"""Means over segments, the base class of most head studies."""
 
 from __future__ import annotations
 
@@ -32,15 +32,15 @@ class SegmentMeans(Accumulator[R]):
     """Numbers per head that are means over segments.
 
     A study names its numbers in `of_heads`, computes them from the maps of a layer in
-    `head_numbers`, and makes its result from their `mean` in `compute`.
+    `head_numbers`, and constructs its result from their `mean` in `compute`.
 
     Attributes:
-        of_heads: For each name of a number, its axes in addition to layers and heads: () for one
-            number per head, (3,) for three.
-        of_segments: For each name of a count per segment, its axes; these counts do not depend on
+        of_heads: Additional axes of each number by name: () for one number per head, (3,) for
+            three numbers per head.
+        of_segments: Axes of each count by name. These counts are per segment and do not depend on
             the layer.
-        keeps_each: Whether to keep the numbers of each segment for `each`, by the `index` of the
-            segment: set before `start`. Default False, which keeps only sums.
+        keeps_each: Whether to store the numbers of each segment for `each`, by `segment.index`. Set
+            it before `start`. By default False, which stores only sums.
 
     Example:
         >>> from attnwidget.metrics import SegmentMeans
@@ -66,23 +66,34 @@ class SegmentMeans(Accumulator[R]):
         self.sums |= {name: np.zeros(axes) for name, axes in self.of_segments.items()}
         if self.keeps_each:
             self.rows = {
-                f"each {name}": np.zeros((0, *sum_.shape)) for name, sum_ in self.sums.items()
+                f"each {name}": np.zeros((0, *total.shape)) for name, total in self.sums.items()
             }
             self.rows["index"] = np.zeros(0, np.int64)
         self.sums["segments"] = np.zeros((), np.int64)
 
     def begin_batch(self, layer: LayerBatch) -> None:
-        """Prepare the values that all layers of a batch share, given its first layer."""
+        """Prepare values that all layers of a batch share.
+
+        Args:
+            layer: First layer of the batch.
+        """
 
     @abstractmethod
     def head_numbers(self, layer: LayerBatch) -> Mapping[str, Tensor]:
         """Return the numbers of a layer by name, each [B, H, *its axes].
 
-        A number [B, 1, *its axes] holds for all heads of the layer. An empty mapping adds nothing.
+        A number [B, 1, *its axes] applies to all heads of the layer. An empty mapping adds nothing.
+
+        Args:
+            layer: Attention of the layer.
         """
 
     def segment_numbers(self, batch: Batch) -> Mapping[str, Tensor]:
-        """Return the counts of each segment by name, [B, *its axes], after the last layer."""
+        """Return the counts per segment by name, [B, *its axes], after the last layer.
+
+        Args:
+            batch: Segments of the batch.
+        """
         return {}
 
     def update(self, layer: LayerBatch) -> None:
@@ -93,6 +104,7 @@ class SegmentMeans(Accumulator[R]):
             self.add(layer.layer, numbers)
 
     def _make_rows(self, batch: Batch) -> None:
+        """Append the rows of a batch, if the numbers of each segment are stored."""
         if self.keeps_each:
             self._places = self.add_rows(len(batch.segments))
             self.rows["index"][self._places] = segment_indices(batch.segments)
@@ -100,8 +112,12 @@ class SegmentMeans(Accumulator[R]):
     def add(self, layer: int, numbers: Mapping[str, Tensor]) -> None:
         """Add the `head_numbers` of one layer.
 
+        Args:
+            layer: Index of the layer.
+            numbers: Numbers by name.
+
         Raises:
-            ValueError: numbers that `of_heads` does not name, or of another shape.
+            ValueError: `of_heads` does not have these numbers, or their shape is different.
         """
         for name, values in self._checked(numbers, "of_heads", (self.n_heads,), (1,)):
             row_values = values.moveaxis(1, -1)
@@ -121,7 +137,7 @@ class SegmentMeans(Accumulator[R]):
     def _checked(
         self, numbers: Mapping[str, Tensor], declared: str, *first: tuple[int, ...]
     ) -> Iterator[tuple[str, Tensor]]:
-        """Yield the numbers of a batch; the axes after the first begin with one of `first`."""
+        """Yield the numbers of a batch; the axes after the batch axis must begin with a `first`."""
         shapes: SumShapes = getattr(self, declared)
         if numbers.keys() != shapes.keys():
             raise ValueError(
@@ -143,7 +159,7 @@ class SegmentMeans(Accumulator[R]):
         return int(self.sums["segments"])
 
     def each(self) -> list[R]:
-        """Return the result of each segment alone, in the order of the segments' indices.
+        """Return a separate result for each segment, in the order of the segment indices.
 
         Raises:
             ValueError: `keeps_each` was not set before `start`.
@@ -152,21 +168,24 @@ class SegmentMeans(Accumulator[R]):
             raise ValueError(
                 f"the metric {self.name!r} kept sums alone: set keeps_each before start"
             )
-        whole = self.sums
+        original_sums = self.sums
         results = []
         names = [*self.of_heads, *self.of_segments]
-        with undone(lambda: setattr(self, "sums", whole)):
-            for place in np.argsort(self.rows["index"]):
-                self.sums = {name: self.rows[f"each {name}"][place] for name in names}
+        with undone(lambda: setattr(self, "sums", original_sums)):
+            for row in np.argsort(self.rows["index"]):
+                self.sums = {name: self.rows[f"each {name}"][row] for name in names}
                 self.sums["segments"] = np.ones((), np.int64)
                 results.append(self.compute())
         return results
 
     def mean(self, name: str, over: str = "segments") -> NDArray[np.float64]:
-        """Return the mean of a number over all segments: [*its axes, L, H], NaN without attention.
+        """Return the mean of a number over all segments, [*its axes, L, H].
 
-        `over` names another count to divide by, whose axes are the first axes of the number; the
-        mean is NaN if the count is 0.
+        The mean is NaN for layers without attention, and if the count is 0.
+
+        Args:
+            name: Name of the number.
+            over: Name of the count to divide by, whose axes are the first axes of the number.
         """
         total = self.sums[name]
         count = self.sums[over]
@@ -176,7 +195,11 @@ class SegmentMeans(Accumulator[R]):
         return self.layers.spread(mean, axis=-2) if name in self.of_heads else mean
 
     def counted(self, name: str) -> NDArray[np.int64]:
-        """Return a count of `of_segments` over all segments so far, as integers."""
+        """Return the total of a count over all segments so far, as integers.
+
+        Args:
+            name: Name of the count in `of_segments`.
+        """
         return np.rint(self.sums[name]).astype(np.int64)
 
 
@@ -187,12 +210,12 @@ def _total(values: Tensor) -> Tensor:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SegmentMeansResult(HeadResult):
-    """Base class of results that are means over segments.
+    """Base class for results that are means over segments.
 
     Attributes:
         model_name: Name of the model.
         n_documents: Number of segments.
-        unit: What a segment is called in figures.
+        unit: Noun for a segment in figures.
 
     Example:
         >>> from attnwidget import load_model, measure_attention
@@ -208,5 +231,5 @@ class SegmentMeansResult(HeadResult):
 
     @property
     def _inputs(self) -> str:
-        """The number of segments, as a figure says it."""
+        """Number of segments with its noun, for figures."""
         return counted(self.n_documents, self.unit)

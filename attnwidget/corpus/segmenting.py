@@ -1,4 +1,4 @@
-"""Segments of a study from texts, with the tokenizer of the model that will read them."""
+"""Conversion of texts to segments, with the tokenizer of the model that will read them."""
 
 from __future__ import annotations
 
@@ -36,30 +36,33 @@ def read_segments(
     seed: int = 0,
     variant: Literal["paper", "released"] = "paper",
 ) -> list[Segment]:
-    """Cut a corpus into pairs of texts, [CLS] A [SEP] B [SEP] (Clark et al. 2019, section 2).
+    """Cut a corpus into text pairs, [CLS] A [SEP] B [SEP] (Clark et al. 2019, section 2).
 
-    `cut_segments` describes the cutting. The model's tokenizer determines the special tokens:
+    `cut_segments` describes the algorithm. The model's tokenizer determines the special tokens:
     RoBERTa has </s></s> between A and B, T5 has </s> after each text, GPT-2 has none. A and B are
-    read as texts with a line end between paragraphs, which some vocabularies show. If no special
-    token stands between A and B, a line end does, and both are one running text.
+    texts with line ends between paragraphs, which some vocabularies encode. If there is no special
+    token between A and B, they are separated by a line end and form a single running text.
 
     Args:
         source: Path of a text file (UTF-8, plain or .gz) with one line per paragraph and an empty
             line between documents; an iterable of such lines; or an iterable of documents, each a
             list of paragraphs. Only the needed part is read.
-        model: The model, whose tokenizer is used and which limits the length.
-        max_tokens: Number of tokens per segment with special tokens; None = 128, or the model's
-            limit if it is lower.
+        model: Model whose tokenizer is used and whose length limit applies.
+        max_tokens: Number of tokens per segment, including special tokens; None = 128, or the
+            model's limit if it is lower.
         limit: Largest number of segments; None = all.
         seed: Seed of the split points, the truncation and the order.
-        variant: "paper" keeps all text. "released" loses the same text as the code of Clark et al.:
-            the last document if the file does not end with an empty line, and the text after a
-            paragraph that fills a segment alone.
+        variant: Treatment of incomplete text: "paper" keeps all text; "released" drops the same
+            text as the code of Clark et al. This is the last document, if the file does not end
+            with an empty line, and any text after a single paragraph that fills a segment.
+
+    Returns:
+        Segments with text A and text B, in random order.
 
     Raises:
-        ValueError: no tokenizer, `max_tokens` above the model's limit or too small for a pair, or
-            no segment found.
-        OSError: the file cannot be read.
+        ValueError: The model has no tokenizer, `max_tokens` is above the model's limit or too small
+            for a pair, or no segment was found.
+        OSError: The file cannot be read.
 
     Example:
         >>> from attnwidget import load_model, read_segments
@@ -108,19 +111,23 @@ def make_segments(
     max_tokens: int | None = None,
     truncate: bool = False,
 ) -> list[Segment]:
-    """Make segments of texts, pairs of texts or chats, in order.
+    """Make segments from texts, text pairs or chats, in order.
 
     Args:
         texts: Strings, tuples of two strings, or chats: lists of messages, as in
             `AttentionModel.attend`.
-        model: The model, whose tokenizer is used and which limits the length.
-        max_tokens: Number of tokens per segment with special tokens; None = the model's limit.
-        truncate: Whether to cut long inputs at the end of the longer text; if not, they raise an
-            error.
+        model: Model whose tokenizer is used and whose length limit applies.
+        max_tokens: Number of tokens per segment, including special tokens; None = the model's
+            limit.
+        truncate: Whether to cut long inputs at the end of the longer text; otherwise, long inputs
+            raise an error.
+
+    Returns:
+        One segment per input.
 
     Raises:
-        ValueError: no tokenizer, a text without tokens, a text that is too long, or a chat as in
-            `AttentionModel.attend`.
+        ValueError: The model has no tokenizer, a text has no tokens or is too long, or a chat is
+            not valid (see `AttentionModel.attend`).
 
     Example:
         >>> from attnwidget import load_model, make_segments
@@ -135,15 +142,20 @@ def make_segments(
 
 
 def rows_as_segments(rows: Iterable[Any], model: AttentionModel) -> Iterator[Any]:
-    """Yield the segments of texts, and of the rows of a table.
+    """Yield segments from texts or table rows.
 
-    Texts, pairs of texts and chats are the arguments of `make_segments`. A row, for example of a
-    `datasets.Dataset` of Hugging Face, is a mapping with "text", or with the columns of a
-    `Segment`: "first", and optionally "second" and "document". A row with "messages" is a chat,
-    with its "tools" if the row has them. Entries of other types are passed on unchanged.
+    Texts, text pairs and chats are treated as in `make_segments`. A row, for example of a Hugging
+    Face `datasets.Dataset`, is a mapping with "text", or with the columns of a `Segment`: "first",
+    and optionally "second" and "document". A row with "messages" is a chat, with its "tools" if the
+    row has them. Entries of other types are passed on unchanged.
+
+    Args:
+        rows: Texts or table rows.
+        model: Model whose tokenizer is used and whose length limit applies.
 
     Raises:
-        TypeError, ValueError: a row without these columns; a text as in `make_segments`.
+        TypeError, ValueError: A row does not have these columns, or a text is not valid (see
+            `make_segments`).
     """
     for number, row in enumerate(rows):
         if isinstance(row, TEXTS):
@@ -177,6 +189,7 @@ def _made(
     truncate: bool,
     start: int = 0,
 ) -> Iterator[Segment]:
+    """Yield the segments of texts, text pairs and chats, numbered from `start` in errors."""
     ids = _text_ids(model)
     limits = [n for n in (max_tokens, model.length_limit.tokens) if n is not None]
     for number, text in enumerate(texts, start):
@@ -199,14 +212,14 @@ def _parts(text: Any, number: int) -> tuple[str, ...]:
     """Return one text, or the two texts of a pair."""
     if isinstance(text, str):
         return (text,)
-    shown = repr(text)[:60]
+    description = repr(text)[:60]
     if not isinstance(text, (list, tuple)) or not all(isinstance(part, str) for part in text):
         raise TypeError(
-            f"text {number} is a string, or a tuple of two strings for a pair, got {shown}"
+            f"text {number} is a string, or a tuple of two strings for a pair, got {description}"
         )
     if isinstance(text, list) and not any(len(part.split()) > 1 for part in text):
         raise TypeError(
-            f"text {number} is a list of words, {shown}: join its words with spaces, or pass "
+            f"text {number} is a list of words, {description}: join its words with spaces, or pass "
             "two texts of a pair as a tuple"
         )
     if not 1 <= len(text) <= 2:
@@ -233,6 +246,7 @@ def _of_chat(
 
 
 def _shorten(pieces: list[list[str]], room: int, truncate: bool, number: int) -> None:
+    """Remove tokens from the end of the longer text until both fit in `room`."""
     n_tokens = sum(map(len, pieces))
     if n_tokens > room and not truncate:
         raise ValueError(
@@ -251,16 +265,22 @@ def _shorten(pieces: list[list[str]], room: int, truncate: bool, number: int) ->
 def _documents(
     source: str | Path | Iterable[str] | Documents, *, keep_last: bool
 ) -> Iterator[Iterable[str]]:
+    """Yield documents as iterables of paragraphs, from any source of `read_segments`."""
     if isinstance(source, (str, Path)):
         yield from split_documents(read_lines(source), keep_last=keep_last)
         return
     entries: Iterator[Any] = iter(source)
     for first in entries:
-        whole = chain([first], entries)
-        yield from split_documents(whole, keep_last=keep_last) if isinstance(first, str) else whole
+        all_entries = chain([first], entries)
+        yield from (
+            split_documents(all_entries, keep_last=keep_last)
+            if isinstance(first, str)
+            else all_entries
+        )
 
 
 def _text_ids(model: AttentionModel) -> TextIds:
+    """Return the text tokenization of a model; raise ValueError without a tokenizer."""
     refuse_no_model(model)
     if model.tokenizer is None:
         model.inputs.refuse_text()
@@ -272,6 +292,7 @@ def _text_ids(model: AttentionModel) -> TextIds:
 
 
 def _tokens(ids: TextIds, text: str) -> list[str]:
+    """Return the vocabulary entries of a text, without special tokens."""
     refuse_half_characters(text, f"the text {text[:40]!a}")
     return ids.entries(ids.inside(text))
 
@@ -279,11 +300,11 @@ def _tokens(ids: TextIds, text: str) -> list[str]:
 def _pair_tokens(
     ids: TextIds, first: Sequence[str], second: Sequence[str]
 ) -> tuple[list[str], list[str]]:
-    """Return the tokens of text A and text B, as the model reads them."""
+    """Return the tokens of text A and text B that the model reads."""
     text = "\n".join(first)
     if not second or ids.template(pair=True).between:
         return _tokens(ids, text), _tokens(ids, "\n".join(second)) if second else []
-    # Without a special token between them, B goes on where A ends.
+    # Without a special token between them, B continues the text of A.
     beginning = _tokens(ids, f"{text}\n")
-    whole = _tokens(ids, "\n".join([text, *second]))
-    return whole[: len(beginning)], whole[len(beginning) :]
+    all_tokens = _tokens(ids, "\n".join([text, *second]))
+    return all_tokens[: len(beginning)], all_tokens[len(beginning) :]

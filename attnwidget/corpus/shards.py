@@ -1,4 +1,4 @@
-"""Work of a study in other processes: shards are sent, retried, and returned in order."""
+"""Distribution of study work to other processes: shards are sent, retried and returned in order."""
 
 from __future__ import annotations
 
@@ -17,27 +17,32 @@ from attnwidget.model_facts.pickled_model import CannotSendError
 
 B = TypeVar("B")
 
-#: Number of batches that a worker reads before it answers.
+#: Number of batches that a worker reads before it responds.
 BATCHES_A_SHARD = 4
-#: Number of attempts at a shard.
+#: Largest number of attempts per shard.
 TRIES = 3
-# Number of shards that are sent before the first answer: enough for many workers, with a limited
+# Number of shards that are sent before the first response: enough for many workers, with a limited
 # part of an iterator in memory.
 _AHEAD = 128
 _SECONDS_BETWEEN_LOOKS = 1.0
-# Work of more bytes, such as a model that has no name, is sent to Dask's workers only once.
+# Work with more bytes, such as a model without a name, is sent to Dask's workers only once.
 _LARGE = 100_000
 
 
 class Executor(Protocol):
-    """Executor of functions elsewhere: `ProcessPoolExecutor`, Dask's, loky's, submitit's."""
+    """Executor in other processes, such as `ProcessPoolExecutor`, Dask's, loky's or submitit's."""
 
     def submit(self, function: Callable[..., Any], /, *args: Any) -> Any:
-        """Call `function(*args)`; return a future with `result()`, `done()`, `cancel()`."""
+        """Call `function(*args)`, and return a future with `result()`, `done()` and `cancel()`.
+
+        Args:
+            function: Function to call.
+            args: Arguments of the function.
+        """
 
 
 class WorkersError(RuntimeError):
-    """Workers could not finish their work.
+    """Error for workers that could not finish their work.
 
     Example:
         >>> from attnwidget import WorkersError
@@ -48,7 +53,7 @@ class WorkersError(RuntimeError):
 
 @dataclass
 class _SentShard:
-    """A shard that was sent: its batches, the number of the first batch, from 1, and the future."""
+    """Shard that was sent, with the number of its first batch (from 1) and its future."""
 
     first: int
     batches: Sequence[Any]
@@ -62,14 +67,15 @@ class _SentShard:
 
 
 class Workers:
-    """An executor, and the work for each shard.
+    """Executor with the work for each shard.
 
-    A shard that fails, for example because its worker was lost, is sent again, to any worker that
-    the executor chooses.
+    If a shard fails, for example because its worker was lost, it is sent again, and the executor
+    may choose another worker.
 
     Args:
-        executor: An object with `submit`.
-        work: Callable for the arguments of a shard; a worker keeps it for the next shard.
+        executor: Object with `submit`.
+        work: Function that is called with the arguments of a shard; a worker stores it for the next
+            shard.
 
     Raises:
         TypeError: `work` cannot be pickled.
@@ -97,15 +103,15 @@ class Workers:
         *,
         first: int = 1,
     ) -> Generator[tuple[B, Any]]:
-        """Yield every batch with its result, in order; shards in the queue end with the iteration.
+        """Yield each batch with its result, in order; queued shards are canceled at the end.
 
         Args:
-            batches: The batches, read only as far ahead as workers may need.
+            batches: Batches, which are read only as far ahead as workers may need.
             arguments: Function from the batches of one shard to the arguments of the work.
             first: Number of the first batch.
 
         Raises:
-            ValueError, TypeError: errors of the work that an input causes.
+            ValueError, TypeError: An input causes an error in the work.
             WorkersError: The workers have other versions, the executor stopped, or a shard failed
                 too often.
         """
@@ -121,13 +127,14 @@ class Workers:
                     result = self._found(waiting[0])
                     yield from zip(waiting.popleft().batches, result, strict=True)
         finally:
-            for sent in waiting if not self._is_lost else ():
-                if sent.future is not None:
-                    sent.future.cancel()
+            for shard_in_queue in waiting if not self._is_lost else ():
+                if shard_in_queue.future is not None:
+                    shard_in_queue.future.cancel()
 
     def _send(self, sent: _SentShard) -> None:
+        """Submit a shard to the executor."""
         try:
-            # A shard that failed may have lost what was sent once, with its worker.
+            # If a shard failed, the work that was sent once may be lost with its worker.
             work = self._work if sent.tries else self._shared_work()
             sent.future = self._executor.submit(
                 do_shard, self._versions, work, sent.arguments, sent.tries
@@ -137,7 +144,7 @@ class Workers:
         sent.tries += 1
 
     def _shared_work(self) -> Any:
-        """Return the work; for Dask, a future of large work that all workers have received."""
+        """Return the work; for Dask and large work, a future that all workers have received."""
         client = getattr(self._executor, "_client", self._executor)
         if len(self._work) < _LARGE or not hasattr(client, "scatter"):
             return self._work
@@ -146,24 +153,26 @@ class Workers:
         return self._sent_once
 
     def _found(self, sent: _SentShard) -> Sequence[Any]:
-        """Return the result of a shard, after several attempts if needed."""
+        """Return the result of a shard, after several attempts if necessary."""
         while True:
-            answer = self._answer(sent.future)
-            if not answer.error:
-                return answer.found
-            if answer.kind == "input":
-                raise (TypeError if answer.type_name == "TypeError" else ValueError)(answer.error)
-            if answer.kind == "versions":
+            response = self._answer(sent.future)
+            if not response.error:
+                return response.found
+            if response.kind == "input":
+                raise (TypeError if response.type_name == "TypeError" else ValueError)(
+                    response.error
+                )
+            if response.kind == "versions":
                 raise WorkersError(
                     f"a worker has different versions and might give different numbers: "
-                    f"{answer.error}; install the same versions everywhere"
+                    f"{response.error}; install the same versions everywhere"
                 )
             if sent.tries >= TRIES:
-                raise WorkersError(f"{sent} failed {TRIES} times, at last with: {answer.error}")
+                raise WorkersError(f"{sent} failed {TRIES} times, at last with: {response.error}")
             self._send(sent)
 
     def _answer(self, future: Any) -> ShardAnswer:
-        """Return a worker's answer, or the reason why there is none."""
+        """Return a worker's response, or the reason why there is none."""
         try:
             return self._result(future)
         except BrokenExecutor as error:
@@ -178,15 +187,16 @@ class Workers:
 
     @property
     def _client_status(self) -> str:
-        """Return the connection status of Dask's client; "" for other executors."""
+        """Connection status of Dask's client; "" for other executors."""
         return str(getattr(getattr(self._executor, "_client", self._executor), "status", ""))
 
     @property
     def _is_lost(self) -> bool:
+        """Whether the connection to Dask's scheduler is closed."""
         return self._client_status in ("closing", "closed")
 
     def _result(self, future: Any) -> ShardAnswer:
-        """Wait for an answer. Dask's futures do not notice that the scheduler is gone."""
+        """Wait for a response. Dask's futures do not notice if the scheduler is gone."""
         while self._client_status:
             with suppress(TimeoutError, futures.TimeoutError):
                 return future.result(timeout=_SECONDS_BETWEEN_LOOKS)
@@ -202,9 +212,12 @@ def _error_text(error: Exception) -> str:
 def check_executor(executor: object) -> None:
     """Check that an object is an executor whose workers can run torch.
 
+    Args:
+        executor: Object to check.
+
     Raises:
-        TypeError: It has no method `submit`.
-        ValueError: Its workers are forked, and would wait for missing threads of torch.
+        TypeError: The object has no method `submit`.
+        ValueError: The workers are forked, and would wait for missing torch threads.
 
     Example:
         >>> from concurrent.futures import ThreadPoolExecutor
@@ -231,7 +244,7 @@ def _pickled(value: object) -> bytes:
     except ImportError:
         dumps = pickle.dumps
     try:
-        pickled: bytes = dumps(value)
+        data: bytes = dumps(value)
     except CannotSendError:
         raise
     except (pickle.PicklingError, TypeError, AttributeError) as error:
@@ -239,4 +252,4 @@ def _pickled(value: object) -> bytes:
             f"a metric, a score or an input does not pickle and cannot be sent to a worker "
             f"({error}): define functions and classes in a module, or install cloudpickle"
         ) from error
-    return pickled
+    return data

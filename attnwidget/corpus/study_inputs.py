@@ -1,4 +1,4 @@
-"""Inputs of studies, texts or pictures and sounds, and the readers of each kind."""
+"""Study inputs, which are texts or media (pictures and sounds), and the readers for each kind."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ if TYPE_CHECKING:
 
 
 def study_inputs(items: Iterable[Any], model: AttentionModel) -> Iterator[Segment]:
-    """Return the inputs of a study as segments: all texts, or all pictures and sounds.
+    """Return the inputs of a study as segments: either only texts, or only pictures and sounds.
 
     Args:
         items: Inputs as in `measure`; the first input decides between texts and media.
-        model: The model that reads them.
+        model: Model that reads the inputs.
 
     Raises:
-        TypeError, ValueError: As `each_input`, `media_segments` and `rows_as_segments`.
+        TypeError, ValueError: See `each_input`, `media_segments` and `rows_as_segments`.
 
     Example:
         >>> from attnwidget import load_model
@@ -50,19 +50,20 @@ def study_inputs(items: Iterable[Any], model: AttentionModel) -> Iterator[Segmen
 
 
 class SharedInputs:
-    """Inputs of a study of several models, some of which are not loaded yet.
+    """Inputs for a study of several models, some of which are not loaded yet.
 
-    The first model that reads the inputs cuts the texts, and all other models read its segments.
+    The first model that reads the inputs tokenizes the texts, and all other models read the same
+    segments.
 
     Args:
         items: Inputs as in `measure`.
 
     Attributes:
-        rows: The inputs as they were passed.
+        rows: Original inputs.
         are_media: Whether the inputs are pictures and sounds.
 
     Raises:
-        TypeError: As `each_input`; or an input of another type.
+        TypeError: See `each_input`. Also if an input has another type.
     """
 
     def __init__(self, items: Iterable[Any]) -> None:
@@ -83,8 +84,11 @@ class SharedInputs:
     def segments(self, model: AttentionModel) -> list[Segment]:
         """Return the segments of all inputs, with their indices.
 
+        Args:
+            model: Model that reads the inputs.
+
         Raises:
-            TypeError, ValueError: As `rows_as_segments`.
+            TypeError, ValueError: See `rows_as_segments`.
         """
         if not self._segments:
             self._segments = list(with_index(rows_as_segments(self.rows, model)))
@@ -92,7 +96,7 @@ class SharedInputs:
 
     @property
     def documents(self) -> list[int] | None:
-        """Return the source document of each input, or None if some documents are unknown."""
+        """Source document of each input, or None if some documents are unknown."""
         documents = []
         for row in self.rows:
             document = getattr(row, "document", None)
@@ -105,7 +109,7 @@ class SharedInputs:
 
     @property
     def contents(self) -> list[Any]:
-        """Return the content of each input, by which a resume file knows it."""
+        """Content of each input, which identifies the inputs in a resume file."""
         inputs = self._segments if self.are_media else self.rows
         return [(row.first, row.second) if isinstance(row, Segment) else row for row in inputs]
 
@@ -124,14 +128,14 @@ def reader_of(
     """Return the reader of a study.
 
     Args:
-        model: The model.
-        accumulators: The accumulators that get each layer, in this order.
-        first: The first input; None without inputs.
-        token_types: As in `measure`.
-        pad_to: As in `compare`.
+        model: Model that reads the inputs.
+        accumulators: Accumulators that receive each layer, in this order.
+        first: First input; None if there are no inputs.
+        token_types: Token types, as in `measure`.
+        pad_to: Number of tokens to which every batch is padded, as in `compare`.
 
     Raises:
-        ValueError: Options of texts for pictures and sounds; or as `ModelReader`.
+        ValueError: A text option was passed for pictures and sounds. See also `ModelReader`.
     """
     if not isinstance(first, MediaSegment):
         return ModelReader(model, accumulators, token_types, pad_to)

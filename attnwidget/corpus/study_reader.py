@@ -1,4 +1,4 @@
-"""The reader of a study: accumulators, and batches of inputs that are added to them."""
+"""Base class of the readers that add batches of study inputs to accumulators."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ if TYPE_CHECKING:
 
 
 class StudyReader(ABC):
-    """The accumulators of a study, and the model that reads its inputs.
+    """Accumulators of a study, and the model that reads its inputs.
 
     Args:
-        model: The model.
-        accumulators: The accumulators that get each layer, in this order.
+        model: Model that reads the inputs.
+        accumulators: Accumulators that receive each layer, in this order.
 
     Attributes:
         model: The model.
         worker_model: The model, with the edits of the process that sent this reader.
-        nothing: The state of every accumulator without any batch; known after `start`.
+        nothing: State of each accumulator before the first batch; available after `start`.
     """
 
     def __init__(self, model: AttentionModel, accumulators: Sequence[Accumulator[Any]]) -> None:
@@ -40,18 +40,33 @@ class StudyReader(ABC):
 
     @abstractmethod
     def subject(self, segment: Segment) -> Subject:
-        """Return the numbers of layers and heads, given the first input."""
+        """Return the model and stack to measure.
+
+        Args:
+            segment: First input.
+        """
 
     @abstractmethod
     def add(self, segments: Sequence[Segment]) -> None:
-        """Read one batch and add it to every accumulator."""
+        """Read one batch and add it to each accumulator.
+
+        Args:
+            segments: Segments of the batch.
+        """
 
     @abstractmethod
     def about(self) -> dict[str, Any]:
-        """Return the settings as JSON that a resume file must agree on."""
+        """Return the settings, as JSON, that must equal those of a resume file."""
 
     def start(self, segment: Segment) -> None:
-        """Start the accumulators; ValueError as `subject`."""
+        """Start the accumulators.
+
+        Args:
+            segment: First input.
+
+        Raises:
+            ValueError: See `subject`.
+        """
         subject = self.subject(segment)
         for accumulator in self._accumulators:
             accumulator.start(subject)
@@ -59,21 +74,32 @@ class StudyReader(ABC):
 
     @property
     def unsummed(self) -> list[str]:
-        """The names of the started accumulators with states that cannot be added."""
-        return [one.name for one in self._accumulators if not one.has_sums_alone]
+        """Names of the started accumulators with states that cannot be added."""
+        return [
+            accumulator.name for accumulator in self._accumulators if not accumulator.has_sums_alone
+        ]
 
     def states_of(self, segments: Sequence[Segment]) -> States:
-        """Return the sums of a batch for every accumulator, read from empty sums."""
+        """Return the state of each accumulator after a batch, starting from empty sums.
+
+        Args:
+            segments: Segments of the batch.
+        """
         self.restore(self.nothing)
         self.add(segments)
         return self.states()
 
     def states(self) -> dict[str, dict[str, NDArray[Any]]]:
-        """Return the state of every accumulator."""
+        """Return the state of each accumulator by name."""
         return {accumulator.name: accumulator.state() for accumulator in self._accumulators}
 
     def merged(self, first: States, second: States) -> dict[str, dict[str, NDArray[Any]]]:
-        """Return the state of every accumulator after the batches of two states."""
+        """Return the state of each accumulator after the batches of two states.
+
+        Args:
+            first: First states by accumulator name.
+            second: Second states by accumulator name.
+        """
         return {
             accumulator.name: accumulator.merged(first[accumulator.name], second[accumulator.name])
             for accumulator in self._accumulators
@@ -81,33 +107,47 @@ class StudyReader(ABC):
 
     @contextmanager
     def without_segments(self) -> Iterator[None]:
-        """Keep the accumulators without their numbers of single segments during the block."""
-        kept = [dict(vars(accumulator)) for accumulator in self._accumulators]
+        """Remove entries per segment from the accumulators during the block."""
+        original_attributes = [dict(vars(accumulator)) for accumulator in self._accumulators]
 
         def restore() -> None:
-            for accumulator, attributes in zip(self._accumulators, kept, strict=True):
+            for accumulator, attributes in zip(
+                self._accumulators, original_attributes, strict=True
+            ):
                 vars(accumulator).clear()
                 vars(accumulator).update(attributes)
 
         with undone(restore):
             for accumulator in self._accumulators:
-                made = accumulator.as_made() | accumulator.of_segments_alone([])
+                initial_attributes = accumulator.as_made() | accumulator.of_segments_alone([])
                 vars(accumulator).clear()
-                vars(accumulator).update(made)
+                vars(accumulator).update(initial_attributes)
             yield
 
     def know(self, of_segments: Sequence[Mapping[str, Any]]) -> None:
-        """Give every accumulator the result of `of_segments_alone` of the sending process."""
+        """Set the entries per segment of each accumulator, in a worker.
+
+        Args:
+            of_segments: Result of `known_of` in the sending process.
+        """
         for accumulator, attributes in zip(self._accumulators, of_segments, strict=True):
             vars(accumulator).update(attributes)
 
     def known_of(self, segments: Iterable[Segment]) -> list[dict[str, Any]]:
-        """Return the argument of `know` for these segments."""
-        listed = list(segments)
-        return [accumulator.of_segments_alone(listed) for accumulator in self._accumulators]
+        """Return the entries per segment of each accumulator, the argument of `know`.
+
+        Args:
+            segments: Segments to send.
+        """
+        segment_list = list(segments)
+        return [accumulator.of_segments_alone(segment_list) for accumulator in self._accumulators]
 
     def restore(self, states: States) -> None:
-        """Restore the accumulators to `states`, if there are states."""
+        """Restore the accumulators that have an entry in `states`.
+
+        Args:
+            states: States by accumulator name.
+        """
         for accumulator in self._accumulators:
             if accumulator.name in states:
                 accumulator.restore(states[accumulator.name])

@@ -1,4 +1,4 @@
-"""Classes of tokens, such as separators, over which attention is summed."""
+"""Token classes, such as separators, over which attention is summed."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ _ROLE = "role="
 
 
 class TokenClasses:
-    """A function that assigns the tokens of a segment to classes.
+    """Assignment of the tokens in a segment to token classes.
 
     The classes are "[CLS]" (the tokenizer's [CLS] or beginning-of-text token), "[SEP]" (its [SEP]
-    or end-of-text token), ". ," and "first token", in this order, then the classes in `asked`. A
+    or end-of-text token), ". ," and "first token", in this order, then the additional `classes`. A
     class is empty if the tokenizer does not add its token: GPT-2's tokenizer adds no end-of-text
     token.
 
     Args:
-        vocabulary: The vocabulary of the model's tokenizer.
-        asked: Further classes by name, each a set of tokens ("the", "##ing"), a function from the
-            tokens of a segment to one bool per token, or for chats "role=system", with "|" between
-            several roles.
+        vocabulary: Vocabulary of the model's tokenizer.
+        classes: Additional classes by name, each a set of tokens ("the", "##ing"), a function from
+            the tokens of a segment to one bool per token, or for chats "role=system", with "|"
+            between several roles.
 
     Raises:
-        ValueError: a class has the name of a standard class, or is empty.
+        ValueError: A class has the name of a standard class, or is empty.
 
     Example:
         >>> from attnwidget import load_model
@@ -44,25 +44,31 @@ class TokenClasses:
     def __init__(self, vocabulary: Vocabulary, classes: Mapping[str, TokenClass]) -> None:
         classes = _checked(classes)
         self._vocabulary = vocabulary
-        spelt = {name: frozenset(c) for name, c in classes.items() if not callable(c)}
-        self._spelt = {". ,": frozenset(".,")} | spelt
+        token_sets = {name: frozenset(c) for name, c in classes.items() if not callable(c)}
+        self._spelt = {". ,": frozenset(".,")} | token_sets
         self._functions = {name: c for name, c in classes.items() if callable(c)}
         self._order = (*STANDARD_CLASSES, *classes)
         self._begins = _first_known(vocabulary.tokenizer, "cls_token_id", "bos_token_id")
         self._ends = _first_known(vocabulary.tokenizer, "sep_token_id", "eos_token_id")
-        asked = frozenset(self._spelt.items()), self._begins, self._ends
-        self._classes_of = vocabulary.classes.setdefault(asked, {})
+        cache_key = frozenset(self._spelt.items()), self._begins, self._ends
+        self._classes_of = vocabulary.classes.setdefault(cache_key, {})
 
     def members(self, ids: Sequence[int], tokens: Callable[[], Tokens]) -> dict[str, list[bool]]:
-        """Return one bool per id for each class; `tokens` makes the axis for functions."""
+        """Return one bool per token for each class.
+
+        Args:
+            ids: Vocabulary ids of the tokens.
+            tokens: Function that returns the token axis, which is called only for classes that are
+                functions.
+        """
         flags = {name: [False] * len(ids) for name in self._order}
-        known = self._classes_of
-        for place, token_id in enumerate(ids):
-            # Not as a difference of sets, which would take the time of all known ids.
-            if token_id not in known:
-                known[token_id] = self._of(token_id)
-            for name in known[token_id]:
-                flags[name][place] = True
+        cache = self._classes_of
+        for position, token_id in enumerate(ids):
+            # A set difference would take time proportional to the number of all cached ids.
+            if token_id not in cache:
+                cache[token_id] = self._of(token_id)
+            for name in cache[token_id]:
+                flags[name][position] = True
         flags["first token"][0] = True
         for name, function in self._functions.items():
             flags[name] = _members_of(name, function, tokens())
@@ -70,18 +76,22 @@ class TokenClasses:
 
     def _of(self, token_id: int) -> frozenset[str]:
         """Return the classes of a vocabulary entry."""
-        shown = self._vocabulary.readable(token_id)
-        names = {name for name, tokens in self._spelt.items() if shown in tokens}
+        text = self._vocabulary.readable(token_id)
+        names = {name for name, tokens in self._spelt.items() if text in tokens}
         names |= {"[CLS]"} if token_id == self._begins else set()
         names |= {"[SEP]"} if token_id == self._ends else set()
         return frozenset(names)
 
 
 def axis_classes(axis: Tokens, classes: Mapping[str, TokenClass]) -> dict[str, list[bool]]:
-    """Return one bool per token for each class, from the texts and marks of an axis.
+    """Return one bool per token for each class, from the texts and special tokens of an axis.
 
     Classes and errors are the same as in `TokenClasses`. A special token at the beginning of a text
     without [CLS] counts as [CLS].
+
+    Args:
+        axis: Tokens of an axis.
+        classes: Additional classes by name.
 
     Example:
         >>> from attnwidget.corpus.token_classes import axis_classes
@@ -90,27 +100,27 @@ def axis_classes(axis: Tokens, classes: Mapping[str, TokenClass]) -> dict[str, l
         [False, False, True, False]
     """
     classes = _checked(classes)
-    begins = "cls" if "cls" in axis.special else "first"
-    marked = {
+    first_kind = "cls" if "cls" in axis.special else "first"
+    masks = {
         "[CLS]": [
-            kind == begins and word is None
+            kind == first_kind and word is None
             for kind, word in zip(axis.special, axis.words, strict=True)
         ],
         "[SEP]": [kind == "sep" for kind in axis.special],
         ". ,": [text in (".", ",") for text in axis.text],
-        "first token": [not place for place in range(len(axis))],
+        "first token": [not position for position in range(len(axis))],
     }
     for name, members in classes.items():
         if callable(members):
-            marked[name] = _members_of(name, members, axis)
+            masks[name] = _members_of(name, members, axis)
         else:
-            marked[name] = [text in members for text in axis.text]
-    return marked
+            masks[name] = [text in members for text in axis.text]
+    return masks
 
 
 @dataclass(frozen=True)
 class _OfRoles:
-    """A class of tokens: the tokens of a chat that have one of these roles."""
+    """Token class for the tokens in a chat that have one of several roles."""
 
     roles: frozenset[str]
 
@@ -123,27 +133,27 @@ class _OfRoles:
 
 
 def _checked(classes: Mapping[str, TokenClass]) -> dict[str, TokenClass]:
-    """Return classes that are valid, with a function for each class of roles."""
-    checked: dict[str, TokenClass] = {}
+    """Check classes, and replace role classes by functions."""
+    valid_classes: dict[str, TokenClass] = {}
     for name, members in classes.items():
         if name in STANDARD_CLASSES:
             raise ValueError(f"{name!r} is a standard class: choose another name")
         if isinstance(members, str) and members.startswith(_ROLE) and members != _ROLE:
-            checked[name] = _OfRoles(frozenset(members.removeprefix(_ROLE).split("|")))
+            valid_classes[name] = _OfRoles(frozenset(members.removeprefix(_ROLE).split("|")))
             continue
         if isinstance(members, str) or (not callable(members) and not members):
             raise ValueError(
                 f"token class {name!r} is a non-empty collection of tokens, a function or "
                 f"'role=…', got {members!r}"
             )
-        checked[name] = members
-    return checked
+        valid_classes[name] = members
+    return valid_classes
 
 
 def _members_of(
     name: str, function: Callable[[Tokens], Sequence[bool]], tokens: Tokens
 ) -> list[bool]:
-    """Return the result of a class function for each of `tokens`."""
+    """Return the result of a class function for each token."""
     members = [bool(member) for member in function(tokens)]
     if len(members) != len(tokens):
         raise ValueError(
@@ -154,7 +164,11 @@ def _members_of(
 
 
 def described(classes: Mapping[str, TokenClass]) -> dict[str, list[str]]:
-    """Describe classes as JSON: their tokens, or the name of their function."""
+    """Return a description of classes as JSON: their tokens, or the name of their function.
+
+    Args:
+        classes: Classes by name.
+    """
     return {
         name: [getattr(members, "__qualname__", "function")]
         if callable(members)
@@ -164,5 +178,6 @@ def described(classes: Mapping[str, TokenClass]) -> dict[str, list[str]]:
 
 
 def _first_known(tokenizer: Any, *names: str) -> int | None:
-    known = (getattr(tokenizer, name, None) for name in names)
-    return next((token_id for token_id in known if token_id is not None), None)
+    """Return the first token id that the tokenizer defines, or None."""
+    candidates = (getattr(tokenizer, name, None) for name in names)
+    return next((token_id for token_id in candidates if token_id is not None), None)

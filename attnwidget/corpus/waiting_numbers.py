@@ -1,4 +1,4 @@
-"""Numbers of a batch that stay on their device until all of them are added to sums."""
+"""Numbers of a batch that stay on their device until all are added to sums together."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-# Bytes that wait at most: a GPU keeps the numbers of few segments.
+# Largest number of bytes to collect, so that the numbers occupy little GPU memory.
 _MOST_BYTES = 64 * 1024 * 1024
 
 
@@ -39,8 +39,8 @@ class WaitingNumbers:
 
         Args:
             numbers: Numbers of a layer or batch, on any device.
-            sums: The array that they are added to.
-            where: Index of their place in `sums`.
+            sums: Array to which the numbers are added.
+            where: Index of the numbers in `sums`.
         """
         if numbers.device.type == "cpu":
             sums[where] += numbers.numpy()
@@ -51,19 +51,19 @@ class WaitingNumbers:
             self.read()
 
     def read(self) -> None:
-        """Add all waiting numbers to their sums, in the order in which they came."""
+        """Add all waiting numbers to their sums, in the order of the `add` calls."""
         waiting, self._numbers, self._bytes = self._numbers, [], 0
         copies: dict[tuple[torch.device, torch.dtype], list[Tensor]] = {}
         for numbers, _, _ in waiting:
             copies.setdefault((numbers.device, numbers.dtype), []).append(numbers)
-        read = {
+        cpu_values = {
             kind: iter(
-                torch.cat([one.reshape(-1) for one in alike])
+                torch.cat([tensor.reshape(-1) for tensor in tensors])
                 .cpu()
-                .split([one.numel() for one in alike])
+                .split([tensor.numel() for tensor in tensors])
             )
-            for kind, alike in copies.items()
+            for kind, tensors in copies.items()
         }
         for numbers, sums, where in waiting:
-            values = next(read[numbers.device, numbers.dtype]).reshape(numbers.shape)
+            values = next(cpu_values[numbers.device, numbers.dtype]).reshape(numbers.shape)
             sums[where] += values.numpy()

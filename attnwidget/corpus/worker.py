@@ -1,4 +1,4 @@
-"""Worker: unpickles work from another process, runs it, and returns the result."""
+"""Worker that unpickles work from another process, runs it and returns the result."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ import torch
 
 from attnwidget.text.thread_lock import ThreadLock
 
-# Two shards in one process would wait for the same model and share its memory.
+# Run one shard at a time, because two shards in one process would wait for the same model.
 _one_at_a_time = ThreadLock()
-# The last work of this process, by its digest. The model is kept for the next shard.
+# Digest and last work of this process. The next shard reuses its model.
 _work: tuple[bytes, Any] = (b"", None)
 
 
 @dataclass(frozen=True)
 class ShardAnswer:
-    """The result of a shard, or its error.
+    """Result of a shard, or its error.
 
     Attributes:
-        found: The result of the work.
-        error: The error message; "" without an error.
+        found: Result of the work.
+        error: Error message; "" if there is no error.
         kind: Cause of the error: "input" (fails in every process), "versions", or "" for errors
             that may not occur in another process.
-        type_name: For "input", the name of the error's class.
+        type_name: Name of the error's class, if `kind` is "input".
     """
 
     found: Any = None
@@ -59,33 +59,35 @@ def do_shard(settings: dict[str, str], work: bytes, shard: bytes, attempt: int) 
     """Run pickled work on a pickled shard.
 
     Args:
-        settings: `study_versions()` of the process that pickled the work.
-        work: A pickled callable.
-        shard: Its pickled arguments.
-        attempt: Number of earlier attempts at the shard, which makes the task differ from the
-            failed task.
+        settings: Result of `study_versions()` in the process that pickled the work.
+        work: Pickled function.
+        shard: Pickled arguments of the function.
+        attempt: Number of earlier attempts at the shard, so that the task differs from the failed
+            task.
     """
-    here = study_versions()
-    differing = [name for name in settings if here.get(name) != settings[name]]
+    own_versions = study_versions()
+    differing = [name for name in settings if own_versions.get(name) != settings[name]]
     if differing:
-        said = ", ".join(
-            f"{name} {here.get(name)} in place of {settings[name]}" for name in differing
+        message = ", ".join(
+            f"{name} {own_versions.get(name)} in place of {settings[name]}" for name in differing
         )
-        return ShardAnswer(error=f"{platform.node()} has {said}", kind="versions")
+        return ShardAnswer(error=f"{platform.node()} has {message}", kind="versions")
     try:
         with _one_at_a_time:
             return ShardAnswer(_received(work)(*pickle.loads(shard)))
-    except Exception as error:  # as text, because some errors cannot be pickled or unpickled
-        said = str(error) or type(error).__name__
+    except Exception as error:
+        # Return the error as text, because some errors cannot be pickled or unpickled.
+        message = str(error) or type(error).__name__
         if isinstance(error, (ValueError, TypeError)):
-            return ShardAnswer(error=said, kind="input", type_name=type(error).__name__)
-        return ShardAnswer(error=f"{type(error).__name__} on {platform.node()}: {said}")
+            return ShardAnswer(error=message, kind="input", type_name=type(error).__name__)
+        return ShardAnswer(error=f"{type(error).__name__} on {platform.node()}: {message}")
 
 
 def _received(work: bytes) -> Any:
+    """Return unpickled work, which is the previous object for equal bytes."""
     global _work
     key = blake2b(work).digest()
     if _work[0] != key:
-        # Forget the previous work only now: if both share a model, it is loaded once.
+        # Keep the previous work until now: if both share a model, it is loaded only once.
         _work = key, pickle.loads(work)
     return _work[1]

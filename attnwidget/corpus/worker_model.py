@@ -1,4 +1,4 @@
-"""A model for other processes, with the edits of the process that sends the model."""
+"""Model for other processes, with the edits of the process that sends it."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 
 
 class WorkerModel:
-    """A model, and the heads that are off in the process that sends the model to a worker.
+    """Model with the heads that are disabled in the process that sends the model to a worker.
 
     Args:
-        model: The model.
-        changes: The heads that are off in the sending process; empty in that process itself, where
-            the block of `disabled` is open.
+        model: Model to send.
+        changes: Heads that are disabled in the sending process; empty in that process itself, where
+            the `disabled` block is active.
     """
 
     def __init__(self, model: AttentionModel, changes: Mapping[Head, Change] | None = None) -> None:
@@ -33,12 +33,12 @@ class WorkerModel:
 
     @property
     def lock(self) -> ModelLock:
-        """The lock of the model, which a block of `reading` needs."""
+        """Lock of the model, which must be held during a `reading` block."""
         return self.model.lock
 
     @contextmanager
     def reading(self) -> Iterator[AttentionModel]:
-        """Return a block that reads the model, with the edits of the sending process.
+        """Apply the edits of the sending process while the block reads the model.
 
         Raises:
             RuntimeError: The model was closed.

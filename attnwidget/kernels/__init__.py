@@ -1,1 +1,1 @@
-"""Pure functions from tensors to tensors. They use no model, no file and no widget."""
+"""Pure functions of tensors, which do not use models, files or widgets."""

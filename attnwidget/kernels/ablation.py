@@ -9,14 +9,14 @@ from torch import Tensor
 
 
 def uniform_weights(weights: Tensor, visible: Tensor | None = None) -> Tensor:
-    """Return weights of 1/L on the L keys visible to a query (Kovaleva et al. 2019, section 4.3).
+    """Return weights of 1/L on the L visible keys of a query (Kovaleva et al. 2019, section 4.3).
 
     The output of the attention head becomes the mean of the visible values. A query without visible
-    keys (for example padding) gets 1/K on every key, as a softmax of equal scores does.
+    keys (for example padding) gets 1/K on every key, like a softmax of equal scores.
 
     Args:
         weights: Attention weights [..., Q, K]. The result has the same shape and dtype.
-        visible: Bool mask of visible keys, broadcastable to `weights`; None = all keys.
+        visible: Mask of visible keys, bool, broadcastable to `weights`; None = all keys.
 
     Example:
         >>> import torch
@@ -24,13 +24,13 @@ def uniform_weights(weights: Tensor, visible: Tensor | None = None) -> Tensor:
         >>> uniform_weights(torch.eye(3), torch.ones(3, 3).tril().bool())[1].tolist()
         [0.5, 0.5, 0.0]
     """
-    seen = _expanded(weights, visible)
+    is_visible = _expanded(weights, visible)
     exact = torch.promote_types(weights.dtype, torch.float32)
-    return (seen.to(exact) / seen.sum(-1, keepdim=True)).to(weights.dtype)
+    return (is_visible.to(exact) / is_visible.sum(-1, keepdim=True)).to(weights.dtype)
 
 
 def first_key_weights(weights: Tensor, visible: Tensor | None = None) -> Tensor:
-    """Put all weight on the first visible key of each query.
+    """Return weights of 1 on the first visible key of each query, and 0 on other keys.
 
     The arguments are the same as in `uniform_weights`.
 
@@ -47,11 +47,11 @@ def first_key_weights(weights: Tensor, visible: Tensor | None = None) -> Tensor:
 def weights_without_edges(
     weights: Tensor, edges: Sequence[tuple[int, int]], sink: Tensor | None = None
 ) -> Tensor:
-    """Set the weights of (query, key) edges to 0, as a score of minus infinity before the softmax.
+    """Set the weights of (query, key) edges to 0, like scores of minus infinity before the softmax.
 
     The weight of an edge goes to the other keys of its query, in proportion to their weights. An
-    attention sink gets its share too, so that the sum of the row becomes smaller. A row that loses
-    all of its weight is 0.
+    attention sink also gets a share, so the sum of the row decreases. A row that loses all of its
+    weight is 0.
 
     Args:
         weights: Attention weights [..., Q, K].
@@ -71,22 +71,22 @@ def weights_without_edges(
         [[0.0, 0.5]]
     """
     n_query, n_key = weights.shape[-2:]
-    cut = torch.zeros(n_query, n_key, dtype=torch.bool, device=weights.device)
+    is_edge = torch.zeros(n_query, n_key, dtype=torch.bool, device=weights.device)
     for query, key in edges:
         if not (0 <= query < n_query and 0 <= key < n_key):
             raise ValueError(
                 f"edge ({query}, {key}) is not among the {n_query} queries and {n_key} keys of "
                 "this input: an edge is (query, key), both counted from 0"
             )
-        cut[query, key] = True
-    rest = weights.masked_fill(cut, 0)
-    left = rest.sum(-1, keepdim=True)
+        is_edge[query, key] = True
+    remaining = weights.masked_fill(is_edge, 0)
+    remaining_sum = remaining.sum(-1, keepdim=True)
     total = weights.sum(-1, keepdim=True)
     if sink is not None:
-        left, total = left + sink, total + sink
-    scaled = (rest * (total / left.where(left > 0, 1))).to(weights.dtype)
+        remaining_sum, total = remaining_sum + sink, total + sink
+    scaled = (remaining * (total / remaining_sum.where(remaining_sum > 0, 1))).to(weights.dtype)
     # Scaling rounds, so copy rows without an edge unchanged.
-    return torch.where(cut.any(-1, keepdim=True), scaled, weights)
+    return torch.where(is_edge.any(-1, keepdim=True), scaled, weights)
 
 
 def _expanded(weights: Tensor, visible: Tensor | None) -> Tensor:

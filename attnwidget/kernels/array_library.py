@@ -1,7 +1,7 @@
-"""Arrays of numpy and tensors of torch in the same code, which runs without torch too.
+"""Operations on numpy arrays and torch tensors in the same code, which also runs without torch.
 
-Both libraries have functions of the same names for most operations, and torch accepts numpy's names
-of arguments (`axis`, `keepdims`). This file has the few operations that differ.
+For most operations, both libraries have functions with the same name, and torch accepts numpy's
+argument names (`axis`, `keepdims`). This file has the few operations that differ.
 """
 
 from __future__ import annotations
@@ -12,12 +12,15 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-#: A tensor of torch or an array of numpy.
+#: A torch tensor or a numpy array.
 Array: TypeAlias = Any
 
 
 def library_of(array: Array) -> Any:
-    """Return the module numpy for an array of numpy, and torch for a tensor.
+    """Return the numpy module for a numpy array, and the torch module for a tensor.
+
+    Args:
+        array: Array or tensor.
 
     Example:
         >>> import numpy as np
@@ -33,7 +36,10 @@ def library_of(array: Array) -> Any:
 
 
 def as_numpy(array: Array) -> NDArray[Any]:
-    """Return an array on the CPU, which shares memory with the given array if possible.
+    """Return a numpy array that shares memory with an array or tensor if possible.
+
+    Args:
+        array: Array or tensor on any device.
 
     Example:
         >>> import torch
@@ -48,7 +54,10 @@ def as_numpy(array: Array) -> NDArray[Any]:
 
 
 def is_on_cpu(array: Array) -> bool:
-    """Return whether the numbers of an array are in the memory of the CPU.
+    """Return whether the values of an array are in CPU memory.
+
+    Args:
+        array: Array or tensor.
 
     Example:
         >>> import numpy as np
@@ -60,9 +69,12 @@ def is_on_cpu(array: Array) -> bool:
 
 
 def joined(arrays: Sequence[Array]) -> NDArray[Any]:
-    """Return the joined arrays on the CPU, copied once if all are on the same device.
+    """Return concatenated arrays as a numpy array, with a single copy if all are on one device.
 
-    A copy from a GPU waits for all work there, so results of many layers are copied together.
+    A copy from a GPU waits for all work on it, so the results of many layers are copied together.
+
+    Args:
+        arrays: Arrays or tensors.
 
     Example:
         >>> import torch
@@ -70,14 +82,17 @@ def joined(arrays: Sequence[Array]) -> NDArray[Any]:
         >>> joined([torch.ones(2), torch.zeros(1)])
         array([1., 1., 0.], dtype=float32)
     """
-    first = arrays[0]
-    if all(not is_on_cpu(array) and array.device == first.device for array in arrays):
-        return as_numpy(library_of(first).concatenate(list(arrays)))
+    reference = arrays[0]
+    if all(not is_on_cpu(array) and array.device == reference.device for array in arrays):
+        return as_numpy(library_of(reference).concatenate(list(arrays)))
     return np.concatenate([as_numpy(array) for array in arrays])
 
 
 def as_torch(array: Array) -> Any:
-    """Return a tensor on the array's device, which shares memory with the given array.
+    """Return a tensor on the array's device that shares memory with the array.
+
+    Args:
+        array: Array or tensor.
 
     Example:
         >>> import numpy as np
@@ -93,7 +108,11 @@ def as_torch(array: Array) -> Any:
 
 
 def beside(array: Array, other: Array) -> Array:
-    """Return an array in the library and on the device of another array, with its own dtype.
+    """Return an array in the library and on the device of another array.
+
+    Args:
+        array: Array or tensor to convert. The result keeps its dtype.
+        other: Array or tensor that determines library and device.
 
     Example:
         >>> import numpy as np, torch
@@ -105,7 +124,11 @@ def beside(array: Array, other: Array) -> Array:
 
 
 def converted(array: Array, dtype: str) -> Array:
-    """Return an array with another dtype; the array itself if it has this dtype.
+    """Return an array with another dtype, or the array itself if it already has this dtype.
+
+    Args:
+        array: Array or tensor.
+        dtype: Name of the dtype.
 
     Example:
         >>> import numpy as np
@@ -121,6 +144,9 @@ def converted(array: Array, dtype: str) -> Array:
 def copied(array: Array) -> Array:
     """Return a copy of an array.
 
+    Args:
+        array: Array or tensor.
+
     Example:
         >>> import torch
         >>> from attnwidget.kernels.array_library import copied
@@ -131,7 +157,12 @@ def copied(array: Array) -> Array:
 
 
 def take(array: Array, places: Sequence[int] | NDArray[np.int64], axis: int) -> Array:
-    """Return the entries of `array` at `places` of one axis.
+    """Return the entries of an array at given positions along one axis.
+
+    Args:
+        array: Array or tensor.
+        places: Positions of the entries.
+        axis: Axis of the positions.
 
     Example:
         >>> import numpy as np
@@ -148,7 +179,7 @@ def take(array: Array, places: Sequence[int] | NDArray[np.int64], axis: int) -> 
 
 
 def largest_entries(values: Array, count: int) -> tuple[list[float], list[int]]:
-    """Return the largest entries of [n] and their places, largest first.
+    """Return the largest entries and their positions, largest first.
 
     Args:
         values: Real numbers, [n].
@@ -166,6 +197,6 @@ def largest_entries(values: Array, count: int) -> tuple[list[float], list[int]]:
         return best.values.tolist(), best.indices.tolist()
     if not count:
         return [], []
-    places = np.argpartition(-values, count - 1)[:count]
-    places = places[np.argsort(-values[places], kind="stable")]
-    return values[places].tolist(), places.tolist()
+    positions = np.argpartition(-values, count - 1)[:count]
+    positions = positions[np.argsort(-values[positions], kind="stable")]
+    return values[positions].tolist(), positions.tolist()

@@ -6,14 +6,18 @@ from collections.abc import Iterator, Sequence
 
 from torch import Tensor
 
-# 256 KB of float32. Smaller blocks need more calls; larger blocks do not stay in the cache.
+# This number of float32 cells takes 256 KB. Smaller blocks need more calls, and larger blocks do
+# not stay in the cache.
 _CELLS = 64 * 1024
 
 Block = tuple[slice, slice, slice]
 
 
 def cache_blocks(shape: Sequence[int]) -> Iterator[Block]:
-    """Yield slices of documents, heads and queries of maps [B, H, Q, K] that fit in the cache.
+    """Yield blocks that fit in the cache, as slices of documents, heads and queries.
+
+    Args:
+        shape: Shape of the maps, [B, H, Q, K].
 
     Example:
         >>> from attnwidget.kernels.cache_blocks import cache_blocks
@@ -39,13 +43,21 @@ def cache_blocks(shape: Sequence[int]) -> Iterator[Block]:
 def scratch(like: Tensor, count: int) -> Tensor:
     """Return an empty tensor [count, ...] that can hold `count` copies of any block of `like`.
 
-    `buffer[i][fitting(block)]` of the result `buffer` has the shape of the block.
+    For the result `buffer`, `buffer[i][from_zero(block)]` has the shape of the block.
+
+    Args:
+        like: Maps [B, H, Q, K], which determine shape, dtype and device.
+        count: Number of copies.
     """
     first = next(cache_blocks(like.shape))
     return like.new_empty(count, *(part.stop - part.start for part in first), like.shape[3])
 
 
 def from_zero(block: Block) -> Block:
-    """Return slices from 0 that have the lengths of the slices of `block`."""
+    """Return slices that start at 0 and have the same lengths as the slices of a block.
+
+    Args:
+        block: Slices of documents, heads and queries.
+    """
     documents, heads, queries = (slice(part.stop - part.start) for part in block)
     return documents, heads, queries

@@ -1,4 +1,4 @@
-"""Whether queries see later tokens."""
+"""Detection of causal attention maps."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ from torch import Tensor
 
 
 def is_causal(weights: Tensor, real: Tensor) -> bool:
-    """True where no query gives any weight to a later token.
+    """Return whether no query gives any weight to a later token.
 
-    `weights` [B, H, n, n], or the first of its rows; `real` bool [B, n] of the same queries, False
-    at padding, whose queries do not count.
+    Args:
+        weights: Attention weights [B, H, n, n], or only their first rows.
+        real: Mask of the same queries, bool [B, n]; False at padding, whose queries are ignored.
 
     Example:
         >>> import torch

@@ -1,19 +1,20 @@
-"""How much is computed at a time: what a processor's cache holds, or far more on a GPU."""
+"""Number of cells per operation: as many as fit in a CPU cache, and far more on a GPU."""
 
 from __future__ import annotations
 
 import torch
 
-# 128 MB of float32. On a GPU every operation costs a launch, and its cache is no limit.
+# This number of float32 cells takes 128 MB. On a GPU, every operation costs a kernel launch, and
+# the cache is no limit.
 _ON_A_GPU = 32 * 1024 * 1024
 
 
 def cells_at_once(device: torch.device, in_cache: int) -> int:
-    """Return the number of cells of maps or vectors that one operation works on.
+    """Return the number of cells of maps or vectors for one operation.
 
     Args:
-        device: The device of the tensors.
-        in_cache: The number on the CPU, whose cache should hold the cells.
+        device: Device of the tensors.
+        in_cache: Number of cells that fit in the CPU cache.
 
     Example:
         >>> import torch

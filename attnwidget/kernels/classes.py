@@ -1,4 +1,4 @@
-"""Attention to classes of tokens, such as separators and full stops."""
+"""Attention to token classes, such as separators and full stops."""
 
 from __future__ import annotations
 
@@ -6,14 +6,18 @@ from torch import Tensor
 
 
 def class_mass(weights: Tensor, row_weights: Tensor, members: Tensor) -> Tensor:
-    """Attention to all tokens of a class together, on average over groups of queries.
+    """Return the total attention to all tokens of a class, averaged over query groups.
 
-    sum_i r_i sum_{j in class} a[i, j] (Clark et al. 2019, section 3.2): the mass is summed over the
-    class, so it grows with the number of its tokens; 0 where there is none.
+    The result is sum_i r_i sum_{j in class} a[i, j] (Clark et al. 2019, section 3.2). The sum over
+    the class grows with the number of its tokens, and is 0 for a class without tokens.
 
-    `weights` [B, H, n, n], or some of its rows; `row_weights` [B, R, n] of the same queries, 0 at
-    padding, one row per group of queries;
-    `members` [B, C, n], 1 where a key is in the class. Returns [B, H, R, C].
+    Args:
+        weights: Attention weights [B, H, n, n], or only some of their rows.
+        row_weights: Weight of each query in each of R query groups, [B, R, n]; 0 at padding.
+        members: Membership of each key in each of C classes, 0 or 1, [B, C, n].
+
+    Returns:
+        Attention of each query group to each class, [B, H, R, C].
 
     Example:
         >>> import torch

@@ -1,8 +1,8 @@
-"""How likely each word is another's governor, by attention, words and distances.
+"""Scores for the governor of each word, from attention, word vectors and distances.
 
-The probes of Clark et al. 2019, section 5. Of a sentence of m words, scores are [S, m, m + 1], for
-S probes at once: a row a dependent, column 0 the root, column k word k. The softmax of a row is the
-distribution; a word itself is among its candidates.
+These are the probes of Clark et al. 2019, section 5. For a sentence with m words and S probes,
+scores are [S, m, m + 1]: a row for each dependent, column 0 for the root, and column k for word k.
+The softmax of a row is the distribution over governors; a word itself is among its candidates.
 """
 
 from __future__ import annotations
@@ -12,14 +12,20 @@ from torch import Tensor
 
 
 def map_scores(maps: Tensor, weights: Tensor, root: Tensor) -> Tensor:
-    """The sum over maps and directions of a weight times attention: the attention-only probe.
+    """Return the scores of the attention-only probe: weighted sums of maps in both directions.
 
-    A map is read from dependent to governor and, transposed, from governor to dependent. Its column
-    of the root is `root[0]` times attention to [CLS] plus `root[1]` times attention to [SEP];
-    transposed, attention from them.
+    Each map is used in the direction from dependent to governor and, transposed, from governor to
+    dependent. The score of the root is `root[0]` times the attention to [CLS] plus `root[1]` times
+    the attention to [SEP]; in the transposed map, the attention from these tokens.
 
-    `maps` [C, m + 2, m + 2], rows attend, first [CLS], last [SEP]; `weights` [S, 2, C], the word's
-    row first; `root` [S, 2]. Returns [S, m, m + 1].
+    Args:
+        maps: Attention maps [C, m + 2, m + 2], rows attend; the first token is [CLS], the last
+            [SEP].
+        weights: Weight of each map, [S, 2, C]; first dependent to governor, then the reverse.
+        root: Weights of [CLS] and [SEP] for the root, [S, 2].
+
+    Returns:
+        Scores [S, m, m + 1].
 
     Example:
         >>> import torch
@@ -29,22 +35,31 @@ def map_scores(maps: Tensor, weights: Tensor, root: Tensor) -> Tensor:
         tensor([[[ 7.,  5.,  6.],
                  [11.,  9., 10.]]])
     """
-    summed = (weights @ maps.flatten(1)).unflatten(-1, maps.shape[1:])  # [S, 2, m + 2, m + 2]
-    both = (summed[:, 0] + summed[:, 1].mT)[:, 1:-1]
-    of_root = both[..., 0] * root[:, :1] + both[..., -1] * root[:, 1:]
-    return torch.cat([of_root[..., None], both[..., 1:-1]], -1)
+    weighted_maps = (weights @ maps.flatten(1)).unflatten(
+        -1, maps.shape[1:]
+    )  # [S, 2, m + 2, m + 2]
+    both = (weighted_maps[:, 0] + weighted_maps[:, 1].mT)[:, 1:-1]
+    root_scores = both[..., 0] * root[:, :1] + both[..., -1] * root[:, 1:]
+    return torch.cat([root_scores[..., None], both[..., 1:-1]], -1)
 
 
 def map_word_scores(
     maps: Tensor, vectors: Tensor, weights: Tensor, bias: Tensor, root: Tensor
 ) -> Tensor:
-    """As `map_scores`, with weights that depend on the two words: attention + GloVe.
+    """Return the scores of the attention + GloVe probe, whose weights depend on the two words.
 
-    The weight of map k between dependent i and candidate j is weights[k] . (v_i ; v_j) + bias[k];
-    both vectors are 0 for the root, so only the bias of the root remains.
+    The weight of map k between dependent i and candidate j is weights[k] . (v_i ; v_j) + bias[k].
+    For the root, both vectors are 0, so only the bias remains.
 
-    `vectors` [m, d]; `weights` [S, 2, C, 2d]; `bias` [S, 2, C]; the rest as there. Returns
-    [S, m, m + 1].
+    Args:
+        maps: Attention maps, as in `map_scores`.
+        vectors: Word vectors [m, d].
+        weights: Weights of both word vectors for each map, [S, 2, C, 2d].
+        bias: Bias of each map, [S, 2, C].
+        root: Weights of [CLS] and [SEP] for the root, [S, 2].
+
+    Returns:
+        Scores [S, m, m + 1].
 
     Example:
         >>> import torch
@@ -56,11 +71,11 @@ def map_word_scores(
     """
     n_probes = len(weights)
     d = vectors.shape[-1]
-    # [S, 2, m, C]: what the dependent's vector gives to the weight, and the candidate's.
-    of_dependent, of_candidate = (vectors @ weights[..., part].mT for part in _halves(d))
-    # In either direction one of the two words attends; its factor is the same for its whole row.
-    attending = torch.stack([of_dependent[:, 0], of_candidate[:, 1]], 1)
-    attended = torch.stack([of_candidate[:, 0], of_dependent[:, 1]], 1)
+    # Parts of the map weights from the dependent's and the candidate's vector, [S, 2, m, C] each.
+    dependent_part, candidate_part = (vectors @ weights[..., part].mT for part in _halves(d))
+    # In each direction, one of the two words attends, and its factor is the same for its whole row.
+    attending = torch.stack([dependent_part[:, 0], candidate_part[:, 1]], 1)
+    attended = torch.stack([candidate_part[:, 0], dependent_part[:, 1]], 1)
     inner = maps[:, 1:-1, 1:-1]
     by_row = attending.flatten(0, 1).transpose(0, 1) @ inner.transpose(0, 1)  # [m, 2S, m]
     by_column = attended.flatten(0, 1).transpose(0, 1) @ inner.permute(2, 0, 1)  # [m, 2S, m]
@@ -72,11 +87,17 @@ def map_word_scores(
 
 
 def map_votes(maps: Tensor, factors: Tensor, root: Tensor) -> Tensor:
-    """The contribution of each map and direction of a probe to the score of each pair of words.
+    """Return the contribution of each map and direction of one probe to each score.
 
-    `maps` as in `map_scores`; `factors` broadcastable to [2, C, m, m + 1], such as weights
-    [2, C, 1, 1] or `word_factors`; `root` [2]. Returns [2, C, m, m + 1]; its sum over both is a row
-    of `map_scores` or `map_word_scores`.
+    Args:
+        maps: Attention maps, as in `map_scores`.
+        factors: Weight of each map and direction, broadcastable to [2, C, m, m + 1], for example
+            weights [2, C, 1, 1] or the result of `word_factors`.
+        root: Weights of [CLS] and [SEP] for the root, [2].
+
+    Returns:
+        Contributions [2, C, m, m + 1]. Their sum over directions and maps is the score of one probe
+        in `map_scores` or `map_word_scores`.
 
     Example:
         >>> import torch
@@ -87,27 +108,37 @@ def map_votes(maps: Tensor, factors: Tensor, root: Tensor) -> Tensor:
         True
     """
     both = torch.stack([maps, maps.mT])[..., 1:-1, :]
-    of_root = both[..., 0] * root[0] + both[..., -1] * root[1]
-    return factors * torch.cat([of_root[..., None], both[..., 1:-1]], -1)
+    root_votes = both[..., 0] * root[0] + both[..., -1] * root[1]
+    return factors * torch.cat([root_votes[..., None], both[..., 1:-1]], -1)
 
 
 def word_factors(vectors: Tensor, weights: Tensor, bias: Tensor) -> Tensor:
-    """The weight of each map and direction between two words: [2, C, m, m + 1] of one probe.
+    """Return the weight of each map and direction between two words, for one probe.
 
-    `vectors` [m, d], `weights` [2, C, 2d], `bias` [2, C], as in `map_word_scores`.
+    Args:
+        vectors: Word vectors [m, d].
+        weights: Weights of both word vectors for each map, [2, C, 2d].
+        bias: Bias of each map, [2, C].
+
+    Returns:
+        Weights [2, C, m, m + 1], as in `map_word_scores`.
     """
-    of_dependent, of_candidate = (
+    dependent_part, candidate_part = (
         weights[..., part] @ vectors.mT for part in _halves(vectors.shape[-1])
     )  # [2, C, m]
-    pairs = of_dependent[..., None] + of_candidate[..., None, :]
+    pairs = dependent_part[..., None] + candidate_part[..., None, :]
     return torch.nn.functional.pad(pairs, (1, 0)) + bias[..., None, None]
 
 
 def distance_features(n_words: int, *, like: Tensor) -> Tensor:
-    """The eight features of how far candidate j is from dependent i: [m, m + 1, 8].
+    """Return eight features for the distance of candidate j from dependent i, [m, m + 1, 8].
 
-    max(j - i, 0) / m, max(i - j, 0) / m, whether j - i is 0, -1, 1, -2, 2, and whether the
-    candidate is the root, of which the others are 0.
+    The features are max(j - i, 0) / m, max(i - j, 0) / m, whether j - i is 0, -1, 1, -2 or 2, and
+    whether the candidate is the root. All other features of the root are 0.
+
+    Args:
+        n_words: Number of words, m.
+        like: Tensor that determines dtype and device.
 
     Example:
         >>> import torch
@@ -117,10 +148,10 @@ def distance_features(n_words: int, *, like: Tensor) -> Tensor:
                 [0.0000, 0.0000, 1.0000, 0.0000, 0.0000, 0.0000, 0.0000, 0.0000],
                 [0.5000, 0.0000, 0.0000, 0.0000, 1.0000, 0.0000, 0.0000, 0.0000]])
     """
-    places = torch.arange(n_words, dtype=torch.long, device=like.device)
-    after = places - places[:, None]  # [m, m], j - i
-    near = [after == offset for offset in (0, -1, 1, -2, 2)]
-    far = [after.clamp_min(0) / n_words, (-after).clamp_min(0) / n_words]
+    positions = torch.arange(n_words, dtype=torch.long, device=like.device)
+    difference = positions - positions[:, None]  # [m, m], j - i
+    near = [difference == offset for offset in (0, -1, 1, -2, 2)]
+    far = [difference.clamp_min(0) / n_words, (-difference).clamp_min(0) / n_words]
     features = like.new_zeros(n_words, n_words + 1, 8)
     features[:, 1:, :7] = torch.stack([*far, *near], -1).to(like)
     features[:, 0, 7] = 1
@@ -130,13 +161,20 @@ def distance_features(n_words: int, *, like: Tensor) -> Tensor:
 def distance_word_scores(
     vectors: Tensor, hidden: Tensor, hidden_bias: Tensor, output: Tensor, output_bias: Tensor
 ) -> Tensor:
-    """One hidden layer (tanh) over distances and the vectors of both words: distances + GloVe.
+    """Return the scores of the distances + GloVe probe, which has one hidden layer (tanh).
 
-    Its inputs are a 0 in the place of attention, `distance_features`, v_i and v_j; both vectors are
-    0 for the root.
+    The inputs of the layer are a 0 instead of attention, `distance_features`, v_i and v_j. For the
+    root, both vectors are 0.
 
-    `vectors` [m, d]; `hidden` [S, h, 9 + 2d], `hidden_bias` and `output` [S, h], `output_bias` [S].
-    Returns [S, m, m + 1].
+    Args:
+        vectors: Word vectors [m, d].
+        hidden: Weights of the hidden layer, [S, h, 9 + 2d].
+        hidden_bias: Bias of the hidden layer, [S, h].
+        output: Weights of the output, [S, h].
+        output_bias: Bias of the output, [S].
+
+    Returns:
+        Scores [S, m, m + 1].
 
     Example:
         >>> import torch
@@ -150,12 +188,14 @@ def distance_word_scores(
     near = hidden[..., 1:9]
     words = hidden[..., 9:]
     layer = distance_features(m, like=vectors) @ near.mT[:, None]  # [S, m, m + 1, h]
-    of_dependent, of_candidate = (vectors @ words[..., part].mT for part in _halves(d))  # [S, m, h]
-    pairs = of_dependent[:, :, None] + of_candidate[:, None]
+    dependent_part, candidate_part = (
+        vectors @ words[..., part].mT for part in _halves(d)
+    )  # [S, m, h]
+    pairs = dependent_part[:, :, None] + candidate_part[:, None]
     layer = layer + torch.nn.functional.pad(pairs, (0, 0, 1, 0)) + hidden_bias[:, None, None]
     return (layer.tanh() @ output[:, None, :, None])[..., 0] + output_bias[:, None, None]
 
 
 def _halves(d: int) -> tuple[slice, slice]:
-    """The dependent's part and the candidate's of 2d numbers."""
+    """Return the slices of 2d numbers for the dependent and for the candidate."""
     return slice(0, d), slice(d, 2 * d)

@@ -1,4 +1,4 @@
-"""The word that each word's governor would be by a head's attention."""
+"""Governors predicted from a head's attention."""
 
 from __future__ import annotations
 
@@ -7,15 +7,19 @@ from torch import Tensor
 
 
 def predicted_governors(maps: Tensor) -> Tensor:
-    """The most attended other word, for each word, in both directions (Clark et al. 2019, 4.2).
+    """Return the predicted governor of each word, in both directions (Clark et al. 2019, 4.2).
 
-    "Dependent to governor": the largest weight in the word's row. "Governor to dependent": the
-    largest in its column, the word that attends to it most. A word's weight on itself counts as 0,
-    and ties go to the first word; a word whose remaining weights are all 0 therefore gets the first
-    word, even if it is the first word. The root is never predicted.
+    In the direction "dependent to governor", the prediction is the largest weight in the word's
+    row. In the direction "governor to dependent", it is the largest weight in the word's column,
+    that is, the word that attends to it most. The weight of a word on itself counts as 0, and ties
+    go to the first word. A word whose other weights are all 0 therefore gets the first word, even
+    if it is the first word itself. The root is never predicted.
 
-    `maps` [..., m, m], rows attend; its diagonal is set to 0. Returns int64 [..., 2, m], positions
-    from 0; dependent to governor comes first.
+    Args:
+        maps: Word maps [..., m, m], rows attend. The function sets their diagonal to 0.
+
+    Returns:
+        Positions of the governors from 0, int64 [..., 2, m]; dependent to governor comes first.
 
     Example:
         >>> import torch
@@ -25,14 +29,20 @@ def predicted_governors(maps: Tensor) -> Tensor:
                 [2, 0, 1]])
     """
     maps.diagonal(dim1=-2, dim2=-1).zero_()
-    # `max` names the first of equals like `argmax`, in a third of its time.
+    # `max` returns the first of equal entries, like `argmax`, in a third of the time.
     return torch.stack([maps.max(-1).indices, maps.max(-2).indices], dim=-2)
 
 
 def governors_of(maps: Tensor, text: Tensor, word: Tensor) -> Tensor:
-    """Return the predictions of `predicted_governors` for E words of B texts only.
+    """Return the predictions of `predicted_governors` for only E words of B texts.
 
-    `maps` [B, H, m, m], rows attend; `text` and `word` int64 [E]. Returns int64 [E, H, 2].
+    Args:
+        maps: Word maps [B, H, m, m], rows attend.
+        text: Index of each word's text, int64 [E].
+        word: Position of each word, int64 [E].
+
+    Returns:
+        Positions of the governors, int64 [E, H, 2].
 
     Example:
         >>> import torch
@@ -47,16 +57,17 @@ def governors_of(maps: Tensor, text: Tensor, word: Tensor) -> Tensor:
 
 
 class GovernorHits:
-    """Where `predicted_governors` would predict given ones, found in a fraction of its time.
+    """Fast test of whether `predicted_governors` returns the true governors.
 
-    A governor is predicted if no word has a larger weight and no earlier word an equal weight.
-    Non-negative floats have bits in the order of their values, and adding 1 gives the next float:
-    with 1 added to the words before the governor, their equal weights are larger.
+    A governor is predicted if no word has a larger weight and no earlier word has an equal weight.
+    The bits of non-negative floats have the same order as their values, and adding 1 gives the next
+    float. After adding 1 to the words before the governor, equal weights of these words are larger.
 
-    Made once for B texts, used for the word maps of each layer.
+    Create the object once for B texts, and call it with the word maps of each layer.
 
     Args:
-        governors: int64 [B, m], positions from 0; negative ones are never predicted.
+        governors: Positions of the true governors from 0, int64 [B, m]; negative positions are
+            never predicted.
 
     Example:
         >>> import torch
@@ -68,17 +79,21 @@ class GovernorHits:
     """
 
     def __init__(self, governors: Tensor) -> None:
-        places = torch.arange(governors.shape[-1], dtype=torch.long, device=governors.device)
-        before = (places < governors[..., None]).int()[:, None]
+        positions = torch.arange(governors.shape[-1], dtype=torch.long, device=governors.device)
+        before = (positions < governors[..., None]).int()[:, None]
         self._before = before
         self._instead = before.mT - before
         self._governors = governors.clamp_min(0)[:, None]
         self._has_one = (governors >= 0)[:, None, None]
 
     def __call__(self, maps: Tensor) -> Tensor:
-        """Bool [B, H, 2, m]: the word's own row first, then its column.
+        """Return whether the governor of each word is predicted.
 
-        `maps` float32 [B, H, m, m], not negative, rows attend; it is overwritten.
+        Args:
+            maps: Word maps, float32 [B, H, m, m], not negative, rows attend. They are overwritten.
+
+        Returns:
+            Bool [B, H, 2, m]; dependent to governor (the word's row) comes first.
         """
         maps.diagonal(dim1=-2, dim2=-1).zero_()
         bits = maps.view(torch.int32)

@@ -1,4 +1,4 @@
-"""Change of a loss with each attention weight, and the losses for head importance."""
+"""Gradients of a loss with respect to attention weights, and losses for head importance."""
 
 from __future__ import annotations
 
@@ -8,11 +8,18 @@ from torch.nn.functional import cross_entropy
 
 
 def document_losses(logits: Tensor, targets: Tensor, counted: Tensor) -> Tensor:
-    """Mean cross entropy of each document over its counted positions, in nats.
+    """Return the mean cross entropy of each document over its counted positions, in nats.
 
-    `logits` [B, n, V], `targets` int64 [B, n], `counted` bool [B, n]. Returns float32 [B], 0 for a
-    document without a counted position. Their sum, unlike a mean over the batch, has the same
-    gradient in each document whatever it is batched with.
+    Unlike the mean over a batch, the sum of these losses has the same gradient for a document in
+    any batch.
+
+    Args:
+        logits: Logits [B, n, V].
+        targets: Vocabulary ids of the targets, int64 [B, n].
+        counted: Mask of the positions to count, bool [B, n].
+
+    Returns:
+        Losses, float32 [B]; 0 for a document without counted positions.
 
     Example:
         >>> import torch
@@ -27,12 +34,18 @@ def document_losses(logits: Tensor, targets: Tensor, counted: Tensor) -> Tensor:
 
 
 def class_importance(gradients: Tensor, pairs: Tensor) -> tuple[Tensor, Tensor]:
-    """Mean of |dL/da| over some pairs of tokens of each document (Clark et al. 2019, figure 3).
+    """Return the mean of |dL/da| over some token pairs of each document.
 
-    The magnitude is taken of each entry, then the mean. `gradients` [B, H, Q, K] of the loss with
-    respect to the weights after the softmax; `pairs` bool, broadcastable to [B, 1, Q, K]: the
-    pairs whose key is in the class. Returns float64 [B, H], 0 for a document without such a pair,
-    and bool [B], True for a document with a pair.
+    The mean is over absolute values, as in figure 3 of Clark et al. 2019.
+
+    Args:
+        gradients: Gradients of the loss with respect to the weights after the softmax,
+            [B, H, Q, K].
+        pairs: Mask of the pairs whose key is in the class, bool, broadcastable to [B, 1, Q, K].
+
+    Returns:
+        The means, float64 [B, H], 0 for a document without such a pair; and bool [B], whether each
+        document has such a pair.
 
     Example:
         >>> import torch
@@ -41,7 +54,7 @@ def class_importance(gradients: Tensor, pairs: Tensor) -> tuple[Tensor, Tensor]:
         >>> class_importance(gradients, torch.tensor([True, False]))
         (tensor([[1.5000]], dtype=torch.float64), tensor([True]))
     """
-    chosen = pairs.expand(gradients.shape[0], 1, *gradients.shape[-2:])
-    sums = torch.where(chosen, gradients.abs(), 0).sum((-2, -1), dtype=torch.float64)
-    counts = chosen.sum((-2, -1))  # [B, 1]
+    in_class = pairs.expand(gradients.shape[0], 1, *gradients.shape[-2:])
+    sums = torch.where(in_class, gradients.abs(), 0).sum((-2, -1), dtype=torch.float64)
+    counts = in_class.sum((-2, -1))  # [B, 1]
     return sums / counts.clamp_min(1), counts[:, 0] > 0

@@ -1,4 +1,4 @@
-"""What a repeated token looks back at: induction, duplicate-token and previous-token heads."""
+"""Attention from repeated tokens: induction, duplicate-token and previous-token heads."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from torch import Tensor
 
 
 class Targets(NamedTuple):
-    """For each query the keys that a kind of head would attend to; bool [B, n, n].
+    """Keys to which each kind of head would attend, for each query; bool [B, n, n].
 
     Attributes:
-        induction: the token after an earlier copy of the query's token.
-        duplicate: an earlier copy itself.
-        previous: the token just before the query.
+        induction: Tokens that follow an earlier copy of the query's token.
+        duplicate: Earlier copies of the query's token.
+        previous: Token directly before the query.
     """
 
     induction: Tensor
@@ -23,14 +23,18 @@ class Targets(NamedTuple):
 
 
 def induction_targets(ids: Tensor, real: Tensor | None = None) -> Targets:
-    """Where induction, duplicate-token and previous-token heads look in token sequences.
+    """Return the targets of induction, duplicate-token and previous-token heads.
 
-    As in Olsson et al. 2022, an induction head attends from a token to those that were preceded by
-    the same token. A key is always before its query.
+    As in Olsson et al. 2022, an induction head attends from a token to tokens that follow an
+    earlier copy of it. A key is always before its query.
 
-    `ids` int64 [B, n]; `real` bool [B, n], False at padding, which is
-    never a target and has no target.
-    Returns bool [B, n, n], rows are queries.
+    Args:
+        ids: Token ids, int64 [B, n].
+        real: Mask of real tokens, bool [B, n]; padding is never a target and has no target. None =
+            no padding.
+
+    Returns:
+        Targets, bool [B, n, n]; rows are queries.
 
     Example:
         >>> import torch
@@ -45,15 +49,20 @@ def induction_targets(ids: Tensor, real: Tensor | None = None) -> Targets:
         before = before & real[:, :, None] & real[:, None, :]
     same = ids[:, :, None] == ids[:, None, :]
     after_same = same.roll(1, dims=-1)
-    after_same[..., 0] = False  # nothing comes before the first token
+    # The first token follows no other token, but `roll` moves the last column to it.
+    after_same[..., 0] = False
     return Targets(after_same & before, same & before, before.triu(-1))
 
 
 def mass_on_targets(weights: Tensor, targets: Tensor) -> Tensor:
-    """Attention to all of a query's targets together, mean over the queries that have any.
+    """Return the total attention to a query's targets, averaged over queries with targets.
 
-    `weights` [B, H, n, n]; `targets` bool [B, n, n]. Returns [B, H], NaN where no query of an input
-    has a target.
+    Args:
+        weights: Attention weights [B, H, n, n].
+        targets: Mask of targets, bool [B, n, n].
+
+    Returns:
+        Mean attention [B, H]; NaN if no query of an input has a target.
 
     Example:
         >>> import torch
@@ -67,7 +76,10 @@ def mass_on_targets(weights: Tensor, targets: Tensor) -> Tensor:
 
 
 def even_spread(targets: Tensor) -> Tensor:
-    """`mass_on_targets` of a head that attends to all tokens up to the query alike: [B].
+    """Return `mass_on_targets` of a head with equal attention to all tokens up to the query, [B].
+
+    Args:
+        targets: Mask of targets, bool [B, n, n].
 
     Example:
         >>> import torch

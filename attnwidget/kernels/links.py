@@ -1,4 +1,4 @@
-"""The largest attention weight of a link between words, and to a class of tokens."""
+"""Largest attention weights of word links and of token classes."""
 
 from __future__ import annotations
 
@@ -6,10 +6,16 @@ from torch import Tensor
 
 
 def largest_link_weights(weights: Tensor, pairs: Tensor, groups: Tensor, n_groups: int) -> Tensor:
-    """The largest weight among each group's pairs of tokens (Kovaleva et al. 2019, section 4.2).
+    """Return the largest weight in each group of token pairs (Kovaleva et al. 2019, section 4.2).
 
-    `weights` [B, H, n, n]; `pairs` int64 [P, 3], each an input of the batch, a query and a key;
-    `groups` int64 [P], the group of each pair. Returns [n_groups, H], 0 for a group without pairs.
+    Args:
+        weights: Attention weights [B, H, n, n].
+        pairs: Input in the batch, query and key of each pair, int64 [P, 3].
+        groups: Group of each pair, int64 [P].
+        n_groups: Number of groups.
+
+    Returns:
+        Largest weights [n_groups, H]; 0 for a group without pairs.
 
     Example:
         >>> import torch
@@ -28,10 +34,14 @@ def largest_link_weights(weights: Tensor, pairs: Tensor, groups: Tensor, n_group
 
 
 def largest_class_weights(received: Tensor, members: Tensor) -> Tensor:
-    """The largest weight that a token of each class receives (Kovaleva et al. 2019, section 4.4).
+    """Return the largest weight on a token of each class (Kovaleva et al. 2019, section 4.4).
 
-    `received` [B, H, n], such as the mean over queries; `members` bool [B, C, n]. Returns
-    [B, H, C], 0 for a class without members.
+    Args:
+        received: Weight that each token receives, for example the mean over queries, [B, H, n].
+        members: Tokens of each class, bool [B, C, n].
+
+    Returns:
+        Largest weights [B, H, C]; 0 for a class without members.
 
     Example:
         >>> import torch

@@ -1,4 +1,4 @@
-"""How alike two maps of each head are: cosines, Jensen-Shannon divergences, changes of entropy."""
+"""Comparison of two maps per head: cosine, Jensen-Shannon divergence and change of entropy."""
 
 from __future__ import annotations
 
@@ -14,12 +14,13 @@ from attnwidget.kernels.divergence import log2
 
 
 class PairSums(NamedTuple):
-    """Sums over the keys of every query of two maps, float64 [3, B, H, n] each.
+    """Sums over keys for each query of two maps, float64 [3, B, H, n] each.
 
     Attributes:
-        whole: of the products of both maps, of the first with itself, of the second with itself.
-        without: the same without the keys that are `apart`.
-        logs: of p log p in the first map, in the second and in their mean, in nats, p smoothed.
+        whole: Sums of three products: both maps, the first map squared, the second map squared.
+        without: The same sums without the keys in `apart`.
+        logs: Sums of p log p in nats, with smoothed p, for the first map, the second map and their
+            mean.
     """
 
     whole: Tensor
@@ -30,20 +31,20 @@ class PairSums(NamedTuple):
 def pair_sums(
     weights: Tensor, others: Tensor, apart: Tensor, keys: Tensor, *, smoothing: float = 1e-4
 ) -> PairSums:
-    """The sums behind `map_cosines` and `map_divergences`, from one walk over both maps.
+    """Return the sums for `map_cosines` and `map_divergences`, in a single pass over both maps.
 
-    Rows are smoothed for logarithms to p = (1 - smoothing) a + smoothing / K, as `entropy` does.
-    A row is summed in float32: means over a row's queries are right to 1e-6.
+    For logarithms, rows are smoothed to p = (1 - smoothing) a + smoothing / K, as in `entropy`.
+    Rows are summed in float32, so means over queries are accurate to 1e-6.
 
     Args:
-        weights: float32 [B, H, n, n], 0 in columns of padding.
-        others: the same of another reading.
-        apart: bool [B, n], the keys that `without` is without.
-        keys: int64 [B], K of each document.
-        smoothing: 0 to 1, without the ends.
+        weights: Attention weights, float32 [B, H, n, n]; 0 in padding columns.
+        others: Attention weights of the same heads in another forward pass, with the same shape.
+        apart: Keys to leave out in `without`, bool [B, n].
+        keys: Number of keys K of each document, int64 [B].
+        smoothing: Weight of the uniform distribution, above 0 and below 1.
 
     Raises:
-        ValueError: the shapes differ, or `smoothing` is not above 0 and below 1.
+        ValueError: The shapes differ, or `smoothing` is not above 0 and below 1.
 
     Example:
         >>> import torch
@@ -64,15 +65,15 @@ def pair_sums(
     if not 0 < smoothing < 1:
         raise ValueError(f"smoothing is above 0 and below 1, got {smoothing}")
     uniform = (smoothing / keys.double()).to(weights.dtype)[:, None, None, None]
-    kept = (~apart)[:, None, None].to(weights.dtype)  # [B, 1, 1, n]
-    sums_of = _by_numpy if weights.device.type == "cpu" else _by_torch
-    exact = sums_of(weights, others, kept, uniform, 1 - smoothing).double()
+    is_included = (~apart)[:, None, None].to(weights.dtype)  # [B, 1, 1, n]
+    compute_sums = _by_numpy if weights.device.type == "cpu" else _by_torch
+    exact = compute_sums(weights, others, is_included, uniform, 1 - smoothing).double()
     return PairSums(exact[:3], exact[3:6], exact[6:] * math.log(2))
 
 
 def _by_torch(a: Tensor, b: Tensor, kept: Tensor, uniform: Tensor, share: float) -> Tensor:
-    """Those of `PairSums` [9, B, H, n], logarithms to the base 2, of maps that are on a GPU."""
-    # A difference of sums would lose the smaller one: what is without `apart` is summed by itself.
+    """Return the sums of `PairSums` for maps on a GPU, with base-2 logarithms, [9, B, H, n]."""
+    # A difference of sums would lose precision, so sum the products without `apart` directly.
     products = [(a, b), (a, a), (b, b), (a * kept, b), (a * kept, a), (b * kept, b)]
     p = uniform + share * a
     q = uniform + share * b
@@ -81,39 +82,45 @@ def _by_torch(a: Tensor, b: Tensor, kept: Tensor, uniform: Tensor, share: float)
 
 
 def _by_numpy(a: Tensor, b: Tensor, kept: Tensor, uniform: Tensor, share: float) -> Tensor:
-    """The same, a part of the maps at a time: numpy takes half as long for it as torch."""
+    """Return the same sums for maps on the CPU, block by block, in half of torch's time."""
     sums = a.new_empty(9, *a.shape[:3])
     totals = sums.numpy()
-    room = scratch(a, 3).numpy()
-    firsts, seconds, inside, even = (array.detach().numpy() for array in (a, b, kept, uniform))
-    columns_apart = [np.flatnonzero(is_kept == 0) for is_kept in inside[:, 0, 0]]
+    buffers = scratch(a, 3).numpy()
+    first_maps, second_maps, included, even = (
+        array.detach().numpy() for array in (a, b, kept, uniform)
+    )
+    columns_apart = [np.flatnonzero(is_kept == 0) for is_kept in included[:, 0, 0]]
     factor = totals.dtype.type(share)
     half = totals.dtype.type(0.5)
     for block in cache_blocks(a.shape):
-        first = firsts[block]
-        second = seconds[block]
+        first = first_maps[block]
+        second = second_maps[block]
         documents = block[0]
-        p, q, logs = room[(slice(None), *from_zero(block))]
-        # A product with `inside` would take twice as long as a copy.
+        p, q, logs = buffers[(slice(None), *from_zero(block))]
+        # Copying and clearing columns takes half as long as multiplying by `included`.
         for maps, inner in ((first, p), (second, q)):
             np.copyto(inner, maps)
             for document, columns in zip(inner, columns_apart[documents], strict=True):
                 document[..., columns] = 0
         out = totals[(slice(None), *block)]
-        for place, pair in enumerate(((p, second), (p, first), (q, second)), 3):
-            np.vecdot(*pair, out=out[place])
-        # Few keys are `apart`: their products are added, so that no product is taken twice.
+        for index, pair in enumerate(((p, second), (p, first), (q, second)), 3):
+            np.vecdot(*pair, out=out[index])
+        # Only a few keys are `apart`, so add their products instead of repeating all products.
         for document, columns in enumerate(columns_apart[documents]):
-            of_first = first[document][..., columns]
-            of_second = second[document][..., columns]
-            pairs = ((of_first, of_second), (of_first, of_first), (of_second, of_second))
-            for place, pair in enumerate(pairs):
-                np.add(out[3 + place, document], np.vecdot(*pair), out=out[place, document])
-        for place, (maps, smooth) in enumerate(((first, p), (second, q)), 6):
+            first_columns = first[document][..., columns]
+            second_columns = second[document][..., columns]
+            pairs = (
+                (first_columns, second_columns),
+                (first_columns, first_columns),
+                (second_columns, second_columns),
+            )
+            for index, pair in enumerate(pairs):
+                np.add(out[3 + index, document], np.vecdot(*pair), out=out[index, document])
+        for index, (maps, smooth) in enumerate(((first, p), (second, q)), 6):
             np.multiply(maps, factor, out=smooth)
             smooth += even[documents]
             log2(smooth, logs)
-            np.vecdot(smooth, logs, out=out[place])
+            np.vecdot(smooth, logs, out=out[index])
         p += q
         p *= half
         log2(p, logs)
@@ -122,11 +129,15 @@ def _by_numpy(a: Tensor, b: Tensor, kept: Tensor, uniform: Tensor, share: float)
 
 
 def map_cosines(products: Tensor, rows: Tensor) -> Tensor:
-    """Cosine between two maps of each head, flattened to vectors (Kovaleva et al. 2019, 4.3).
+    """Return the cosine between two flattened maps of each head (Kovaleva et al. 2019, 4.3).
 
-    `products` [3, B, H, n], `whole` or `without` of `pair_sums`; `rows` bool [B, n], the queries
-    that count. Returns float64 [B, H], 0 to 1: exactly 1 where the two are equal, 0 where one has
-    no weight at all, NaN where no row counts.
+    Args:
+        products: Result `whole` or `without` of `pair_sums`, [3, B, H, n].
+        rows: Mask of the queries to count, bool [B, n].
+
+    Returns:
+        Cosines from 0 to 1, float64 [B, H]: exactly 1 if the maps are equal, 0 if one map has no
+        weight, NaN if no row counts.
     """
     both, first, second = torch.linalg.vecdot(products, rows[:, None].double())
     lengths = (first * second).sqrt().clamp(min=torch.finfo(torch.float64).tiny)
@@ -135,12 +146,16 @@ def map_cosines(products: Tensor, rows: Tensor) -> Tensor:
 
 
 def map_divergences(logs: Tensor) -> tuple[Tensor, Tensor]:
-    """Jensen-Shannon divergence of each query between two maps, and its change of entropy, in nats.
+    """Return the Jensen-Shannon divergence and the entropy change of each query, in nats.
 
-    `logs` [3, B, H, n] of `pair_sums`: the divergence is H((p + q) / 2) - (H(p) + H(q)) / 2, so
-    that three entropies give both numbers. Returns two float64 [B, H, n]: the divergence, exactly 0
-    where rows are equal, and the entropy in the second map minus that in the first. Rows of padding
-    are arbitrary.
+    The divergence is H((p + q) / 2) - (H(p) + H(q)) / 2, so three entropies determine both values.
+
+    Args:
+        logs: Result `logs` of `pair_sums`, [3, B, H, n].
+
+    Returns:
+        The divergence, exactly 0 if rows are equal, and the entropy of the second map minus the
+        entropy of the first map; float64 [B, H, n] each. Values in padding rows are arbitrary.
     """
     first, second, middle = logs
     return ((first + second) / 2 - middle).clamp(min=0), first - second

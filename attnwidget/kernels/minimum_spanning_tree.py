@@ -1,4 +1,4 @@
-"""The minimum spanning tree of words, with a rule for ties (Hewitt and Manning 2019)."""
+"""Minimum spanning tree of words, with a rule for ties (Hewitt and Manning 2019)."""
 
 from __future__ import annotations
 
@@ -11,11 +11,13 @@ from scipy.sparse.csgraph import minimum_spanning_tree
 def spanning_edges(
     distances: NDArray[np.floating | np.integer], kept: NDArray[np.bool_]
 ) -> set[tuple[int, int]]:
-    """Edges (i, j), i < j, of the minimum spanning tree of the words that are kept.
+    """Return the edges (i, j), i < j, of the minimum spanning tree of the selected words.
 
-    Of equal distances the first in the order of (i, j) is taken first, as in the authors' code.
+    Ties between equal distances are resolved by the order of (i, j), as in the authors' code.
 
-    `distances` [m, m], of which the part above the diagonal is read; `kept` bool [m].
+    Args:
+        distances: Distances [m, m]; only the part above the diagonal is used.
+        kept: Mask of the selected words, bool [m].
 
     Example:
         >>> import numpy as np
@@ -31,10 +33,10 @@ def spanning_edges(
     if not len(first):
         return set()
     order = np.argsort(distances[words[first], words[second]], kind="stable")
-    # Ranks from 1 in place of distances: no ties are left, and no edge looks like a missing one.
+    # Replace distances by ranks from 1, so that there are no ties and no edge looks missing.
     ranks = np.empty(len(order))
     ranks[order] = np.arange(1, len(order) + 1)
-    # Older versions of scipy find trees of matrices with places of 32 bits alone.
-    places = first.astype(np.int32), second.astype(np.int32)
-    tree = minimum_spanning_tree(csr_array((ranks, places), shape=[len(words)] * 2))
+    # Older versions of scipy accept only matrices with 32-bit indices.
+    indices = first.astype(np.int32), second.astype(np.int32)
+    tree = minimum_spanning_tree(csr_array((ranks, indices), shape=[len(words)] * 2))
     return {(int(words[i]), int(words[j])) for i, j in zip(*tree.nonzero(), strict=True)}

@@ -1,4 +1,4 @@
-"""The gain of a norm, as part of the matrices that read from the norm or stand before it."""
+"""Gain of a normalization layer, folded into the matrices before or after the layer."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from torch import Tensor
 
 @dataclass(frozen=True, eq=False)
 class NormGain:
-    """A norm of vectors: x -> gain * (x - mean) / size + bias, without the mean in an RMSNorm.
+    """A normalization layer, x -> gain * (x - mean) / size + bias; RMSNorm has no mean.
 
-    The size is the root of the mean square plus epsilon.
+    The size is the square root of the mean square plus epsilon.
 
     Attributes:
-        gain: float32 [d].
-        bias: float32 [d].
-        centers: Whether the norm takes the mean off.
-        epsilon: What the norm adds to the mean square.
+        gain: Gain, float32 [d].
+        bias: Bias, float32 [d].
+        centers: Whether the layer subtracts the mean.
+        epsilon: Constant that the layer adds to the mean square.
 
     Example:
         >>> import torch
@@ -35,20 +35,31 @@ class NormGain:
     epsilon: float = 0.0
 
     def read_by(self, reader: Tensor) -> Tensor:
-        """Return the matrix that does to x / size what `reader` [..., d, D] does to the norm of x.
+        """Return a matrix for x / size that has the same effect as `reader` after the norm.
 
-        The bias is left out: it is the same for every x.
+        The bias is left out, because it is the same for every x.
+
+        Args:
+            reader: Matrix that is applied to the output of the norm, [..., d, D].
         """
         scaled = self.gain[:, None] * reader
         return scaled - scaled.mean(-2, keepdim=True) if self.centers else scaled
 
     def after(self, writer: Tensor) -> Tensor:
-        """Return what the norm makes of the output of `writer` [..., D, d], but for the size."""
+        """Return a matrix that combines `writer` and the following norm, without the size.
+
+        Args:
+            writer: Matrix whose output is the input of the norm, [..., D, d].
+        """
         centered = writer - writer.mean(-1, keepdim=True) if self.centers else writer
         return centered * self.gain
 
     def normalized(self, vectors: Tensor) -> Tensor:
-        """Return vectors [..., d] as the norm has them before its gain and its bias."""
+        """Return vectors after normalization, but before gain and bias.
+
+        Args:
+            vectors: Vectors [..., d].
+        """
         centered = vectors - vectors.mean(-1, keepdim=True) if self.centers else vectors
         squares = centered.square().mean(-1, keepdim=True) + self.epsilon
         return centered / squares.sqrt().clamp_min(1e-30)

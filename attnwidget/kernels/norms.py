@@ -1,4 +1,4 @@
-"""The vectors that attention really sums: f(x) = (x W_V + b_V) W_O, and how long they are."""
+"""Norms of the vectors that attention sums, f(x) = (x W_V + b_V) W_O."""
 
 from __future__ import annotations
 
@@ -7,16 +7,20 @@ from torch import Tensor
 
 from attnwidget.kernels.cells_at_once import cells_at_once
 
-# Entries of the vectors f(x) made at a time: in a processor's cache they cost 40 % of the time,
-# and long texts do not fill the memory.
+# Number of entries of f(x) that are computed at a time. In the CPU cache, this takes 40 % of the
+# time, and long texts do not fill the memory.
 _ENTRIES_AT_ONCE = 512 * 1024
 
 
 def head_projections(weight: Tensor, n_heads: int) -> Tensor:
-    """Each head's share of an output projection, [H, Dv, d] float32.
+    """Return the part of an output projection that belongs to each head, float32 [H, Dv, d].
 
-    `weight` [d, H * Dv], as `nn.Linear` keeps it: head h owns the columns h * Dv to (h + 1) * Dv.
-    Raises ValueError where the columns do not divide among the heads.
+    Args:
+        weight: Weight of an `nn.Linear`, [d, H * Dv]; head h owns columns h * Dv to (h + 1) * Dv.
+        n_heads: Number of heads, H.
+
+    Raises:
+        ValueError: The number of columns is not divisible by the number of heads.
 
     Example:
         >>> import torch
@@ -34,11 +38,16 @@ def head_projections(weight: Tensor, n_heads: int) -> Tensor:
 
 
 def projection_factors(projections: Tensor) -> Tensor:
-    """Small matrices that lengthen vectors as `projections` do: ||v L_h|| = ||v W_O,h||.
+    """Return small matrices L with the same effect on vector norms, ||v L_h|| = ||v W_O,h||.
 
-    `projections` [H, Dv, d]; returns [H, Dv, min(Dv, d)], from the QR decomposition of each W_O,h
-    transposed; on a CUDA GPU [H, Dv, Dv] from inner products. Computed once a model, it saves
-    d / Dv of the work of `value_norms`.
+    Computed once per model, the matrices reduce the work of `value_norms` by the factor d / Dv.
+
+    Args:
+        projections: Output projection of each head, [H, Dv, d].
+
+    Returns:
+        [H, Dv, min(Dv, d)], from the QR decomposition of each transposed W_O,h; on a CUDA GPU,
+        [H, Dv, Dv] from inner products.
 
     Example:
         >>> import torch
@@ -54,23 +63,30 @@ def projection_factors(projections: Tensor) -> Tensor:
 def _factors_of_products(projections: Tensor) -> Tensor:
     """Return the Cholesky factors of W_O W_O^T, which a GPU computes for all heads at once.
 
-    The QR decompositions of 1,024 heads, head by head, take most of a second on a GPU. Squares
-    lose half of the digits, so they are in float64.
+    On a GPU, separate QR decompositions of 1,024 heads take almost a second. Squares lose half of
+    the digits, so they are computed in float64.
     """
     exact = projections.double()
     products = exact @ exact.transpose(-1, -2)  # [H, Dv, Dv]
-    # Heads of few dimensions have no factor without a diagonal. It adds 1e-6 of the length at most.
+    # A rank-deficient product has no Cholesky factor, so increase its diagonal. This changes norms
+    # by a relative error of at most 1e-6.
     diagonal = products.diagonal(dim1=-2, dim2=-1)
     diagonal += 1e-13 * diagonal.sum(-1, keepdim=True) + torch.finfo(torch.float64).tiny
     return torch.linalg.cholesky_ex(products).L.to(projections.dtype)
 
 
 def value_norms(value: Tensor, projections: Tensor) -> Tensor:
-    """Length of the transformed vector of every head and key, ||f(x_j)|| (Kobayashi et al. 2020).
+    """Return the norm of the transformed vector of each head and key, ||f(x_j)||.
 
-    `value` [..., Hkv, K, Dv] with the value bias in it; `projections` [H, Dv, d] of
-    `head_projections`, or their `projection_factors`; query head h reads value head
-    h // (H / Hkv). The output bias belongs to no key and is left out. Returns [..., H, K] float32.
+    The definition is from Kobayashi et al. 2020. Query head h reads value head h // (H / Hkv). The
+    output bias belongs to no key and is left out.
+
+    Args:
+        value: Values including the value bias, [..., Hkv, K, Dv].
+        projections: Result [H, Dv, d] of `head_projections`, or its `projection_factors`.
+
+    Returns:
+        Norms, float32 [..., H, K].
 
     Example:
         >>> import torch
@@ -82,10 +98,16 @@ def value_norms(value: Tensor, projections: Tensor) -> Tensor:
 
 
 def norm_maps(weights: Tensor, norms: Tensor) -> Tensor:
-    """||a_ij f(x_j)|| = a_ij ||f(x_j)||: how much of each key really reaches each query.
+    """Return the norm of each key's contribution to each query, a_ij ||f(x_j)||.
 
-    `weights` [..., H, Q, K], `norms` [..., H, K] of `value_norms`. Returns [..., H, Q, K]; unlike
-    weights, rows have no common sum (Kobayashi et al. 2020, section 3).
+    Unlike attention weights, rows have different sums (Kobayashi et al. 2020, section 3).
+
+    Args:
+        weights: Attention weights [..., H, Q, K].
+        norms: Result of `value_norms`, [..., H, K].
+
+    Returns:
+        Norms [..., H, Q, K].
 
     Example:
         >>> import torch
@@ -97,11 +119,16 @@ def norm_maps(weights: Tensor, norms: Tensor) -> Tensor:
 
 
 def value_products(value: Tensor, projections: Tensor) -> Tensor:
-    """Inner products of the heads' transformed vectors, f_h(x_j) . f_g(x_j), for every key.
+    """Return inner products of the heads' transformed vectors, f_h(x_j) . f_g(x_j), for each key.
 
-    `value` [..., Hkv, K, Dv], `projections` [H, Dv, d] (no factors: heads are compared with each
-    other). Returns [..., K, H, H] float32, all that `summed_norm_maps` needs to know; the roots of
-    its diagonals are `value_norms`.
+    Args:
+        value: Values including the value bias, [..., Hkv, K, Dv].
+        projections: Result [H, Dv, d] of `head_projections`. `projection_factors` do not work here,
+            because different heads are combined.
+
+    Returns:
+        Inner products for `summed_norm_maps`, float32 [..., K, H, H]. The square roots of the
+        diagonals are the `value_norms`.
 
     Example:
         >>> import torch
@@ -117,14 +144,17 @@ def value_products(value: Tensor, projections: Tensor) -> Tensor:
     flat = value.movedim(-3, 0).reshape(heads, -1, value.shape[-1])  # [H, all keys, Dv]
     step = max(1, cells_at_once(flat.device, _ENTRIES_AT_ONCE) // (heads * width))
     products = []
-    for some in flat.split(step, dim=1):  # [H, some keys, Dv]
-        vectors = (some @ projections).transpose(0, 1)  # [some keys, H, d]
+    for key_block in flat.split(step, dim=1):  # [H, some keys, Dv]
+        vectors = (key_block @ projections).transpose(0, 1)  # [some keys, H, d]
         products.append(vectors @ vectors.transpose(-1, -2))
     return torch.cat(products).reshape(*batch, n_key, heads, heads)
 
 
 def norms_of_products(products: Tensor) -> Tensor:
-    """`value_norms` [..., H, K] from `value_products` [..., K, H, H].
+    """Return the `value_norms` [..., H, K] that correspond to `value_products`.
+
+    Args:
+        products: Result of `value_products`, [..., K, H, H].
 
     Example:
         >>> import torch
@@ -137,12 +167,18 @@ def norms_of_products(products: Tensor) -> Tensor:
 
 
 def summed_norm_maps(weights: Tensor, products: Tensor) -> Tensor:
-    """||sum over heads of a_ij f(x_j)||: the update of a whole layer from key to query.
+    """Return the norm of a layer's update from key to query, ||sum over heads of a_ij f(x_j)||.
 
-    Vectors are summed before their length is taken, so heads can cancel (Kobayashi et al. 2020,
-    section 5). As a quadratic form in the weights of the heads, it needs no vector per query and
-    key. `weights` [..., H, Q, K], `products` [..., K, H, H] of `value_products`. Returns
-    [..., Q, K] float32.
+    Vectors are summed before taking the norm, so heads can cancel (Kobayashi et al. 2020, section
+    5). The squared norm is a quadratic form in the weights of the heads, so there is no need to
+    compute a vector per query and key.
+
+    Args:
+        weights: Attention weights [..., H, Q, K].
+        products: Result of `value_products`, [..., K, H, H].
+
+    Returns:
+        Norms, float32 [..., Q, K].
 
     Example:
         >>> import torch
@@ -153,12 +189,12 @@ def summed_norm_maps(weights: Tensor, products: Tensor) -> Tensor:
     """
     by_key = weights.float().movedim(-1, -3).transpose(-1, -2).contiguous()  # [..., K, Q, H]
     squares = torch.linalg.vecdot(by_key @ products, by_key)  # [..., K, Q]
-    # Where heads cancel, rounding can leave a square just under 0.
+    # If heads cancel, rounding can make a square slightly negative.
     return squares.clamp_min(0).sqrt().transpose(-1, -2)
 
 
 def _repeated(value: Tensor, heads: int) -> Tensor:
-    """`value` is float32, with one value head per group of query heads."""
+    """Return float32 values with one value head per query head."""
     n_value_heads = value.shape[-3]
     if heads % n_value_heads:
         raise ValueError(f"{heads} query heads cannot share {n_value_heads} value heads evenly")

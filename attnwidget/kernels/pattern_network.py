@@ -1,4 +1,4 @@
-"""Which of five patterns an attention map shows, by a small convolutional network."""
+"""Classification of attention maps into five patterns with a small convolutional network."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ _NEAR = 3
 
 
 class PatternNetwork(nn.Module):
-    """Eight convolutional layers with ReLU, as in Kovaleva et al. 2019 (section 4.1).
+    """Network of eight convolutional layers with ReLU, as in Kovaleva et al. 2019 (section 4.1).
 
-    Nothing else of theirs was published: kernels of 3 x 3, halving after each second layer, and a
-    linear layer on the mean and the maximum of what is left are this project's choice.
+    The paper gives no other details. The 3 x 3 kernels, the pooling after every second layer, and
+    the linear layer on the mean and maximum of the final features are choices of this project.
 
     Example:
         >>> import torch
@@ -40,7 +40,11 @@ class PatternNetwork(nn.Module):
         self.answer = nn.Linear(2 * _WIDTHS[-1], len(PATTERNS), dtype=torch.float32, device="cpu")
 
     def forward(self, images: Tensor) -> Tensor:
-        """Logits [N, 5] in the order of `PATTERNS`, of `images` [N, CHANNELS, SIDE, SIDE]."""
+        """Return logits [N, 5] in the order of `PATTERNS`.
+
+        Args:
+            images: Images [N, CHANNELS, SIDE, SIDE].
+        """
         features = self.convolutions(images)
         logits: Tensor = self.answer(
             torch.cat([features.mean((-1, -2)), features.amax((-1, -2))], -1)
@@ -55,25 +59,29 @@ def pattern_images(
     segments: Tensor | None = None,
     causal: bool = False,
 ) -> Tensor:
-    """Maps of any length as what the network reads: float32 [B, H, CHANNELS, SIDE, SIDE].
+    """Return the input images of the network for maps of any length.
 
-    The queries of a map are cut into `SIDE` strips of equal height and its keys into as many of
-    equal width; a token on a border, or one of fewer than `SIDE`, is in several in proportion. The
-    channels say of each cell, between 0 and 1:
+    The queries of a map are divided into `SIDE` strips of equal height, and its keys into `SIDE`
+    strips of equal width. A token on a border is divided in proportion between the strips, as is
+    every token of an input with fewer than `SIDE` tokens. Each channel has values from 0 to 1:
 
-    0. the square root of the weight of each key from all queries together, relative to an even
-       spread, which makes maps of 10 and of 500 tokens comparable;
+    0. the square root of the total weight of each key, relative to an even spread, so that maps of
+       10 and of 500 tokens are comparable;
     1. the same for keys at most 3 tokens from the query;
-    2. the mean of r / (1 + r), r the weight relative to an even spread over what the query sees;
-    3. the share of pairs of tokens in the same sentence, 0 everywhere in a single sentence;
-    4. the share that queries see, which is 1 everywhere except in causal maps;
-    5. the share at most 3 tokens from the diagonal, which shows the scale.
+    2. the mean of r / (1 + r), where r is the weight relative to an even spread over the visible
+       keys of the query;
+    3. the share of token pairs in the same sentence, 0 everywhere in a single sentence;
+    4. the share of visible pairs, which is 1 everywhere except in causal maps;
+    5. the share of pairs at most 3 tokens from the diagonal, which shows the scale.
 
     Args:
-        weights: [B, H, n, n], columns of padding 0.
-        lengths: int [B], tokens of each input, padding on the right.
-        segments: [B, n], 0 and 1: the sentence of each token; None = one sentence.
-        causal: queries see no later token; sentences are not looked at.
+        weights: Attention weights [B, H, n, n]; 0 in padding columns.
+        lengths: Number of tokens in each input, with padding on the right, int [B].
+        segments: Sentence of each token, 0 or 1, [B, n]; None = one sentence.
+        causal: Whether queries see no later token. Sentences are ignored in this case.
+
+    Returns:
+        Images, float32 [B, H, CHANNELS, SIDE, SIDE].
 
     Example:
         >>> import torch
@@ -84,44 +92,47 @@ def pattern_images(
     weights = weights.float()
     n = weights.shape[-1]
     lengths = lengths.to(weights.device)
-    places = torch.arange(n, dtype=torch.long, device=weights.device)
-    real = (places < lengths[:, None]).float()  # [B, n]
+    positions = torch.arange(n, dtype=torch.long, device=weights.device)
+    real = (positions < lengths[:, None]).float()  # [B, n]
     share = _shares(lengths, n)  # [B, SIDE, n], of each token in each strip
     mean = share / share.sum(-1, keepdim=True)
-    near = ((places[:, None] - places).abs() <= _NEAR).float()
+    near = ((positions[:, None] - positions).abs() <= _NEAR).float()
     visible = real[:, None] * real[:, :, None]  # [B, n, n]
     if causal:
         visible = visible.tril()
-    sees = visible.sum(-1).clamp_min(1)
-    relative = weights * sees[:, None, :, None]
-    same = torch.zeros_like(visible)
+    n_visible = visible.sum(-1).clamp_min(1)
+    relative = weights * n_visible[:, None, :, None]
+    same_sentence = torch.zeros_like(visible)
     if segments is not None and not causal:
         second = ((segments.to(weights.device) > 0) & (real > 0)).float()
         pair = second.amax(-1)[:, None, None]
-        same = pair * (second[:, :, None] == second[:, None]).float()
+        same_sentence = pair * (second[:, :, None] == second[:, None]).float()
 
     def pooled(cells: Tensor, keys: Tensor) -> Tensor:
-        """[B, ?, SIDE, SIDE] of [B, ?, n, n]: the mean over queries of what `keys` gives."""
+        """Pool cells [B, ?, n, n]: mean over queries, `keys` over keys; [B, ?, SIDE, SIDE]."""
         return mean[:, None] @ cells @ keys[:, None].mT
 
-    of_heads = [
+    head_channels = [
         pooled(weights, share).sqrt(),
         pooled(weights * near, share).sqrt(),
         pooled(relative / (1 + relative), mean),
     ]
-    of_inputs = [
-        pooled(cells[:, None], mean).expand_as(of_heads[0])
-        for cells in (same, visible, near.expand_as(visible))
+    input_channels = [
+        pooled(cells[:, None], mean).expand_as(head_channels[0])
+        for cells in (same_sentence, visible, near.expand_as(visible))
     ]
-    return torch.stack([*of_heads, *of_inputs], 2)
+    return torch.stack([*head_channels, *input_channels], 2)
 
 
 @torch.no_grad()
 def classify_images(network: PatternNetwork, images: Tensor) -> Tensor:
-    """The pattern of each map as an index into `PATTERNS`: int64 [B, H].
+    """Return the pattern of each map as an index into `PATTERNS`, int64 [B, H].
 
-    `images` [B, H, CHANNELS, SIDE, SIDE] as `pattern_images` makes them. A map without a second
-    sentence, or a causal one, shows no block.
+    Causal maps and maps with a single sentence never have the block pattern.
+
+    Args:
+        network: Pattern network.
+        images: Result of `pattern_images`, [B, H, CHANNELS, SIDE, SIDE].
 
     Example:
         >>> import torch
@@ -129,17 +140,17 @@ def classify_images(network: PatternNetwork, images: Tensor) -> Tensor:
         >>> classify_images(PatternNetwork(), torch.zeros(1, 4, 6, 32, 32)).shape
         torch.Size([1, 4])
     """
-    # In this order a processor takes half the time.
+    # In the channels-last format, a CPU takes half the time.
     maps = images.flatten(0, 1).contiguous(memory_format=torch.channels_last)
     logits = network(maps).unflatten(0, images.shape[:2])
-    alone = images[:, :, 3].amax((-1, -2)) == 0  # [B, H]
-    logits[..., PATTERNS.index(BLOCK)].masked_fill_(alone, -torch.inf)
+    is_single = images[:, :, 3].amax((-1, -2)) == 0  # [B, H]
+    logits[..., PATTERNS.index(BLOCK)].masked_fill_(is_single, -torch.inf)
     patterns: Tensor = logits.argmax(-1)
     return patterns
 
 
 def _shares(lengths: Tensor, n: int) -> Tensor:
-    """Return the share of each of n tokens in each of SIDE equal strips: [B, SIDE, n]."""
+    """Return the share of each token in each of `SIDE` equal strips, [B, SIDE, n]."""
     width = lengths[:, None, None] / SIDE
     start = torch.arange(SIDE, dtype=torch.long, device=lengths.device)[None, :, None] * width
     token = torch.arange(n, dtype=torch.long, device=lengths.device)

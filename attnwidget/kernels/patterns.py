@@ -1,4 +1,4 @@
-"""Which of five patterns an attention map shows, by scores that can be read off the map."""
+"""Classification of attention maps into five patterns with scores computed from the map."""
 
 from __future__ import annotations
 
@@ -14,24 +14,25 @@ BLOCK = "block"
 OTHER = "heterogeneous"
 PATTERNS = (VERTICAL, DIAGONAL, BOTH, BLOCK, OTHER)
 
-# Chosen on maps labeled by eye; another sample of labels gave the agreement that tests hold.
+# These thresholds were selected on manually labeled maps. A test checks the agreement with another
+# sample of labels.
 VERTICAL_FROM = 0.2
 DIAGONAL_FROM = 0.125
 BLOCK_FROM = 0.2
-# A column counts as a stripe from this multiple of its even share on.
+# A column counts as a stripe if its attention is at least this multiple of its even share.
 _STRIPE = 1.5
 _WIDEST = 3
 
 
 class PatternScores(NamedTuple):
-    """Return the strength of each pattern, [B, H] each, from 0 (absent) to 1 (pure).
+    """Strength of each pattern, [B, H] each, from 0 (absent) to 1 (pure).
 
     Attributes:
-        vertical: share of all attention that columns have above 1.5 times their even share.
-        diagonal: attention within 1, 2 or 3 tokens of the query (the largest of the three) beyond
-            the prediction of columns and sentences, as a share of the unpredicted attention.
-        block: attention within the query's sentence beyond the prediction of columns alone, as a
-            share of the unpredicted attention; 0 if there is one sentence.
+        vertical: Share of all attention that exceeds 1.5 times the even share of a column.
+        diagonal: Attention within 1, 2 or 3 tokens of the query (the largest of the three) beyond
+            the prediction from columns and sentences, as a share of the unpredicted attention.
+        block: Attention within the query's sentence beyond the prediction from columns, as a share
+            of the unpredicted attention; 0 if there is one sentence.
     """
 
     vertical: Tensor
@@ -46,21 +47,22 @@ def pattern_scores(
     segments: Tensor | None = None,
     causal: bool = False,
 ) -> PatternScores:
-    """Scores of the patterns of Kovaleva et al. 2019 (section 4.1) by this project's own rules.
+    """Return scores for the patterns of Kovaleva et al. 2019 (section 4.1), by our own rules.
 
-    Their classifier, a convolutional network, and its labels were not published, and this code does
-    not reproduce it. A column is predicted by its mean received attention, relative to an even
-    spread over the visible keys of each query; a sentence by the mean attention that its tokens
-    keep inside the sentence.
+    The classifier of the paper, a convolutional network, and its labels were not published, and
+    this code does not reproduce it. The prediction for a column is its mean received attention,
+    relative to an even spread over the visible keys of each query. The prediction for a sentence is
+    the mean attention from its tokens to the same sentence.
+
+    Below about 8 tokens, the patterns cannot be distinguished.
 
     Args:
-        weights: [B, H, n, n], columns of padding 0.
-        row_weights: [B, n], 1 / tokens of the input, 0 at padding on the right; None = no padding.
-        segments: [B, n], 0 and 1: the sentence of each token; None = one sentence.
-        causal: queries see no later token; sentences are not looked at, as the first cannot see the
-            second.
-
-    Below about 8 tokens patterns cannot be told apart.
+        weights: Attention weights [B, H, n, n]; 0 in padding columns.
+        row_weights: 1 / number of tokens in the input, 0 at padding on the right, [B, n]; None = no
+            padding.
+        segments: Sentence of each token, 0 or 1, [B, n]; None = one sentence.
+        causal: Whether queries see no later token. Sentences are then ignored, because the first
+            sentence cannot see the second.
 
     Example:
         >>> import torch
@@ -73,25 +75,26 @@ def pattern_scores(
     if row_weights is None:
         row_weights = weights.new_full((batch, n), 1 / n)
     real = row_weights > 0
-    places = torch.arange(1, n + 1, dtype=torch.long, device=weights.device)
+    positions = torch.arange(1, n + 1, dtype=torch.long, device=weights.device)
     length = real.sum(-1, keepdim=True)  # [B, 1]
-    sees = (places.expand(batch, n) if causal else length.expand(batch, n)).to(weights)
-    # Rows that see a column: all, or those from the diagonal down.
-    seen_by = (length - places + 1).clamp_min(1) if causal else length
+    n_visible = (positions.expand(batch, n) if causal else length.expand(batch, n)).to(weights)
+    # Number of rows that see each column: all rows, or the rows from the diagonal down.
+    n_seeing_rows = (length - positions + 1).clamp_min(1) if causal else length
     share = torch.einsum("bi,bhij->bhj", row_weights, weights)
-    even = row_weights / sees  # what an even spread gives, by row
+    # Weight of each row in an even spread.
+    even = row_weights / n_visible
     even = even.flip(-1).cumsum(-1).flip(-1) if causal else even.sum(-1, keepdim=True)
-    # Few causal queries see the last columns: less than 1 / n of all attention is no stripe.
+    # Only a few causal queries see the last columns, so a stripe needs at least 1 / n of all
+    # attention.
     even = torch.maximum(even, 1 / length.to(weights))
     excess = (share - _STRIPE * even[:, None]).clamp_min(0)
     vertical = (excess * real[:, None]).sum(-1) / (1 - _STRIPE / length.to(weights)).clamp_min(1e-6)
 
-    # Return the weight of each column relative to an even spread, over the rows that see the
-    # column: [B, H, n].
-    columns = torch.einsum("bi,bhij->bhj", sees * real, weights) / seen_by[:, None]
+    # Weight of each column relative to an even spread, over the rows that see it, [B, H, n].
+    columns = torch.einsum("bi,bhij->bhj", n_visible * real, weights) / n_seeing_rows[:, None]
     columns = columns * real[:, None]
     total = columns.cumsum(-1) if causal else columns.sum(-1, keepdim=True)
-    explained = _Explained(columns, total.clamp_min(1e-12), weights, row_weights, segments, causal)
+    prediction = _Explained(columns, total.clamp_min(1e-12), weights, row_weights, segments, causal)
     diagonal = torch.zeros_like(vertical)
     near = torch.zeros_like(vertical)
     expected = torch.zeros_like(vertical)
@@ -99,17 +102,21 @@ def pattern_scores(
         for offset in {-width, width}:
             if abs(offset) < n:
                 near = near + _on_diagonal(weights, row_weights, offset)
-                expected = expected + explained.on_diagonal(offset)
+                expected = expected + prediction.on_diagonal(offset)
         if width:
             diagonal = torch.maximum(diagonal, _share_of_rest(near, expected))
-    return PatternScores(vertical, diagonal, explained.block)
+    return PatternScores(vertical, diagonal, prediction.block)
 
 
 def classify(scores: PatternScores) -> Tensor:
-    """The pattern of each map as an index into `PATTERNS`: int64 [B, H].
+    """Return the pattern of each map as an index into `PATTERNS`, int64 [B, H].
 
-    Diagonal from 0.125 on, and then "vertical + diagonal" if vertical is 0.2 or more; else block
-    from 0.2 on, vertical from 0.2 on, in this order; else heterogeneous.
+    A map is diagonal if this score is at least 0.125, and "vertical + diagonal" if the vertical
+    score is also at least 0.2. Otherwise it is block if this score is at least 0.2, vertical if
+    this score is at least 0.2, or else heterogeneous.
+
+    Args:
+        scores: Result of `pattern_scores`.
 
     Example:
         >>> import torch
@@ -127,10 +134,10 @@ def classify(scores: PatternScores) -> Tensor:
 
 
 class _Explained:
-    """The map that columns and sentences alone would make, as far as it is asked for.
+    """Prediction of a map from its columns and sentences, computed on request.
 
-    The entry (i, j) is columns[j] / total[i], rescaled so that the tokens of a sentence keep as
-    much attention inside the sentence as in the map.
+    The entry (i, j) is columns[j] / total[i], rescaled so that the tokens of a sentence attend to
+    the sentence as much as in the map.
     """
 
     def __init__(
@@ -158,25 +165,28 @@ class _Explained:
         self._other = []
         for sentence in (first, second):
             within = sentence * row_weights
-            share = within.sum(-1, keepdim=True) / rows  # of the queries, [B, 1]
-            kept = torch.einsum("bi,bhij,bj->bh", within, weights, sentence)
-            usual = (columns * sentence[:, None]).sum(-1) / total[..., 0]
-            inside.append(kept)
-            expected.append(share * usual)
-            kept = kept / share.clamp_min(1e-12)
-            self._same.append(kept / usual.clamp_min(1e-12))
-            self._other.append((1 - kept).clamp_min(0) / (1 - usual).clamp_min(1e-12))
+            share = within.sum(-1, keepdim=True) / rows  # share of the queries, [B, 1]
+            inside_attention = torch.einsum("bi,bhij,bj->bh", within, weights, sentence)
+            predicted = (columns * sentence[:, None]).sum(-1) / total[..., 0]
+            inside.append(inside_attention)
+            expected.append(share * predicted)
+            inside_attention = inside_attention / share.clamp_min(1e-12)
+            self._same.append(inside_attention / predicted.clamp_min(1e-12))
+            self._other.append(
+                (1 - inside_attention).clamp_min(0) / (1 - predicted).clamp_min(1e-12)
+            )
         pairs = (second.sum(-1, keepdim=True) > 0).to(weights)
         self.block = _share_of_rest(inside[0] + inside[1], expected[0] + expected[1]) * pairs
 
     def on_diagonal(self, offset: int) -> Tensor:
-        """[B, H]: mean over queries of the entry `offset` places from the query."""
+        """Return the predicted entry at an offset from the query, averaged over queries, [B, H]."""
         n = self._columns.shape[-1]
         rows, keys = _ends(n, offset)
         total = self._total if self._total.shape[-1] == 1 else self._total[..., rows]
         value = self._columns[..., keys] / total  # [B, H, n - |offset|]
         if self._total.shape[-1] > 1 and offset > 0:
-            value = torch.zeros_like(value)  # a causal query sees no later token
+            # A causal query sees no later token.
+            value = torch.zeros_like(value)
         if self._second is not None:
             query = self._second[:, None, rows]
             key = self._second[:, None, keys]
@@ -187,17 +197,18 @@ class _Explained:
 
 
 def _on_diagonal(weights: Tensor, row_weights: Tensor, offset: int) -> Tensor:
+    """Return the weight at an offset from the query, averaged over queries, [B, H]."""
     rows, _ = _ends(weights.shape[-1], offset)
     return (weights.diagonal(offset, -2, -1) * row_weights[:, None, rows]).sum(-1)
 
 
 def _ends(n: int, offset: int) -> tuple[slice, slice]:
-    """Rows and columns of the diagonal that is `offset` to the right of the main one."""
+    """Return the rows and columns of the diagonal that is `offset` right of the main diagonal."""
     rows = slice(max(0, -offset), n - max(0, offset))
     return rows, slice(rows.start + offset, rows.stop + offset)
 
 
 def _share_of_rest(pattern: Tensor, expected: Tensor) -> Tensor:
-    """What was found above expectation, of all that could be; 0 where nothing could."""
+    """Return the attention above expectation as a share of the largest possible excess, or 0."""
     rest = 1 - expected
     return torch.where(rest > 1e-4, (pattern - expected) / rest.clamp_min(1e-4), 0)

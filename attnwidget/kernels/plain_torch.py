@@ -1,4 +1,4 @@
-"""Numbers that do not depend on the modes of torch in the caller's program."""
+"""Computation that does not depend on the torch modes in the caller's program."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ Parameters = ParamSpec("Parameters")
 Returned = TypeVar("Returned")
 
 _DEVICES = ("cpu", "cuda", "mps", "xpu")
-# What torch says about operands of different dtypes.
+# Matches torch's error messages about operands with different dtypes.
 _SEVERAL_DTYPES = re.compile(r"dtype|scalar type|[Ii]nput type \(")
 
 
 @contextmanager
 def plain_torch() -> Iterator[None]:
-    """Compute the block as a new process would: with gradients on, and without autocast.
+    """Run the block as in a new process: with gradients enabled, and without autocast.
 
-    Inside of torch.inference_mode() and torch.no_grad() of the caller, the block can still take
-    gradients, and its tensors can be used after the caller's block. Inside of torch.autocast, the
-    block computes in the dtype of the weights. The modes of the caller are back after the block.
-    Other threads never notice.
+    Inside the caller's torch.inference_mode() or torch.no_grad(), the block can still compute
+    gradients, and its tensors can be used after the caller's block. Inside torch.autocast, the
+    block computes in the dtype of the weights. The caller's modes are restored after the block.
+    Other threads are not affected.
 
     Raises:
-        RuntimeError: Inside of torch.autocast, a model has weights of several dtypes.
+        RuntimeError: Inside torch.autocast, a model has weights of several dtypes.
 
     Example:
         >>> import torch
@@ -38,20 +38,20 @@ def plain_torch() -> Iterator[None]:
         ...     torch.ones(2).is_inference(), torch.is_grad_enabled()
         (False, True)
     """
-    # Without torch in memory, as in a browser, no mode of torch is on.
+    # If torch is not loaded, for example in a browser, no torch mode can be active.
     torch: Any = sys.modules.get("torch")
     if torch is None:
         yield
         return
-    casts = [device for device in _DEVICES if torch.is_autocast_enabled(device)]
+    autocast_devices = [device for device in _DEVICES if torch.is_autocast_enabled(device)]
     with ExitStack() as undo:
         undo.enter_context(torch.inference_mode(False))
-        for device in casts:
+        for device in autocast_devices:
             undo.enter_context(torch.autocast(device, enabled=False))
         try:
             yield
         except RuntimeError as error:
-            if casts and _SEVERAL_DTYPES.search(str(error)):
+            if autocast_devices and _SEVERAL_DTYPES.search(str(error)):
                 raise RuntimeError(
                     f"{error}: attnwidget reads a model in the dtype of its weights, without the "
                     "torch.autocast of your block, and this model has weights of several dtypes. "
@@ -61,10 +61,16 @@ def plain_torch() -> Iterator[None]:
 
 
 def in_plain_torch(function: Callable[Parameters, Returned]) -> Callable[Parameters, Returned]:
-    """Run a function in a block of `plain_torch`.
+    """Decorate a function so that it runs in a `plain_torch` block.
 
     Every public function that reads a model or an attention has this decorator. IPython hides the
-    frames of the package in its errors (`hide_frames`).
+    frames of the package in errors of the function (`hide_frames`).
+
+    Args:
+        function: Public function.
+
+    Returns:
+        A function with the same parameters and result.
 
     Example:
         >>> import torch
@@ -78,7 +84,7 @@ def in_plain_torch(function: Callable[Parameters, Returned]) -> Callable[Paramet
     """
 
     @wraps(function)
-    def called(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Returned:
+    def wrapper(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Returned:
         try:
             with plain_torch():
                 return function(*args, **kwargs)
@@ -86,4 +92,4 @@ def in_plain_torch(function: Callable[Parameters, Returned]) -> Callable[Paramet
             hide_frames(error)
             raise
 
-    return called
+    return wrapper

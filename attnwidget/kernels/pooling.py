@@ -1,4 +1,4 @@
-"""Maps made small enough to draw many of, as arrays of numpy or tensors of torch."""
+"""Reduction of maps to thumbnails, for numpy arrays and torch tensors."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from numpy.typing import NDArray
 
 from attnwidget.kernels.array_library import Array, converted, is_on_cpu, library_of, take
 
-#: Cells on a side of the small picture of a map.
+#: Largest number of cells on each side of a thumbnail.
 SIDE = 64
 
 
 def cell_edges(length: int, side: int = SIDE, block: int | None = None) -> NDArray[np.int64]:
-    """Return the first place and the end of each cell of an axis, [cells, 2].
+    """Return the first position and the end of each cell on an axis, [cells, 2].
 
     Args:
-        length: Number of places on the axis.
-        side: Largest number of cells. Where it does not divide the length, neighboring cells share
+        length: Number of positions on the axis.
+        side: Largest number of cells. If it does not divide the length, neighboring cells share
             their border, so that no weight is lost.
-        block: Length of every cell but the last; None = as few places as `side` cells need.
+        block: Length of all cells except the last; None = the smallest length for `side` cells.
 
     Example:
         >>> from attnwidget.kernels.pooling import cell_edges
@@ -34,7 +34,12 @@ def cell_edges(length: int, side: int = SIDE, block: int | None = None) -> NDArr
 
 
 def cell_maxima(maps: Array, edges: NDArray[np.int64], axis: int) -> Array:
-    """Return the largest value of each cell of `cell_edges` along one axis.
+    """Return the largest value in each cell along one axis.
+
+    Args:
+        maps: Maps, array or tensor.
+        edges: First position and end of each cell, from `cell_edges`.
+        axis: Axis of the cells.
 
     Example:
         >>> import torch
@@ -48,22 +53,22 @@ def cell_maxima(maps: Array, edges: NDArray[np.int64], axis: int) -> Array:
         return maps
     if (starts[1:] == ends[:-1]).all() and (lengths[:-1] == lengths[0]).all():
         return block_maxima(maps, int(lengths[0]), axis)
-    # The n-th place of every cell, for each n; short cells repeat their last place.
-    places = [np.minimum(starts + n, ends - 1) for n in range(int(lengths.max()))]
+    # For each n, the n-th position of every cell; short cells repeat their last position.
+    positions = [np.minimum(starts + n, ends - 1) for n in range(int(lengths.max()))]
     if not is_on_cpu(maps):
-        return _maxima_at_once(maps, places, axis)
-    maxima = take(maps, places[0], axis)
-    for each in places[1:]:
-        maxima = library_of(maps).maximum(maxima, take(maps, each, axis))
+        return _maxima_at_once(maps, positions, axis)
+    maxima = take(maps, positions[0], axis)
+    for position in positions[1:]:
+        maxima = library_of(maps).maximum(maxima, take(maps, position, axis))
     return maxima
 
 
 def _maxima_at_once(maps: Array, places: list[NDArray[np.int64]], axis: int) -> Array:
-    """Return the maxima of all cells of an axis in one operation, as is fast on a GPU."""
-    of_cells = np.stack(places, -1)  # [cells, places of a cell]
+    """Return the maxima of all cells on an axis in one operation, which is fast on a GPU."""
+    cell_positions = np.stack(places, -1)  # [cells, positions in a cell]
     axis %= maps.ndim
-    shape = (*maps.shape[:axis], *of_cells.shape, *maps.shape[axis + 1 :])
-    return library_of(maps).amax(take(maps, of_cells.ravel(), axis).reshape(shape), axis + 1)
+    shape = (*maps.shape[:axis], *cell_positions.shape, *maps.shape[axis + 1 :])
+    return library_of(maps).amax(take(maps, cell_positions.ravel(), axis).reshape(shape), axis + 1)
 
 
 def max_pool(
@@ -71,12 +76,12 @@ def max_pool(
     rows: NDArray[np.int64] | None = None,
     columns: NDArray[np.int64] | None = None,
 ) -> Array:
-    """Return the largest value of each cell of maps [..., Q, K], as [..., rows, columns].
+    """Return the largest value in each cell of maps, [..., rows, columns].
 
     Args:
-        maps: The maps.
-        rows: The cells of the queries, as `cell_edges` gives them; None = at most 64.
-        columns: The cells of the keys; None = at most 64.
+        maps: Maps [..., Q, K], array or tensor.
+        rows: Cells of the queries, from `cell_edges`; None = at most 64 cells.
+        columns: Cells of the keys, from `cell_edges`; None = at most 64 cells.
 
     Example:
         >>> import torch
@@ -92,10 +97,18 @@ def max_pool(
 
 
 def block_maxima(values: Array, block: int, axis: int = -1) -> Array:
-    """The maximum of every `block` neighbors on an axis; the last block may be shorter.
+    """Return the maximum of each block of neighbors on an axis; the last block may be shorter.
 
-    `values` [..., n]; returns [..., ceil(n / block)], with `axis=-1`. On an axis before the last,
-    the maxima take a tenth of the time, because neighbors in memory belong to different blocks.
+    On any axis but the last, this takes a tenth of the time, because neighbors in memory belong to
+    different blocks.
+
+    Args:
+        values: Values [..., n], array or tensor.
+        block: Length of a block.
+        axis: Axis of the blocks.
+
+    Returns:
+        Maxima [..., ceil(n / block)] for the last axis.
 
     Example:
         >>> import torch
@@ -111,15 +124,17 @@ def block_maxima(values: Array, block: int, axis: int = -1) -> Array:
     axis %= values.ndim
     before, length, after = values.shape[:axis], values.shape[axis], values.shape[axis + 1 :]
     inside = (slice(None),) * axis
-    whole = length // block * block
+    complete_length = length // block * block
     maxima = values[(*inside, slice(0))]
-    if whole:
-        blocks = values[(*inside, slice(whole))].reshape(*before, whole // block, block, *after)
+    if complete_length:
+        blocks = values[(*inside, slice(complete_length))].reshape(
+            *before, complete_length // block, block, *after
+        )
         maxima = library.amax(blocks, axis + 1)
-    if whole == length:
+    if complete_length == length:
         return maxima
-    rest = library.amax(values[(*inside, slice(whole, None))], axis, keepdims=True)
-    return library.concatenate([maxima, rest], axis)
+    last_block = library.amax(values[(*inside, slice(complete_length, None))], axis, keepdims=True)
+    return library.concatenate([maxima, last_block], axis)
 
 
 def farthest_pool(
@@ -127,7 +142,9 @@ def farthest_pool(
     rows: NDArray[np.int64] | None = None,
     columns: NDArray[np.int64] | None = None,
 ) -> Array:
-    """Return the value farthest from 0 of each cell, as `max_pool`; of equals the positive.
+    """Return the value farthest from 0 in each cell; the positive value if two are equally far.
+
+    The arguments are the same as in `max_pool`.
 
     Example:
         >>> import torch
@@ -136,16 +153,22 @@ def farthest_pool(
         >>> farthest_pool(maps, cell_edges(2, 1), cell_edges(2, 1))
         tensor([[-0.3000]])
     """
-    above = max_pool(maps, rows, columns)
-    below = max_pool(-maps, rows, columns)
-    return library_of(maps).where(below > above, -below, above)
+    largest = max_pool(maps, rows, columns)
+    negated_smallest = max_pool(-maps, rows, columns)
+    return library_of(maps).where(negated_smallest > largest, -negated_smallest, largest)
 
 
 def quantize(maps: Array) -> tuple[Array, Array]:
-    """Weights as bytes of round(255 sqrt(weight / the map's maximum)), and those maxima.
+    """Return weights as bytes, round(255 sqrt(weight / maximum)), and the maximum of each map.
 
-    `maps` [..., Q, K] non-negative; returns uint8 of the same shape and float32 [...]. The square
-    root keeps heavy-tailed weights apart; an all-zero map stays zero.
+    With the square root, small weights of a heavy-tailed distribution remain distinguishable. A map
+    of zeros remains zero.
+
+    Args:
+        maps: Maps [..., Q, K], not negative.
+
+    Returns:
+        The bytes, uint8 [..., Q, K], and the maxima, float32 [...].
 
     Example:
         >>> import torch
@@ -160,10 +183,15 @@ def quantize(maps: Array) -> tuple[Array, Array]:
 
 
 def quantize_signed(maps: Array) -> tuple[Array, Array]:
-    """Return differences as bytes around 128, keeping the value farthest from 0 in each block.
+    """Return differences as bytes around 128, and the value farthest from 0 in each map.
 
-    `maps` [..., Q, K] of any sign; returns uint8 of 128 + sign round(127 sqrt(|value| / largest))
-    of the same shape, and float32 [...]. A map of zeros is 128 throughout.
+    A byte is 128 + sign round(127 sqrt(|value| / largest)). All bytes for a map of zeros are 128.
+
+    Args:
+        maps: Maps [..., Q, K] of any sign.
+
+    Returns:
+        The bytes, uint8 [..., Q, K], and the value farthest from 0, float32 [...].
 
     Example:
         >>> import torch
@@ -183,12 +211,12 @@ def quantize_signed(maps: Array) -> tuple[Array, Array]:
 def _largest(maps: Array) -> Array:
     """Return the largest value of each map, [...]."""
     largest = library_of(maps).amax(maps, (-2, -1))
-    # The maximum of a single map of numpy is a number.
+    # The maximum of a single numpy map is a scalar, not an array.
     return np.asarray(largest) if isinstance(maps, np.ndarray) else largest
 
 
 def _above_zero(maxima: Array) -> Array:
-    """Return positive divisors of maps, [..., 1, 1]."""
+    """Return maxima as positive divisors of maps, [..., 1, 1]."""
     library = library_of(maxima)
     tiny = float(library.finfo(maxima.dtype).tiny)
     return library.clip(maxima, tiny, None)[..., None, None]

@@ -1,4 +1,4 @@
-"""Rotary position encodings: scores of queries and keys by their pairs of dimensions."""
+"""Rotary position encodings: rotations, and query-key products per pair of dimensions."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from torch import Tensor
 
 
 def turned(vectors: Tensor, pairs: Tensor, angles: Tensor) -> Tensor:
-    """Turn each pair of dimensions of some vectors by an angle (Su et al. 2021).
+    """Rotate vectors by an angle in each pair of dimensions (Su et al. 2021).
 
     Args:
-        vectors: [..., D].
-        pairs: int64 [F, 2], the dimensions of each pair; the other dimensions stay.
-        angles: [F] radians, from the first dimension of a pair towards the second one.
+        vectors: Vectors [..., D].
+        pairs: Dimensions of each pair, int64 [F, 2]; other dimensions are unchanged.
+        angles: Angles in radians, from the first dimension of a pair to the second, [F].
 
     Example:
         >>> import torch
@@ -32,15 +32,15 @@ def pair_products(query: Tensor, key: Tensor, pairs: Tensor) -> Tensor:
     """Return the product of a query and a key in each pair of dimensions, as complex numbers.
 
     The real parts are the contributions to query . key. A product times exp(i angle) is the product
-    after the query has turned by the angle.
+    after rotating the query by the angle.
 
     Args:
-        query: [..., D].
-        key: [..., D].
-        pairs: int64 [F, 2], the dimensions of each pair.
+        query: Queries [..., D].
+        key: Keys [..., D].
+        pairs: Dimensions of each pair, int64 [F, 2].
 
     Returns:
-        [..., F] complex.
+        Products, complex [..., F].
 
     Example:
         >>> import torch

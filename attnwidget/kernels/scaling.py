@@ -1,4 +1,4 @@
-"""Metric multidimensional scaling: points whose distances approximate given distances."""
+"""Metric multidimensional scaling: points with approximately the given distances."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import numpy as np
 
 from attnwidget.kernels.arrays import Float64Array
 
-# Distances of so many pairs stay in a core's cache while they are worked on.
+# Number of pairs whose distances stay in the cache of a CPU core.
 _CELLS_AT_ONCE = 64 * 1024
-# Points at the same place count as this far apart, as in scikit-learn.
+# Distance that replaces 0 for points at the same position, as in scikit-learn.
 _CLOSEST = 1e-5
 
 
@@ -21,19 +21,19 @@ def smacof(
 ) -> tuple[Float64Array, float]:
     """Move points so that their distances approach the given distances (De Leeuw 1977, SMACOF).
 
-    Every iteration is a Guttman transform, which never raises the raw stress
-    sum_(i<j) (d_ij - D_ij)^2. Iterations end when the stress falls by less than `tolerance` times
-    the sum of the squared distances between the points. No matrix of distances between points is
-    held.
+    Every iteration is a Guttman transform, which never increases the raw stress
+    sum_(i<j) (d_ij - D_ij)^2. The iterations end when the stress decreases by less than `tolerance`
+    times the sum of the squared distances between the points. The distance matrix of the points is
+    never stored.
 
     Args:
-        distances: D, [N, N], symmetric with a diagonal of 0, of the order of 1.
-        positions: The points at the start, [N, 2].
+        distances: Distances D, [N, N], symmetric with a zero diagonal and values near 1.
+        positions: Initial points [N, 2].
         max_iterations: Largest number of iterations.
         tolerance: Smallest relative decrease of the stress.
 
     Returns:
-        The points [N, 2], centered on 0, and their raw stress.
+        The points [N, 2], centered at 0, and their raw stress.
 
     Example:
         >>> import numpy as np
@@ -52,8 +52,8 @@ def smacof(
     for _ in range(max_iterations):
         positions = transformed / n
         transformed = _transformed(distances, positions)
-        before, stress = stress, _stress(constant, positions, transformed)
-        if before - stress < tolerance * n * float(np.square(positions).sum()):
+        previous_stress, stress = stress, _stress(constant, positions, transformed)
+        if previous_stress - stress < tolerance * n * float(np.square(positions).sum()):
             break
     return positions, stress
 
@@ -61,18 +61,18 @@ def smacof(
 def minimize_stress(
     distances: Float64Array, positions: Float64Array, *, max_iterations: int
 ) -> tuple[Float64Array, float]:
-    """Move points to a minimum of the raw stress by L-BFGS, from a start that is near to it.
+    """Move points to a nearby minimum of the raw stress with L-BFGS.
 
-    Near a minimum this takes a tenth of the iterations of `smacof`, whose steps become small. From
-    a random start it may end in a poor minimum.
+    Near a minimum, this takes a tenth of the iterations of `smacof`, whose steps become small. From
+    a random start, it may end in a poor minimum.
 
     Args:
-        distances: As in `smacof`.
-        positions: The points at the start, [N, 2].
+        distances: Distances, as in `smacof`.
+        positions: Initial points [N, 2].
         max_iterations: Largest number of iterations.
 
     Returns:
-        The points [N, 2], centered on 0, and their raw stress.
+        The points [N, 2], centered at 0, and their raw stress.
 
     Example:
         >>> import numpy as np
@@ -94,15 +94,15 @@ def minimize_stress(
         stress = _stress(constant, points, transformed)
         return stress / n, (2 / n) * (n * points - transformed).ravel()
 
-    found = minimize(
+    optimum = minimize(
         stress_and_gradient,
         positions.ravel(),
         jac=True,
         method="L-BFGS-B",
         options={"maxiter": max_iterations, "maxcor": 20, "ftol": 1e-12, "gtol": 1e-9},
     )
-    points = found.x.reshape(n, 2)
-    return points - points.mean(0), float(found.fun) * n
+    points = optimum.x.reshape(n, 2)
+    return points - points.mean(0), float(optimum.fun) * n
 
 
 def _transformed(distances: Float64Array, positions: Float64Array) -> Float64Array:
@@ -112,26 +112,26 @@ def _transformed(distances: Float64Array, positions: Float64Array) -> Float64Arr
     products = np.zeros((n, 2))
     x, y = (np.ascontiguousarray(axis) for axis in positions.T)
     step = max(1, _CELLS_AT_ONCE // n)
-    # Distances are symmetric, so every block starts at the diagonal and counts for both sides.
+    # Distances are symmetric, so each block starts at the diagonal and is used for both sides.
     for first in range(0, n, step):
         last = min(first + step, n)
-        apart = np.subtract.outer(x[first:last], x[first:])
-        along = np.subtract.outer(y[first:last], y[first:])
-        np.multiply(apart, apart, out=apart)
-        np.multiply(along, along, out=along)
-        np.add(apart, along, out=apart)
-        np.sqrt(apart, out=apart)
-        apart[apart == 0] = _CLOSEST
-        ratios = np.divide(distances[first:last, first:], apart, out=apart)
+        point_distances = np.subtract.outer(x[first:last], x[first:])
+        squared_y = np.subtract.outer(y[first:last], y[first:])
+        np.multiply(point_distances, point_distances, out=point_distances)
+        np.multiply(squared_y, squared_y, out=squared_y)
+        np.add(point_distances, squared_y, out=point_distances)
+        np.sqrt(point_distances, out=point_distances)
+        point_distances[point_distances == 0] = _CLOSEST
+        ratios = np.divide(distances[first:last, first:], point_distances, out=point_distances)
         sums[first:last] += ratios.sum(1)
         products[first:last] += ratios @ positions[first:]
-        below = ratios[:, last - first :]
-        sums[last:] += below.sum(0)
-        products[last:] += below.T @ positions[first:last]
+        lower_ratios = ratios[:, last - first :]
+        sums[last:] += lower_ratios.sum(0)
+        products[last:] += lower_ratios.T @ positions[first:last]
     return sums[:, None] * positions - products
 
 
 def _stress(constant: float, positions: Float64Array, transformed: Float64Array) -> float:
-    """Return the raw stress of centered points, from half the sum of the squared distances D."""
+    """Return the raw stress of centered points; `constant` is half the sum of squared D."""
     squares = len(positions) * float(np.square(positions).sum())
     return max(0.0, constant - 2 * float((positions * transformed).sum()) + squares)

@@ -1,4 +1,4 @@
-"""Parts of differences of attention scores, and of their variance."""
+"""Decomposition of attention score differences and of their variance."""
 
 from __future__ import annotations
 
@@ -7,7 +7,11 @@ from torch import Tensor
 
 
 def capped(scores: Tensor, softcap: float | None) -> Tensor:
-    """Bound scores by softcap * tanh(scores / softcap); With None, scores stay unchanged.
+    """Bound scores by softcap * tanh(scores / softcap).
+
+    Args:
+        scores: Attention scores.
+        softcap: Bound; None = leave the scores unchanged.
 
     Example:
         >>> import torch
@@ -18,11 +22,13 @@ def capped(scores: Tensor, softcap: float | None) -> Tensor:
 
 
 def source_products(query_parts: Tensor, key_parts: Tensor, scaling: float) -> Tensor:
-    """Return the score of every pair of parts: [Wq, Wk], which sums to the score of the sums.
+    """Return the score of each pair of parts, [Wq, Wk].
+
+    The sum over all pairs is the score of the whole query and key.
 
     Args:
-        query_parts: [Wq, D], parts that sum to a query.
-        key_parts: [Wk, D], parts that sum to a key, or to the difference of two keys.
+        query_parts: Parts that sum to a query, [Wq, D].
+        key_parts: Parts that sum to a key, or to the difference of two keys, [Wk, D].
         scaling: Factor of the scores.
 
     Example:
@@ -35,11 +41,11 @@ def source_products(query_parts: Tensor, key_parts: Tensor, scaling: float) -> T
 
 
 def centered_rows(values: Tensor, visible: Tensor | None) -> Tensor:
-    """Subtract from each row its mean over the visible cells; hidden cells are 0.
+    """Subtract from each row its mean over visible cells; hidden cells are 0.
 
     Args:
-        values: [..., Q, K].
-        visible: Bool, broadcastable to `values`; None = all cells.
+        values: Values [..., Q, K].
+        visible: Mask of visible cells, bool, broadcastable to `values`; None = all cells.
 
     Example:
         >>> import torch
@@ -56,16 +62,16 @@ def centered_rows(values: Tensor, visible: Tensor | None) -> Tensor:
 def variance_shares(parts: Tensor, scores: Tensor, visible: Tensor | None) -> Tensor:
     """Return the share of each part in the variance of row-centered scores.
 
-    The share of a part is its covariance with the scores, divided by their variance. The shares of
-    parts that sum to the scores sum to 1; a part that lowers the variance has a negative share.
+    The share of a part is its covariance with the scores, divided by their variance. If the parts
+    sum to the scores, the shares sum to 1. A part that lowers the variance has a negative share.
 
     Args:
-        parts: [P, ..., Q, K].
-        scores: [..., Q, K].
-        visible: Bool, broadcastable to [Q, K]: the cells that count; None = all.
+        parts: Parts of the scores, [P, ..., Q, K].
+        scores: Scores [..., Q, K].
+        visible: Mask of the cells to count, bool, broadcastable to [Q, K]; None = all cells.
 
     Returns:
-        [P, ...]; NaN if all scores of each row are equal.
+        Shares [P, ...]; NaN if all scores of each row are equal.
 
     Example:
         >>> import torch
@@ -73,6 +79,6 @@ def variance_shares(parts: Tensor, scores: Tensor, visible: Tensor | None) -> Te
         >>> variance_shares(parts, parts.sum(0), None)
         tensor([0.7500, 0.2500])
     """
-    whole = centered_rows(scores, visible)
-    covariances = (centered_rows(parts, visible) * whole).sum((-1, -2))
-    return covariances / whole.square().sum((-1, -2))
+    centered_scores = centered_rows(scores, visible)
+    covariances = (centered_rows(parts, visible) * centered_scores).sum((-1, -2))
+    return covariances / centered_scores.square().sum((-1, -2))

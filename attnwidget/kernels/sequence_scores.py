@@ -1,4 +1,4 @@
-"""How likely a model holds the tokens of a sequence to be."""
+"""Log probabilities of the tokens in a sequence."""
 
 from __future__ import annotations
 
@@ -7,14 +7,15 @@ from torch import Tensor
 
 
 def next_token_log_probabilities(logits: Tensor, ids: Tensor) -> Tensor:
-    """Log p(token | the tokens before it) of every token but the first, in nats.
+    """Return log p(token | preceding tokens) of every token except the first, in nats.
 
     Args:
-        logits: [B, n, V], those at i being of the token at i + 1.
-        ids: [B, n].
+        logits: Logits [B, n, V]; the logits at i predict the token at i + 1.
+        ids: Token ids [B, n].
 
     Returns:
-        float32 [B, n - 1]; their sum is the log probability of a text after its first token.
+        Log probabilities, float32 [B, n - 1]. Their sum is the log probability of the text given
+        its first token.
 
     Example:
         >>> import torch

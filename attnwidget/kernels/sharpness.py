@@ -1,4 +1,4 @@
-"""How concentrated maps are, and maps made more or less concentrated."""
+"""Sharpening of attention maps, and the entropy of sharpened maps."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from torch import Tensor
 def sharpened(weights: Tensor, exponents: Tensor) -> Tensor:
     """Return maps whose scores are multiplied by a factor before the softmax.
 
-    The softmax of t s is the t-th power of the softmax of s, scaled to the sum 1. Queries and keys
-    are therefore not needed, and hidden keys stay hidden.
+    The softmax of t s is the t-th power of the softmax of s, normalized to the sum 1. Queries and
+    keys are therefore not needed, and hidden keys stay hidden.
 
     Args:
-        weights: Weights, [..., Q, K].
+        weights: Attention weights [..., Q, K].
         exponents: Factors above 0, broadcastable to [...]; 1 changes nothing.
 
     Returns:
-        Weights of the shape of `weights`; rows without keys stay 0, and NaN stays NaN.
+        Sharpened weights [..., Q, K]; rows without keys stay 0, and NaN stays NaN.
 
     Example:
         >>> import torch
@@ -31,24 +31,24 @@ def sharpened(weights: Tensor, exponents: Tensor) -> Tensor:
 
 
 def _parts_of_largest(weights: Tensor) -> Tensor:
-    """Return weights as parts of the largest weight of their row, whose powers do not underflow."""
+    """Return weights relative to the largest weight of their row, so powers do not underflow."""
     return weights / weights.amax(-1, keepdim=True).clamp_min(torch.finfo(weights.dtype).tiny)
 
 
 def _powers(parts: Tensor, exponents: Tensor) -> Tensor:
-    """Return powers of weights, scaled to the sum 1."""
+    """Return powers of weights, normalized to the sum 1."""
     powers = parts ** exponents[..., None, None].to(parts)
     total = powers.sum(-1, keepdim=True)
     return torch.where(total == 0, 0, powers / total)
 
 
 def entropies_at(weights: Tensor, rows: Tensor, exponents: Sequence[float]) -> Tensor:
-    """Return the entropy of maps that are sharpened by each of several exponents, in nats.
+    """Return the entropy of maps that are sharpened with each of several exponents, in nats.
 
     Args:
-        weights: Weights, [B, H, Q, K].
-        rows: Share of each query in the mean, [B, Q], 0 for queries that do not count.
-        exponents: The E exponents.
+        weights: Attention weights [B, H, Q, K].
+        rows: Share of each query in the mean, [B, Q]; 0 to ignore a query.
+        exponents: E exponents.
 
     Returns:
         Mean entropy over the queries, [B, H, E].

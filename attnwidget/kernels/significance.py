@@ -1,4 +1,4 @@
-"""Confidence intervals, and tests of differences between predictors on the same examples."""
+"""Confidence intervals, and tests for differences between predictors on the same examples."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from numpy.typing import ArrayLike, NDArray
 
 from attnwidget.kernels.arrays import Float64Array
 
-#: Smallest number of units, such as texts or documents, of an interval that needs their spread.
+#: Smallest number of units, such as texts or documents, for an interval that needs their spread.
 FEWEST_UNITS = 6
-# Level of all intervals.
+# Confidence level of all intervals.
 _CONFIDENCE = 0.95
-# Seed of the draws, so that the same numbers have the same interval.
+# Seed of the random draws, so that the same data gives the same interval.
 _SEED = 0
-# Number of draws of signs.
+# Number of random sign vectors.
 _FLIPS = 9999
-# Largest number of different values of outcomes, such as right and wrong.
+# Largest number of different values for outcomes, such as right and wrong.
 _OUTCOMES = 5
 
 
@@ -27,7 +27,12 @@ def wilson_interval(successes: ArrayLike, trials: ArrayLike) -> tuple[Float64Arr
     """Return Wilson's 95 % interval of a proportion: low and high, 0 to 1 (Wilson 1927).
 
     Unlike p +- 2 standard errors, the interval keeps its level for few trials and for proportions
-    near 0 and 1. `successes` and `trials` broadcast; without trials, the interval is 0 to 1.
+    near 0 and 1.
+
+    Args:
+        successes: Number of successes.
+        trials: Number of trials; `successes` and `trials` broadcast. Without trials, the interval
+            is 0 to 1.
 
     Example:
         >>> from attnwidget.kernels.significance import wilson_interval
@@ -40,21 +45,26 @@ def wilson_interval(successes: ArrayLike, trials: ArrayLike) -> tuple[Float64Arr
     p = np.divide(hits, n, out=np.full(hits.shape, 0.5), where=n > 0)
     with np.errstate(divide="ignore", invalid="ignore"):
         center = (p + z**2 / (2 * n)) / (1 + z**2 / n)
-        reach = z / (1 + z**2 / n) * np.sqrt(p * (1 - p) / n + z**2 / (4 * n**2))
-    low = np.where(n > 0, np.clip(center - reach, 0, 1), 0.0)
-    return low, np.where(n > 0, np.clip(center + reach, 0, 1), 1.0)
+        half_width = z / (1 + z**2 / n) * np.sqrt(p * (1 - p) / n + z**2 / (4 * n**2))
+    low = np.where(n > 0, np.clip(center - half_width, 0, 1), 0.0)
+    return low, np.where(n > 0, np.clip(center + half_width, 0, 1), 1.0)
 
 
 def better_than(only_first: ArrayLike, only_second: ArrayLike) -> Any:
     """Return the p-value of the exact one-sided McNemar test that the first predictor is better.
 
-    The test counts only trials on which exactly one of two predictors is right: for equally good
-    predictors each such trial goes to the first with probability 1/2, and p is the probability of
-    at least `only_first` such trials (McNemar 1947; with the exact binomial distribution instead of
-    its normal approximation).
+    The test counts only trials for which exactly one of two predictors is right. If the predictors
+    are equally good, the first is right in each such trial with probability 1/2. The p-value is the
+    probability of at least `only_first` such trials (McNemar 1947, with the exact binomial
+    distribution instead of its normal approximation).
 
-    `only_first` and `only_second` count the trials that only one predictor got right; they
-    broadcast. Returns p-values of their shape; 1 where there are none.
+    Args:
+        only_first: Number of trials that only the first predictor gets right.
+        only_second: Number of trials that only the second predictor gets right; the arguments
+            broadcast.
+
+    Returns:
+        p-values; 1 if there are no such trials.
 
     Example:
         >>> from attnwidget.kernels.significance import better_than
@@ -69,9 +79,15 @@ def better_than(only_first: ArrayLike, only_second: ArrayLike) -> Any:
 def holm(p_values: ArrayLike) -> Float64Array:
     """Return p-values corrected by Holm's step-down rule (Holm 1979).
 
-    Below a level of 0.05, the probability of any false discovery is at most 0.05, whatever the
-    dependence between the tests. NaN marks a test that was not made; it stays NaN and does not
-    count. `p_values` of any shape; returns the same shape, at most 1.
+    At a level of 0.05, the probability of any false discovery is at most 0.05, for any dependence
+    between the tests.
+
+    Args:
+        p_values: p-values of any shape. NaN marks a test that was not performed; it stays NaN and
+            does not count.
+
+    Returns:
+        Corrected p-values of the same shape, at most 1.
 
     Example:
         >>> from attnwidget.kernels.significance import holm
@@ -79,10 +95,10 @@ def holm(p_values: ArrayLike) -> Float64Array:
         [0.03, 0.06, 0.06]
     """
     raw = np.asarray(p_values, dtype=np.float64)
-    made = raw[~np.isnan(raw)]
-    order = np.argsort(made, kind="stable")
-    stepped = np.maximum.accumulate(made[order] * np.arange(made.size, 0, -1))
-    adjusted = np.empty_like(made)
+    valid = raw[~np.isnan(raw)]
+    order = np.argsort(valid, kind="stable")
+    stepped = np.maximum.accumulate(valid[order] * np.arange(valid.size, 0, -1))
+    adjusted = np.empty_like(valid)
     adjusted[order] = np.minimum(stepped, 1.0)
     corrected = np.full(raw.shape, np.nan)
     corrected[~np.isnan(raw)] = adjusted
@@ -90,12 +106,17 @@ def holm(p_values: ArrayLike) -> Float64Array:
 
 
 def benjamini_hochberg(p_values: ArrayLike) -> Float64Array:
-    """Return p-values corrected for the share of false discoveries.
+    """Return p-values corrected for the false discovery rate.
 
-    Below a level of 0.05, on average at most 5 % of the discoveries are false if the tests are
-    independent or positively dependent (Benjamini and Hochberg 1995). NaN marks a test that was not
-    made; it stays NaN and does not count. `p_values` of any shape; returns the same shape, at most
-    1.
+    At a level of 0.05, on average at most 5 % of the discoveries are false if the tests are
+    independent or positively dependent (Benjamini and Hochberg 1995).
+
+    Args:
+        p_values: p-values of any shape. NaN marks a test that was not performed; it stays NaN and
+            does not count.
+
+    Returns:
+        Corrected p-values of the same shape, at most 1.
 
     Example:
         >>> from attnwidget.kernels.significance import benjamini_hochberg
@@ -103,11 +124,11 @@ def benjamini_hochberg(p_values: ArrayLike) -> Float64Array:
         [0.03, 0.04, 0.04]
     """
     raw = np.asarray(p_values, dtype=np.float64)
-    made = raw[~np.isnan(raw)]
-    order = np.argsort(made, kind="stable")[::-1]
-    scaled = made[order] * made.size / np.arange(made.size, 0, -1)
+    valid = raw[~np.isnan(raw)]
+    order = np.argsort(valid, kind="stable")[::-1]
+    scaled = valid[order] * valid.size / np.arange(valid.size, 0, -1)
     corrected = np.full(raw.shape, np.nan)
-    adjusted = np.empty_like(made)
+    adjusted = np.empty_like(valid)
     adjusted[order] = np.minimum.accumulate(np.minimum(scaled, 1.0))
     corrected[~np.isnan(raw)] = adjusted
     return corrected
@@ -137,32 +158,33 @@ def bootstrap_interval(
     groups: ArrayLike | None = None,
     draws: int = 2000,
 ) -> tuple[Float64Array, Float64Array]:
-    """Return the studentised 95 % bootstrap interval of means over examples.
+    """Return the studentized 95 % bootstrap interval of means over examples.
 
     Examples are drawn with replacement, with the same draws for all entries of the leading axes
-    (Efron 1979; Hall 1988). For differences of two scores of each example, this is the paired
+    (Efron 1979; Hall 1988). For differences between two scores of each example, this is the paired
     bootstrap. Each drawn mean is divided by its own standard error, because the errors of skewed
-    values vary with their mean. The interval also includes the interval of Student's t. Percentiles
-    of the drawn means alone would be too narrow for few examples: with 8 examples, they include the
-    true mean 85 to 89 times out of 100, and this interval 93 to 96 times.
+    values vary with their mean. The interval also includes Student's t interval. An interval from
+    only the percentiles of the drawn means would be too narrow for few examples: with 8 examples,
+    it includes the true mean 85 to 89 times out of 100, and this interval 93 to 96 times.
 
     Outcomes, such as right and wrong, have few different values, and a sample may lack a rare
     outcome. If fewer than `FEWEST_UNITS` groups differ from the most frequent outcome, the interval
-    is widened: it includes the interval with two additional examples, at the smallest and at the
-    largest value of all entries (Bonett and Price 2012).
+    is widened: it includes the interval with two additional examples, one with the smallest and one
+    with the largest value of all entries (Bonett and Price 2012).
 
     Args:
-        values: [..., N], one number per example. Outcomes are bools, whole numbers of an integer
-            type, or at most five different values that occur twice or more on average.
-        groups: Group of each example, such as its document, [N]. Whole groups are drawn, because
-            examples of a group are not independent. The drawn mean is taken over all examples of
-            the drawn groups (the cluster bootstrap). None = every example is a group.
+        values: One number per example, [..., N]. Values count as outcomes if they are bools, have
+            an integer type, or have at most five different values that occur at least twice on
+            average.
+        groups: Group of each example, such as its document, [N]. Entire groups are drawn, because
+            the examples of a group are not independent. Means are over all examples of the drawn
+            groups (the cluster bootstrap). None = every example is a group.
         draws: Number of samples of N examples.
 
     Returns:
-        Low and high, two arrays [...]; NaN with fewer than `FEWEST_UNITS` groups, which say too
-        little about the shape of their distribution. The interval has no width if all values of an
-        entry are equal and are no outcomes.
+        Lower and upper end, two arrays [...]; NaN with fewer than `FEWEST_UNITS` groups, which do
+        not show the shape of their distribution. The interval has no width if all values of an
+        entry are equal and are not outcomes.
 
     Example:
         >>> from attnwidget.kernels.significance import bootstrap_interval
@@ -189,12 +211,12 @@ def bootstrap_interval(
 
 
 def _outcomes(values: NDArray[Any]) -> list[float]:
-    """Return the different values of outcomes; none for other numbers."""
+    """Return the different values of outcomes, or [] if the values are not outcomes."""
     different = [0.0, 1.0] if values.dtype.kind in "biu" else []
     rest = np.asarray(values, np.float64).ravel()
     rest = rest[~np.isnan(rest)]
-    most = min(_OUTCOMES, rest.size // 2)
-    while rest.size and len(different) <= most:
+    largest_count = min(_OUTCOMES, rest.size // 2)
+    while rest.size and len(different) <= largest_count:
         different.append(float(rest[0]))
         rest = rest[np.abs(rest - rest[0]) > 1e-12 * max(1.0, abs(rest[0]))]
     return [] if rest.size else different
@@ -205,12 +227,13 @@ def few_differ(
 ) -> NDArray[np.bool_]:
     """Return whether fewer than `FEWEST_UNITS` units differ from the most frequent outcome.
 
-    The spread of so few says little about units that were not drawn.
+    The spread of so few units says little about units that were not drawn.
 
     Args:
-        sums: Sum of the outcomes of each unit, such as the right words of a sentence, [..., n].
-        sizes: Number of outcomes of each unit, [n].
-        outcomes: The different outcomes.
+        sums: Sum of each unit's outcomes, such as the number of right words in a sentence,
+            [..., n].
+        sizes: Number of outcomes per unit, [n].
+        outcomes: Different values of the outcomes.
 
     Returns:
         Bool [...].
@@ -231,20 +254,20 @@ def _with_both_ends(
 ) -> tuple[Float64Array, Float64Array]:
     """Return the interval of a mean with two more examples, one at each end of the values.
 
-    This is the idea of `paired_interval`, with Student's t.
+    This is the method of `paired_interval`, with Student's t.
 
     Args:
         mean: Mean of n examples.
-        square: Mean of their squares.
+        square: Mean of the squared examples.
         n: Number of examples.
         ends: Smallest and largest possible value.
     """
     center = (n * mean + sum(ends)) / (n + 2)
     spread = (n * square + ends[0] ** 2 + ends[1] ** 2) / (n + 2) - center**2
-    reach = scipy.stats.t.ppf((1 + _CONFIDENCE) / 2, n - 1)
-    reach = reach * np.sqrt(np.maximum(spread, 0) / (n + 2))
-    low: Float64Array = np.maximum(center - reach, ends[0])
-    return low, np.minimum(center + reach, ends[1])
+    half_width = scipy.stats.t.ppf((1 + _CONFIDENCE) / 2, n - 1)
+    half_width = half_width * np.sqrt(np.maximum(spread, 0) / (n + 2))
+    low: Float64Array = np.maximum(center - half_width, ends[0])
+    return low, np.minimum(center + half_width, ends[1])
 
 
 def _studentised(
@@ -253,49 +276,56 @@ def _studentised(
     draws: int,
     outcomes: Sequence[float] = (),
 ) -> tuple[Float64Array, Float64Array]:
-    """Return the studentised bootstrap interval of ratios: all sums over all sizes, [K] each.
+    """Return the studentized bootstrap interval of K ratios, total sum / total size.
 
-    `sums` [n, K] and `sizes` [n] are of n groups. The standard error of a ratio is that of its
-    linear approximation. If few groups differ from the most frequent of the outcomes, the interval
-    includes the interval with two more groups, at the ends of the outcomes.
+    The standard error of a ratio comes from its linear approximation. If only a few groups differ
+    from the most frequent outcome, the interval includes the interval with two more groups, one
+    with the smallest and one with the largest outcome.
+
+    Args:
+        sums: Sums of n groups, [n, K].
+        sizes: Sizes of n groups, [n].
+        draws: Number of bootstrap samples.
+        outcomes: Different values of the outcomes, or () if the values are not outcomes.
     """
     n = len(sizes)
     if n < FEWEST_UNITS:
-        unknown = np.full(sums.shape[1], np.nan)
-        return unknown, unknown
+        missing = np.full(sums.shape[1], np.nan)
+        return missing, missing
     means = sums.sum(0) / sizes.sum()
-    rest = sums - means * sizes[:, None]
-    squares = rest**2
-    products = rest * sizes[:, None]
+    residuals = sums - means * sizes[:, None]
+    squares = residuals**2
+    products = residuals * sizes[:, None]
     variance = squares.sum(0)
-    # Rounding leaves a variance of equal values a little above 0.
+    # Rounding can make the variance of equal values slightly positive.
     equal = variance <= n * (1e-14 * np.abs(sums).max(0)) ** 2
     random = np.random.default_rng(_SEED)
-    drawn = np.empty((draws, sums.shape[1]))
+    draw_statistics = np.empty((draws, sums.shape[1]))
     for number in range(draws):
-        times = random.multinomial(n, np.full(n, 1 / n)).astype(np.float64)
-        size = times @ sizes
-        change = times @ rest / size
-        spread = times @ squares - 2 * change * (times @ products)
-        spread += change**2 * (times @ sizes**2)
-        # A sample of one example alone has no standard error, and is left out.
-        known = spread > 1e-9 * variance
-        drawn[number] = np.divide(
+        counts = random.multinomial(n, np.full(n, 1 / n)).astype(np.float64)
+        size = counts @ sizes
+        change = counts @ residuals / size
+        spread = counts @ squares - 2 * change * (counts @ products)
+        spread += change**2 * (counts @ sizes**2)
+        # A sample that repeats a single example has no standard error, so leave it out.
+        has_error = spread > 1e-9 * variance
+        draw_statistics[number] = np.divide(
             change * size,
-            np.sqrt(np.where(known, spread, 1.0)),
+            np.sqrt(np.where(has_error, spread, 1.0)),
             out=np.full_like(change, np.nan),
-            where=known,
+            where=has_error,
         )
     upper, lower = (
-        _quantile_of_known(drawn, share) for share in ((1 + _CONFIDENCE) / 2, (1 - _CONFIDENCE) / 2)
+        _quantile_of_known(draw_statistics, share)
+        for share in ((1 + _CONFIDENCE) / 2, (1 - _CONFIDENCE) / 2)
     )
     error = np.sqrt(variance) / sizes.sum()
-    reach = np.sqrt(n / (n - 1)) * scipy.stats.t.ppf((1 + _CONFIDENCE) / 2, n - 1)
-    low = np.where(equal, means, means - np.maximum(upper, reach) * error)
-    high = np.where(equal, means, means - np.minimum(lower, -reach) * error)
+    half_width = np.sqrt(n / (n - 1)) * scipy.stats.t.ppf((1 + _CONFIDENCE) / 2, n - 1)
+    low = np.where(equal, means, means - np.maximum(upper, half_width) * error)
+    high = np.where(equal, means, means - np.minimum(lower, -half_width) * error)
     if outcomes:
         rare = few_differ(sums.T, sizes, outcomes)
-        # The residuals of a ratio have the spread of a mean over groups of equal size.
+        # Treat the residuals of a ratio like the values of a mean over groups of equal size.
         square = means**2 + n * variance / sizes.sum() ** 2
         least, most = _with_both_ends(means, square, n, (min(outcomes), max(outcomes)))
         low = np.where(rare, np.minimum(low, least), low)
@@ -304,22 +334,25 @@ def _studentised(
 
 
 def _quantile_of_known(values: Float64Array, share: float) -> Float64Array:
-    """Return a quantile over the first axis without NaN; NaN where all values are NaN."""
-    ordered = np.sort(values, axis=0)  # NaN comes last
+    """Return a quantile over the first axis, ignoring NaN; NaN if all values are NaN."""
+    ordered = np.sort(values, axis=0)  # NaN is sorted to the end.
     n_known = (~np.isnan(values)).sum(0)
-    place = share * np.maximum(n_known - 1, 0)
-    below = np.floor(place).astype(np.int64)
-    above = np.ceil(place).astype(np.int64)
-    first, second = (np.take_along_axis(ordered, at[None], 0)[0] for at in (below, above))
-    return np.asarray(first + (place - below) * (second - first))
+    position = share * np.maximum(n_known - 1, 0)
+    lower = np.floor(position).astype(np.int64)
+    upper = np.ceil(position).astype(np.int64)
+    first, second = (np.take_along_axis(ordered, index[None], 0)[0] for index in (lower, upper))
+    return np.asarray(first + (position - lower) * (second - first))
 
 
 def percentile_tails(n: int) -> tuple[float, float]:
-    """Return the shares of bootstrap draws below the ends of an interval of n units.
+    """Return the shares of bootstrap draws below the two ends of an interval for n units.
 
-    Statistics without a standard error have a percentile bootstrap. Its draws vary as if a variance
-    were divided by n and not by n - 1, and as a normal distribution and not as Student's t. The
-    shares are therefore closer to 0 and 1 than 0.025 and 0.975 (Hesterberg 2015).
+    Statistics without a standard error use the percentile bootstrap. The variance of its draws is
+    divided by n, not by n - 1, and they follow a normal distribution, not Student's t. The shares
+    are therefore closer to 0 and 1 than 0.025 and 0.975 (Hesterberg 2015).
+
+    Args:
+        n: Number of units.
 
     Raises:
         ValueError: n is below `FEWEST_UNITS`.
@@ -335,27 +368,27 @@ def percentile_tails(n: int) -> tuple[float, float]:
         raise ValueError(
             f"an interval needs {FEWEST_UNITS} units or more, got {n}: give no interval"
         )
-    reach = np.sqrt(n / (n - 1)) * scipy.stats.t.ppf((1 + _CONFIDENCE) / 2, n - 1)
-    return float(scipy.stats.norm.cdf(-reach)), float(scipy.stats.norm.cdf(reach))
+    half_width = np.sqrt(n / (n - 1)) * scipy.stats.t.ppf((1 + _CONFIDENCE) / 2, n - 1)
+    return float(scipy.stats.norm.cdf(-half_width)), float(scipy.stats.norm.cdf(half_width))
 
 
 def bootstrap_weights(n: int, draws: int) -> Float64Array:
-    """Return how often each of n units counts in all units, then in bootstrap samples.
+    """Return the counts of n units in the original sample and in bootstrap samples.
 
     Args:
         n: Number of units, such as sentences.
-        draws: Number of samples of n units.
+        draws: Number of bootstrap samples.
 
     Returns:
-        Float64 [1 + draws, n]. The first row is 1.
+        Counts, float64 [1 + draws, n]. The first row, for the original sample, is 1.
 
     Example:
         >>> from attnwidget.kernels.significance import bootstrap_weights
         >>> bootstrap_weights(4, draws=2).sum(-1).tolist()
         [4.0, 4.0, 4.0]
     """
-    drawn = np.random.default_rng(_SEED).multinomial(n, np.full(n, 1 / n), draws)
-    return np.concatenate([np.ones((1, n)), drawn])
+    counts = np.random.default_rng(_SEED).multinomial(n, np.full(n, 1 / n), draws)
+    return np.concatenate([np.ones((1, n)), counts])
 
 
 def percentile_interval(
@@ -363,22 +396,22 @@ def percentile_interval(
 ) -> Float64Array:
     """Return a statistic with its 95 % interval from bootstrap samples.
 
-    The percentiles of the samples have the tails of `percentile_tails`, and are too narrow for few
-    units of a skewed distribution. The interval therefore includes that of Hall's transformation,
-    which corrects Student's t by the skewness of the samples (Hall 1992). Shares of rare outcomes
-    have the interval with two additional units instead, with the shares 0 and 1 (Bonett and Price
-    2012), because a sample may lack a rare outcome.
+    The interval uses the percentiles of `percentile_tails`, which are too narrow for a small sample
+    from a skewed distribution. The interval therefore includes the interval of Hall's
+    transformation, which corrects Student's t for the skewness of the samples (Hall 1992). For
+    shares of rare outcomes, it instead includes the interval with two additional units, with the
+    shares 0 and 1 (Bonett and Price 2012), because a sample may lack a rare outcome.
 
     Args:
-        values: The statistic of all units, then of bootstrap samples, [..., 1 + draws]. NaN marks a
-            sample without the statistic.
+        values: Statistic of the original sample, then of bootstrap samples, [..., 1 + draws]. NaN
+            marks a sample for which the statistic is not defined.
         n: Number of units that count.
-        rare: Whether the statistic is a share of rare outcomes, as `few_differ`, [...]; None = it
-            is not.
+        rare: Whether the statistic is a share of rare outcomes, from `few_differ`, [...]; None =
+            it is not.
 
     Returns:
-        The value, the low and the high end, [3, ...]. With fewer than `FEWEST_UNITS` units, the
-        ends are NaN.
+        The value, the lower end and the upper end, [3, ...]. With fewer than `FEWEST_UNITS` units,
+        the ends are NaN.
 
     Example:
         >>> import numpy as np
@@ -390,38 +423,40 @@ def percentile_interval(
     """
     value = values[..., 0]
     if n < FEWEST_UNITS:
-        unknown = np.full(value.shape, np.nan)
-        return np.stack([value, unknown, unknown])
-    drawn = values[..., 1:]
-    low, high = np.nanquantile(drawn, percentile_tails(n), axis=-1)
-    apart = drawn - np.nanmean(drawn, axis=-1, keepdims=True)
-    variance = np.nanmean(apart**2, axis=-1)
-    known = variance > 1e-24
-    cubes = np.nanmean(apart**3, axis=-1)
-    skewness = np.divide(cubes, variance**1.5, out=np.zeros_like(cubes), where=known)
-    # Samples of n units have smaller moments than their distribution.
+        missing = np.full(value.shape, np.nan)
+        return np.stack([value, missing, missing])
+    draw_statistics = values[..., 1:]
+    low, high = np.nanquantile(draw_statistics, percentile_tails(n), axis=-1)
+    deviations = draw_statistics - np.nanmean(draw_statistics, axis=-1, keepdims=True)
+    variance = np.nanmean(deviations**2, axis=-1)
+    varies = variance > 1e-24
+    cubes = np.nanmean(deviations**3, axis=-1)
+    skewness = np.divide(cubes, variance**1.5, out=np.zeros_like(cubes), where=varies)
+    # Correct the bias: samples of n units have smaller moments than their distribution.
     skewness *= np.sqrt(n * (n - 1)) / (n - 2)
     error = np.sqrt(variance * n / (n - 1))
-    reach = scipy.stats.t.ppf((1 + _CONFIDENCE) / 2, n - 1)
-    least = value - _before_hall(reach, skewness) * error
-    most = value - _before_hall(-reach, skewness) * error
+    half_width = scipy.stats.t.ppf((1 + _CONFIDENCE) / 2, n - 1)
+    least = value - _before_hall(half_width, skewness) * error
+    most = value - _before_hall(-half_width, skewness) * error
     if rare is not None:
-        of_rare = _with_both_ends(value, value**2 + n * variance, n, (0.0, 1.0))
-        least = np.where(rare, of_rare[0], np.clip(least, 0, 1))
-        most = np.where(rare, of_rare[1], np.clip(most, 0, 1))
+        rare_ends = _with_both_ends(value, value**2 + n * variance, n, (0.0, 1.0))
+        least = np.where(rare, rare_ends[0], np.clip(least, 0, 1))
+        most = np.where(rare, rare_ends[1], np.clip(most, 0, 1))
     return np.stack([value, np.minimum(low, least), np.maximum(high, most)])
 
 
 def _hall(t: Float64Array, skewness: Float64Array) -> Float64Array:
-    """Return Hall's transformation of a studentised mean, which is less skewed (Hall 1992)."""
+    """Return Hall's transformation of a studentized mean, which is less skewed (Hall 1992)."""
     transformed: Float64Array = t + skewness * t**2 / 3 + skewness**2 * t**3 / 27 + skewness / 6
     return transformed
 
 
 def _before_hall(transformed: float, skewness: Float64Array) -> Float64Array:
-    """Return the studentised mean that Hall's transformation maps to a number."""
-    some = np.where(np.abs(skewness) > 1e-6, skewness, 1.0)
-    mean: Float64Array = 3 / some * (np.cbrt(1 + some * (transformed - some / 6)) - 1)
+    """Return the inverse of Hall's transformation, a studentized mean."""
+    safe_skewness = np.where(np.abs(skewness) > 1e-6, skewness, 1.0)
+    mean: Float64Array = (
+        3 / safe_skewness * (np.cbrt(1 + safe_skewness * (transformed - safe_skewness / 6)) - 1)
+    )
     return np.where(np.abs(skewness) > 1e-6, mean, transformed)
 
 
@@ -431,16 +466,20 @@ def bootstrap_ratio_interval(
     *,
     draws: int = 2000,
 ) -> tuple[float, float]:
-    """Return the studentised 95 % bootstrap interval of a proportion pooled over examples.
+    """Return the studentized 95 % bootstrap interval of a proportion pooled over examples.
 
-    Examples are drawn with replacement, and the sum of their successes is divided by the sum of
-    their trials (Efron 1979), as in `bootstrap_interval`. Words of one sentence are not
-    independent, so sentences are drawn and not words.
+    Examples are drawn with replacement, and their total number of successes is divided by their
+    total number of trials (Efron 1979), as in `bootstrap_interval`. For example, sentences are
+    drawn rather than words, because the words of one sentence are not independent.
 
-    `successes` and `trials` are [N], one number per example. Examples without trials do not count.
-    With fewer than `FEWEST_UNITS` examples with trials, the interval is 0 to 1. If successes or
-    failures are that rare, the interval includes the interval with two additional examples, of the
-    proportions 0 and 1 (Bonett and Price 2012).
+    With fewer than `FEWEST_UNITS` examples with trials, the interval is 0 to 1. If so few examples
+    have successes or failures, the interval includes the interval with two additional examples, one
+    with the proportion 0 and one with the proportion 1 (Bonett and Price 2012).
+
+    Args:
+        successes: Number of successes per example, [N].
+        trials: Number of trials per example, [N]. Examples without trials do not count.
+        draws: Number of bootstrap samples.
 
     Example:
         >>> from attnwidget.kernels.significance import bootstrap_ratio_interval
@@ -459,15 +498,15 @@ def bootstrap_ratio_interval(
 def paired_interval(
     only_first: ArrayLike, only_second: ArrayLike, n: ArrayLike
 ) -> tuple[Float64Array, Float64Array]:
-    """Return the 95 % interval of the difference of two shares of the same n examples.
+    """Return the 95 % interval of the difference between two accuracies on the same n examples.
 
     One example is added to each kind of disagreement (Bonett and Price 2012). The interval
-    therefore keeps its level for few examples, and has a width without disagreements.
+    therefore keeps its level for few examples, and is not empty without disagreements.
 
     Args:
         only_first: Number of examples that only the first predictor gets right.
-        only_second: Number that only the second gets right.
-        n: Number of all examples.
+        only_second: Number of examples that only the second predictor gets right.
+        n: Total number of examples.
 
     Example:
         >>> from attnwidget.kernels.significance import paired_interval
@@ -480,27 +519,30 @@ def paired_interval(
     """
     size = np.asarray(n, np.float64) + 2
     first, second = (
-        (np.asarray(only, np.float64) + 1) / size for only in (only_first, only_second)
+        (np.asarray(count, np.float64) + 1) / size for count in (only_first, only_second)
     )
     difference = first - second
-    reach = scipy.stats.norm.ppf((1 + _CONFIDENCE) / 2) * np.sqrt(
+    half_width = scipy.stats.norm.ppf((1 + _CONFIDENCE) / 2) * np.sqrt(
         (first + second - difference**2) / size
     )
-    low: Float64Array = np.maximum(difference - reach, -1)
-    return low, np.minimum(difference + reach, 1)
+    low: Float64Array = np.maximum(difference - half_width, -1)
+    return low, np.minimum(difference + half_width, 1)
 
 
 def above_zero(values: ArrayLike) -> Float64Array:
-    """Return the one-sided p-value that a mean over examples is not above 0.
+    """Return the one-sided p-value for the hypothesis that a mean over examples is not above 0.
 
     The p-value is the larger of two: Student's t, and Student's t after Hall's transformation,
-    which corrects the skewness of the examples (Hall 1992). With a long tail of small values, few
-    examples seldom show the tail, and Student's t alone rejects a true mean of 0 in 15 % of the
-    samples at a level of 5 %. The skewness of few examples is too small for the same reason, and is
-    therefore multiplied by 1 + 6 / N; the rate is then 5 to 7 %.
+    which corrects for the skewness of the examples (Hall 1992). A small sample seldom shows a long
+    tail of small values. At a level of 5 %, Student's t without correction then rejects a true mean
+    of 0 in 15 % of the samples. For the same reason, the skewness of a small sample is too small,
+    and is therefore multiplied by 1 + 6 / N; the rejection rate is then 5 to 7 %.
 
-    `values` are [..., N], one number per example. Returns [...]; NaN with fewer than `FEWEST_UNITS`
-    examples.
+    Args:
+        values: One number per example, [..., N].
+
+    Returns:
+        p-values [...]; NaN with fewer than `FEWEST_UNITS` examples.
 
     Example:
         >>> from attnwidget.kernels.significance import above_zero
@@ -514,7 +556,7 @@ def above_zero(values: ArrayLike) -> Float64Array:
     if n < FEWEST_UNITS:
         return np.full(sample.shape[:-1], np.nan)
     mean = sample.mean(-1)
-    # Rounding leaves a variance of equal values a little above or below 0.
+    # Rounding can change the variance of equal values slightly, so use a lower bound.
     error = np.sqrt(np.maximum(sample.var(-1, ddof=1), 1e-18) / n)
     cubes = ((sample - mean[..., None]) ** 3).mean(-1) * n**2 / ((n - 1) * (n - 2))
     skewness = (1 + 6 / n) * cubes / (error * np.sqrt(n)) ** 3 / np.sqrt(n)
@@ -526,11 +568,15 @@ def above_zero(values: ArrayLike) -> Float64Array:
 def sign_flip_test(values: ArrayLike) -> Float64Array:
     """Return the two-sided p-value of the paired randomization test that a mean is not 0.
 
-    The signs of all differences are drawn at random, with the same signs for every entry of the
-    leading axes; p is the share of draws, including the observed signs, whose mean is at least as
-    far from 0 (Fisher 1935). The smallest possible value is 1 / 10,000.
+    The signs of all differences are drawn at random, with the same signs for all entries of the
+    leading axes. The p-value is the share of draws, including the observed signs, whose mean is at
+    least as far from 0 (Fisher 1935). The smallest possible p-value is 1 / 10,000.
 
-    `values` are [..., N], one difference per example. Returns [...].
+    Args:
+        values: One difference per example, [..., N].
+
+    Returns:
+        p-values [...].
 
     Example:
         >>> from attnwidget.kernels.significance import sign_flip_test
@@ -541,9 +587,9 @@ def sign_flip_test(values: ArrayLike) -> Float64Array:
     n = sample.shape[-1]
     random = np.random.default_rng(_SEED)
     flat = sample.reshape(-1, n).T
-    # Sums that differ only by rounding count as equally far from 0.
+    # Treat sums that differ only by rounding as equally far from 0.
     observed = np.abs(flat.sum(0)) * (1 - 1e-12)
-    reached = np.ones(flat.shape[1])
+    n_as_far = np.ones(flat.shape[1])
     for _ in range(_FLIPS):
-        reached += np.abs(random.choice((-1.0, 1.0), n) @ flat) >= observed
-    return (reached / (_FLIPS + 1)).reshape(sample.shape[:-1])
+        n_as_far += np.abs(random.choice((-1.0, 1.0), n) @ flat) >= observed
+    return (n_as_far / (_FLIPS + 1)).reshape(sample.shape[:-1])

@@ -1,4 +1,4 @@
-"""The tree of the highest score among all dependency trees of a sentence."""
+"""Search for the dependency tree with the highest score."""
 
 from __future__ import annotations
 
@@ -8,15 +8,18 @@ from attnwidget.kernels.arrays import Float64Array, Int64Array
 
 
 def best_tree(scores: Float64Array) -> Int64Array:
-    """Return the governors of the tree with one root and the largest sum of scores.
+    """Return the governors in the tree with one root and the largest sum of scores.
 
-    The algorithm is Chu and Liu's (1965).
+    The algorithm is by Chu and Liu (1965) and Edmonds (1967). McDonald et al. (2005) use it to
+    decode dependency trees.
 
-    Edmonds' algorithm (1967) over scores of arcs, here log-probabilities; McDonald et al. (2005)
-    decode dependency trees so.
+    Args:
+        scores: Score of each arc, for example its log probability, finite, float64 [m, m + 1]. A
+            row is a dependent, column 0 is the root, and column k is word k. Scores of a word as
+            its own governor are ignored.
 
-    `scores` float64 [m, m + 1], finite: a row a dependent, column 0 the root, column k word k; a
-    word as its own governor is not looked at. Returns int64 [m], governors from 1, 0 for the root.
+    Returns:
+        Governors from 1, 0 for the root, int64 [m].
 
     Example:
         >>> import numpy as np
@@ -28,53 +31,52 @@ def best_tree(scores: Float64Array) -> Int64Array:
     m = len(scores)
     arcs = np.full((m + 1, m + 1), -np.inf)
     arcs[1:] = scores
-    # One root costs less than any two: a second arc from it loses more than all others can gain.
+    # Penalize arcs from the root so that a second arc costs more than all other arcs can gain.
     arcs[1:, 0] -= 1 + 2 * m * float(np.ptp(scores))
     np.fill_diagonal(arcs, -np.inf)
     return _governors(arcs)[1:]
 
 
 def _governors(arcs: Float64Array) -> Int64Array:
-    """The best governor of each node but 0, [n]; `arcs` [n, n], a row a dependent."""
+    """Return the best governor of each node except node 0, [n], from arc scores [n, n]."""
     governors = arcs.argmax(1)
     governors[0] = 0
     cycle = _cycle(governors)
     if cycle is None:
         return governors
     rest = np.setdiff1d(np.arange(len(arcs)), cycle)
-    kept = arcs[cycle, governors[cycle]]
-    # Contract the cycle to one last node; also return its best governors, and the cycle node that
-    # each node would choose.
-    into = arcs[np.ix_(cycle, rest)] - kept[:, None]
-    out_of = arcs[np.ix_(rest, cycle)]
+    cycle_scores = arcs[cycle, governors[cycle]]
+    # Contract the cycle to a single node, which is the last node of the smaller graph.
+    to_cycle = arcs[np.ix_(cycle, rest)] - cycle_scores[:, None]
+    from_cycle = arcs[np.ix_(rest, cycle)]
     smaller = np.full((len(rest) + 1, len(rest) + 1), -np.inf)
     smaller[:-1, :-1] = arcs[np.ix_(rest, rest)]
-    smaller[:-1, -1] = out_of.max(1)
-    smaller[-1, :-1] = into.max(0)
+    smaller[:-1, -1] = from_cycle.max(1)
+    smaller[-1, :-1] = to_cycle.max(0)
     smaller_tree = _governors(smaller)
-    broken = cycle[into[:, smaller_tree[-1]].argmax()]
-    enters = rest[smaller_tree[-1]]
-    for node, above in enumerate(smaller_tree[:-1]):
-        in_cycle = above == len(rest)
-        governors[rest[node]] = cycle[out_of[node].argmax()] if in_cycle else rest[above]
-    governors[broken] = enters
+    entry_node = cycle[to_cycle[:, smaller_tree[-1]].argmax()]
+    entry_governor = rest[smaller_tree[-1]]
+    for node, governor in enumerate(smaller_tree[:-1]):
+        in_cycle = governor == len(rest)
+        governors[rest[node]] = cycle[from_cycle[node].argmax()] if in_cycle else rest[governor]
+    governors[entry_node] = entry_governor
     governors[0] = 0
     return governors
 
 
 def _cycle(governors: Int64Array) -> Int64Array | None:
-    """Return the nodes of a cycle, or None if the only cycle is at the root."""
-    seen = np.zeros(len(governors), np.int64)
-    seen[0] = -1
+    """Return the nodes of a cycle, or None if there is no cycle except at the root."""
+    visited = np.zeros(len(governors), np.int64)
+    visited[0] = -1
     for start in range(1, len(governors)):
-        at = start
-        while not seen[at]:
-            seen[at] = start
-            at = int(governors[at])
-        if seen[at] == start:
-            first = at
-            cycle = [at]
-            while (at := int(governors[at])) != first:
-                cycle.append(at)
+        node = start
+        while not visited[node]:
+            visited[node] = start
+            node = int(governors[node])
+        if visited[node] == start:
+            first = node
+            cycle = [node]
+            while (node := int(governors[node])) != first:
+                cycle.append(node)
             return np.array(cycle)
     return None

@@ -1,4 +1,4 @@
-"""Attention in one pass over blocks of its rows, no map ever whole: outputs, and what rows tell."""
+"""Attention in one pass over blocks of rows, without storing complete maps."""
 
 from __future__ import annotations
 
@@ -15,31 +15,32 @@ from torch import Tensor
 from attnwidget.kernels.cells_at_once import cells_at_once
 from attnwidget.kernels.pooling import SIDE, block_maxima
 
-# Scores and weights of so many cells stay in a core's cache together.
+# Number of cells whose scores and weights stay in the cache of a CPU core.
 _CELLS_AT_ONCE = 1024 * 1024
-# Number of queries in one operation on the CPU, at most. With a causal mask, more queries have more
-# keys that most of them do not see.
+# Largest number of queries in one operation on the CPU. With a causal mask, a larger block has more
+# keys that most of its queries do not see.
 _ROWS = 256
-# Number of queries in one operation on a GPU, at least: fewer heads are computed at once then.
+# Smallest number of queries in one operation on a GPU, for which fewer heads are computed at once.
 _ROWS_ON_A_GPU = 256
 
 Rows = Callable[[slice, slice], Tensor]
-#: By the first and last query of a block and the side of blocks: the keys that some of the queries
-#: see, and the keys that not all of them see.
+#: Attended keys of query blocks. The dict key is (first query, end, side of blocks). The value has
+#: the span of keys that some of the queries see, and the span of keys that not all of them see.
 Spans = dict[tuple[int, int, int], tuple[slice, slice]]
 
 
 @dataclass(frozen=True, eq=False)
 class Streamed:
-    """The results of one pass over a layer of H heads, float32.
+    """Results of one pass over a layer with H heads, float32.
 
-    Any weight follows from its score alone: largest * exp(score - top).
+    A weight can be computed from its score: largest * exp(score - top).
 
     Attributes:
-        top: [H, Q] the largest score of each query; the lowest float32 if the query sees no key.
-        largest: [H, Q] the weight that it has. A query that sees no key gives it to all keys.
-        blocks: [H, R, C] largest weight in every block of `block` queries and as many keys.
-        block: tokens on a side of such a block.
+        top: Largest score of each query, [H, Q]; the lowest float32 if the query sees no key.
+        largest: Weight of the largest score, [H, Q]. For a query that sees no key, all keys have
+            this weight.
+        blocks: Largest weight in each block of `block` queries and `block` keys, [H, R, C].
+        block: Number of tokens on each side of a block.
     """
 
     top: Tensor
@@ -62,25 +63,27 @@ def stream_attention(
     weight_without_keys: float = 0.0,
     spans: Spans | None = None,
 ) -> tuple[Tensor, Streamed]:
-    """The outputs of a layer's heads, [H, Q, Dv], and what its maps tell, without whole maps.
+    """Return the head outputs of a layer, [H, Q, Dv], and a summary of its maps.
 
-    The weights are those of `attention_weights`. Memory beyond the results: two blocks of about
-    4 MiB a thread.
+    The weights are the same as in `attention_weights`, but complete maps are never stored. In
+    addition to the results, the function needs two blocks of about 4 MiB per thread.
 
     Args:
-        query: [H, Q, D] after position encoding, floating point.
-        key: [Hkv, K, D] likewise; query head h reads key head h // (H / Hkv).
-        value: [Hkv, K, Dv].
-        scaling: factor of the scores.
-        softcap: bounds the scores by softcap * tanh(scores / softcap).
-        sinks: [H], an additional logit per row whose probability is dropped.
-        visible: gives for some queries and keys bool [1 or H, q, k]; None = all are visible.
-        bias: likewise what is added to the scores; None = nothing.
-        without_keys: [1 or H, Q] bool, queries that see no key and whose weights are
-            `weight_without_keys`; None = these queries attend to all keys equally.
+        query: Queries after position encoding, floating point, [H, Q, D].
+        key: Keys after position encoding, [Hkv, K, D]; query head h reads key head h // (H / Hkv).
+        value: Values [Hkv, K, Dv].
+        scaling: Factor of the scores.
+        softcap: Bound of the scores, softcap * tanh(scores / softcap); None = no bound.
+        sinks: Additional logit per row whose probability is dropped, [H]; None = no sinks.
+        visible: Function of query and key slices that returns the visible cells, bool
+            [1 or H, q, k]; None = all cells are visible.
+        bias: Function of query and key slices that returns numbers to add to the scores; None = no
+            bias.
+        without_keys: Queries that see no key, whose weights are `weight_without_keys`, bool
+            [1 or H, Q]; None = these queries attend to all keys equally.
         weight_without_keys: Weight of every key for these queries, 0 or NaN.
-        spans: Spans that were found for the same `visible`, to which new spans are added; None =
-            find all spans. To find a span waits for a GPU.
+        spans: Spans that are known for the same `visible`, to which the function adds new spans;
+            None = compute all spans. Computing a span waits for the GPU.
 
     Example:
         >>> import torch
@@ -104,7 +107,7 @@ def stream_attention(
         block=block,
     )
     outputs = query.new_empty((*size, value.shape[-1]))
-    given = _Arguments(
+    arguments = _Arguments(
         query=query,
         key=key,
         value=value,
@@ -117,32 +120,32 @@ def stream_attention(
         weight_without_keys=weight_without_keys,
         spans=spans,
     )
-    # On a GPU, all heads are computed at once: a few large operations in place of many small ones.
+    # On a GPU, compute all heads at once: a few large operations instead of many small ones.
     group = n_heads // len(key)
     cells = cells_at_once(query.device, _CELLS_AT_ONCE)
-    together = 1
+    heads_at_once = 1
     if cells > _CELLS_AT_ONCE:
-        together = group * max(1, min(len(key), cells // (group * n_key * _ROWS_ON_A_GPU)))
-    step = max(1, cells // (n_key * together))
+        heads_at_once = group * max(1, min(len(key), cells // (group * n_key * _ROWS_ON_A_GPU)))
+    step = max(1, cells // (n_key * heads_at_once))
     if query.device.type == "cpu":
         step = min(step, _ROWS)
-    # No row of the picture belongs to two threads, because each would write a separate maximum.
+    # A row of `blocks` must not belong to two threads, because each would overwrite its maximum.
     step = max(1, step // block) * block
     firsts = range(0, n_query, step)
 
     def stream(first: int) -> None:
         rows = slice(first, min(first + step, n_query))
-        _stream_rows(given, rows, together, outputs, streamed)
+        _stream_rows(arguments, rows, heads_at_once, outputs, streamed)
 
     with single_threads(query.device) as workers:
-        # With a causal mask the last rows are the longest: they go first.
+        # With a causal mask, the last rows are the longest, so start with them.
         list(workers(stream, reversed(firsts)))
     return outputs, streamed
 
 
 @dataclass(frozen=True, eq=False)
 class _Arguments:
-    """The arguments of `stream_attention`."""
+    """Arguments of `stream_attention`."""
 
     query: Tensor
     key: Tensor
@@ -160,12 +163,12 @@ class _Arguments:
 def _stream_rows(
     stored: _Arguments, rows: slice, together: int, outputs: Tensor, streamed: Streamed
 ) -> None:
-    """Compute some rows of all heads; `together` heads at once, one or whole groups."""
+    """Compute some rows of all heads; `together` heads at once, which is 1 or entire groups."""
     n_heads = len(stored.query)
     block = streamed.block
     group = n_heads // len(stored.key)
-    keys, partly, hidden = _keys_of(stored, rows, block)
-    partly = slice(partly.start - keys.start, partly.stop - keys.start)
+    keys, partly_visible, hidden_cells = _keys_of(stored, rows, block)
+    partly_visible = slice(partly_visible.start - keys.start, partly_visible.stop - keys.start)
     bias = None if stored.bias is None else stored.bias(rows, keys)
     count = rows.stop - rows.start
     width = keys.stop - keys.start
@@ -184,9 +187,9 @@ def _stream_rows(
             scores.div_(stored.softcap).tanh_().mul_(stored.softcap)
         if bias is not None:
             scores += bias[heads] if len(bias) > 1 else bias
-        if hidden is not None:
-            mask = hidden[heads] if len(hidden) > 1 else hidden
-            _hide(scores[..., partly], mask)
+        if hidden_cells is not None:
+            mask = hidden_cells[heads] if len(hidden_cells) > 1 else hidden_cells
+            _hide(scores[..., partly_visible], mask)
         torch.softmax(scores, -1, out=weights)
         top = scores.amax(-1)
         largest = weights.amax(-1)
@@ -197,25 +200,27 @@ def _stream_rows(
             largest = largest * share
             weights *= share[..., None]
         if stored.without_keys is not None:
-            unseen = stored.without_keys[heads if len(stored.without_keys) > 1 else slice(1), rows]
-            weights.masked_fill_(unseen[..., None], stored.weight_without_keys)
-            largest = largest.masked_fill(unseen, stored.weight_without_keys)
-        at = (heads, rows)
-        streamed.top[at] = top
-        streamed.largest[at] = largest
-        # Maxima of whole rows first: those of few neighbors take ten times as long.
+            sees_no_key = stored.without_keys[
+                heads if len(stored.without_keys) > 1 else slice(1), rows
+            ]
+            weights.masked_fill_(sees_no_key[..., None], stored.weight_without_keys)
+            largest = largest.masked_fill(sees_no_key, stored.weight_without_keys)
+        cells = (heads, rows)
+        streamed.top[cells] = top
+        streamed.largest[cells] = largest
+        # Pool over queries first, because pooling over neighboring keys is ten times slower.
         pooled = block_maxima(block_maxima(weights, block, axis=-2), block)
         low = rows.start // block
         left = keys.start // block
         high, right = low + pooled.shape[1], left + pooled.shape[2]
         streamed.blocks[heads, low:high, left:right] = pooled
-        _sum_values(weights, stored.value[key_heads, keys], outputs[at])
+        _sum_values(weights, stored.value[key_heads, keys], outputs[cells])
 
 
 def _score(query: Tensor, key: Tensor, scaling: float, scores: Tensor) -> None:
     """Fill `scores` [h, r, k] with the scores of queries [h, r, D] and keys [h / group, k, D]."""
     exact = query.dtype == torch.float32
-    # The product is scaled, and not the query, so that `attention_scores` rounds alike.
+    # Scale the product and not the query, so that rounding is the same as in `attention_scores`.
     if len(query) == 1:
         if exact:
             scores[0].addmm_(query[0], key[0].T, beta=0, alpha=scaling)
@@ -231,7 +236,7 @@ def _score(query: Tensor, key: Tensor, scaling: float, scores: Tensor) -> None:
 
 
 def _hide(scores: Tensor, hidden: Tensor) -> None:
-    """Set hidden scores to the lowest number; numpy takes a third of the time of torch."""
+    """Set hidden scores to the lowest number; numpy takes a third of torch's time."""
     lowest = torch.finfo(scores.dtype).min
     if scores.device.type == "cpu":
         np.copyto(scores.numpy(), lowest, where=hidden.numpy())
@@ -250,34 +255,39 @@ def _sum_values(weights: Tensor, value: Tensor, outputs: Tensor) -> None:
 
 
 def _keys_of(stored: _Arguments, rows: slice, block: int) -> tuple[slice, slice, Tensor | None]:
-    """Return the span of some queries, and the hidden keys in its second part; None = no key."""
+    """Return the span of some queries, and the hidden cells in its second part, or None."""
     n_key = stored.key.shape[1]
     if stored.visible is None:
         return slice(0, n_key), slice(0, 0), None
-    place = (rows.start, rows.stop, block)
-    known = None if stored.spans is None else stored.spans.get(place)
-    if known is not None:
-        keys, partly = known
-        is_empty = partly.start == partly.stop
-        return keys, partly, None if is_empty else ~stored.visible(rows, partly)
-    seen = stored.visible(rows, slice(0, n_key))
-    keys, partly = _span(seen, n_key, block)
+    span_key = (rows.start, rows.stop, block)
+    cached_span = None if stored.spans is None else stored.spans.get(span_key)
+    if cached_span is not None:
+        keys, partly_visible = cached_span
+        is_empty = partly_visible.start == partly_visible.stop
+        return keys, partly_visible, None if is_empty else ~stored.visible(rows, partly_visible)
+    is_visible = stored.visible(rows, slice(0, n_key))
+    keys, partly_visible = _span(is_visible, n_key, block)
     if stored.spans is not None:
-        stored.spans[place] = keys, partly
-    return keys, partly, None if partly.start == partly.stop else ~seen[..., partly]
+        stored.spans[span_key] = keys, partly_visible
+    return (
+        keys,
+        partly_visible,
+        None if partly_visible.start == partly_visible.stop else ~is_visible[..., partly_visible],
+    )
 
 
 def _span(seen: Tensor, n_key: int, block: int) -> tuple[slice, slice]:
-    """The keys that some of the rows see, from the edge of a block on, and those not all see."""
+    """Return the keys that some rows see, from a block edge on, and the keys that not all see."""
     flat = seen.flatten(0, -2)  # [rows, K]
-    # One copy for all answers, because every copy waits for a GPU.
-    facts = torch.cat([flat.any(0), flat.all(0), flat.any(-1).all()[None]]).cpu()
-    some, all_rows, each_sees_keys = facts.split([n_key, n_key, 1])
-    if not bool(each_sees_keys):  # a row that sees no key attends to all keys alike
+    # Copy all results at once, because every copy waits for the GPU.
+    summary = torch.cat([flat.any(0), flat.all(0), flat.any(-1).all()[None]]).cpu()
+    any_row, all_rows, each_sees_keys = summary.split([n_key, n_key, 1])
+    # A row that sees no key attends to all keys equally.
+    if not bool(each_sees_keys):
         return slice(0, n_key), slice(0, n_key)
-    shown = some.nonzero()[:, 0]
-    first = int(shown[0]) // block * block
-    last = int(shown[-1]) + 1
+    visible_keys = any_row.nonzero()[:, 0]
+    first = int(visible_keys[0]) // block * block
+    last = int(visible_keys[-1]) + 1
     missing = (~all_rows[first:last]).nonzero()[:, 0] + first
     if not len(missing):
         return slice(first, last), slice(first, first)
@@ -288,28 +298,31 @@ _own = threading.local()
 
 
 def _buffers(cells: int, like: Tensor) -> tuple[Tensor, Tensor]:
-    """Two float32 vectors, on the CPU of this thread.
+    """Return two float32 vectors; on the CPU, each thread reuses its vectors.
 
-    New memory for every block costs more than the block on the CPU. On a GPU torch keeps memory
-    itself, and large buffers would stay there for nothing.
+    On the CPU, allocating memory for a block takes longer than computing it. On a GPU, torch caches
+    memory itself, and large buffers would occupy it needlessly.
     """
-    held: tuple[Tensor, Tensor] | None = getattr(_own, "buffers", None)
+    buffers: tuple[Tensor, Tensor] | None = getattr(_own, "buffers", None)
     on_cpu = like.device.type == "cpu"
-    if held is None or held[0].numel() < cells or not on_cpu:
+    if buffers is None or buffers[0].numel() < cells or not on_cpu:
         first, second = (
             torch.empty(cells, dtype=torch.float32, device=like.device) for _ in range(2)
         )
-        held = first, second
+        buffers = first, second
         if on_cpu:
-            _own.buffers = held
-    return held
+            _own.buffers = buffers
+    return buffers
 
 
 @contextmanager
 def single_threads(device: torch.device) -> Iterator[Callable[..., Iterable[object]]]:
-    """A `map` over as many threads as torch would use, each of which computes alone.
+    """Yield a `map` function that uses as many threads as torch, with one torch thread in each.
 
-    Small operations on two threads spend more time waiting than computing.
+    Small operations that run on two threads spend more time waiting than computing.
+
+    Args:
+        device: Device of the tensors. On a GPU, `map` uses only the current thread.
     """
     count = torch.get_num_threads()
     if device.type != "cpu" or count == 1:

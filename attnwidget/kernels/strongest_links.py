@@ -1,4 +1,4 @@
-"""The strongest links of every head: the largest cells of its maps over several inputs."""
+"""Search for the strongest links of each head: the largest cells in maps of several inputs."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from torch import Tensor
 
 
 class StrongestLinks(NamedTuple):
-    """The k largest cells of each head, the largest first.
+    """The k largest cells of each head, largest first.
 
     Attributes:
-        values: [H, k]; 0 if a head has fewer links.
-        items: The input of each link, int64 [H, k], like the following places.
-        queries: The attending token.
-        keys: The attended token.
+        values: Weights [H, k]; 0 if a head has fewer links.
+        items: Input of each link, int64 [H, k].
+        queries: Attending token of each link, int64 [H, k].
+        keys: Attended token of each link, int64 [H, k].
     """
 
     values: Tensor
@@ -27,14 +27,14 @@ class StrongestLinks(NamedTuple):
 def strongest_links(values: Tensor, real: Tensor, order: Tensor, k: int) -> StrongestLinks:
     """Return the k largest cells of each head over B inputs.
 
-    Equal cells are sorted by input, then by query, then by key. A large cell makes the largest
-    value of its row large, so only the k rows with the largest values are searched.
+    Equal cells are sorted by input, then by query, then by key. The k largest cells are in the k
+    rows with the largest maxima, so only these rows are searched.
 
     Args:
-        values: Cells, float32 [B, H, n, m], none negative; 0 where there is no link.
-        real: False at queries that do not count, such as padding, bool [B, n].
-        order: The inputs in the order that decides between equal cells, int64 [B].
-        k: Number of links of each head.
+        values: Cells, float32 [B, H, n, m], not negative; 0 if there is no link.
+        real: Mask of the queries to count, bool [B, n]; False at padding.
+        order: Order of the inputs for ties, int64 [B].
+        k: Number of links per head.
 
     Returns:
         The links, [H, min(k, B * n * m)].
@@ -56,25 +56,32 @@ def strongest_links(values: Tensor, real: Tensor, order: Tensor, k: int) -> Stro
     queries = rows % n_rows
     heads = torch.arange(n_heads, dtype=torch.long, device=values.device)[:, None]
     cells = values[items, heads, queries] * real[items, queries][..., None]  # [H, r, m]
-    places = rows[..., None] * n_keys + torch.arange(n_keys, dtype=torch.long, device=values.device)
-    # Cells in the order of their places, so that the first of equal cells is found.
+    positions = rows[..., None] * n_keys + torch.arange(
+        n_keys, dtype=torch.long, device=values.device
+    )
+    # Sort cells by their position, so that the first of equal cells is selected.
     sorted_rows = rows.argsort(-1)
     cells = cells.gather(1, sorted_rows[..., None].expand_as(cells)).flatten(1)
-    places = places.gather(1, sorted_rows[..., None].expand_as(places)).flatten(1)
-    found = _largest(cells, min(k, cells.shape[1]))
-    links = places.gather(1, found)
+    positions = positions.gather(1, sorted_rows[..., None].expand_as(positions)).flatten(1)
+    columns = _largest(cells, min(k, cells.shape[1]))
+    links = positions.gather(1, columns)
     row = links // n_keys
     return StrongestLinks(
-        cells.gather(1, found), order[row // n_rows], row % n_rows, links % n_keys
+        cells.gather(1, columns), order[row // n_rows], row % n_rows, links % n_keys
     )
 
 
 def _largest(values: Tensor, k: int) -> Tensor:
-    """Return the columns of the k largest values of each row; the first of equals comes first.
+    """Return the columns of the k largest values in each row; the first of equal values first.
 
-    `values` float32 [H, N], none negative. Returns int64 [H, k].
+    Args:
+        values: Values, float32 [H, N], not negative.
+        k: Number of values per row.
+
+    Returns:
+        Columns, int64 [H, k].
     """
-    # The bits of floats that are not negative have the order of the floats. With the column in the
+    # The bits of non-negative floats have the same order as the floats. With the column in the
     # lower bits, no two numbers are equal.
     n_columns = values.shape[1]
     columns = torch.arange(n_columns - 1, -1, -1, dtype=torch.long, device=values.device)

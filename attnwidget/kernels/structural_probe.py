@@ -1,4 +1,4 @@
-"""The structural probe: trees as squared distances after a linear map (Hewitt and Manning 2019)."""
+"""Structural probe: trees as squared distances after a linear map (Hewitt and Manning 2019)."""
 
 from __future__ import annotations
 
@@ -6,10 +6,13 @@ from torch import Tensor
 
 
 def squared_distances(projected: Tensor) -> Tensor:
-    """Squared Euclidean distances between all words: |B^T (h_i - h_j)|^2, without a root.
+    """Return squared Euclidean distances between all words, |B^T (h_i - h_j)|^2.
 
-    `projected` [..., m, r], the words' vectors h after the map B, B^T h. Returns [..., m, m],
-    symmetric up to rounding, not negative.
+    Args:
+        projected: Word vectors h after the map B, B^T h, [..., m, r].
+
+    Returns:
+        Squared distances [..., m, m], symmetric up to rounding, not negative.
 
     Example:
         >>> import torch
@@ -19,17 +22,21 @@ def squared_distances(projected: Tensor) -> Tensor:
                 [1., 0., 4.],
                 [5., 4., 0.]])
     """
-    # Distances are those from anywhere: near a word's own place the squares round less.
-    near = projected - projected[..., :1, :]
-    squares = squared_lengths(near)
-    products = near @ near.mT
+    # Move the origin to the first word: distances do not change, and rounding errors are smaller.
+    centered = projected - projected[..., :1, :]
+    squares = squared_lengths(centered)
+    products = centered @ centered.mT
     return (squares[..., :, None] + squares[..., None, :] - 2 * products).clamp_min(0)
 
 
 def squared_lengths(projected: Tensor) -> Tensor:
-    """Squared lengths of the words' vectors after the map, |B^T h_i|^2: the predicted depths.
+    """Return the predicted depths: squared norms of the projected word vectors, |B^T h_i|^2.
 
-    `projected` [..., m, r]. Returns [..., m].
+    Args:
+        projected: Word vectors h after the map B, B^T h, [..., m, r].
+
+    Returns:
+        Predicted depths [..., m].
 
     Example:
         >>> import torch
@@ -41,10 +48,15 @@ def squared_lengths(projected: Tensor) -> Tensor:
 
 
 def distance_loss(predicted: Tensor, gold: Tensor, lengths: Tensor) -> Tensor:
-    """Sum over all ordered pairs of words of |gold - predicted| / m^2, for each sentence.
+    """Return the sum over all ordered word pairs of |gold - predicted| / m^2, for each sentence.
 
-    `predicted` [..., B, m, m]; `gold` [B, m, m]; `lengths` [B], the words of each sentence, which
-    come before the padding. Returns [..., B].
+    Args:
+        predicted: Predicted distances [..., B, m, m].
+        gold: True distances [B, m, m].
+        lengths: Number of words in each sentence, which come before the padding, [B].
+
+    Returns:
+        Losses [..., B].
 
     Example:
         >>> import torch
@@ -54,15 +66,20 @@ def distance_loss(predicted: Tensor, gold: Tensor, lengths: Tensor) -> Tensor:
         tensor([0.5000])
     """
     real = _real(lengths, gold.shape[-1])
-    off = (predicted - gold).abs() * (real[:, :, None] * real[:, None])
-    return off.sum((-1, -2)) / lengths.square()
+    errors = (predicted - gold).abs() * (real[:, :, None] * real[:, None])
+    return errors.sum((-1, -2)) / lengths.square()
 
 
 def depth_loss(predicted: Tensor, gold: Tensor, lengths: Tensor) -> Tensor:
-    """Sum over words of |gold - predicted| / m, for each sentence.
+    """Return the sum over words of |gold - predicted| / m, for each sentence.
 
-    `predicted` [..., B, m]; `gold` [B, m]; `lengths` [B], the words of each sentence, which come
-    before the padding. Returns [..., B].
+    Args:
+        predicted: Predicted depths [..., B, m].
+        gold: True depths [B, m].
+        lengths: Number of words in each sentence, which come before the padding, [B].
+
+    Returns:
+        Losses [..., B].
 
     Example:
         >>> import torch
@@ -70,11 +87,11 @@ def depth_loss(predicted: Tensor, gold: Tensor, lengths: Tensor) -> Tensor:
         >>> depth_loss(torch.tensor([[3.0, 0.0, 9.0]]), torch.zeros(1, 3), torch.tensor([2]))
         tensor([1.5000])
     """
-    off = (predicted - gold).abs() * _real(lengths, gold.shape[-1])
-    return off.sum(-1) / lengths
+    errors = (predicted - gold).abs() * _real(lengths, gold.shape[-1])
+    return errors.sum(-1) / lengths
 
 
 def _real(lengths: Tensor, width: int) -> Tensor:
-    """[B, width], 1 at words and 0 at padding."""
-    places = lengths.new_ones(width).cumsum(0) - 1
-    return (places < lengths[:, None]).to(lengths.dtype)
+    """Return 1 at words and 0 at padding, [B, width]."""
+    positions = lengths.new_ones(width).cumsum(0) - 1
+    return (positions < lengths[:, None]).to(lengths.dtype)

@@ -1,4 +1,4 @@
-"""The way through a map in which queries and keys both go forward: dynamic time warping."""
+"""Dynamic time warping: the best path through a map in which queries and keys move forward."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from numpy.typing import NDArray
 
 
 def first_keys(values: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Return the first key of each query on the best way through each map, int64 [P, Q].
+    """Return the first key of each query on the best path through each map, int64 [P, Q].
 
-    The way begins at the first query and key and ends at the last query and key. Each step goes to
-    the next query, the next key or both, and the sum of values is as large as possible. Ties prefer
-    a step of both, then a step to the next query, as in the recipe of Whisper (Radford et al. 2022,
-    released code).
+    The path begins at the first query and key and ends at the last query and key. Each step goes to
+    the next query, the next key or both, and the sum of the values is as large as possible. Ties
+    prefer a step to the next query and key, then a step to the next query, as in Whisper (Radford
+    et al. 2022, released code).
 
     Args:
         values: P maps, [P, Q, K].
@@ -32,15 +32,15 @@ def first_keys(values: NDArray[np.float64]) -> NDArray[np.int64]:
     cost = np.full((n_maps, n_query + 1, n_key + 1), np.inf)
     cost[:, 0, 0] = 0
     steps = np.zeros((n_maps, n_query + 1, n_key + 1), dtype=np.int8)
-    # All cells of an antidiagonal follow from the two antidiagonals before it.
+    # All cells of an antidiagonal depend only on the two previous antidiagonals.
     for diagonal in range(2, n_query + n_key + 1):
         query = np.arange(max(1, diagonal - n_key), min(n_query, diagonal - 1) + 1)
         key = diagonal - query
-        before = np.stack(
+        predecessors = np.stack(
             [cost[:, query - 1, key - 1], cost[:, query - 1, key], cost[:, query, key - 1]]
         )
-        step = before.argmin(axis=0)
-        least = np.take_along_axis(before, step[None], axis=0)[0]
+        step = predecessors.argmin(axis=0)
+        least = np.take_along_axis(predecessors, step[None], axis=0)[0]
         cost[:, query, key] = least - values[:, query - 1, key - 1]
         steps[:, query, key] = step
     first = np.zeros((n_maps, n_query), dtype=np.int64)
@@ -48,12 +48,12 @@ def first_keys(values: NDArray[np.float64]) -> NDArray[np.int64]:
     query = np.full(n_maps, n_query)
     key = np.full(n_maps, n_key)
     while True:
-        on_way = (query > 0) & (key > 0)
-        if not on_way.any():
+        is_on_path = (query > 0) & (key > 0)
+        if not is_on_path.any():
             return first
-        at = maps[on_way]
-        # The way is walked backwards, so the last key seen is the first of the query.
-        first[at, query[on_way] - 1] = key[on_way] - 1
-        step = steps[at, query[on_way], key[on_way]]
-        query[on_way] -= step != 2
-        key[on_way] -= step != 1
+        active_maps = maps[is_on_path]
+        # The path is followed backward, so the last assignment is the first key of the query.
+        first[active_maps, query[is_on_path] - 1] = key[is_on_path] - 1
+        step = steps[active_maps, query[is_on_path], key[is_on_path]]
+        query[is_on_path] -= step != 2
+        key[is_on_path] -= step != 1

@@ -1,4 +1,4 @@
-"""Distances between words and their depths in a dependency tree (Hewitt and Manning 2019, 2)."""
+"""Word distances and word depths in a dependency tree (Hewitt and Manning 2019, section 2)."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ from numpy.typing import NDArray
 
 
 def tree_depths(governors: Sequence[int]) -> NDArray[np.int64]:
-    """Edges from the root word to each word: int64 [m], 0 at the root word.
+    """Return the number of edges from the root word to each word, int64 [m].
 
-    `governors` [m]: the position, from 1, of the word that each depends on; 0 at the root word.
+    Args:
+        governors: Position of each word's governor, from 1, [m]; 0 for the root word.
 
     Example:
         >>> from attnwidget.kernels.tree_distances import tree_depths
@@ -22,12 +23,13 @@ def tree_depths(governors: Sequence[int]) -> NDArray[np.int64]:
 
 
 def tree_distances(governors: Sequence[int]) -> NDArray[np.int64]:
-    """Edges on the path between every two words: int64 [m, m], symmetric, 0 on the diagonal.
+    """Return the number of edges between every two words, int64 [m, m], symmetric.
 
-    The paths from the root to two words share a beginning; the distance of the words is the sum of
-    both depths minus twice the depth of the last shared word.
+    The paths from the root to two words share a beginning. The distance between the words is the
+    sum of both depths minus twice the depth of the last shared word.
 
-    `governors` [m]: the position, from 1, of the word that each depends on; 0 at the root word.
+    Args:
+        governors: Position of each word's governor, from 1, [m]; 0 for the root word.
 
     Example:
         >>> from attnwidget.kernels.tree_distances import tree_distances
@@ -43,11 +45,11 @@ def tree_distances(governors: Sequence[int]) -> NDArray[np.int64]:
 
 
 def _ancestors(governors: Sequence[int]) -> NDArray[np.int64]:
-    """[m, m]: 1 where the second word is on the path from the root to the first, itself too."""
+    """Return [m, m]; 1 if the second word is on the path from the root to the first, inclusive."""
     paths = np.zeros((len(governors), len(governors)), np.int64)
     for word in range(len(governors)):
-        at = word + 1
-        while at:
-            paths[word, at - 1] = 1
-            at = governors[at - 1]
+        position = word + 1
+        while position:
+            paths[word, position - 1] = 1
+            position = governors[position - 1]
     return paths

@@ -16,15 +16,26 @@ def attention_weights(
     position_bias: Tensor | None = None,
     sinks: Tensor | None = None,
 ) -> Tensor:
-    """Softmax of scaled query-key products, as the model's own eager attention computes it.
+    """Return the softmax of scaled query-key products, like the model's eager attention.
 
-    `query` [..., H, Q, D] and `key` [..., Hkv, K, D], both after position encoding; H is a multiple
-    of Hkv and query head h reads key head h // (H / Hkv) (grouped-query attention). `mask` and
-    `position_bias` are added to the scores and broadcast to [..., H, Q, K]; `softcap` bounds the
-    scores by softcap * tanh(scores / softcap) before that; `sinks` [H] is an additional logit per
-    row with a dropped probability, so that rows sum to less than 1.
+    Args:
+        query: Queries after position encoding, [..., H, Q, D].
+        key: Keys after position encoding, [..., Hkv, K, D]. H is a multiple of Hkv, and query head
+            h reads key head h // (H / Hkv) (grouped-query attention).
+        scaling: Factor of the scores.
+        mask: Numbers to add to the scores, broadcastable to [..., H, Q, K]; None = no mask.
+        softcap: Bound of the scores, softcap * tanh(scores / softcap), applied before bias and
+            mask; None = no bound.
+        position_bias: Numbers to add to the scores, broadcastable to [..., H, Q, K]; None = no
+            bias.
+        sinks: Additional logit per row whose probability is dropped, so that rows sum to less than
+            1, [H]; None = no sinks.
 
-    Returns [..., H, Q, K] float32. Raises ValueError where H is no multiple of Hkv.
+    Returns:
+        Weights, float32 [..., H, Q, K].
+
+    Raises:
+        ValueError: H is not a multiple of Hkv.
 
     Example:
         >>> import torch
@@ -50,13 +61,16 @@ def attention_scores(
     softcap: float | None = None,
     position_bias: Tensor | None = None,
 ) -> Tensor:
-    """What `attention_weights` takes the softmax of, [..., H, Q, K] in the dtype of the queries."""
+    """Return the scores before the softmax, [..., H, Q, K], in the dtype of the queries.
+
+    The arguments are the same as in `attention_weights`.
+    """
     heads = query.shape[-3]
     key_heads = key.shape[-3]
     if heads % key_heads:
         raise ValueError(f"{heads} query heads cannot share {key_heads} key heads evenly")
     key = key.repeat_interleave(heads // key_heads, dim=-3) if heads != key_heads else key
-    # In place, because new memory of this size costs as much as the products.
+    # Scale in place, because allocating memory of this size takes as long as the products.
     scores = torch.matmul(query, key.transpose(-1, -2)).mul_(scaling)  # [..., H, Q, K]
     if softcap is not None:
         scores = torch.tanh(scores / softcap) * softcap

@@ -1,8 +1,9 @@
-"""Attention between words from attention between tokens (Clark et al. 2019, section 4.1).
+"""Attention between words, computed from attention between tokens (Clark et al. 2019, section 4.1).
 
-A word map is the sum over the attended word's tokens and the mean over the attending word's:
-`WordMaps` of a batch without special tokens and padding, `word_rows` of chosen words of a batch.
-`kernels/word_weights.py` has the map of one text with all its tokens.
+A word map is the sum over the tokens of the attended word and the mean over the tokens of the
+attending word. `WordMaps` computes the maps of a batch without special tokens and padding, and
+`word_rows` only selected rows. `kernels/word_weights.py` computes the map of one text with all its
+tokens.
 """
 
 from __future__ import annotations
@@ -13,16 +14,17 @@ from torch.nn import functional
 
 
 class WordMaps:
-    """How the word maps of B texts come from their token maps; made once, used for each layer.
+    """Conversion of token maps to word maps for B texts; create it once and use it for each layer.
 
-    The sum over the attended word's tokens, the mean over the attending one's. Special tokens and
-    padding are in neither, and no row is renormalized.
+    A word map is the sum over the tokens of the attended word and the mean over the tokens of the
+    attending word. Special tokens and padding are left out, and rows are not renormalized.
 
     Args:
-        owners: int64 [B, n], the word of each token from 0; negative for none. The words of a text
-            follow each other in its tokens.
-        sums: whether an attended word has the sum over its tokens, or its first token's weight.
-        means: whether an attending word has the mean over its tokens, or its first token's row.
+        owners: Word of each token, from 0, int64 [B, n]; negative for tokens without a word. The
+            words of a text are in token order.
+        sums: Whether to sum over the tokens of the attended word; False = use its first token.
+        means: Whether to average over the tokens of the attending word; False = use its first
+            token.
 
     Example:
         >>> import torch
@@ -46,11 +48,15 @@ class WordMaps:
         self._heads = 0
 
     def __call__(self, weights: Tensor) -> Tensor:
-        """Word maps [B, H, m, m] of the weights [B, H, n, n]; words that a text lacks have 0."""
+        """Return word maps [B, H, m, m]; rows and columns beyond the words of a text are 0.
+
+        Args:
+            weights: Attention weights [B, H, n, n].
+        """
         n_texts, n_heads, n, _ = weights.shape
         if n_heads != self._heads:
             self._index(n_heads, n)
-        # Rows that belong together lie together: summed as they are read, faster than any product.
+        # The rows of a word are adjacent, so summing them is faster than a matrix product.
         rows = functional.embedding_bag(
             self._rows,
             weights.reshape(-1, n),
@@ -58,37 +64,44 @@ class WordMaps:
             mode="sum",
             per_sample_weights=self._shares.to(weights),
         )
-        # One product a text for all of its heads: many small ones cost more than they compute.
+        # Use one product per text for all heads, because many small products are slow.
         words = torch.bmm(rows.view(n_texts, -1, n), self._columns.to(weights))
         return words.view(n_texts, n_heads, self.n_words, self.n_words)
 
     def _index(self, n_heads: int, n: int) -> None:
-        """The rows of each text, head and word, in this order; the same for all layers."""
+        """Compute the row indices by text, head and word, which are the same for all layers."""
         counts = self._counts[:, None].expand(-1, n_heads, -1).flatten()
         self._starts = counts.cumsum(0) - counts
-        of_texts = self._counts.sum(1)
-        of_heads = of_texts.repeat_interleave(n_heads)
-        head = torch.arange(len(of_heads), dtype=torch.long, device=self.device).repeat_interleave(
-            of_heads
+        rows_per_text = self._counts.sum(1)
+        rows_per_head = rows_per_text.repeat_interleave(n_heads)
+        head = torch.arange(
+            len(rows_per_head), dtype=torch.long, device=self.device
+        ).repeat_interleave(rows_per_head)
+        # The rows of a text are repeated for each head.
+        rows_before_head = (
+            rows_per_head.cumsum(0)
+            - rows_per_head
+            - (rows_per_text.cumsum(0) - rows_per_text).repeat_interleave(n_heads)
         )
-        # A text's rows come once for each of its heads.
-        before = (
-            of_heads.cumsum(0)
-            - of_heads
-            - (of_texts.cumsum(0) - of_texts).repeat_interleave(n_heads)
-        )
-        row = torch.arange(len(head), dtype=torch.long, device=self.device) - before[head]
+        row = torch.arange(len(head), dtype=torch.long, device=self.device) - rows_before_head[head]
         self._rows = head * n + self._row[row]
         self._shares = self._share[row]
         self._heads = n_heads
 
 
 def word_rows(weights: Tensor, rows: Tensor, columns: Tensor) -> Tensor:
-    """Chosen rows of the word maps of a batch: the rows of `WordMaps`, without the others.
+    """Return only selected rows of the `WordMaps` of a batch.
 
-    `weights` [B, H, n, n]; `rows` [B, E, n], 1 / (number of tokens) at the tokens of the e-th
-    chosen word; `columns` [B, n, m], 1 at the tokens of each word. Special tokens and padding are
-    in neither. Returns [B, H, E, m].
+    Special tokens and padding are left out.
+
+    Args:
+        weights: Attention weights [B, H, n, n].
+        rows: For each of E selected words, 1 / (number of tokens) at its tokens and 0 elsewhere,
+            [B, E, n].
+        columns: 1 at the tokens of each word and 0 elsewhere, [B, n, m].
+
+    Returns:
+        Rows [B, H, E, m].
 
     Example:
         >>> import torch
@@ -103,10 +116,14 @@ def word_rows(weights: Tensor, rows: Tensor, columns: Tensor) -> Tensor:
 
 
 def word_means(states: Tensor, owners: Tensor) -> Tensor:
-    """The mean over the tokens of each word of what tokens have.
+    """Return the mean of token vectors over the tokens of each word.
 
-    `states` [B, n, d]; `owners` int64 [B, n], the word of each token from 0, negative for none.
-    Returns [B, m, d]; words that a text lacks have 0.
+    Args:
+        states: Token vectors [B, n, d].
+        owners: Word of each token, from 0, int64 [B, n]; negative for tokens without a word.
+
+    Returns:
+        Word vectors [B, m, d]; 0 beyond the words of a text.
 
     Example:
         >>> import torch
@@ -119,10 +136,14 @@ def word_means(states: Tensor, owners: Tensor) -> Tensor:
 
 
 def most_attended(weights: Tensor, allowed: Tensor) -> tuple[Tensor, Tensor]:
-    """The allowed word with the largest weight, the first of equals.
+    """Return the allowed word with the largest weight; the first of equal words.
 
-    `weights` [..., m]; `allowed` bool, broadcastable to it. Returns the indices int64 [...] and
-    their weights [...]; without an allowed word -1 and 0.
+    Args:
+        weights: Weights [..., m].
+        allowed: Mask of allowed words, bool, broadcastable to `weights`.
+
+    Returns:
+        The index, int64 [...], and its weight [...]; -1 and 0 if no word is allowed.
 
     Example:
         >>> import torch
@@ -134,5 +155,5 @@ def most_attended(weights: Tensor, allowed: Tensor) -> tuple[Tensor, Tensor]:
         (1, 0.3)
     """
     best, index = weights.masked_fill(~allowed, -1.0).max(-1)
-    none = best < 0
-    return index.masked_fill(none, -1), best.masked_fill(none, 0.0)
+    is_missing = best < 0
+    return index.masked_fill(is_missing, -1), best.masked_fill(is_missing, 0.0)

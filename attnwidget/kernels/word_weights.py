@@ -1,4 +1,4 @@
-"""The map between words of one text (Clark et al. 2019, section 4.1)."""
+"""Word map of a single text (Clark et al. 2019, section 4.1)."""
 
 from __future__ import annotations
 
@@ -9,13 +9,17 @@ from attnwidget.kernels.array_library import Array, as_numpy, beside, take
 
 
 def word_weights(weights: Array, query_words: Array, key_words: Array) -> Array:
-    """The word map of one text: sums over attended words' tokens, means over attending words'.
+    """Return the word map of one text: sums over attended tokens, means over attending tokens.
 
-    Every token is of a word; a special token is its own.
+    Every token belongs to a word; each special token is a separate word.
 
-    `weights` [..., Q, K], an array or a tensor; `query_words` [Q] and `key_words` [K] int64 give
-    the word of each token, 0-based and without gaps. Returns [..., Wq, Wk] of the library of
-    `weights`; rows that summed to 1 still do.
+    Args:
+        weights: Attention weights [..., Q, K], array or tensor.
+        query_words: Word of each query, from 0 and without gaps, int64 [Q].
+        key_words: Word of each key, from 0 and without gaps, int64 [K].
+
+    Returns:
+        Word map [..., Wq, Wk] in the library of `weights`; rows that sum to 1 still sum to 1.
 
     Example:
         >>> import numpy as np

@@ -1,1 +1,1 @@
-"""Facts about a model of Hugging Face: modules, weights, heads for answers, and memory."""
+"""Facts about a Hugging Face model: modules, weights, prediction heads and memory."""

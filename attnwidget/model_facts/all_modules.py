@@ -1,4 +1,4 @@
-"""All modules and weights of a model, in the order of torch."""
+"""All modules and parameters of a model, in torch's order."""
 
 from __future__ import annotations
 
@@ -8,8 +8,11 @@ from torch import nn
 def all_modules(model: nn.Module) -> list[nn.Module]:
     """Return a module and all modules inside it, each once, in the order of `model.modules()`.
 
-    A pass of a tapped model asks for its modules several times. `model.modules()` makes the path of
-    every module, which takes five times as long.
+    The modules are needed several times in a forward pass with a tap. `model.modules()` takes five
+    times as long, because it constructs the path of every module.
+
+    Args:
+        model: Module.
 
     Example:
         >>> from torch import nn
@@ -18,21 +21,24 @@ def all_modules(model: nn.Module) -> list[nn.Module]:
         >>> all_modules(model) == list(model.modules())
         True
     """
-    # A dict keeps the order and finds a module by its identity.
-    found: dict[nn.Module, None] = {}
-    waiting: list[nn.Module] = [model]
-    while waiting:
-        module = waiting.pop()
-        if module in found:
+    # A dict preserves the order and looks up a module by its identity.
+    modules: dict[nn.Module, None] = {}
+    stack: list[nn.Module] = [model]
+    while stack:
+        module = stack.pop()
+        if module in modules:
             continue
-        found[module] = None
-        inside = [child for child in module._modules.values() if child is not None]
-        waiting += reversed(inside)
-    return list(found)
+        modules[module] = None
+        children = [child for child in module._modules.values() if child is not None]
+        stack += reversed(children)
+    return list(modules)
 
 
 def all_parameters(model: nn.Module) -> list[nn.Parameter]:
     """Return the parameters of a model, each once, in the order of `model.parameters()`.
+
+    Args:
+        model: Module.
 
     Example:
         >>> from torch import nn
@@ -41,10 +47,10 @@ def all_parameters(model: nn.Module) -> list[nn.Parameter]:
         >>> [p.shape for p in all_parameters(model)] == [p.shape for p in model.parameters()]
         True
     """
-    found = {
+    parameters = {
         id(parameter): parameter
         for module in all_modules(model)
         for parameter in module._parameters.values()
         if parameter is not None
     }
-    return list(found.values())
+    return list(parameters.values())

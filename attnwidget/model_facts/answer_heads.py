@@ -1,4 +1,4 @@
-"""What the head of a model that predicts no words gives: labels, a class, a span, or numbers."""
+"""Output type of prediction heads that do not predict words: label, class, span or numbers."""
 
 from __future__ import annotations
 
@@ -10,10 +10,13 @@ _NO_CHOICE = ("multi_label_classification", "regression")
 
 
 def answer_head(hf_model: Any) -> AnswerHead | None:
-    """Return what a tagger, a classifier or a model for questions gives; None for other models.
+    """Return the output type of a tagger, classifier or question answering model, or None.
 
-    Heads of a regression, heads with one number and heads with several labels at once give
-    "numbers", because no choice between answers is made.
+    The type is "numbers" for regression heads, heads with a single number and multi-label heads,
+    because they do not choose between answers.
+
+    Args:
+        hf_model: Hugging Face model.
 
     Example:
         >>> from attnwidget import load_model

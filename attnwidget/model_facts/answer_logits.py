@@ -1,4 +1,4 @@
-"""The logits of a model's answers in its output, whatever the output calls them."""
+"""Logits of a model's answers, which have different names in different model outputs."""
 
 from __future__ import annotations
 
@@ -9,15 +9,18 @@ from typing import Any, get_args, get_type_hints
 
 from torch import Tensor
 
-# Models with a second head beside the words (sentence pairs, relations to pictures) name the logits
-# of words "prediction_logits".
+# Models with a second prediction head in addition to words (sentence pairs, text-image relations)
+# call the word logits "prediction_logits".
 _NAMES = ("logits", "prediction_logits")
-#: Places of the first and the last token of a span.
+#: Indices of the first and the last token of a span.
 TokenSpan = tuple[int, int]
 
 
 def answer_logits(output: Any) -> Tensor:
-    """Return the logits of words, labels or classes in the output of a model.
+    """Return the logits of words, labels or classes in a model output.
+
+    Args:
+        output: Output of a Hugging Face model.
 
     Raises:
         TypeError: The output has no logits.
@@ -40,8 +43,13 @@ def answer_logits(output: Any) -> Tensor:
 
 
 def span_logits(output: Any, spans: Sequence[TokenSpan]) -> Tensor:
-    """Return the sums of the logits of the first and the last token of spans, [B, S]."""
-    firsts, lasts = (list(places) for places in zip(*spans, strict=True))
+    """Return the logits of spans, the sums for their first and last tokens, [B, S].
+
+    Args:
+        output: Output of a question answering model.
+        spans: S spans.
+    """
+    firsts, lasts = (list(indices) for indices in zip(*spans, strict=True))
     start: Tensor = output.start_logits.float()
     end: Tensor = output.end_logits.float()
     return start[:, firsts] + end[:, lasts]
@@ -49,10 +57,13 @@ def span_logits(output: Any, spans: Sequence[TokenSpan]) -> Tensor:
 
 @cache
 def predicts_masked_words(model_class: Any) -> bool:
-    """Return whether a class for pre-training predicts masked words, by what its forward returns.
+    """Return whether a pre-training class predicts masked words, from the type of its output.
 
-    BertForPreTraining and its relatives predict words beside another task. ElectraForPreTraining
-    finds replaced tokens, and further classes predict pictures or sounds.
+    BertForPreTraining and related classes predict words in addition to another task.
+    ElectraForPreTraining detects replaced tokens, and other classes predict pictures or sounds.
+
+    Args:
+        model_class: Class of a Hugging Face model.
 
     Example:
         >>> import transformers
@@ -65,8 +76,8 @@ def predicts_masked_words(model_class: Any) -> bool:
     from transformers.modeling_outputs import MaskedLMOutput
     from transformers.models.auto.modeling_auto import MODEL_FOR_PRETRAINING_MAPPING_NAMES
 
-    listed = set(MODEL_FOR_PRETRAINING_MAPPING_NAMES.values())
-    if not any(base.__name__ in listed for base in model_class.__mro__):
+    pretraining_classes = set(MODEL_FOR_PRETRAINING_MAPPING_NAMES.values())
+    if not any(base.__name__ in pretraining_classes for base in model_class.__mro__):
         return False
     return any(
         kind is MaskedLMOutput or "prediction_logits" in {field.name for field in fields(kind)}
@@ -75,14 +86,19 @@ def predicts_masked_words(model_class: Any) -> bool:
 
 
 def _outputs_of(model_class: Any) -> Iterator[Any]:
-    """Yield the dataclasses that the forward of a class, or of the class below it, returns."""
+    """Yield the dataclasses that `forward` of a class, or of its nearest base class, returns."""
     for base in model_class.__mro__:
         forward = vars(base).get("forward")
         try:
-            returned = get_type_hints(forward).get("return") if forward is not None else None
-        except (NameError, TypeError):  # names that are imported for type checkers only
+            return_type = get_type_hints(forward).get("return") if forward is not None else None
+        # Some annotations use names that are imported only for type checkers.
+        except (NameError, TypeError):
             continue
-        kinds = [kind for kind in get_args(returned) or (returned,) if is_dataclass(kind)]
-        if kinds:
-            yield from kinds
+        output_types = [
+            output_type
+            for output_type in get_args(return_type) or (return_type,)
+            if is_dataclass(output_type)
+        ]
+        if output_types:
+            yield from output_types
             return

@@ -1,4 +1,4 @@
-"""Free memory, and an error before a request exceeds it, because systems end such processes."""
+"""Free memory, and an error for larger requests, because the system would kill the process."""
 
 from __future__ import annotations
 
@@ -13,17 +13,20 @@ _LINUX = Path("/proc/meminfo")
 
 
 def free_memory() -> int | None:
-    """Return the number of bytes that a process can get; None if the system does not say.
+    """Return the number of bytes that the process can allocate; None if it is unknown.
 
-    The least counts of what the system, each container and the limits of the process leave free.
-    Files that Linux keeps in memory for a while count as free.
+    The result is the minimum of the free memory in the system, in each container and under the
+    process limits. Files in the Linux page cache count as free.
     """
-    of_system = _free_in_system()
-    free = free_under_limits() if of_system is None else [of_system, *free_under_limits()]
-    return min(free, default=None)
+    system_memory = _free_in_system()
+    free_bytes = (
+        free_under_limits() if system_memory is None else [system_memory, *free_under_limits()]
+    )
+    return min(free_bytes, default=None)
 
 
 def _free_in_system() -> int | None:
+    """Return the number of free bytes in the system, or None if it is unknown."""
     try:
         for line in _LINUX.read_text("ascii").splitlines():
             if line.startswith("MemAvailable:"):
@@ -36,7 +39,7 @@ def _free_in_system() -> int | None:
 def give_memory_back() -> None:
     """Make the C library return free memory to the system, if the library is glibc.
 
-    Its allocator can keep several hundred MB after many arrays of different sizes.
+    After many arrays of different sizes, the allocator of glibc can keep several hundred MB.
     """
     try:
         ctypes.CDLL(None).malloc_trim(0)
@@ -45,13 +48,19 @@ def give_memory_back() -> None:
 
 
 def refuse_no_room(needed: int, what: str, advice: Callable[[int], str]) -> None:
-    """Refuse a request for more memory than is free; `advice` receives the free bytes.
+    """Refuse a request for more memory than is free.
+
+    Args:
+        needed: Number of bytes to allocate.
+        what: Plural noun for the data, for the message.
+        advice: Function from the number of free bytes to the advice in the message.
 
     Raises:
         ValueError: `needed` bytes are not free.
     """
-    room = free_memory()
-    if room is not None and needed > room:
+    free_bytes = free_memory()
+    if free_bytes is not None and needed > free_bytes:
         raise ValueError(
-            f"{what} take {needed / 1e9:,.1f} GB, {room / 1e9:,.1f} GB are free: {advice(room)}"
+            f"{what} take {needed / 1e9:,.1f} GB, {free_bytes / 1e9:,.1f} GB are free: "
+            f"{advice(free_bytes)}"
         )

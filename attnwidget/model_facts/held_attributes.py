@@ -1,4 +1,4 @@
-"""Attributes of objects, held at a value while at least one reader needs the value."""
+"""Attributes of objects that keep a value while at least one block needs it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _ABSENT: Any = object()
 
 
 class Hold(NamedTuple):
-    """An attribute in the object's `__dict__`, and the value to hold."""
+    """Attribute in an object's `__dict__`, and the value to hold."""
 
     owner: object
     name: str
@@ -25,13 +25,13 @@ class Hold(NamedTuple):
 
 @dataclass
 class _HeldAttribute:
-    """A held attribute.
+    """Attribute that is held at a value.
 
     Attributes:
-        owner: The object; keeping it alive keeps its id unique.
-        original: The value before the first block.
-        value: The value that is held.
-        blocks: The blocks that hold the attribute, each with its thread.
+        owner: Object with the attribute. The reference keeps it alive, so its id stays unique.
+        original: Value before the first block.
+        value: Value that is held.
+        blocks: Blocks that hold the attribute, each with its thread.
     """
 
     owner: object
@@ -46,10 +46,13 @@ _lock = ThreadLock()
 
 @contextmanager
 def held(holds: Iterable[Hold]) -> Iterator[None]:
-    """Hold attributes until the last block that holds them has ended.
+    """Hold attributes at a value until the last block that holds them ends.
 
-    Blocks may overlap in several threads. The `__setattr__` of the objects is not called. A value
-    that other code assigned in the meantime stays.
+    Blocks may overlap in several threads. The `__setattr__` of the objects is not called. If other
+    code assigns a value during the block, this value remains.
+
+    Args:
+        holds: Attributes and the values to hold.
 
     Example:
         >>> from types import SimpleNamespace
@@ -68,14 +71,19 @@ def held(holds: Iterable[Hold]) -> Iterator[None]:
 
 
 def unheld(owner: object, name: str) -> Any:
-    """Return the attribute of the object outside all blocks, or None if it is missing."""
+    """Return the value of an attribute outside all blocks, or None if it is missing.
+
+    Args:
+        owner: Object with the attribute.
+        name: Name of the attribute.
+    """
     entry = _held.get((id(owner), name))
     original = vars(owner).get(name) if entry is None else entry.original
     return None if original is _ABSENT else original
 
 
 def _hold(block: object, holds: Iterable[Hold], keys: list[tuple[int, str]]) -> None:
-    """Begin to hold attributes; `keys` receives the key of each before anything is changed."""
+    """Begin to hold attributes; each key is added to `keys` before the attribute is changed."""
     thread = this_thread()
     for owner, name, value in holds:
         key = id(owner), name
@@ -90,7 +98,7 @@ def _hold(block: object, holds: Iterable[Hold], keys: list[tuple[int, str]]) -> 
 
 
 def _let_go(block: object, keys: Iterable[tuple[int, str]]) -> None:
-    """End a block; it may run again after an interruption."""
+    """End a block; the function may run again after an interruption."""
     for key in keys:
         entry = _held.get(key)
         if entry is None:
@@ -102,6 +110,7 @@ def _let_go(block: object, keys: Iterable[tuple[int, str]]) -> None:
 
 
 def _restore(entry: _HeldAttribute, name: str) -> None:
+    """Restore the original value, unless other code has assigned a value."""
     attributes = vars(entry.owner)
     if attributes.get(name, _ABSENT) is not entry.value:
         return

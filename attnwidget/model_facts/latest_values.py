@@ -1,4 +1,4 @@
-"""A cache of limited size that forgets the value whose last use is longest ago."""
+"""Cache of limited size that evicts the least recently used value."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ V = TypeVar("V")
 
 
 class LatestValues(Generic[K, V]):
-    """The values of the keys that were used last.
+    """Cache of the most recently used values.
 
     Args:
         limit: Largest number of values; with `size`, the largest sum of their sizes.
-        size: Function from a value to its size, such as its number of bytes.
-        at_least: Number of values that are kept even if they are larger than `limit`.
+        size: Function from a value to its size, such as its number of bytes; None = count values.
+        at_least: Number of values to keep even if they exceed `limit`.
 
     Example:
         >>> from attnwidget.model_facts.latest_values import LatestValues
@@ -40,19 +40,28 @@ class LatestValues(Generic[K, V]):
 
     @property
     def total(self) -> int:
-        """The sum of the sizes of all values; without sizes, the number of values."""
+        """Sum of the sizes of all values; without sizes, the number of values."""
         if self._size is None:
             return len(self._values)
         return sum(map(self._size, self._values.values()))
 
     def get(self, key: K) -> V | None:
-        """Return the value of a key, which is a use; None if there is no value."""
+        """Return the value of a key and mark it as used, or return None if there is no value.
+
+        Args:
+            key: Key of the value.
+        """
         if key in self._values:
             self._values.move_to_end(key)
         return self._values.get(key)
 
     def add(self, key: K, value: V) -> V:
-        """Keep a value as the latest, and return it."""
+        """Add a value as the most recently used, and return it.
+
+        Args:
+            key: Key of the value.
+            value: Value to add.
+        """
         self._values[key] = value
         self._values.move_to_end(key)
         while len(self._values) > self._at_least and self.total > self._limit:
@@ -60,10 +69,15 @@ class LatestValues(Generic[K, V]):
         return value
 
     def get_or_make(self, key: K, make: Callable[[], V]) -> V:
-        """Return the value of a key; make the value if the key is new."""
+        """Return the value of a key; create the value if the key is new.
+
+        Args:
+            key: Key of the value.
+            make: Function that creates the value.
+        """
         value = self.get(key)
         return self.add(key, make()) if value is None else value
 
     def clear(self) -> None:
-        """Forget all values."""
+        """Remove all values."""
         self._values.clear()

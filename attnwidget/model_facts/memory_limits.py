@@ -1,7 +1,7 @@
-"""Memory that the limits of a process and the limits of its containers leave free.
+"""Free memory under the limits of the process and its containers.
 
-A system ends a process that exceeds the limit of a container (a control group of Linux), without an
-error in Python. Containers can be nested, and the smallest limit counts.
+The system kills a process that exceeds the limit of a container (a Linux control group), without a
+Python error. Containers can be nested, and the smallest limit counts.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ _PROCESS = Path("/proc/self")
 
 
 class _Files(NamedTuple):
-    """Names of the files of a version of control groups.
+    """File names in one version of control groups.
 
     Attributes:
-        limit: Largest number of bytes.
-        usage: Number of bytes in use, with files that Linux keeps in memory for a while.
-        file_counts: Entries of `memory.stat` that count the bytes of such files.
+        limit: File with the largest number of bytes.
+        usage: File with the number of bytes in use, including the page cache.
+        file_counts: Entries of `memory.stat` that count the bytes in the page cache.
     """
 
     limit: str
@@ -38,7 +38,7 @@ _SECOND = _Files("memory.max", "memory.current", ("inactive_file", "active_file"
 
 
 def free_under_limits() -> list[int]:
-    """Return the number of bytes that each limit leaves free; empty without a limit.
+    """Return the number of free bytes under each limit; empty if there is no limit.
 
     Example:
         >>> from attnwidget.model_facts.memory_limits import free_under_limits
@@ -49,7 +49,7 @@ def free_under_limits() -> list[int]:
 
 
 def _free_in_groups() -> Iterator[int]:
-    """Yield the free bytes of each control group of this process, the innermost first."""
+    """Yield the free bytes in each control group of this process, innermost first."""
     for folder, mount, files in _groups():
         for group in (folder, *folder.parents):
             with suppress(OSError, ValueError):
@@ -60,30 +60,30 @@ def _free_in_groups() -> Iterator[int]:
 
 
 def _used(group: Path, files: _Files) -> int:
-    """Return the used bytes of a control group, without files that Linux can drop."""
+    """Return the used bytes of a control group, without the page cache, which Linux can drop."""
     counts = dict(line.split() for line in (group / "memory.stat").read_text("ascii").splitlines())
     droppable = sum(int(counts.get(name, 0)) for name in files.file_counts)
     return int((group / files.usage).read_text("ascii")) - droppable
 
 
 def _groups() -> Iterator[tuple[Path, Path, _Files]]:
-    """Yield the folders of the control groups that limit memory, and where they are mounted."""
+    """Yield folder, mount point and file names of the control groups that limit memory."""
     try:
-        of_process = (_PROCESS / "cgroup").read_text("utf-8").splitlines()
+        process_groups = (_PROCESS / "cgroup").read_text("utf-8").splitlines()
         mounts = (_PROCESS / "mountinfo").read_text("utf-8").splitlines()
     except OSError:
         return
     paths: dict[_Files, str] = {}
-    for line in of_process:
+    for line in process_groups:
         _, controllers, path = line.split(":", 2)
         if "memory" in controllers.split(","):
             paths[_FIRST] = path
         elif not controllers:
             paths[_SECOND] = path
     for line in mounts:
-        before, _, after = line.partition(" - ")
-        root, mount = map(_unescaped, before.split(" ")[3:5])
-        kind, _, options = after.split(" ", 2)
+        fields, _, mount_fields = line.partition(" - ")
+        root, mount = map(_unescaped, fields.split(" ")[3:5])
+        kind, _, options = mount_fields.split(" ", 2)
         files = _SECOND if kind == "cgroup2" else _FIRST
         is_of_memory = kind == "cgroup2" or (kind == "cgroup" and "memory" in options.split(","))
         if is_of_memory and files in paths:
@@ -95,9 +95,9 @@ def _groups() -> Iterator[tuple[Path, Path, _Files]]:
 
 
 def _unescaped(name: str) -> str:
-    """Return a path of a list of mounts, in which spaces are written as octal numbers."""
-    for sign in " \t\n\\":
-        name = name.replace(f"\\{ord(sign):03o}", sign)
+    """Return a path from a mount list, which contains spaces as octal numbers."""
+    for character in " \t\n\\":
+        name = name.replace(f"\\{ord(character):03o}", character)
     return name
 
 

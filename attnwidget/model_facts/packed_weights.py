@@ -1,11 +1,11 @@
-"""Weights of the embedded models as the package stores them: without loss, and small.
+"""Lossless compression for the weights of the embedded models.
 
-Half of the bytes of float16 weights, the low bytes, look like noise. The others, with the sign and
-the exponent, take few values. Deflate finds nothing in a mixture of both, and shortens the high
-bytes alone by a third.
+The low bytes of float16 weights look like noise. The high bytes, with the sign and the exponent,
+have only a few different values. Deflate cannot compress a mixture of both, but it shortens the
+high bytes by a third.
 
-A model that was fine-tuned by low-rank updates (Hu et al. 2022, "LoRA", section 4.1) is stored as
-the two factors of each update, beside the weights of its own classifier.
+A model that was fine-tuned with low-rank updates (Hu et al. 2022, "LoRA", section 4.1) is stored as
+the two factors of each update and the weights of its own classifier.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from safetensors import safe_open
 from safetensors.numpy import save_file
 from torch import Tensor
 
-#: Name of the file in the folder of a model.
+#: File name in the folder of a model.
 PACKED = "packed.safetensors"
-#: Endings of the names of the two factors of an update.
+#: Suffixes for the names of an update's two factors.
 UP, DOWN = ".up", ".down"
 
 _SHAPES = "shapes"
@@ -33,11 +33,11 @@ _LOW, _HIGH = "low bytes", "high bytes, deflated"
 def pack_weights(weights: Mapping[str, Tensor], path: Path) -> None:
     """Write float16 weights to a file that `unpack_weights` reads.
 
-    The file is in the safetensors format, with two arrays of bytes. Its metadata has the shapes.
+    The file has the safetensors format, with two byte arrays. Its metadata has the shapes.
 
     Args:
         weights: Weights by name, all in float16.
-        path: The file.
+        path: File to write.
 
     Raises:
         TypeError: A weight has another type.
@@ -59,7 +59,8 @@ def pack_weights(weights: Mapping[str, Tensor], path: Path) -> None:
         weight.cpu().contiguous().numpy().astype("<f2").ravel() for weight in weights.values()
     ]
     pairs = np.concatenate(numbers).view(np.uint8).reshape(-1, 2)
-    # Bytes of an exponent have no repeated sequences: a search for them costs time and space.
+    # Use only Huffman coding: exponent bytes have no repeated sequences, and searching for them
+    # takes time and space.
     deflate = zlib.compressobj(9, strategy=zlib.Z_HUFFMAN_ONLY)
     high = deflate.compress(pairs[:, 1].tobytes()) + deflate.flush()
     arrays = {
@@ -74,7 +75,7 @@ def unpack_weights(path: Path) -> dict[str, Tensor]:
     """Return the weights of a file that `pack_weights` wrote, by name, in float32.
 
     Args:
-        path: The file.
+        path: File to read.
 
     Raises:
         OSError: The file does not exist or is damaged.
@@ -88,7 +89,7 @@ def unpack_weights(path: Path) -> dict[str, Tensor]:
     start = 0
     for name, shape in shapes.items():
         end = start + int(np.prod(shape))
-        # Each weight has memory of its own, as after `from_pretrained`.
+        # Each weight has separate memory, as after `from_pretrained`.
         weights[name] = torch.from_numpy(numbers[start:end].astype(np.float32).reshape(shape))
         start = end
     return weights
@@ -98,10 +99,10 @@ def updated_weights(base: Mapping[str, Tensor], changes: Mapping[str, Tensor]) -
     """Return the weights of a fine-tuned model in float32.
 
     Args:
-        base: Weights of the model that was fine-tuned, by name.
-        changes: Of each updated weight the factors `name.up` [rows, rank] and `name.down` [rank,
-            columns], whose product is added; and by name the weights that replace those of the base
-            or that the base lacks.
+        base: Weights of the original model by name.
+        changes: For each updated weight, the factors `name.up` [rows, rank] and `name.down` [rank,
+            columns], whose product is added; and weights by name that replace or extend the
+            original weights.
 
     Example:
         >>> import torch
@@ -115,10 +116,10 @@ def updated_weights(base: Mapping[str, Tensor], changes: Mapping[str, Tensor]) -
     weights = dict(base)
     for name, change in changes.items():
         if name.endswith(UP):
-            updated = name.removesuffix(UP)
-            # In double precision, so that all machines round to the same float32 number.
-            product = change.double() @ changes[updated + DOWN].double()
-            weights[updated] = (base[updated].double() + product).float()
+            weight_name = name.removesuffix(UP)
+            # Compute in float64, so that all machines round to the same float32 number.
+            product = change.double() @ changes[weight_name + DOWN].double()
+            weights[weight_name] = (base[weight_name].double() + product).float()
         elif not name.endswith(DOWN):
             weights[name] = change
     return weights

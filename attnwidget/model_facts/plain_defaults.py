@@ -1,4 +1,4 @@
-"""The defaults of torch while a model is made."""
+"""Defaults of torch during the construction of a model."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from attnwidget.text.undo import undone
 
 @contextmanager
 def plain_defaults() -> Iterator[None]:
-    """Make models in the block with the defaults of a new process: float32, on the CPU.
+    """Construct models in the block with the defaults of a new process: float32, on the CPU.
 
-    The constructors of transformers take no device. Under torch.set_default_device or
-    `with torch.device("meta")` they would make a model on another device, or without numbers.
+    The constructors of transformers have no device argument. After torch.set_default_device or
+    inside `with torch.device("meta")`, they would create a model on another device or without data.
 
     Example:
         >>> import torch
@@ -24,7 +24,7 @@ def plain_defaults() -> Iterator[None]:
         ...     torch.nn.Linear(2, 2).weight.device
         device(type='cpu')
     """
-    before = torch.get_default_dtype()
-    with torch.device("cpu"), undone(lambda: torch.set_default_dtype(before)):
+    original_dtype = torch.get_default_dtype()
+    with torch.device("cpu"), undone(lambda: torch.set_default_dtype(original_dtype)):
         torch.set_default_dtype(torch.float32)
         yield

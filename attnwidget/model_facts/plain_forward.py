@@ -13,16 +13,24 @@ from attnwidget.model_facts.held_attributes import Hold, held, unheld
 
 
 def uncompiled(model: nn.Module) -> nn.Module:
-    """Return the model inside the wrapper of `torch.compile`, or the model itself."""
+    """Return the model inside the wrapper of `torch.compile`, or the model itself.
+
+    Args:
+        model: Model, compiled or not.
+    """
     return getattr(model, "_orig_mod", model)
 
 
 def plain_forward(model: nn.Module) -> AbstractContextManager[None]:
-    """Run every module of `model` in eval mode and uncompiled in the block.
+    """Run all modules of a model in eval mode and uncompiled in the block.
 
     Modules may have been compiled by `torch.compile(module)`, `module.compile()` or an assignment
-    to `forward`. Compiled code is kept for later, and no new code is compiled. During the block,
-    passes of other threads through the same model are plain too. Other models are not changed.
+    to `forward`. The compiled code remains available after the block, and no new code is compiled.
+    During the block, forward passes through the same model in other threads are plain too. Other
+    models are not changed.
+
+    Args:
+        model: Model.
 
     Example:
         >>> from attnwidget import load_model
@@ -37,7 +45,10 @@ def plain_forward(model: nn.Module) -> AbstractContextManager[None]:
 
 
 def uncompiled_forward(model: nn.Module) -> AbstractContextManager[None]:
-    """Run every module of `model` uncompiled in the block, in the mode in which it is.
+    """Run all modules of a model uncompiled in the block, in their current mode.
+
+    Args:
+        model: Model.
 
     Example:
         >>> import torch
@@ -52,6 +63,7 @@ def uncompiled_forward(model: nn.Module) -> AbstractContextManager[None]:
 
 
 def _eval_mode(model: nn.Module) -> Iterator[Hold]:
+    """Yield the holds that keep all modules in eval mode."""
     for module in all_modules(model):
         # Hold the value even if it is already False, because another block may end and restore
         # train mode.
@@ -60,9 +72,10 @@ def _eval_mode(model: nn.Module) -> Iterator[Hold]:
 
 
 def _uncompiled(model: nn.Module) -> Iterator[Hold]:
+    """Yield the holds that keep all modules uncompiled."""
     for module in all_modules(model):
         if unheld(module, "_compiled_call_impl") is not None:
             yield Hold(module, "_compiled_call_impl", None)
-        written = getattr(unheld(module, "forward"), "_torchdynamo_orig_callable", None)
-        if written is not None:
-            yield Hold(module, "forward", written)
+        original_forward = getattr(unheld(module, "forward"), "_torchdynamo_orig_callable", None)
+        if original_forward is not None:
+            yield Hold(module, "forward", original_forward)

@@ -1,4 +1,4 @@
-"""The place of a model's weights: a device, or the store of accelerate for offloaded weights."""
+"""Location of a model's weights: a device, or the offload store of accelerate."""
 
 from __future__ import annotations
 
@@ -10,7 +10,10 @@ from torch import Tensor, nn
 
 
 def device_of(model: nn.Module) -> torch.device:
-    """Return the device of a model's inputs: of its first weights, or where offloaded weights run.
+    """Return the device of a model's inputs: where its first weights are, or run if offloaded.
+
+    Args:
+        model: Model.
 
     Example:
         >>> from attnwidget import load_model
@@ -22,7 +25,11 @@ def device_of(model: nn.Module) -> torch.device:
 
 
 def check_has_weights(model: nn.Module) -> None:
-    """Raise ValueError for a model on the device "meta" whose weights are not kept elsewhere."""
+    """Raise ValueError for a model on the device "meta" whose weights are not offloaded.
+
+    Args:
+        model: Model.
+    """
     if (
         any(p.device.type == "meta" for p in model.parameters())
         and next(_run_on(model), None) is None
@@ -34,19 +41,24 @@ def check_has_weights(model: nn.Module) -> None:
 
 
 def weight_of(module: nn.Module, name: str) -> Tensor | None:
-    """Return the weight or bias of a module, also if accelerate offloaded it; None for none."""
+    """Return the weight or bias of a module, even if accelerate offloaded it, or None.
+
+    Args:
+        module: Module.
+        name: Name of the parameter, such as "weight".
+    """
     weight: Tensor | None = getattr(module, name, None)
     if weight is None or weight.device.type != "meta":
         return weight
     for hook in _hooks(module):
         if getattr(hook, "weights_map", None) is not None:
-            kept: Tensor = hook.weights_map[name]
-            return kept.to(hook.execution_device)
+            offloaded: Tensor = hook.weights_map[name]
+            return offloaded.to(hook.execution_device)
     return weight
 
 
 def _run_on(model: nn.Module) -> Iterator[torch.device]:
-    """Yield the devices to which accelerate moves weights when they are needed."""
+    """Yield the devices to which accelerate moves offloaded weights when they are needed."""
     for module in model.modules():
         for hook in _hooks(module):
             if getattr(hook, "offload", False) and hook.execution_device is not None:

@@ -1,4 +1,4 @@
-"""A check whether the weights of a model have changed since a read."""
+"""Check for weight changes since a model was read."""
 
 from __future__ import annotations
 
@@ -14,14 +14,15 @@ _PLAIN = (nn.Parameter, Tensor)
 
 
 class WeightsSeen:
-    """The state of a model's weights, without a copy of the weights.
+    """State of a model's weights, without a copy of the weights.
 
-    For each parameter: device, type, memory address, version counter, and the value in its middle,
-    because the version counter ignores writes through `.data`. Weights with special types, such as
-    quantized weights, move during a pass: only their device and type count.
+    The state has the device, type, memory address and version counter of each parameter. It also
+    has the middle element, because the version counter ignores writes through `.data`. Weights with
+    special types, such as quantized weights, move during a pass, so only their device and type are
+    compared.
 
     Args:
-        hf_model: A model, or a module of a model.
+        hf_model: Model, or a module of a model.
 
     Example:
         >>> import torch
@@ -43,7 +44,11 @@ read: read it again, attend(text)
         self._numbers = _numbers(parameters)
 
     def changed(self, hf_model: nn.Module) -> bool:
-        """Return whether the weights of the same model have changed."""
+        """Return whether the weights have changed.
+
+        Args:
+            hf_model: The same model.
+        """
         parameters = all_parameters(hf_model)
         return _places(parameters) != self._places or _numbers(parameters) != self._numbers
 
@@ -54,23 +59,24 @@ read: read it again, attend(text)
 
         Args:
             hf_model: The same model.
-            again: End of the message: the time of the read, and the next step.
+            again: End of the message, with the time of the read and the next step.
 
         Raises:
-            RuntimeError: weights were moved, converted, trained or changed otherwise.
+            RuntimeError: The weights were moved, converted, trained or changed otherwise.
         """
         if not self.changed(hf_model):
             return
-        places = _places(all_parameters(hf_model))
-        how = "was trained, or its weights were changed otherwise,"
-        for before, now in zip(self._places, places, strict=False):
-            if before[:2] != now[:2]:
-                how = f"was moved or converted, from {_form(before)} to {_form(now)},"
+        states = _places(all_parameters(hf_model))
+        change = "was trained, or its weights were changed otherwise,"
+        for before, after in zip(self._places, states, strict=False):
+            if before[:2] != after[:2]:
+                change = f"was moved or converted, from {_form(before)} to {_form(after)},"
                 break
-        raise RuntimeError(f"{type(hf_model).__name__} {how} since {again}")
+        raise RuntimeError(f"{type(hf_model).__name__} {change} since {again}")
 
 
 def _places(parameters: Sequence[Tensor]) -> list[tuple[Any, ...]]:
+    """Return device, type, address and version of each parameter."""
     return [
         (
             parameter.device,
@@ -86,8 +92,8 @@ def _places(parameters: Sequence[Tensor]) -> list[tuple[Any, ...]]:
 
 @torch.no_grad()
 def _numbers(parameters: Sequence[Tensor]) -> list[bytes]:
-    """Return the middle number of every parameter as bytes, because NaN differs from NaN."""
-    alike: dict[tuple[torch.device, torch.dtype], list[Tensor]] = {}
+    """Return the middle element of each parameter as bytes, so that NaN equals NaN."""
+    by_kind: dict[tuple[torch.device, torch.dtype], list[Tensor]] = {}
     for parameter in parameters:
         if _is_plain(parameter) and parameter.numel():
             if parameter.is_contiguous():
@@ -96,8 +102,8 @@ def _numbers(parameters: Sequence[Tensor]) -> list[bytes]:
                 )
             else:
                 middle = parameter[tuple(size // 2 for size in parameter.shape)]
-            alike.setdefault((parameter.device, parameter.dtype), []).append(middle)
-    return [torch.stack(numbers).double().cpu().numpy().tobytes() for numbers in alike.values()]
+            by_kind.setdefault((parameter.device, parameter.dtype), []).append(middle)
+    return [torch.stack(numbers).double().cpu().numpy().tobytes() for numbers in by_kind.values()]
 
 
 def _is_plain(parameter: Tensor) -> bool:
@@ -105,4 +111,5 @@ def _is_plain(parameter: Tensor) -> bool:
 
 
 def _form(place: tuple[Any, ...]) -> str:
+    """Return type and device of a parameter for messages."""
     return f"{str(place[1]).removeprefix('torch.')} on {place[0]}"

@@ -1,4 +1,4 @@
-"""Alignment of the tokens of two texts on one common axis."""
+"""Alignment of two token sequences on one common axis."""
 
 from __future__ import annotations
 
@@ -16,10 +16,14 @@ from attnwidget.text.tokens import Tokens
 def common_subsequence(
     first: Sequence[Hashable], second: Sequence[Hashable]
 ) -> list[tuple[int, int]]:
-    """Return a longest common subsequence as pairs (place in the first, place in the second).
+    """Return a longest common subsequence as pairs (position in `first`, position in `second`).
 
-    Among alignments of equal length, return the earliest. Time and memory are quadratic in the part
-    between the common beginning and the common end.
+    Among alignments of equal length, return the earliest. Time and memory are quadratic in the
+    length of the part between the common beginning and the common end.
+
+    Args:
+        first: Sequence of items that can be compared.
+        second: Sequence of items that can be compared.
 
     Example:
         >>> from attnwidget.text.alignment import common_subsequence
@@ -35,7 +39,7 @@ def common_subsequence(
     a = first[begin : len(first) - end]
     b = second[begin : len(second) - end]
     longest = _longest(a, b)
-    pairs = [(place, place) for place in range(begin)]
+    pairs = [(position, position) for position in range(begin)]
     i = j = 0
     while i < len(a) and j < len(b):
         if a[i] == b[j]:
@@ -50,26 +54,27 @@ def common_subsequence(
 
 
 def _longest(a: Sequence[Hashable], b: Sequence[Hashable]) -> NDArray[np.integer[Any]]:
-    """[i, j]: the length of a longest common subsequence of a[i:] and b[j:]."""
+    """Return an array whose cell [i, j] is the longest common length of a[i:] and b[j:]."""
     codes: dict[Hashable, int] = {}
     first, second = (
-        np.array([codes.setdefault(item, len(codes)) for item in of], np.int64) for of in (a, b)
+        np.array([codes.setdefault(item, len(codes)) for item in sequence], np.int64)
+        for sequence in (a, b)
     )
     small = min(len(a), len(b)) < np.iinfo(np.uint16).max
     longest = np.zeros((len(a) + 1, len(b) + 1), np.uint16 if small else np.int32)
     for i in range(len(a) - 1, -1, -1):
-        below = longest[i + 1]
-        best = np.where(first[i] == second, below[1:] + 1, below[:-1])
+        next_row = longest[i + 1]
+        best = np.where(first[i] == second, next_row[1:] + 1, next_row[:-1])
         longest[i, :-1] = np.maximum.accumulate(best[::-1])[::-1]
     return longest
 
 
 @dataclass(frozen=True)
 class SharedAxis:
-    """Put the tokens of two axes on one axis: common tokens once, and all others at their places.
+    """Common axis of two axes, on which tokens that both axes have occur once.
 
-    Tokens are equal if their texts and sentences are equal; special tokens are equal if their kinds
-    are equal, so that words of different tokenizers can be compared.
+    Two tokens are equal if their texts and sentences are equal. Special tokens are equal if their
+    kinds are equal, so that words of different tokenizers can be compared.
 
     Attributes:
         first: The n tokens of the first axis.
@@ -91,7 +96,7 @@ class SharedAxis:
 
     @cached_property
     def pairs(self) -> list[tuple[int, int]]:
-        """Places of the common tokens, as pairs (place in the first, place in the second)."""
+        """Positions of the common tokens, as pairs (position in `first`, position in `second`)."""
         return common_subsequence(_names(self.first), _names(self.second))
 
     @cached_property
@@ -101,6 +106,7 @@ class SharedAxis:
 
     @cached_property
     def _order(self) -> list[tuple[int | None, int | None]]:
+        """Positions in `first` and `second` for each token of the common axis, or None."""
         pairs: list[tuple[int | None, int | None]] = []
         i = j = 0
         for a, b in [*self.pairs, (len(self.first), len(self.second))]:
@@ -113,35 +119,42 @@ class SharedAxis:
 
     @property
     def places(self) -> tuple[list[int], list[int]]:
-        """Places of the tokens of the first and of the second axis on the common axis."""
-        at: tuple[list[int], list[int]] = [], []
-        for place, of in enumerate(self._order):
-            for side, token in zip(at, of, strict=True):
+        """Positions of the tokens of `first`, and of `second`, on the common axis."""
+        positions: tuple[list[int], list[int]] = [], []
+        for position, pair in enumerate(self._order):
+            for side_positions, token in zip(positions, pair, strict=True):
                 if token is not None:
-                    side.append(place)
-        return at
+                    side_positions.append(position)
+        return positions
 
     @property
     def alone(self) -> tuple[list[int], list[int]]:
-        """Places on the common axis of the tokens that only one of the two axes has."""
-        unmatched = [{*places} for places in self.places]
-        return sorted(unmatched[0] - unmatched[1]), sorted(unmatched[1] - unmatched[0])
+        """Positions on the common axis of the tokens that only one of the two axes has."""
+        position_sets = [{*positions} for positions in self.places]
+        return sorted(position_sets[0] - position_sets[1]), sorted(
+            position_sets[1] - position_sets[0]
+        )
 
     @cached_property
     def tokens(self) -> Tokens:
-        """The common axis; its words are the words of the original axes."""
+        """Tokens of the common axis, with the words of the original axes."""
         if self.is_same:
             return self.first
         sources = [
             (self.first, a) if a is not None else (self.second, b or 0) for a, b in self._order
         ]
-        of = [id(source) for source, _ in sources]
+        source_ids = [id(source) for source, _ in sources]
         words: list[int | None] = []
-        for at, (source, i) in enumerate(sources):
+        for index, (source, i) in enumerate(sources):
             token = source.words[i]
-            goes_on = at and of[at] == of[at - 1] and token == source.words[i - 1] and i
-            last = next((word for word in reversed(words) if word is not None), -1)
-            words.append(None if token is None else last if goes_on else last + 1)
+            continues = (
+                index
+                and source_ids[index] == source_ids[index - 1]
+                and token == source.words[i - 1]
+                and i
+            )
+            last_word = next((word for word in reversed(words) if word is not None), -1)
+            words.append(None if token is None else last_word if continues else last_word + 1)
         fields: dict[str, Any] = {
             name: tuple(getattr(source, name)[i] for source, i in sources)
             for name in ("text", "raw", "special", "segments", "added")
@@ -156,7 +169,7 @@ class SharedAxis:
             is_line=self.first.is_line and self.second.is_line,
             roles=tuple(source.roles[i] for source, i in sources if are_chats),
             turns=tuple(source.turns[i] for source, i in sources if are_chats),
-            # Places of the second text are in pictures of its own.
+            # The regions of `second` belong to other pictures, so leave them out.
             places=tuple(
                 source.places[i] if source is self.first else None
                 for source, i in sources
@@ -167,12 +180,12 @@ class SharedAxis:
 
 
 def _names(tokens: Tokens) -> list[tuple[str, int]]:
-    """Return the key by which tokens of two axes are compared."""
+    """Return one key per token; tokens of two axes are equal if their keys are equal."""
     kinds = [kind if kind in ("cls", "sep") else "" for kind in tokens.special]
-    # The later parts of split characters add nothing, and all look like "…2/3".
+    # Later parts of a split character add no text and all look like "…2/3", so add the raw token.
     texts = [
-        text if added else f"{text} {raw}"
-        for text, added, raw in zip(tokens.text, tokens.added, tokens.raw, strict=True)
+        text if piece else f"{text} {raw}"
+        for text, piece, raw in zip(tokens.text, tokens.added, tokens.raw, strict=True)
     ]
     return [
         (f"[{kind}]" if kind else text, segment)

@@ -1,4 +1,4 @@
-"""Mentions with an antecedent in a window of text, and the choices of three simple rules."""
+"""Mentions with an antecedent in a text window, and three simple rules that select it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ _THIRD = (
 
 
 def _listed(**words: str) -> dict[str, str]:
-    return {word: value for value, listed in words.items() for word in listed.split()}
+    """Return a dict from each word to the name of its list."""
+    return {word: value for value, forms in words.items() for word in forms.split()}
 
 
 _NUMBER = _listed(singular=_SINGULAR, plural=_PLURAL)
@@ -42,7 +43,7 @@ class Anaphor:
     Attributes:
         mention: Index of the mention in `document.mentions`.
         antecedents: Indices of the preceding mentions of the same cluster.
-        candidates: Indices of all preceding mentions of the window, the nearest first.
+        candidates: Indices of all preceding mentions in the window, nearest first.
     """
 
     mention: int
@@ -53,11 +54,16 @@ class Anaphor:
 def anaphors(document: Document, start: int, end: int) -> list[Anaphor]:
     """Return the mentions to evaluate within words `start` to `end` (exclusive).
 
-    A mention precedes a second mention if its first word comes first. A mention is evaluated if a
-    preceding mention belongs to the same cluster. Of several mentions with the same head word, only
+    A mention precedes another mention if its first word comes first. A mention is evaluated if a
+    preceding mention belongs to the same cluster. If several mentions have the same head word, only
     the longest is evaluated, and the others are neither antecedents nor candidates. The nearest
-    mention has the largest start, and among equal starts the largest end. A span that stands in
+    mention has the largest start; ties are resolved by the largest end. A span that occurs in
     several clusters belongs to all of them.
+
+    Args:
+        document: Document with mentions.
+        start: First word of the window.
+        end: End of the window, exclusive.
 
     Example:
         >>> from attnwidget.text.antecedents import anaphors
@@ -74,8 +80,8 @@ def anaphors(document: Document, start: int, end: int) -> list[Anaphor]:
     ]
     longest: dict[int, tuple[int, Mention]] = {}
     for index, mention in inside:
-        known = longest.get(mention.head)
-        if known is None or len(mention.words) > len(known[1].words):
+        previous = longest.get(mention.head)
+        if previous is None or len(mention.words) > len(previous[1].words):
             longest[mention.head] = (index, mention)
     clusters = clusters_of_spans(document)
     mentions = []
@@ -86,9 +92,9 @@ def anaphors(document: Document, start: int, end: int) -> list[Anaphor]:
             if other.start < mention.start and other.head != mention.head
         ]
         candidates = tuple(i for *_, i in sorted(preceding, reverse=True))
-        own = clusters[mention.words]
+        own_clusters = clusters[mention.words]
         antecedents = tuple(
-            i for i in sorted(candidates) if own & clusters[document.mentions[i].words]
+            i for i in sorted(candidates) if own_clusters & clusters[document.mentions[i].words]
         )
         if antecedents:
             mentions.append(Anaphor(index, antecedents, candidates))
@@ -96,7 +102,11 @@ def anaphors(document: Document, start: int, end: int) -> list[Anaphor]:
 
 
 def clusters_of_spans(document: Document) -> dict[tuple[int, ...], set[str]]:
-    """Return the clusters of each span, by its words. Some corpora have a span in two clusters."""
+    """Return the clusters of each span by its words; some corpora put a span in two clusters.
+
+    Args:
+        document: Document with mentions.
+    """
     clusters: dict[tuple[int, ...], set[str]] = {}
     for mention in document.mentions:
         clusters.setdefault(tuple(mention.words), set()).add(mention.cluster)
@@ -104,21 +114,35 @@ def clusters_of_spans(document: Document) -> dict[tuple[int, ...], set[str]]:
 
 
 def nearest(document: Document, anaphor: Anaphor) -> int | None:
-    """Return the nearest preceding mention."""
+    """Return the index of the nearest preceding mention, or None.
+
+    Args:
+        document: Document with mentions.
+        anaphor: Mention whose antecedent is searched.
+    """
     return anaphor.candidates[0] if anaphor.candidates else None
 
 
 def head_match(document: Document, anaphor: Anaphor) -> int | None:
-    """Return the nearest preceding mention with the same head word; case does not count."""
+    """Return the nearest preceding mention with the same head word, ignoring case, or None.
+
+    Args:
+        document: Document with mentions.
+        anaphor: Mention whose antecedent is searched.
+    """
     return _first(document, anaphor, _same_head)
 
 
 def rule_based(document: Document, anaphor: Anaphor) -> int | None:
     """Return the nearest mention that passes the first sieve with a match.
 
-    The four sieves, in this order: same words; same head word; same number, gender and person; any
-    mention (Clark et al. 2019, section 4.3, after Lee et al. 2011). An unknown number, gender or
-    person agrees with all values.
+    The four sieves are, in this order: same words; same head word; same number, gender and person;
+    any mention (Clark et al. 2019, section 4.3, after Lee et al. 2011). An unknown number, gender
+    or person agrees with all values.
+
+    Args:
+        document: Document with mentions.
+        anaphor: Mention whose antecedent is searched.
 
     Example:
         >>> from attnwidget.text.antecedents import anaphors, nearest, rule_based
@@ -132,17 +156,22 @@ def rule_based(document: Document, anaphor: Anaphor) -> int | None:
         (1, 0)
     """
     for agrees in (_same_words, _same_head, agreement, _any):
-        chosen = _first(document, anaphor, agrees)
-        if chosen is not None:
-            return chosen
+        antecedent = _first(document, anaphor, agrees)
+        if antecedent is not None:
+            return antecedent
     return None
 
 
 def agreement(document: Document, mention: Mention, other: Mention) -> bool:
-    """Return whether number, person and gender agree, as far as they are known.
+    """Return whether the known values of number, person and gender agree.
 
     For pronouns, all three come from lists of English pronouns. For other mentions, only the number
-    is known, from the tag of the head word: NN and NNP are singular, NNS and NNPS plural.
+    is known. It comes from the tag of the head word: NN and NNP are singular, NNS and NNPS plural.
+
+    Args:
+        document: Document with mentions.
+        mention: First mention.
+        other: Second mention.
     """
     return all(
         a is None or b is None or a == b
@@ -160,6 +189,7 @@ BASELINES: dict[str, Rule] = {
 def _first(
     document: Document, anaphor: Anaphor, agrees: Callable[[Document, Mention, Mention], bool]
 ) -> int | None:
+    """Return the nearest candidate that agrees with the anaphor, or None."""
     mention = document.mentions[anaphor.mention]
     for index in anaphor.candidates:
         if agrees(document, mention, document.mentions[index]):
@@ -184,6 +214,7 @@ def _lowered(document: Document, words: Sequence[int]) -> list[str]:
 
 
 def _features(document: Document, mention: Mention) -> tuple[str | None, str | None, str | None]:
+    """Return number, person and gender of a mention; None for unknown values."""
     if mention.kind == "pronoun":
         word = document.words[mention.head].lower()
         return _NUMBER.get(word), _PERSON.get(word), _GENDER.get(word)

@@ -1,4 +1,4 @@
-"""The words of an axis with their classes."""
+"""Words of an axis with their classes."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ class ClassifiedWord(NamedTuple):
 
     Attributes:
         text: The word in lower case; "" for punctuation and special tokens.
-        kind: Its class, as in `word_classes`.
-        tokens: Indices of its tokens.
+        kind: Class of the word, as in `word_classes`.
+        tokens: Indices of the word's tokens.
     """
 
     text: str
@@ -24,6 +24,9 @@ class ClassifiedWord(NamedTuple):
 
 def classified_words(axis: Tokens) -> list[ClassifiedWord]:
     """Return the words of an axis with their classes.
+
+    Args:
+        axis: Tokens of the axis.
 
     Example:
         >>> from attnwidget.text.classified_words import classified_words

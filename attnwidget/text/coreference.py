@@ -19,10 +19,11 @@ from attnwidget.text.treebank import tree_fault
 
 __all__ = ["Document", "Mention", "MentionKind", "load_coreference"]
 
-# Only the Penn Treebank's tags name kinds of mentions; other files are read by their UPOS.
+# If a file has one of these Penn Treebank tags, its XPOS column determines the kinds of mentions.
+# Otherwise the UPOS column does.
 _PENN = frozenset({"PRP", "PRP$", "NNP", "NNPS"})
 _NUMBER = re.compile("[0-9]{1,9}")
-# Lines with these numbers are ranges of words and empty nodes.
+# Numbers of lines without a word of their own: word ranges (1-2) and empty nodes (1.1).
 _NO_WORD = re.compile("[0-9]{1,9}[-.][0-9]{1,9}")
 _CLUSTER_FIELDS = ("GRP", "eid")
 
@@ -36,31 +37,32 @@ _EXPECTED = "documents of CorefUD (.conllu) or CoNLL-2012 (.conll), plain or .gz
 def load_coreference(path: str | Path, *, skip_invalid: bool = False) -> Loaded[Document]:
     """Load documents with mentions from CorefUD (.conllu) or CoNLL-2012 (.conll), plain or .gz.
 
-    The beginning of the file shows its format. CorefUD files have brackets in `Entity=` of the MISC
-    column, with fields as `# global.Entity` lists them, and documents start at `# newdoc`. Mentions
-    may nest, cross and be discontinuous; mentions with only empty nodes are left out. CoNLL-2012
-    files have brackets in the last column, and documents between `#begin document` and `#end
-    document`. Head words come from the dependency trees of the file if it has trees (`head_word`).
+    The format is detected from the beginning of the file. CorefUD files have brackets in `Entity=`
+    of the MISC column, with the fields that `# global.Entity` lists, and documents start at
+    `# newdoc`. Mentions may nest, cross and be discontinuous; mentions that consist only of empty
+    nodes are left out. CoNLL-2012 files have brackets in the last column, and documents between
+    `#begin document` and `#end document`. Head words come from the dependency trees of the file if
+    it has trees (`head_word`).
 
     Args:
         path: UTF-8 file, plain or .gz.
         skip_invalid: Whether to leave out documents with broken lines or brackets, with a sentence
-            that is no single tree, or without their text. A warning has their number, and
-            `left_out` of the list the reason for each. The result of `probe_coreference` states
-            the number.
+            that is not a single tree, or without their text. A warning states how many documents
+            were left out, and the attribute `left_out` of the list has the reason for each. The
+            result of `probe_coreference` states the number.
 
     Returns:
-        The documents in the order of the file, with every mention, also mentions without a
-        coreferent mention.
+        The documents in file order, with all mentions, including mentions without a coreferent
+        mention.
 
     Warns:
         UserWarning: `skip_invalid` left out documents.
 
     Raises:
-        ValueError: the file is of another format or empty; or a document, with `skip_invalid` every
-            document, is broken, or has placeholders such as "[WORD]" in place of its words. The
+        ValueError: The file has another format or is empty; or a document (with `skip_invalid`,
+            every document) is broken or has placeholders such as "[WORD]" instead of words. The
             message names the line.
-        OSError: the file cannot be read.
+        OSError: The file cannot be read.
 
     Example:
         >>> from attnwidget import load_coreference
@@ -68,16 +70,16 @@ def load_coreference(path: str | Path, *, skip_invalid: bool = False) -> Loaded[
     """
     path = Path(path)
     lines = enumerate(decoded_lines(path, _EXPECTED), 1)
-    before: list[tuple[int, str]] = []
+    first_lines: list[tuple[int, str]] = []
     is_conll_2012 = False
     for number, line in lines:
-        before.append((number, line))
+        first_lines.append((number, line))
         is_conll_2012 = line.startswith(_BEGIN)
         if is_conll_2012 or (line and not line.startswith("#")):
             break
-    whole = chain(before, lines)
+    all_lines = chain(first_lines, lines)
     documents = loaded(
-        _conll_2012(path, whole) if is_conll_2012 else _corefud(path, whole),
+        _conll_2012(path, all_lines) if is_conll_2012 else _corefud(path, all_lines),
         kind="document",
         source=str(path),
         loader="load_coreference",
@@ -87,6 +89,7 @@ def load_coreference(path: str | Path, *, skip_invalid: bool = False) -> Loaded[
 
 
 def _checked(documents: Loaded[Document], path: Path) -> Loaded[Document]:
+    """Return the documents; raise ValueError if there are no documents or no mentions."""
     if not documents:
         raise ValueError(f"{path}: no documents; expected CorefUD (.conllu) or CoNLL-2012 lines")
     if not any(document.mentions for document in documents):
@@ -99,7 +102,7 @@ def _checked(documents: Loaded[Document], path: Path) -> Loaded[Document]:
 
 @dataclass
 class _OpenDocument:
-    """A document while its lines are read."""
+    """Document whose lines are being read."""
 
     name: str
     source: str
@@ -112,8 +115,9 @@ class _OpenDocument:
     space_after: list[bool] = field(default_factory=list)
 
     def close(self) -> Document:
-        penn = not _PENN.isdisjoint(self.xpos)
-        tags = self.xpos if penn else self.upos
+        """Return the document of all lines."""
+        has_penn_tags = not _PENN.isdisjoint(self.xpos)
+        tags = self.xpos if has_penn_tags else self.upos
         return Document.from_spans(
             self.words,
             self.brackets.finish(),
@@ -127,7 +131,7 @@ class _OpenDocument:
 
 
 def _parts(lines: Lines, is_start: Callable[[str], bool]) -> Iterator[list[tuple[int, str]]]:
-    """Yield the numbered lines of each document, beginning with the lines before the first one."""
+    """Yield the lines before the first document, and then the lines of each document."""
     part: list[tuple[int, str]] = []
     for number, line in lines:
         if is_start(line):
@@ -138,6 +142,7 @@ def _parts(lines: Lines, is_start: Callable[[str], bool]) -> Iterator[list[tuple
 
 
 def _corefud(path: Path, lines: Lines) -> Iterator[Callable[[], Document | None]]:
+    """Yield functions that return the documents of a CorefUD file."""
     reader = _CorefUD(path)
     for part in _parts(lines, _begins_corefud):
         yield partial(reader.document, part)
@@ -148,14 +153,18 @@ def _begins_corefud(line: str) -> bool:
 
 
 class _CorefUD:
-    """Reads the documents of one file, which share the order of fields in their brackets."""
+    """Reader of the documents of one file, whose brackets have the same field order."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self._cluster_field: int | None = None
 
     def document(self, part: list[tuple[int, str]]) -> Document | None:
-        """Return the document of numbered lines, or None for lines without words."""
+        """Return the document in numbered lines, or None if the lines contain no words.
+
+        Args:
+            part: Lines of the document with their numbers.
+        """
         path = self._path
         document: _OpenDocument | None = None
         rows: list[tuple[int, list[str]]] = []
@@ -189,6 +198,7 @@ class _CorefUD:
 
 
 def _cluster_field(value: str, where: str) -> int:
+    """Return the index of the cluster among the fields of `global.Entity`."""
     fields = value.split("-")
     for name in _CLUSTER_FIELDS:
         if name in fields:
@@ -205,6 +215,7 @@ def _add_sentence(
     path: Path,
     cluster_field: int | None,
 ) -> None:
+    """Add the rows of a sentence to a document."""
     start = len(document.words)
     document.starts.append(start)
     governors: list[tuple[str, str]] = []
@@ -239,7 +250,7 @@ def _add_sentence(
                 word_range = None
         elif "-" in index:
             first, last = map(int, index.split("-"))
-            # A range that does not begin here is broken; its words keep their own spaces.
+            # A range that does not begin at the next word is invalid; its words keep their spaces.
             if first == len(governors) + 1 <= last:
                 word_range = (first, last, columns[1], space)
         for attribute in attributes:
@@ -253,12 +264,12 @@ def _add_sentence(
 
 
 def _read_entity(document: _OpenDocument, brackets: str, index: str, where: str) -> None:
-    """Read the brackets at the latest word, or at an empty node behind it.
+    """Read the brackets at the latest word, or at an empty node after it.
 
     Args:
-        document: The document with all words up to this line.
-        brackets: The brackets of mentions that begin or end here.
-        index: The first column of the line.
+        document: Document with all words up to this line.
+        brackets: Brackets of mentions that begin or end here.
+        index: First column of the line.
         where: File and line, for messages.
     """
     if "-" in index:
@@ -272,22 +283,23 @@ def _read_entity(document: _OpenDocument, brackets: str, index: str, where: str)
 
 
 def _governors(heads: list[tuple[str, str]], start: int) -> list[int]:
-    """Governors as indices into the document, checked to be a tree."""
-    local = []
+    """Return the governors as indices into the document, and check that they form a tree."""
+    governors = []
     for word, (text, where) in enumerate(heads, 1):
         if not _NUMBER.fullmatch(text):
             raise ValueError(
                 f"{where}: the governor of word {word} is the number of a word, or 0 for the root; "
                 f"got {text[:20]!r}"
             )
-        local.append(int(text))
-    if fault := tree_fault(local):
-        word, problem = fault
+        governors.append(int(text))
+    if tree_error := tree_fault(governors):
+        word, problem = tree_error
         raise ValueError(f"{heads[word - 1][1]}: word {word} {problem}")
-    return [start + governor - 1 if governor else -1 for governor in local]
+    return [start + governor - 1 if governor else -1 for governor in governors]
 
 
 def _conll_2012(path: Path, lines: Lines) -> Iterator[Callable[[], Document | None]]:
+    """Yield functions that return the documents of a CoNLL-2012 file."""
     previous: list[tuple[int, str]] | None = None
     for part in _parts(lines, _begins_conll_2012):
         if previous is not None:
@@ -304,6 +316,7 @@ def _begins_conll_2012(line: str) -> bool:
 def _add_conll_2012_word(
     document: _OpenDocument | None, columns: list[str], where: str, *, begins_sentence: bool
 ) -> None:
+    """Add the word of a line, with its brackets, to a document."""
     if document is None or len(columns) < 12:
         raise ValueError(
             f"{where}: expected 12 or more columns between #begin and #end document, "
@@ -326,15 +339,15 @@ def _add_conll_2012_word(
 def _conll_2012_document(
     path: Path, part: list[tuple[int, str]], following: int | None
 ) -> Document | None:
-    """Return the document of numbered lines, or None for lines without words.
+    """Return the document in numbered lines, or None if the lines contain no words.
 
     Args:
         path: The file.
-        part: The lines up to the beginning of the next document.
+        part: Lines up to the beginning of the next document.
         following: Number of the line where the next document begins; None = no further document.
     """
     document: _OpenDocument | None = None
-    closed: Document | None = None
+    finished_document: Document | None = None
     in_sentence = False
     for number, line in part:
         where = f"{path}:{number}"
@@ -345,7 +358,7 @@ def _conll_2012_document(
         elif line.startswith("#end document"):
             if document is None:
                 raise ValueError(f"{where}: a document ends that did not begin")
-            closed = document.close() if document.words else None
+            finished_document = document.close() if document.words else None
             document = None
         elif not line.strip():
             in_sentence = False
@@ -356,4 +369,4 @@ def _conll_2012_document(
         raise ValueError(f"{path}:{following}: the document of {document.source} has not ended")
     if document is not None:
         raise ValueError(f"{document.source}: the document has no #end document")
-    return closed
+    return finished_document

@@ -6,6 +6,10 @@ from __future__ import annotations
 def counted(count: int, what: str) -> str:
     """Return a count and its noun, singular or plural, with commas for thousands.
 
+    Args:
+        count: Number of items.
+        what: Singular of the noun.
+
     Example:
         >>> from attnwidget.text.counted import counted
         >>> counted(1, "token"), counted(2400, "sentence")

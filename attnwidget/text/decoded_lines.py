@@ -1,4 +1,4 @@
-"""The lines of a text file, plain or compressed, with errors that name the line."""
+"""Lines of a text file, plain or compressed, with errors that name the line."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from typing import cast
 
 from attnwidget.text.given_paths import refuse_no_file
 
-# Limit of the bytes of a line: longer lines, often packed zeros, are not text.
+# Largest number of bytes in a line. Longer lines, often compressed zeros, are not text.
 _LONGEST = 2**26
-# Limits of what a .gz file unpacks to: these bytes, and these for each byte of the file. Treebanks
-# and other texts have 3 to 15 bytes for each.
+# A .gz file may unpack to this number of bytes, plus a number of bytes per packed byte. Treebanks
+# and other texts unpack to 3 to 15 bytes per packed byte.
 _UNPACKED = 2**22
 _UNPACKED_FOR_EACH = 100
-# The first bytes of a .gz file, and of packed files that are not read.
+# First bytes of .gz files, and of packed files that the package does not read.
 _GZIP = b"\x1f\x8b"
 _OTHER_PACKED = {
     b"\xfd7zXZ\x00": ".xz",
@@ -37,14 +37,14 @@ def decoded_lines(path: Path, expected: str) -> Iterator[str]:
         expected: Content and format of the file, for errors about the path.
 
     Raises:
-        ValueError: the file is empty, a line is not UTF-8 or has more than 64 MB, lines end with CR
-            alone, or the .gz file is cut short, is not a .gz file, or unpacks to far more than a
-            text; or the file is packed in another way.
-        OSError: as `refuse_no_file`.
+        ValueError: The file is empty, a line is not UTF-8 or has more than 64 MB, lines end with
+            only CR, or the file is packed in another format than .gz. Also if a .gz file is
+            truncated, has another format, or unpacks to far more data than a text.
+        OSError: See `refuse_no_file`.
     """
     refuse_no_file(path, expected)
     number = 0
-    unpacked = 0
+    n_unpacked = 0
     try:
         with _opened(path) as file:
             for number, raw in enumerate(iter(partial(file.readline, _LONGEST + 1), b""), 1):
@@ -52,9 +52,9 @@ def decoded_lines(path: Path, expected: str) -> Iterator[str]:
                     raise ValueError(
                         f"{path}:{number}: a line of more than {_LONGEST >> 20} MB: this is no text"
                     )
-                unpacked += len(raw)
-                if unpacked > _UNPACKED and isinstance(file, gzip.GzipFile):
-                    _refuse_bomb(path, file, unpacked)
+                n_unpacked += len(raw)
+                if n_unpacked > _UNPACKED and isinstance(file, gzip.GzipFile):
+                    _refuse_bomb(path, file, n_unpacked)
                 line = raw.rstrip(b"\r\n")
                 if number == 1 and b"\r" in line:
                     raise ValueError(
@@ -72,20 +72,20 @@ def decoded_lines(path: Path, expected: str) -> Iterator[str]:
 
 
 def _opened(path: Path) -> BufferedIOBase:
-    """Open a plain or packed file; its first bytes show a packed file of any name."""
+    """Open a plain or packed file; its first bytes show whether it is packed."""
     with open(path, "rb") as file:
-        first = file.read(8)
+        first_bytes = file.read(8)
     for beginning, suffix in _OTHER_PACKED.items():
-        if first.startswith(beginning):
+        if first_bytes.startswith(beginning):
             raise ValueError(f"{path} is a {suffix} file, which is not read: unpack it first")
-    is_packed = first.startswith(_GZIP)
+    is_packed = first_bytes.startswith(_GZIP)
     return gzip.open(path, "rb") if is_packed or path.suffix == ".gz" else open(path, "rb")
 
 
 def _refuse_bomb(path: Path, file: gzip.GzipFile, unpacked: int) -> None:
-    """Raise ValueError if a .gz file has unpacked to far more than a text does.
+    """Raise ValueError if a .gz file unpacks to far more data than a text does.
 
-    A few megabytes can unpack to gigabytes, which would be read for minutes.
+    A few megabytes can unpack to gigabytes, which take minutes to read.
     """
     packed = cast("BufferedReader", file.fileobj).tell()
     if unpacked > _UNPACKED + _UNPACKED_FOR_EACH * packed:

@@ -1,4 +1,4 @@
-"""The texts of the package, and for each text a head with visible behavior."""
+"""Demonstration texts of the package, each with a head that shows a clear behavior."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from attnwidget.text.treebank_files import load_treebank
 
 @dataclass(frozen=True)
 class DemoText:
-    """A text of the package, and an attention of the embedded model to look at in it.
+    """Demonstration text with an attention link of the embedded model to look at.
 
-    `head` is (layer, head), counted from 0. `look` describes its attention from the token `query`
-    to the token `key`.
+    `head` is (layer, head), counted from 0. `look` describes the attention of this head from the
+    token `query` to the token `key`.
     """
 
     name: str
@@ -51,10 +51,10 @@ def demo_texts() -> dict[str, DemoText]:
 
 
 def demo_prose() -> Path:
-    """Return the path of a text for studies of heads: twelve passages from English novels.
+    """Return the path of a text for head studies: twelve passages from English novels.
 
-    A passage has five paragraphs. Each paragraph is a line, with an empty line between passages, as
-    `read_segments` expects. All passages are in the public domain.
+    A passage has five paragraphs. Each paragraph is one line, and an empty line separates passages,
+    as `read_segments` expects. All passages are in the public domain.
 
     Example:
         >>> from attnwidget.demo import demo_prose
@@ -65,12 +65,12 @@ def demo_prose() -> Path:
 
 
 def demo_treebank() -> list[Sentence]:
-    """Return a treebank for probes: 115 English sentences of seventeen kinds of text.
+    """Return a treebank for probes: 115 English sentences from seventeen kinds of text.
 
     The 1,849 words were written and annotated for the package in Universal Dependencies (version
-    2), with the labels of UD English EWT 2.16. The `name` of a sentence begins with its kind:
-    "news-01", "recipe-01". The treebank shows how a probe works. It is too small for rare relations
-    and for publications.
+    2), with the labels of UD English EWT 2.16. The `name` of a sentence begins with the kind of
+    text: "news-01", "recipe-01". The treebank shows how a probe works. It is too small for rare
+    relations and for publications.
 
     Example:
         >>> from attnwidget.demo import demo_treebank
@@ -90,12 +90,12 @@ def _treebank() -> tuple[Sentence, ...]:
 
 
 def demo_documents() -> list[Document]:
-    """Return 60 short passages in which every pronoun has a person: 1,315 words, 207 pronouns.
+    """Return 60 short passages whose pronouns all refer to people: 1,315 words, 207 pronouns.
 
     The passages were written and annotated for the package. The pronouns "he", "she" and "they"
-    distinguish the three persons or groups of a passage. Neither the nearest nor the first person
-    is the usual answer. The sentences are short and simple, as in a tale. The passages show how a
-    study of pronouns works; use a corpus for conclusions (`load_coreference`).
+    distinguish the three people or groups of a passage. Neither the nearest nor the first person
+    is the usual antecedent. The sentences are short and simple, as in a tale. The passages show how
+    a pronoun study works; for conclusions, use a corpus (`load_coreference`).
 
     Example:
         >>> from attnwidget.demo import demo_documents
@@ -110,18 +110,17 @@ def demo_documents() -> list[Document]:
 
 
 def demo_minimal_pairs(paradigm: str | None = None) -> list[MinimalPair]:
-    """Return 300 minimal pairs of BLiMP (Warstadt et al. 2020), 60 for each of five paradigms.
+    """Return 300 minimal pairs from BLiMP (Warstadt et al. 2020), 60 for each of five paradigms.
 
-    The pairs are spread evenly over the pairs of each file from number 200 on, counted from 0. In
-    each pair, the differing words are single wordpieces of the embedded vocabulary. BLiMP has the
-    licence CC BY 4.0, and LICENSE names the chosen pairs. The `phenomenon` of a pair is its
-    paradigm.
+    The pairs are spread evenly over each file, starting at pair 200 (counted from 0). In each pair,
+    the differing words are single wordpieces of the embedded vocabulary. BLiMP is licensed under
+    CC BY 4.0, and LICENSE lists the selected pairs. The `phenomenon` of a pair is its paradigm.
 
     Args:
         paradigm: A single paradigm, such as "anaphor_number_agreement"; None = all paradigms.
 
     Raises:
-        ValueError: no such paradigm.
+        ValueError: There is no such paradigm.
 
     Example:
         >>> from attnwidget.demo import demo_minimal_pairs
@@ -130,19 +129,19 @@ def demo_minimal_pairs(paradigm: str | None = None) -> list[MinimalPair]:
         (60, (('themselves.',), ('herself.',)))
     """
     pairs = load_minimal_pairs(Path(str(files("attnwidget").joinpath("demo/pairs.jsonl"))))
-    known = list(dict.fromkeys(pair.phenomenon for pair in pairs))
-    if paradigm is not None and paradigm not in known:
-        raise ValueError(f"there are no pairs of {paradigm!r}: {among(paradigm, known)}")
+    paradigms = list(dict.fromkeys(pair.phenomenon for pair in pairs))
+    if paradigm is not None and paradigm not in paradigms:
+        raise ValueError(f"there are no pairs of {paradigm!r}: {among(paradigm, paradigms)}")
     return [pair for pair in pairs if paradigm in (None, pair.phenomenon)]
 
 
 def demo_genres() -> list[tuple[str, str]]:
-    """Return 80 short texts with their genre, 16 for each of the five genres.
+    """Return 80 short texts with their genre, 16 for each of five genres.
 
     The result is a list of (text, genre) for `ablate` and `head_importance`. The genres are the
     classes of `load_model("attnwidget/genre")`, which was fine-tuned on the five kinds of web text
-    of UD English EWT. The texts were written for the package, are not part of this treebank, and
-    were not chosen by the model's predictions.
+    in UD English EWT. The texts were written for the package. They are not part of this treebank
+    and were not selected by the model's predictions.
 
     Example:
         >>> from attnwidget.demo import demo_genres
@@ -158,13 +157,13 @@ _PART = re.compile(r"\[(\w+) |\]|\w+(?:['’]\w+)*|[^\w\s\[\]]")
 
 
 def bracketed_passage(text: str, name: str = "") -> Document:
-    """Return the document of a passage with brackets around its mentions.
+    """Return the document for a passage with brackets around its mentions.
 
-    The label after an opening bracket is the cluster of the mention. Mentions may nest. Signs of
-    punctuation are words of their own.
+    The label after an opening bracket is the cluster of the mention. Mentions may nest. Punctuation
+    marks are separate words.
 
     Args:
-        text: The passage in one line.
+        text: Passage on one line.
         name: Name of the document.
 
     Raises:
@@ -181,23 +180,23 @@ def bracketed_passage(text: str, name: str = "") -> Document:
     where = name or "passage"
     words: list[str] = []
     space_after: list[bool] = []
-    opened: list[tuple[int, str]] = []
+    open_brackets: list[tuple[int, str]] = []
     spans: list[tuple[int, int, str]] = []
     for part in _PART.finditer(text):
-        written = part.group()
-        if written.startswith("["):
-            opened.append((len(words), part.group(1)))
-        elif written == "]":
-            if not opened:
+        piece = part.group()
+        if piece.startswith("["):
+            open_brackets.append((len(words), part.group(1)))
+        elif piece == "]":
+            if not open_brackets:
                 raise ValueError(f"{where}: a bracket closes at {text[part.start() :]!r:.40}")
-            start, cluster = opened.pop()
+            start, cluster = open_brackets.pop()
             spans.append((start, len(words) - 1, cluster))
         else:
-            words.append(written)
+            words.append(piece)
             following = text[part.end() :].lstrip("]")
             space_after.append(following[:1] in ("", " "))
-    if opened:
-        raise ValueError(f"{where}: the bracket of {opened[-1][1]!r} is not closed")
+    if open_brackets:
+        raise ValueError(f"{where}: the bracket of {open_brackets[-1][1]!r} is not closed")
     starts = [i + 1 for i, word in enumerate(words[:-1]) if word in (".", "!", "?")]
     return Document.from_spans(
         words, spans, sentence_starts=[0, *starts], name=name, space_after=space_after

@@ -1,4 +1,4 @@
-"""Windows of a long document that fit a model."""
+"""Windows of a long document, each short enough for a model."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ Window = tuple[int, int]
 def windows(
     pieces: Sequence[int], sentence_starts: Sequence[int], room: int, *, first_only: bool
 ) -> list[Window]:
-    """Return windows (start, end) of words, end excluded, with at most `room` tokens each.
+    """Return word windows (start, end), end excluded, with at most `room` tokens each.
 
-    A window ends at the last end of a sentence inside it, and the next window begins there.
+    A window ends at the last sentence end inside it, and the next window begins there.
 
     Args:
-        pieces: Number of tokens of each of m words.
+        pieces: Number of tokens per word.
         sentence_starts: Index of the first word of each sentence.
-        room: Number of tokens that fit.
-        first_only: Whether to return only the beginning of the document, which then ends with the
-            last word that fits, not with a sentence.
+        room: Largest number of tokens per window.
+        first_only: Whether to return only the first window. It then ends with the last word that
+            fits, not at a sentence end.
 
     Raises:
-        ValueError: a word has more tokens than `room`.
+        ValueError: A word has more tokens than `room`.
 
     Example:
         >>> from attnwidget.text.document_windows import windows
@@ -31,21 +31,21 @@ def windows(
         >>> windows([1, 1, 1, 1, 1], [0, 2, 4], 3, first_only=True)
         [(0, 3)]
     """
-    cut: list[Window] = []
+    word_windows: list[Window] = []
     start = 0
     starts = frozenset(sentence_starts)
     while start < len(pieces):
         end = start
-        used = 0
-        while end < len(pieces) and used + pieces[end] <= room:
-            used += pieces[end]
+        n_used = 0
+        while end < len(pieces) and n_used + pieces[end] <= room:
+            n_used += pieces[end]
             end += 1
         if end == start:
             raise ValueError(f"word {start + 1} has {pieces[start]} tokens, {room} fit")
         if first_only:
             return [(start, end)]
         if end < len(pieces):
-            end = max((at for at in range(start + 1, end + 1) if at in starts), default=end)
-        cut.append((start, end))
+            end = max((word for word in range(start + 1, end + 1) if word in starts), default=end)
+        word_windows.append((start, end))
         start = end
-    return cut
+    return word_windows

@@ -32,25 +32,25 @@ def load_framenet_links(
     Their frame elements (first layer) have at most `max_element_words` words each and are at least
     `min_distance` words from the target. Frame elements in a core set of the frame are linked, and
     a sentence needs at least one link. Words are split as in the Penn Treebank. Spans come from the
-    annotation, not from the spelling, so the sentences may differ from the paper's 473 sentences of
-    FrameNet 1.7.
+    annotation, not from the spelling, so the sentences may differ from the paper's 473 sentences
+    from FrameNet 1.7.
 
     Args:
-        source: FrameNet's folder (with frameIndex.xml), or nltk's reader of it.
-        max_words: Largest number of words of a sentence.
-        max_element_words: Largest number of words of a frame element.
-        min_distance: Smallest distance between the target and the nearest word of an element; 3
-            leaves two words between them.
+        source: FrameNet folder (with frameIndex.xml), or nltk's reader for it.
+        max_words: Largest number of words in a sentence.
+        max_element_words: Largest number of words in a frame element.
+        min_distance: Smallest distance between the target and the nearest word of an element, in
+            words; 3 leaves two words between them.
 
     Returns:
-        One sentence for each exemplar. The source of a link is the frame element, which attends;
-        the target is the word that evokes the frame; the label is "Frame.Element".
+        One sentence per exemplar. The source of a link is the frame element, which attends; the
+        target is the word that evokes the frame; the label is "Frame.Element".
 
     Raises:
         ImportError: nltk is not installed.
-        ValueError: `source` is not FrameNet's folder, a file cannot be read, or no sentence
+        ValueError: `source` is not a FrameNet folder, a file cannot be read, or no sentence
             qualifies.
-        OSError: the folder does not exist, is a file or cannot be read.
+        OSError: The folder does not exist, is a file or cannot be read.
 
     Example:
         >>> from attnwidget import load_framenet_links
@@ -64,12 +64,14 @@ def load_framenet_links(
             'pip install "attnwidget[framenet]"'
         ) from error
     cutter = NLTKWordTokenizer()
-    linked = []
+    candidates = []
     with _reader(source) as reader:
         for exemplar in _exemplars(reader, source):
             with _naming(source, f"exemplar {exemplar.get('ID')}"):
-                linked.append(_linked(exemplar, cutter, max_words, max_element_words, min_distance))
-    sentences = [sentence for sentence in linked if sentence is not None]
+                candidates.append(
+                    _linked(exemplar, cutter, max_words, max_element_words, min_distance)
+                )
+    sentences = [sentence for sentence in candidates if sentence is not None]
     if not sentences:
         raise ValueError(f"no exemplar sentence of {source} passes the filters")
     return sentences
@@ -77,7 +79,7 @@ def load_framenet_links(
 
 @contextmanager
 def _reader(source: str | Path | Any) -> Iterator[Any]:
-    """Return nltk's reader of a folder, or `source` itself if it is a reader."""
+    """Yield nltk's reader for a folder, or `source` itself if it is a reader."""
     if not isinstance(source, (str, Path)):
         yield source
         return
@@ -94,11 +96,11 @@ def _reader(source: str | Path | Any) -> Iterator[Any]:
     for path in (*folder.glob("*.xml"), *folder.glob("frame/*.xml"), *folder.glob("lu/*.xml")):
         refuse_no_file(path, "an XML file of FrameNet", may_be_empty=True)
     for name in _LISTS:
-        # nltk does not notice that a file was cut between two entries: it returns the entries
-        # before the cut.
+        # nltk does not notice when a file was truncated between two entries, and returns the
+        # entries before the end.
         with _naming(folder, name), (folder / name).open("rb") as file:
             ParserCreate().ParseFile(file)
-    # Later versions of nltk read only files inside the folders listed there.
+    # Recent versions of nltk read only files inside the folders of `nltk.data.path`.
     nltk.data.path.append(str(folder))
     try:
         yield FramenetCorpusReader(str(folder), _FILES)
@@ -118,7 +120,7 @@ def _exemplars(reader: Any, source: object) -> Iterator[Any]:
 
 @contextmanager
 def _naming(source: object, place: str) -> Iterator[None]:
-    """Name the file in errors: nltk raises various errors for missing parts of the XML."""
+    """Add the file name to errors, because nltk raises various errors for missing XML parts."""
     try:
         yield
     except Exception as error:
@@ -130,16 +132,17 @@ def _naming(source: object, place: str) -> Iterator[None]:
 
 def _error_text(error: Exception) -> str:
     try:
-        said = str(error)
+        message = str(error)
     except Exception:
         # Some errors of nltk cannot be printed, because they contain parts of the file.
-        said = ""
-    return f"{type(error).__name__}: {said[:200]}" if said else type(error).__name__
+        message = ""
+    return f"{type(error).__name__}: {message[:200]}" if message else type(error).__name__
 
 
 def _linked(
     exemplar: Any, cutter: Any, max_words: int, max_element_words: int, min_distance: int
 ) -> LinkedSentence | None:
+    """Return the sentence of an exemplar with its links, or None if a filter excludes it."""
     targets = exemplar.get("Target")
     elements = exemplar.get("FE")
     if not targets or len(targets) != 1 or not elements or not elements[0]:
@@ -159,10 +162,10 @@ def _linked(
             links.append(Link(words, target, f"{exemplar.frame.name}.{name}"))
     if not links:
         return None
-    spelt = tuple(exemplar.text[start:end] for start, end in spans)
-    return LinkedSentence(spelt, tuple(links), f"exemplar {exemplar.ID}")
+    words_of_text = tuple(exemplar.text[start:end] for start, end in spans)
+    return LinkedSentence(words_of_text, tuple(links), f"exemplar {exemplar.ID}")
 
 
 def _words(spans: list[tuple[int, int]], start: int, end: int) -> tuple[int, ...]:
-    """Return the words that overlap with a span of characters."""
+    """Return the words that overlap with a character span."""
     return tuple(i for i, (first, stop) in enumerate(spans) if first < end and stop > start)

@@ -1,6 +1,6 @@
-"""Checks of paths that a user passes: errors name the full path, what is expected, and a next step.
+"""Checks of paths that a user passes, with errors that give the full path and a next step.
 
-Every loader calls `refuse_no_file` or `refuse_no_folder` before it reads, and everything that
+Every loader calls `refuse_no_file` or `refuse_no_folder` before it reads, and every function that
 writes a file calls `refuse_no_parent` before it computes.
 """
 
@@ -15,7 +15,7 @@ from pathlib import Path
 
 from attnwidget.text.near_names import near_names
 
-# Folders may have millions of files; a suggestion is not worth reading all their names.
+# Folders may have millions of files, and a suggestion is not worth reading all their names.
 _MOST_ENTRIES = 10_000
 _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")
 _DRIVE = re.compile(r"[A-Za-z]:")
@@ -25,12 +25,12 @@ def refuse_no_file(path: str | Path, expected: str, *, may_be_empty: bool = Fals
     """Raise an error unless a path is a file with content that this process may read.
 
     A pipe or a device is refused without opening it. Opening a named pipe would wait until another
-    process writes to it, possibly for ever.
+    process writes to it, possibly forever.
 
     Args:
-        path: The path.
-        expected: The content and format of the file, for the message, such as "an atlas (.json)".
-        may_be_empty: Whether a file without bytes is accepted.
+        path: Path to check.
+        expected: Content and format of the file, for the message, such as "an atlas (.json)".
+        may_be_empty: Whether to accept an empty file.
 
     Raises:
         FileNotFoundError: There is no such file.
@@ -49,7 +49,7 @@ def refuse_no_file(path: str | Path, expected: str, *, may_be_empty: bool = Fals
         with open(path, "rb"):
             pass
     except PermissionError:
-        # The cause would say the same with less, and is left out of tracebacks.
+        # The original error has less information, so leave it out of the traceback.
         raise _forbidden(path, expected) from None
     if not state.st_size and not may_be_empty:
         raise ValueError(
@@ -61,8 +61,8 @@ def refuse_no_folder(path: str | Path, expected: str) -> None:
     """Raise an error unless a path is a folder that this process may read.
 
     Args:
-        path: The path.
-        expected: The content of the folder, for the message, such as "a model folder".
+        path: Path to check.
+        expected: Content of the folder, for the message, such as "a model folder".
 
     Raises:
         FileNotFoundError: There is no such folder.
@@ -83,14 +83,14 @@ def refuse_no_folder(path: str | Path, expected: str) -> None:
 
 
 def refuse_missing_folder(name: str | Path, expected: str) -> None:
-    """Raise an error for a path without a folder; names that may be on the Hub pass.
+    """Raise an error for a path without a folder, and accept names that may be on the Hub.
 
     Args:
-        name: The path of a folder, or a name on the Hub.
-        expected: The content of the folder, for the message, such as "a model folder".
+        name: Path of a folder, or a name on the Hub.
+        expected: Content of the folder, for the message, such as "a model folder".
 
     Raises:
-        OSError: As `refuse_no_folder`.
+        OSError: See `refuse_no_folder`.
         ValueError: No folder can have this name.
     """
     if looks_like_path(name) or os.path.isfile(name):
@@ -101,8 +101,8 @@ def refuse_no_parent(path: str | Path, content: str = "") -> None:
     """Raise an error unless the folder of a file that will be written exists.
 
     Args:
-        path: The file, which may not exist yet.
-        content: The kind of file, for the message, such as "the resume file".
+        path: File to write, which need not exist yet.
+        content: Kind of file, for the message, such as "the resume file".
 
     Raises:
         FileNotFoundError: The folder does not exist.
@@ -112,7 +112,7 @@ def refuse_no_parent(path: str | Path, content: str = "") -> None:
     """
     full = _full(path)
     folder = os.path.dirname(full)
-    what = f"{content} {os.path.basename(full)!r}".strip()
+    file_label = f"{content} {os.path.basename(full)!r}".strip()
     try:
         if stat.S_ISDIR(os.stat(folder).st_mode):
             return
@@ -120,36 +120,36 @@ def refuse_no_parent(path: str | Path, content: str = "") -> None:
         pass
     except PermissionError:
         raise PermissionError(
-            f"no permission to read the folder {folder!r} for {what}: choose another folder"
+            f"no permission to read the folder {folder!r} for {file_label}: choose another folder"
         ) from None
     except ValueError as error:
         raise _no_name(path, error) from None
     parent, part = _first_missing(folder)
-    # `part` exists if it is a file.
+    # `part` is not an existing folder, so if it exists, it is a file.
     if os.path.exists(os.path.join(parent, part)):
         raise NotADirectoryError(
-            f"{os.path.join(parent, part)!r} is a file, not a folder to write {what} in: "
+            f"{os.path.join(parent, part)!r} is a file, not a folder to write {file_label} in: "
             "choose another folder"
         )
     step = _suggested(parent, part, stat.S_ISDIR)
     make = f"make it first, pathlib.Path({folder!r}).mkdir(parents=True)"
     advice = f"{step} Otherwise {make}" if step else make
     raise FileNotFoundError(
-        f"there is no folder {folder!r} to write {what} in: {advice}{_here(path)}"
+        f"there is no folder {folder!r} to write {file_label} in: {advice}{_here(path)}"
     )
 
 
 def make_folder(path: str | Path, content: str) -> Path:
-    """Make a folder with the folders above it, unless it exists, and return its path.
+    """Create a folder and its parent folders unless it exists, and return its path.
 
     Args:
-        path: The folder.
-        content: What the folder is for, for the message, such as "resume files".
+        path: Folder to create.
+        content: Purpose of the folder, for the message, such as "resume files".
 
     Raises:
         NotADirectoryError: The path, or a part of it, is a file.
-        PermissionError: The folder may not be made.
-        OSError: The folder cannot be made for another reason.
+        PermissionError: There is no permission to create the folder.
+        OSError: The folder cannot be created for another reason.
     """
     folder = Path(path)
     try:
@@ -170,10 +170,13 @@ def make_folder(path: str | Path, content: str) -> Path:
 
 
 def looks_like_path(name: str | Path) -> bool:
-    r"""Return whether a name can only be the path of a file or folder, and no name on the Hub.
+    r"""Return whether a name must be the path of a file or folder, and not a name on the Hub.
 
-    Names on the Hub are "model" or "owner/model", also where there is a folder "owner". A path
-    begins with ".", "/", "~" or a drive, or has a backslash or more than one slash.
+    Names on the Hub are "model" or "owner/model", even if there is a folder "owner". A path begins
+    with ".", "/", "~" or a drive, or has a backslash or more than one slash.
+
+    Args:
+        name: Path or name.
 
     Example:
         >>> from attnwidget.text.given_paths import looks_like_path
@@ -191,7 +194,7 @@ def looks_like_path(name: str | Path) -> bool:
 
 
 def _state_of(path: str | Path, expected: str, is_kind: Callable[[int], bool]) -> os.stat_result:
-    """Return the state of a path; errors suggest paths of a kind."""
+    """Return the status of a path; errors suggest existing paths of the same kind."""
     try:
         return os.stat(path)
     except (FileNotFoundError, NotADirectoryError):
@@ -203,10 +206,11 @@ def _state_of(path: str | Path, expected: str, is_kind: Callable[[int], bool]) -
 
 
 def _missing(path: str | Path, expected: str, is_kind: Callable[[int], bool]) -> OSError:
+    """Return the error for a path that does not exist, with a suggestion."""
     full = _full(path)
-    said = f"{full!r} does not exist, expected {expected}"
+    message = f"{full!r} does not exist, expected {expected}"
     if _ADDRESS.match(os.fspath(path)):
-        # Path("https://...") has one slash.
+        # Path("https://...") keeps only one slash.
         address = re.sub(":/+", "://", os.fspath(path), count=1)
         return FileNotFoundError(
             f"{address!r} is an address, expected {expected}: nothing is fetched, so download the "
@@ -214,25 +218,26 @@ def _missing(path: str | Path, expected: str, is_kind: Callable[[int], bool]) ->
         )
     if os.path.islink(path):
         target = os.path.join(os.path.dirname(full), os.readlink(path))
-        return FileNotFoundError(f"{said}: it is a link to {target!r}, which is missing")
+        return FileNotFoundError(f"{message}: it is a link to {target!r}, which is missing")
     expanded = os.path.expanduser(path)
     if os.fspath(path).startswith("~") and os.path.exists(expanded):
-        return FileNotFoundError(f'{said}: "~" is not expanded, pass {os.fspath(expanded)!r}')
+        return FileNotFoundError(f'{message}: "~" is not expanded, pass {os.fspath(expanded)!r}')
     parent, part = _first_missing(full)
-    place = os.path.join(parent, part)
-    if place != full and os.path.exists(place):
-        return NotADirectoryError(f"{said}: {place!r} is a file, not a folder")
-    if place == full:
+    missing_path = os.path.join(parent, part)
+    if missing_path != full and os.path.exists(missing_path):
+        return NotADirectoryError(f"{message}: {missing_path!r} is a file, not a folder")
+    if missing_path == full:
         step = _suggested(parent, part, is_kind)
-        look = f"check its name, os.listdir({parent!r}) lists the folder"
+        hint = f"check its name, os.listdir({parent!r}) lists the folder"
     else:
-        said += f"; there is no folder {place!r}"
+        message += f"; there is no folder {missing_path!r}"
         step = _suggested(parent, part, stat.S_ISDIR)
-        look = f"check its name, os.listdir({parent!r}) lists the folder above"
-    return FileNotFoundError(f"{said}: {step or look}{_here(path)}")
+        hint = f"check its name, os.listdir({parent!r}) lists the folder above"
+    return FileNotFoundError(f"{message}: {step or hint}{_here(path)}")
 
 
 def _forbidden(path: str | Path, expected: str) -> PermissionError:
+    """Return the error for a path without read permission."""
     return PermissionError(
         f"no permission to read {_full(path)!r}, expected {expected}: change its permissions or "
         "those of its folder, or pass a copy"
@@ -240,6 +245,7 @@ def _forbidden(path: str | Path, expected: str) -> PermissionError:
 
 
 def _no_name(path: str | Path, error: ValueError) -> ValueError:
+    """Return the error for a path that no file can have."""
     return ValueError(f"{os.fspath(path)!r} is the name of no file: {error}")
 
 
@@ -248,12 +254,12 @@ def _full(path: str | Path) -> str:
 
 
 def _here(path: str | Path) -> str:
-    """Return where a relative path begins; "" for absolute paths."""
+    """Return the current directory, for errors about relative paths; "" for absolute paths."""
     return "" if os.path.isabs(path) else f" (the current directory is {os.getcwd()!r})"
 
 
 def _first_missing(full: str) -> tuple[str, str]:
-    """Return the last folder of a path that exists, and the part that the folder does not have."""
+    """Return the deepest existing folder of a path, and the next part, which is not in it."""
     parent, part = os.path.split(full)
     while part and not os.path.isdir(parent):
         parent, part = os.path.split(parent)
@@ -261,7 +267,7 @@ def _first_missing(full: str) -> tuple[str, str]:
 
 
 def _suggested(parent: str, part: str, is_kind: Callable[[int], bool]) -> str:
-    """Return "did you mean ...?" with a path in `parent` that is named like `part`; else ""."""
+    """Return "did you mean ...?" with a path in `parent` whose name resembles `part`, or ""."""
     try:
         with os.scandir(parent) as entries:
             names = [
@@ -269,7 +275,7 @@ def _suggested(parent: str, part: str, is_kind: Callable[[int], bool]) -> str:
             ]
     except OSError:
         return ""
-    # Names with the same ending are alike, whatever they name.
+    # A shared ending would make unrelated names similar, so compare names without endings.
     by_stem: dict[str, list[str]] = {}
     for name in names:
         by_stem.setdefault(_stem(name), []).append(name)
@@ -284,6 +290,7 @@ def _stem(name: str) -> str:
 
 
 def _mode_of(entry: os.DirEntry[str]) -> int:
+    """Return the mode of a folder entry, or 0 if it cannot be read."""
     try:
         return entry.stat().st_mode
     except OSError:

@@ -1,4 +1,4 @@
-"""Indices that a caller passes."""
+"""Checks of indices that a caller passes."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from attnwidget.text.whole_number import whole_number
 
 
 def index_among(name: str, index: SupportsIndex, count: int, of: str = "") -> int:
-    """Return an index, if it is one of 0 to `count` - 1.
+    """Return an index if it is between 0 and `count` - 1.
 
     Args:
-        name: What is counted, for the error message: "layer" or "query".
-        index: The index.
-        count: Number of what is counted.
-        of: What has this number, for the error message, or "".
+        name: Noun for the items, for the error message, such as "layer" or "query".
+        index: Index to check.
+        count: Number of items.
+        of: Noun for the object that has the items, for the error message, or "".
 
     Raises:
-        TypeError: The index is no whole number.
+        TypeError: The index is not an integer.
         ValueError: There is no such index.
 
     Example:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from attnwidget.text.near_names import among
 from attnwidget.text.treebank import Sentence
 
-# For each feature, (Penn tags, universal tags for treebanks without Penn tags).
+# Pairs of Penn tags and universal tags, which are used for treebanks without Penn tags.
 _TAGS = {
     "NOUN": ({"NN", "NNP", "NNPS", "NNS"}, {"NOUN", "PROPN"}),
     "PRON": ({"PRP", "PRP$"}, {"PRON"}),
@@ -29,20 +29,30 @@ FEATURES = ("NOUN", "PRON", "VERB", "SUBJ", "OBJ", "NEG", "PUNCT")
 
 
 def feature_words(sentence: Sentence, feature: str) -> list[int]:
-    """Return the indices, from 0, of the words of a sentence that have a feature.
+    """Return the indices, counted from 0, of the words that have a linguistic feature.
 
-    NOUN: words tagged NN, NNS, NNP or NNPS. PRON: PRP or PRP$. VERB: VB, VBD, VBG, VBN, VBP or VBZ,
-    which includes auxiliaries but no modals. In sentences without these tags, universal tags count:
-    NOUN and PROPN; PRON, with relative and demonstrative pronouns; VERB and AUX, with modals. SUBJ:
-    words that depend by nsubj, csubj (with all subtypes), expl or obl:agent. OBJ: words that depend
-    by obj or iobj. SUBJ and OBJ include the relations nsubjpass, csubjpass, agent, dobj, dative,
-    attr and oprd of Stanford Dependencies and spaCy; Universal Dependencies have no relation like
-    attr and oprd. NEG: the negation words in the paper's code, and "n't" if the treebank splits it
-    off. Only whole words count, while the paper's code also matches parts of words ("not" in
-    "another"). PUNCT: words tagged PUNCT, or with a punctuation tag of the Penn Treebank.
+    The features are:
+
+    - NOUN: words tagged NN, NNS, NNP or NNPS.
+    - PRON: words tagged PRP or PRP$.
+    - VERB: words tagged VB, VBD, VBG, VBN, VBP or VBZ, which includes auxiliaries but not modals.
+    - SUBJ: words with the relation nsubj, csubj (with all subtypes), expl or obl:agent.
+    - OBJ: words with the relation obj or iobj.
+    - NEG: the negation words in the paper's code, and "n't" if the treebank splits it off. Only
+      complete words count, while the paper's code also matches parts of words ("not" in "another").
+    - PUNCT: words tagged PUNCT, or with a punctuation tag of the Penn Treebank.
+
+    In sentences without Penn tags, universal tags count: NOUN and PROPN; PRON, including relative
+    and demonstrative pronouns; VERB and AUX, including modals. SUBJ and OBJ include the relations
+    nsubjpass, csubjpass, agent, dobj, dative, attr and oprd from Stanford Dependencies and spaCy;
+    Universal Dependencies have no equivalent of attr and oprd.
+
+    Args:
+        sentence: Sentence of a treebank.
+        feature: Name of a feature, one of `FEATURES`.
 
     Raises:
-        ValueError: no such feature, or the sentence has no tags.
+        ValueError: There is no such feature, or the sentence has no tags.
 
     Example:
         >>> from attnwidget.text.linguistic_features import feature_words
@@ -58,10 +68,11 @@ def feature_words(sentence: Sentence, feature: str) -> list[int]:
 
 
 def _member(sentence: Sentence, feature: str) -> Callable[[int], bool]:
+    """Return a function that tests whether a word has a feature."""
     if feature in _RELATIONS:
-        known = _RELATIONS[feature]
+        labels = _RELATIONS[feature]
         relations = sentence.relations
-        return lambda word: relations[word] in known or relations[word].split(":")[0] in known
+        return lambda word: relations[word] in labels or relations[word].split(":")[0] in labels
     if feature == "NEG":
         words = sentence.words
         negations = frozenset(_NEGATIONS.split())

@@ -1,4 +1,4 @@
-"""Lists of what a file holds: invalid parts are an error, or are left out and counted."""
+"""Lists of sentences or documents from a file; invalid ones raise an error or are left out."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ T = TypeVar("T")
 class Loaded(list[T]):
     """A list of sentences or documents, with the reasons why invalid ones were left out.
 
-    Results of studies state the number. A slice is a plain list without the reasons.
+    Study results state how many were left out. A slice is a plain list without the reasons.
 
     Args:
-        items: The valid sentences or documents.
-        left_out: For each sentence or document that was left out, the reason with file and line.
+        items: Valid sentences or documents.
+        left_out: Reason, with file and line, for each sentence or document that was left out.
 
     Example:
         >>> from attnwidget.text.loaded import Loaded
@@ -33,7 +33,11 @@ class Loaded(list[T]):
 
 
 def left_out_of(items: Iterable[Any]) -> tuple[str, ...]:
-    """Return why sentences or documents were left out when a list was loaded; () for no reasons."""
+    """Return the reasons why sentences or documents of a loaded list were left out, or ().
+
+    Args:
+        items: A loaded list, or another iterable.
+    """
     return items.left_out if isinstance(items, Loaded) else ()
 
 
@@ -46,18 +50,18 @@ def loaded(
     skip_invalid: bool,
     limit: int | None = None,
 ) -> Loaded[T]:
-    """Make a list of the parts of a file, with or without invalid parts.
+    """Return the list of a file's sentences or documents.
 
     Args:
         parts: Functions that return a sentence or document, or None for lines without words.
         kind: "sentence" or "document", for messages.
         source: Name of the file, for messages.
         loader: Name of the public function that loads the file, for messages.
-        skip_invalid: Whether to leave out invalid parts, with a warning, or to raise the error.
+        skip_invalid: Whether to leave out invalid parts with a warning instead of raising an error.
         limit: Largest number of items; None = all.
 
     Raises:
-        ValueError: a part is invalid, or with `skip_invalid` every part.
+        ValueError: A part is invalid, or with `skip_invalid` every part.
     """
     items: list[T] = []
     left_out: list[str] = []

@@ -59,19 +59,20 @@ class Document:
 
     Attributes:
         words: m words.
-        mentions: The mentions, sorted by first word, then by last word.
-        sentence_starts: index of the first word of each sentence.
-        tags: m part-of-speech tags of the Penn Treebank, or UPOS tags if these are unknown; empty =
-            no tags.
-        governors: index of the governor of each of m words, -1 for a root; empty = no trees.
-        name: what the corpus calls it.
+        mentions: Mentions, sorted by first word, then by last word.
+        sentence_starts: Index of the first word of each sentence.
+        tags: Part-of-speech tags of the m words, from the Penn Treebank or else UPOS; empty = no
+            tags.
+        governors: Index of each word's governor, -1 for a root; empty = no trees.
+        name: Name of the document in the corpus.
         source: File and line, "file.conllu:1".
         space_after: For each word, False if the next word follows without a space; empty = spaces
-            after all words. Models whose vocabulary marks spaces read the document so.
+            after all words. Models whose vocabulary marks spaces read the document with these
+            spaces.
 
     Raises:
-        ValueError: no words, placeholders such as "[WORD]" in place of all words, or fields that do
-            not fit the words.
+        ValueError: There are no words, all words are placeholders such as "[WORD]", or the fields
+            do not fit the words.
 
     Example:
         >>> from attnwidget import Document
@@ -123,22 +124,23 @@ class Document:
         source: str = "",
         space_after: Sequence[bool] = (),
     ) -> Document:
-        """Make a document from spans, and find head words and kinds of mentions (`head_word`).
+        """Make a document from spans, and determine head words (`head_word`) and mention kinds.
 
         Args:
             words: m words.
             spans: First word, last word (from 0) and cluster of each mention; for a discontinuous
                 mention, the spans of its parts and the cluster. A repeated span of the same
                 cluster is one mention.
-            sentence_starts: index of the first word of each sentence.
-            tags: m part-of-speech tags, or none.
-            governors: index of each word's governor, -1 for a root, or none.
-            name: what the corpus calls it.
-            source: file and line.
-            space_after: for each word, False if the next word follows without a space, or none.
+            sentence_starts: Index of the first word of each sentence.
+            tags: Part-of-speech tags of the m words; empty = no tags.
+            governors: Index of each word's governor, -1 for a root; empty = no trees.
+            name: Name of the document in the corpus.
+            source: File and line.
+            space_after: For each word, False if the next word follows without a space; empty =
+                spaces after all words.
 
         Raises:
-            ValueError: as `Document`.
+            ValueError: See `Document`.
             TypeError: `words` is a string.
 
         Example:
@@ -185,11 +187,11 @@ class Document:
 
     @property
     def running(self) -> RunningText:
-        """The words with their spaces, as models read the document."""
+        """Words with their spaces, as models read the document."""
         return RunningText(self.words, self.space_after, self.name or "document")
 
     def with_spaces(self) -> Document:
-        """Return the document with a space between any two words, as `Sentence.with_spaces`.
+        """Return the document with a space between all words, like `Sentence.with_spaces`.
 
         Example:
             >>> from attnwidget import Document
@@ -212,7 +214,12 @@ class Document:
 def head_word(span: Sequence[int], governors: Sequence[int], tags: Sequence[str]) -> int:
     """Return the leftmost word of `span` whose governor is outside the span.
 
-    Without `governors`, return the last noun by `tags`, or the last word if there is no noun.
+    Without `governors`, return the last word that `tags` mark as a noun, or else the last word.
+
+    Args:
+        span: Indices of the words.
+        governors: Index of each word's governor, -1 for a root; empty = no trees.
+        tags: Part-of-speech tags; empty = no tags.
 
     Example:
         >>> from attnwidget.text.mentions import head_word
@@ -233,9 +240,15 @@ def mention_kind(
 ) -> MentionKind:
     """Return the kind of a mention: "pronoun", "proper" or "nominal".
 
-    A single word tagged PRP or PRP$ (UPOS: PRON) is a "pronoun"; without tags, personal, possessive
-    and reflexive pronouns are. A mention is "proper" if the tag of its head word starts with NNP
-    (UPOS: PROPN). All other mentions are "nominal".
+    A single word tagged PRP or PRP$ (UPOS: PRON) is a "pronoun". Without tags, personal, possessive
+    and reflexive pronouns are recognized by their form. A mention is "proper" if the tag of its
+    head word starts with NNP (UPOS: PROPN). All other mentions are "nominal".
+
+    Args:
+        words: Words of the document.
+        span: Indices of the mention's words.
+        head: Index of the head word.
+        tags: Part-of-speech tags; empty = no tags.
     """
     if len(span) == 1:
         word = span[0]

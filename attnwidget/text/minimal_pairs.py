@@ -15,12 +15,12 @@ _EXPECTED = "minimal pairs, JSON lines with sentence_good and sentence_bad (.jso
 
 @dataclass(frozen=True)
 class MinimalPair:
-    """An acceptable sentence, and an unacceptable sentence that differs in a word or two.
+    """An acceptable and an unacceptable sentence that differ in one or two words.
 
     Attributes:
         good: The acceptable sentence.
         bad: The unacceptable sentence.
-        phenomenon: The grammatical phenomenon of the difference; in BLiMP the UID of the paradigm.
+        phenomenon: Grammatical phenomenon that the pair tests; in BLiMP, the UID of the paradigm.
 
     Example:
         >>> from attnwidget import MinimalPair
@@ -41,7 +41,7 @@ class MinimalPair:
 
     @property
     def differing(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """Return the words, joined by spaces, between the common beginning and the common end."""
+        """Words of each sentence between the common beginning and the common end."""
         good = self.good.split()
         bad = self.bad.split()
         start, end = common_ends(good, bad)
@@ -49,7 +49,11 @@ class MinimalPair:
 
 
 def common_ends(first: Sequence[object], second: Sequence[object]) -> tuple[int, int]:
-    """Return the lengths of the common beginning and of the common end of two lists.
+    """Return the lengths of the common beginning and the common end of two sequences.
+
+    Args:
+        first: First sequence.
+        second: Second sequence.
 
     Example:
         >>> from attnwidget.text.minimal_pairs import common_ends
@@ -58,8 +62,8 @@ def common_ends(first: Sequence[object], second: Sequence[object]) -> tuple[int,
     """
     shorter = min(len(first), len(second))
     start = next((i for i in range(shorter) if first[i] != second[i]), shorter)
-    room = shorter - start
-    end = next((i for i in range(room) if first[-1 - i] != second[-1 - i]), room)
+    n_remaining = shorter - start
+    end = next((i for i in range(n_remaining) if first[-1 - i] != second[-1 - i]), n_remaining)
     return start, end
 
 
@@ -71,8 +75,8 @@ def load_minimal_pairs(path: str | Path) -> list[MinimalPair]:
         path: Path of the file. Each line has sentence_good and sentence_bad, and may have a UID.
 
     Raises:
-        OSError: the file does not exist or cannot be read.
-        ValueError: a line is not such a JSON object, or the file is empty.
+        OSError: The file does not exist or cannot be read.
+        ValueError: A line is not such a JSON object, or the file is empty.
 
     Example:
         >>> import tempfile

@@ -1,4 +1,4 @@
-"""Suggestions for misspelled names: the nearest names among those that exist."""
+"""Suggestions for misspelled names: the most similar existing names."""
 
 from __future__ import annotations
 
@@ -7,13 +7,11 @@ from collections.abc import Iterable
 
 
 def near_names(name: str, known: Iterable[str], most: int = 1) -> list[str]:
-    """Return the known names that are spelled like `name`, the nearest first; [] without any.
-
-    Upper and lower case count as equal.
+    """Return the known names whose spelling is close to `name`, closest first, ignoring case.
 
     Args:
-        name: The name that does not exist.
-        known: The names that exist.
+        name: Name that does not exist.
+        known: Names that exist.
         most: Largest number of names to return.
 
     Example:
@@ -24,12 +22,16 @@ def near_names(name: str, known: Iterable[str], most: int = 1) -> list[str]:
     by_folded: dict[str, str] = {}
     for other in known:
         by_folded.setdefault(other.casefold(), other)
-    close = difflib.get_close_matches(name.casefold(), by_folded, n=most)
-    return [by_folded[folded] for folded in close]
+    matches = difflib.get_close_matches(name.casefold(), by_folded, n=most)
+    return [by_folded[folded] for folded in matches]
 
 
 def did_you_mean(name: object, known: Iterable[object]) -> str:
-    """Return "did you mean 'entropy'?" if a known name is spelled like `name`; otherwise "".
+    """Return "did you mean 'entropy'?" if the spelling of a known name is close; otherwise "".
+
+    Args:
+        name: Name that does not exist.
+        known: Names that exist.
 
     Example:
         >>> from attnwidget.text.near_names import did_you_mean
@@ -38,12 +40,16 @@ def did_you_mean(name: object, known: Iterable[object]) -> str:
     """
     if not isinstance(name, str):
         return ""
-    close = near_names(name, (other for other in known if isinstance(other, str)))
-    return f"did you mean {close[0]!r}?" if close else ""
+    matches = near_names(name, (other for other in known if isinstance(other, str)))
+    return f"did you mean {matches[0]!r}?" if matches else ""
 
 
 def among(name: object, known: Iterable[object]) -> str:
-    """Return the advice about a name that does not exist: the nearest name, and all names.
+    """Return advice about a name that does not exist: the most similar name, and all names.
+
+    Args:
+        name: Name that does not exist.
+        known: Names that exist.
 
     Example:
         >>> from attnwidget.text.near_names import among
@@ -53,6 +59,6 @@ def among(name: object, known: Iterable[object]) -> str:
         the names are 'position', 'entropy'
     """
     known = list(known)
-    close = did_you_mean(name, known)
-    listed = ", ".join(map(repr, known))
-    return f"{close} The names are {listed}" if close else f"the names are {listed}"
+    suggestion = did_you_mean(name, known)
+    all_names = ", ".join(map(repr, known))
+    return f"{suggestion} The names are {all_names}" if suggestion else f"the names are {all_names}"

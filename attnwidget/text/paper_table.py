@@ -17,10 +17,10 @@ _LINE_BREAKS = str.maketrans({"\n": " ", "\r": " "})
 
 
 def as_latex(table: pd.DataFrame, digits: int = 3) -> str:
-    r"""Return a table as LaTeX, with the rules of the package booktabs.
+    r"""Return a table as LaTeX, with the rules of the booktabs package.
 
     Args:
-        table: The table. Its index is left out unless it has names or texts.
+        table: Table. Its index is left out unless it has names or texts.
         digits: Significant digits of numbers that are not integers.
 
     Raises:
@@ -39,16 +39,16 @@ def as_latex(table: pd.DataFrame, digits: int = 3) -> str:
         \end{tabular}
         <BLANKLINE>
     """
-    printed = _printed(table, digits)
+    text_table = _printed(table, digits)
     columns = "".join("r" if right else "l" for right in _to_the_right(table))
-    return printed.to_latex(index=False, escape=True, column_format=columns)
+    return text_table.to_latex(index=False, escape=True, column_format=columns)
 
 
 def as_markdown(table: pd.DataFrame, digits: int = 3) -> str:
-    """Return a table as Markdown, as GitHub, Jupyter and most editors read it.
+    """Return a table in the Markdown format of GitHub, Jupyter and most editors.
 
     Args:
-        table: The table. Its index is left out unless it has names or texts.
+        table: Table. Its index is left out unless it has names or texts.
         digits: Significant digits of numbers that are not integers.
 
     Raises:
@@ -62,27 +62,29 @@ def as_markdown(table: pd.DataFrame, digits: int = 3) -> str:
         | --- | ---: |
         | L1 H3 | 0.512 |
     """
-    printed = _printed(table, digits)
+    text_table = _printed(table, digits)
     rules = ["---:" if right else "---" for right in _to_the_right(table)]
-    rows = [list(map(str, printed.columns)), rules, *printed.to_numpy().tolist()]
+    rows = [list(map(str, text_table.columns)), rules, *text_table.to_numpy().tolist()]
     cells = [[cell.replace("|", "\\|").translate(_LINE_BREAKS) for cell in row] for row in rows]
     return "\n".join(f"| {' | '.join(row)} |" for row in cells)
 
 
 def _printed(table: pd.DataFrame, digits: int) -> pd.DataFrame:
-    """Return a table of texts."""
+    """Return a table with all cells as text."""
     digits = whole_number("digits", digits, 1)
-    whole = _with_named_index(table)
-    return whole.apply(lambda column: [_text(value, digits) for value in column]).astype(str)
+    complete_table = _with_named_index(table)
+    return complete_table.apply(lambda column: [_text(value, digits) for value in column]).astype(
+        str
+    )
 
 
 def _to_the_right(table: pd.DataFrame) -> list[bool]:
-    """Whether each column has numbers, which are aligned at the right."""
-    return [kind.kind in "iuf" for kind in _with_named_index(table).dtypes]
+    """Return, for each column, whether it has numbers, which are right-aligned."""
+    return [dtype.kind in "iuf" for dtype in _with_named_index(table).dtypes]
 
 
 def _with_named_index(table: pd.DataFrame) -> pd.DataFrame:
-    """Return a table whose index, if it says anything, is its first columns."""
+    """Return a table whose index, if it has names or texts, becomes its first columns."""
     import pandas as pd
 
     is_named = any(name is not None for name in table.index.names)
@@ -99,11 +101,11 @@ def _text(value: Any, digits: int) -> str:
         return str(value)
     if value == 0:
         return "0"
-    # 999.6 with three digits is 1000, as a larger number.
+    # Round first: with three digits, 999.6 becomes 1000, which has no decimals.
     size = abs(float(f"{value:.{digits - 1}e}"))
     if size >= 10**digits:
         return f"{value:.0f}"
     if size < _SMALLEST:
         return f"{value:.{digits}g}"
-    # "#" keeps the zeros at the end, so that all numbers of a column have as many digits.
+    # "#" keeps trailing zeros, so that all numbers in a column have the same number of digits.
     return f"{value:#.{digits}g}".rstrip(".")

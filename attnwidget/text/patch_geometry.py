@@ -1,4 +1,4 @@
-"""Where the patches of pictures are: centers, rows and columns, and the parts in given regions."""
+"""Patch geometry: centers, rows and columns of picture patches, and their overlap with regions."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from attnwidget.text.places import Box, Place
 
 Floats = NDArray[np.float64]
 
-# Share of a patch by which the edges of a raster may differ from equal steps: boxes of processors
-# are found to a fraction of a pixel.
+# Share of a patch by which the edges of a raster may differ from equal steps, because the boxes of
+# a processor are measured to a fraction of a pixel.
 _UNEVEN = 0.05
-# Share of a patch that must be in a region, because measured edges are off by a small part of it.
+# Smallest share of a patch in a region, because measured edges have small errors.
 _TOUCH = 0.01
 
 
 @dataclass(frozen=True, eq=False)
 class Patches:
-    """The tokens of an axis that are parts of pictures.
+    """The P tokens of an axis that are picture patches.
 
     Attributes:
-        tokens: Numbers of these tokens on their axis, int64 [P].
-        pictures: Number of the picture of each, int64 [P].
-        edges: Left, top, right and lower edge of each in pixels, [P, 4].
+        tokens: Index of each patch on the token axis, int64 [P].
+        pictures: Index of each patch's picture, int64 [P].
+        edges: Left, top, right and lower edge of each patch in pixels, [P, 4].
 
     Example:
         >>> from attnwidget.text.places import Box
@@ -43,8 +43,12 @@ class Patches:
 
     @classmethod
     def from_regions(cls, places: Sequence[Place | None]) -> Patches:
-        """Return the patches among the places of an axis."""
-        boxes = [(token, place) for token, place in enumerate(places) if isinstance(place, Box)]
+        """Return the patches of an axis.
+
+        Args:
+            places: Region of each token in a picture or sound, or None.
+        """
+        boxes = [(token, region) for token, region in enumerate(places) if isinstance(region, Box)]
         edges = [(box.left, box.top, box.right, box.bottom) for _, box in boxes]
         return cls(
             np.array([token for token, _ in boxes], np.int64),
@@ -57,7 +61,7 @@ class Patches:
 
     @property
     def centers(self) -> Floats:
-        """Column and row of the center of each patch in pixels, [P, 2]."""
+        """Horizontal and vertical position of each patch center in pixels, [P, 2]."""
         return (self.edges[:, :2] + self.edges[:, 2:]) / 2
 
     @property
@@ -67,10 +71,10 @@ class Patches:
 
     @property
     def units(self) -> Floats:
-        """Width and height of a step to the next column and row at each patch, [P, 2] in pixels.
+        """Horizontal and vertical distance to the next patch, in pixels, [P, 2].
 
-        A patch that the edge of the picture cuts has the unit of the whole patches beside the cut
-        patch. Patches without rows and columns have their size as the unit.
+        A patch that the picture edge cuts has the unit of the complete patches next to it. If the
+        patches are not in rows and columns, the unit of a patch is its size.
         """
         try:
             rasters = self.rasters()[:, 0]
@@ -83,11 +87,11 @@ class Patches:
         return units
 
     def rasters(self) -> NDArray[np.int64]:
-        """Return the raster, the row and the column of each patch, int64 [P, 3].
+        """Return the raster, row and column of each patch, int64 [P, 3].
 
-        Patches of one picture and of equal size are a raster. Patches at the edge of the picture,
-        which the edge cuts, belong to the raster beside them. The tiles of a picture and the small
-        version of the whole picture are two rasters.
+        Patches of one picture with equal size form a raster. Patches that the picture edge cuts
+        belong to the raster next to them. The tiles of a picture and the reduced version of the
+        entire picture are two rasters.
 
         Raises:
             ValueError: Patches of a raster are not in rows and columns of equal steps.
@@ -99,11 +103,11 @@ class Patches:
             >>> Patches.from_regions(boxes).rasters().tolist()
             [[0, 0, 0], [0, 0, 1], [0, 1, 0], [0, 1, 1]]
         """
-        found = np.full((len(self), 3), -1, np.int64)
+        rasters = np.full((len(self), 3), -1, np.int64)
         for members in self._alike():
-            if (found[members, 0] >= 0).all():
+            if (rasters[members, 0] >= 0).all():
                 continue
-            number = int(found[:, 0].max()) + 1
+            number = int(rasters[:, 0].max()) + 1
             size = np.median(self.sizes[members], axis=0)
             columns = _Lines.from_edges(self.edges[members, 0], size[0])
             rows = _Lines.from_edges(self.edges[members, 1], size[1])
@@ -114,38 +118,41 @@ class Patches:
                     "offsets in patches are not defined: measure 'attention_distance', which needs "
                     "no rows and columns"
                 )
-            found[members] = np.stack(
+            rasters[members] = np.stack(
                 (np.full(len(rows.numbers), number), rows.numbers, columns.numbers), axis=1
             )
-            left = (found[:, 0] < 0) & (self.pictures == self.pictures[members][0])
-            for patch in np.flatnonzero(left):
+            unassigned = (rasters[:, 0] < 0) & (self.pictures == self.pictures[members][0])
+            for patch in np.flatnonzero(unassigned):
                 row = rows.beside(*self.edges[patch, [1, 3]])
                 column = columns.beside(*self.edges[patch, [0, 2]])
                 if row is not None and column is not None:
-                    found[patch] = number, row, column
-            own = found[:, 0] == number
-            found[own, 1:] -= found[own, 1:].min(0)
-        # Rasters are numbered in the order of their first tokens.
-        _, first, numbers = np.unique(found[:, 0], return_index=True, return_inverse=True)
-        found[:, 0] = first.argsort().argsort()[numbers]
-        return found
+                    rasters[patch] = number, row, column
+            is_member = rasters[:, 0] == number
+            rasters[is_member, 1:] -= rasters[is_member, 1:].min(0)
+        # Number the rasters in the order of their first tokens.
+        _, first, numbers = np.unique(rasters[:, 0], return_index=True, return_inverse=True)
+        rasters[:, 0] = first.argsort().argsort()[numbers]
+        return rasters
 
     def _alike(self) -> list[NDArray[np.bool_]]:
-        """Return the members of groups of patches of equal size, the largest group first."""
+        """Return a mask for each group of patches with equal size, largest group first."""
         groups: list[NDArray[np.bool_]] = []
-        unknown = np.ones(len(self), bool)
-        while unknown.any():
-            first = int(np.argmax(unknown))
+        ungrouped = np.ones(len(self), bool)
+        while ungrouped.any():
+            first = int(np.argmax(ungrouped))
             near = np.abs(self.sizes - self.sizes[first]) <= _UNEVEN * self.sizes[first]
             same = self.pictures == self.pictures[first]
-            groups.append(unknown & same & np.all(near, axis=1))
-            unknown &= ~groups[-1]
+            groups.append(ungrouped & same & np.all(near, axis=1))
+            ungrouped &= ~groups[-1]
         return sorted(groups, key=lambda members: -int(members.sum()))
 
     def inside(self, region: Region) -> Floats:
-        """Return the share of the area of each patch that is in a region, [P].
+        """Return the share of each patch's area that is in a region, [P].
 
-        The shares are exact, also for patches that a mask or a box cuts between pixels.
+        The shares are exact, even if a mask or box cuts a patch between pixels.
+
+        Args:
+            region: Region of the pictures.
 
         Example:
             >>> from attnwidget.text.places import Box
@@ -163,14 +170,18 @@ class Patches:
             else:
                 part = _mask_area(mask, self.edges)
             area += np.where(self.pictures == picture, part, 0)
-        whole = self.sizes.prod(1)
-        return np.divide(area, whole, out=np.zeros(len(self)), where=whole > 0)
+        patch_areas = self.sizes.prod(1)
+        return np.divide(area, patch_areas, out=np.zeros(len(self)), where=patch_areas > 0)
 
     def members(self, region: Region) -> NDArray[np.bool_]:
-        """Return whether each patch is in a region: at least 1 % of the patch, bool [P].
+        """Return whether at least 1 % of each patch is in a region, bool [P].
 
-        In a region smaller than a patch, the patch has at least 1 % of the region. Patches that
-        only touch the region are outside, also if measured edges overlap by a fraction of a pixel.
+        If the region is smaller than a patch, the patch must contain at least 1 % of the region.
+        Patches that only touch the region are outside, even if measured edges overlap by a fraction
+        of a pixel.
+
+        Args:
+            region: Region of the pictures.
 
         Example:
             >>> from attnwidget.text.places import Box
@@ -192,18 +203,21 @@ class Patches:
 
 @dataclass(frozen=True, eq=False)
 class Region:
-    """A part of the pictures of an input: boxes that may overlap, or a mask.
+    """A part of the input's pictures: boxes that may overlap, or a mask.
 
     Attributes:
-        parts: Of each picture, disjoint rectangles [K, 4], the number of the picture, and a mask in
-            place of rectangles, bool [H, W], or None.
+        parts: For each picture, disjoint rectangles [K, 4], the index of the picture, and None or a
+            mask that replaces the rectangles, bool [H, W].
     """
 
     parts: tuple[tuple[Floats, int, NDArray[np.bool_] | None], ...]
 
     @classmethod
     def from_boxes(cls, given: Any) -> Region:
-        """Return the region of a box, of several boxes, or of a mask of picture 0.
+        """Return the region of one box, several boxes, or a mask of picture 0.
+
+        Args:
+            given: A box, a list of boxes, or a mask, bool [H, W].
 
         Raises:
             TypeError: `given` is neither boxes nor a mask.
@@ -224,9 +238,11 @@ class Region:
             raise TypeError(
                 f"a place is a Box, a list of boxes or a mask, got {type(given).__name__}"
             )
-        wrong = next((box for box in given if not isinstance(box, Box)), None)
-        if wrong is not None:
-            raise TypeError(f"a place is a Box, a list of boxes or a mask, got {wrong!r} in a list")
+        invalid = next((box for box in given if not isinstance(box, Box)), None)
+        if invalid is not None:
+            raise TypeError(
+                f"a place is a Box, a list of boxes or a mask, got {invalid!r} in a list"
+            )
         if not given:
             raise ValueError("the place of a picture is at least one box, got an empty list")
         pictures = sorted({box.picture for box in given})
@@ -238,7 +254,12 @@ class Region:
         )
 
     def scaled(self, width: float, height: float) -> Region:
-        """Return the region in a picture that is wider and higher by these factors."""
+        """Return the region in a scaled picture.
+
+        Args:
+            width: Scale factor of the width.
+            height: Scale factor of the height.
+        """
         factors = np.array([width, height, width, height])
         parts = []
         for rectangles, picture, mask in self.parts:
@@ -255,8 +276,8 @@ class _Lines:
     Attributes:
         numbers: The row of each patch, from 0.
         start: First edge of row 0 in pixels.
-        step: Pixels from a row to the next.
-        size: Pixels of a patch.
+        step: Distance between rows in pixels.
+        size: Size of a patch in pixels.
     """
 
     numbers: NDArray[np.int64]
@@ -266,7 +287,7 @@ class _Lines:
 
     @classmethod
     def from_edges(cls, edges: Floats, size: float) -> _Lines | None:
-        """Return the rows of patches with these first edges; None if the steps are not equal."""
+        """Return the rows of patches with the given first edges; None if the steps differ."""
         order = np.argsort(edges, kind="stable")
         # Edges of a row differ by less than a patch: a gap begins the next row.
         begins = np.diff(edges[order]) > _UNEVEN * size
@@ -279,28 +300,28 @@ class _Lines:
         step = float(np.median(gaps[gaps < 1.5 * gaps.min()]))
         numbers = np.rint((edges - lines[0]) / step)
         uneven = np.abs(edges - lines[0] - numbers * step).max()
-        # A gap between all rows says that the patches between them are missing.
+        # If there is a gap between all rows, the patches between them are missing.
         if uneven > 2 * _UNEVEN * size or step > (1 + 2 * _UNEVEN) * size:
             return None
         return cls(numbers.astype(np.int64), float(lines[0]), step, size)
 
     def beside(self, first: float, last: float) -> int | None:
-        """Return the row of a patch that may be cut, or None if the patch is in no row.
+        """Return the row of a patch, which may be cut, or None if the patch is in no row.
 
         Args:
             first: First edge of the patch in pixels.
             last: Last edge in pixels.
         """
-        room = 2 * _UNEVEN * self.size
-        whole = abs(last - first - self.size) <= _UNEVEN * self.size
+        tolerance = 2 * _UNEVEN * self.size
+        is_complete = abs(last - first - self.size) <= _UNEVEN * self.size
         row = round((first - self.start) / self.step)
-        if whole or (last - first < self.size and row > self.numbers.max()):
-            # Whole, or cut at the end.
-            return row if abs(self.start + row * self.step - first) <= room else None
+        if is_complete or (last - first < self.size and row > self.numbers.max()):
+            # The patch is complete, or cut at the end.
+            return row if abs(self.start + row * self.step - first) <= tolerance else None
         row = round((last - self.size - self.start) / self.step)
         is_cut_at_start = last - first < self.size and row < self.numbers.min()
         edge = self.start + row * self.step + self.size
-        return row if is_cut_at_start and abs(edge - last) <= room else None
+        return row if is_cut_at_start and abs(edge - last) <= tolerance else None
 
 
 def _repeats(rows: NDArray[np.int64], columns: NDArray[np.int64]) -> bool:
@@ -309,7 +330,7 @@ def _repeats(rows: NDArray[np.int64], columns: NDArray[np.int64]) -> bool:
 
 
 def _apart(boxes: Sequence[Box]) -> Floats:
-    """Return rectangles that cover what the boxes cover, without overlap, [K, 4]."""
+    """Return rectangles that cover the same area as the boxes, without overlap, [K, 4]."""
     edges = np.array([(box.left, box.top, box.right, box.bottom) for box in boxes])
     if len(edges) == 1:
         return edges
@@ -323,7 +344,7 @@ def _apart(boxes: Sequence[Box]) -> Floats:
 
 
 def _pixels_of(mask: NDArray[np.bool_]) -> Floats:
-    """Return the pixels of a mask as rectangles, one for each run of pixels in a row."""
+    """Return the pixels of a mask as rectangles, one per run of pixels in a row."""
     padded = np.pad(mask, ((0, 0), (1, 1))).astype(np.int8)
     change = np.diff(padded, axis=1)
     rows, left = np.nonzero(change == 1)
@@ -332,21 +353,21 @@ def _pixels_of(mask: NDArray[np.bool_]) -> Floats:
 
 
 def _mask_area(mask: NDArray[np.bool_], edges: Floats) -> Floats:
-    """Return the area of a mask within each of the rectangles, [P] in square pixels.
+    """Return the mask area inside each rectangle, in square pixels, [P].
 
     The integral of a mask from the upper left corner is bilinear within each pixel.
     """
     height, width = mask.shape
-    whole = np.zeros((height + 1, width + 1))
-    whole[1:, 1:] = mask.cumsum(0).cumsum(1)
+    integral = np.zeros((height + 1, width + 1))
+    integral[1:, 1:] = mask.cumsum(0).cumsum(1)
 
     def until(x: Floats, y: Floats) -> Floats:
         x, y = x.clip(0, width), y.clip(0, height)
         column = np.minimum(x.astype(np.int64), width - 1)
         row = np.minimum(y.astype(np.int64), height - 1)
         across, down = x - column, y - row
-        upper = whole[row, column] * (1 - across) + whole[row, column + 1] * across
-        lower = whole[row + 1, column] * (1 - across) + whole[row + 1, column + 1] * across
+        upper = integral[row, column] * (1 - across) + integral[row, column + 1] * across
+        lower = integral[row + 1, column] * (1 - across) + integral[row + 1, column + 1] * across
         return upper * (1 - down) + lower * down
 
     left, top, right, bottom = edges.T

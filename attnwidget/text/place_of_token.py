@@ -1,4 +1,4 @@
-"""The place of a token that a caller names by its number or by its word."""
+"""Lookup of a token that a caller names by its index or its word."""
 
 from __future__ import annotations
 
@@ -12,30 +12,30 @@ from attnwidget.text.whole_number import is_whole_number
 if TYPE_CHECKING:
     from attnwidget.text.tokens import Tokens
 
-#: A token: its number, a word that occurs once, or a word and which of its occurrences, from 1.
+#: A token: its index, a word that occurs once, or a pair of a word and an occurrence, from 1.
 TokenName: TypeAlias = int | str | tuple[str, int]
 
-# Number of tokens that an error lists.
+# Largest number of tokens that an error lists.
 _LISTED = 12
 
 
 def place_of_token(name: str, token: TokenName, tokens: Tokens, of: str = "") -> int:
-    """Return the number of a token on an axis.
+    """Return the index of a token on an axis.
 
-    A word is first looked for in the same upper and lower case. The vocabulary's entry of a token,
-    such as "##ing", also names the token.
+    The search first distinguishes upper and lower case, and ignores case if there is no match. The
+    vocabulary entry of a token, such as "##ing", also names the token.
 
     Args:
-        name: What the token is, for error messages: "query" or "key".
-        token: Its number from 0, a word of one token that occurs once, or the word and which of its
-            occurrences is meant, ("he", 2) for the second.
-        tokens: The tokens of the axis.
-        of: What has these tokens, for error messages, or "".
+        name: Role of the token, for error messages: "query" or "key".
+        token: Index of the token from 0, a single-token word that occurs once, or a pair (word,
+            occurrence), such as ("he", 2) for the second "he".
+        tokens: Tokens of the axis.
+        of: Noun for the object that has the tokens, for error messages, or "".
 
     Raises:
-        TypeError: The token is no whole number and no word.
+        TypeError: The token is neither an integer nor a word.
         ValueError: There is no such token; or the word occurs more than once, or has several
-            tokens. The message lists the candidates with their numbers.
+            tokens. The message lists the candidates with their indices.
 
     Example:
         >>> from attnwidget.text.place_of_token import place_of_token
@@ -57,7 +57,10 @@ def place_of_token(name: str, token: TokenName, tokens: Tokens, of: str = "") ->
 
 
 def listed_tokens(tokens: TokenName | Iterable[TokenName]) -> tuple[list[TokenName], bool]:
-    """Return names of tokens in a list, and whether a single token was named.
+    """Return token names as a list, and whether the argument was a single token name.
+
+    Args:
+        tokens: One token name, or several.
 
     Example:
         >>> from attnwidget.text.place_of_token import listed_tokens
@@ -70,54 +73,57 @@ def listed_tokens(tokens: TokenName | Iterable[TokenName]) -> tuple[list[TokenNa
 
 
 def _is_occurrence(value: Any) -> TypeGuard[tuple[str, int]]:
-    """Return whether a value is a word and which of its occurrences is meant."""
+    """Return whether a value is a pair of a word and an occurrence."""
     is_pair = isinstance(value, (tuple, list)) and len(value) == 2
     return is_pair and isinstance(value[0], str) and is_whole_number(value[1])
 
 
 def _place_of_word(name: str, word: str, occurrence: int | None, tokens: Tokens) -> int:
-    places = _places_of(word, tokens)
-    if not places:
+    """Return the index of the token that a word names."""
+    positions = _places_of(word, tokens)
+    if not positions:
         raise ValueError(_not_found(name, word, tokens))
-    listed = ", ".join(map(str, places[:_LISTED])) + (", ..." if len(places) > _LISTED else "")
+    listing = ", ".join(map(str, positions[:_LISTED])) + (
+        ", ..." if len(positions) > _LISTED else ""
+    )
     if occurrence is not None:
-        if not 1 <= occurrence <= len(places):
+        if not 1 <= occurrence <= len(positions):
             raise ValueError(
-                f"{name} {(word, occurrence)!r}: {word!r} occurs {len(places)} times, as the "
-                f"tokens {listed}; occurrences are counted from 1"
+                f"{name} {(word, occurrence)!r}: {word!r} occurs {len(positions)} times, as the "
+                f"tokens {listing}; occurrences are counted from 1"
             )
-        return places[occurrence - 1]
-    if len(places) > 1:
+        return positions[occurrence - 1]
+    if len(positions) > 1:
         raise ValueError(
-            f"{name} {word!r} is the tokens {listed}: pass one of these numbers, or ({word!r}, 2) "
+            f"{name} {word!r} is the tokens {listing}: pass one of these numbers, or ({word!r}, 2) "
             "for the second"
         )
-    return places[0]
+    return positions[0]
 
 
 def _places_of(word: str, tokens: Tokens) -> list[int]:
-    """Return the tokens that a word names: in the same case, or else in any case."""
+    """Return the indices of the tokens that a word names, ignoring case only if necessary."""
     same_case: Callable[[str], str] = str
     for change in (same_case, str.casefold):
-        wanted = change(word)
+        target = change(word)
         for names in (tokens.text, tokens.raw):
-            places = [i for i, text in enumerate(names) if change(text.strip()) == wanted]
-            if places:
-                return places
+            positions = [i for i, text in enumerate(names) if change(text.strip()) == target]
+            if positions:
+                return positions
     return []
 
 
 def _not_found(name: str, word: str, tokens: Tokens) -> str:
-    """Return why a word is not the name of a token, with what to pass instead."""
+    """Return the message for a word that names no token, with a suggestion."""
     words: Sequence[str] = tokens.to_words().text
-    for place, group in enumerate(tokens.word_groups()):
-        if words[place].strip().casefold() == word.casefold():
+    for word_index, group in enumerate(tokens.word_groups()):
+        if words[word_index].strip().casefold() == word.casefold():
             pieces = ", ".join(f"{i} {tokens.text[i]!r}" for i in group)
             return f"{name} {word!r} has several tokens, {pieces}: pass the number of one of them"
-    known: dict[str, Any] = dict.fromkeys(text.strip() for text in tokens.text)
-    near = get_close_matches(word, known, 1)
-    if near:
-        return f"{name} {word!r} is no token of the input: did you mean {near[0]!r}?"
-    some = ", ".join(f"{i} {text!r}" for i, text in enumerate(tokens.text[:_LISTED]))
+    token_texts: dict[str, Any] = dict.fromkeys(text.strip() for text in tokens.text)
+    matches = get_close_matches(word, token_texts, 1)
+    if matches:
+        return f"{name} {word!r} is no token of the input: did you mean {matches[0]!r}?"
+    first_tokens = ", ".join(f"{i} {text!r}" for i, text in enumerate(tokens.text[:_LISTED]))
     more = ", ..." if len(tokens) > _LISTED else ""
-    return f"{name} {word!r} is no token of the input, whose tokens are {some}{more}"
+    return f"{name} {word!r} is no token of the input, whose tokens are {first_tokens}{more}"

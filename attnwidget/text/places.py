@@ -1,4 +1,4 @@
-"""Places of tokens in the pictures and sounds that a model read."""
+"""Regions of tokens in the pictures and sounds of a model's input."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from numpy.typing import NDArray
 from attnwidget.text.counted import counted
 from attnwidget.text.given_paths import refuse_no_file
 
-# The number of the field of EXIF that says how a picture is stored turned.
+# Number of the EXIF field for the orientation of a picture.
 _ORIENTATION = 274
 
 
 @dataclass(frozen=True)
 class Box:
-    """The part of a picture that a token was made of.
+    """The part of a picture from which a token was made.
 
-    The box says where a token started. Layers above the first mix tokens, so the token may have
-    read more of the picture.
+    The box describes the token at the model's input. Because layers mix tokens, the vector of the
+    token at a higher layer may contain information from other parts of the picture.
 
     Attributes:
-        picture: Number of the picture in `Attention.images`, from 0.
-        left: Left edge, in pixels of the picture as the user gave it.
+        picture: Index of the picture in `Attention.images`, from 0.
+        left: Left edge, in pixels of the original picture that the user passed.
         top: Upper edge in pixels.
         right: Right edge in pixels, greater than `left`.
         bottom: Lower edge in pixels, greater than `top`.
@@ -56,16 +56,16 @@ class Box:
 
     @property
     def area(self) -> float:
-        """The area in square pixels."""
+        """Area in square pixels."""
         return (self.right - self.left) * (self.bottom - self.top)
 
 
 @dataclass(frozen=True)
 class Span:
-    """The part of a sound that a token was made of.
+    """The part of a sound from which a token was made.
 
     Attributes:
-        sound: Number of the sound in `Attention.audio`, from 0.
+        sound: Index of the sound in `Attention.audio`, from 0.
         start: Start in seconds.
         end: End in seconds, greater than `start`.
         low: Lowest frequency in hertz, or None for all frequencies.
@@ -96,17 +96,17 @@ class Span:
 
     @property
     def seconds(self) -> float:
-        """The length in seconds."""
+        """Length in seconds."""
         return self.end - self.start
 
 
-#: Where a token comes from: a box in a picture, or a span of a sound.
+#: Region of a token: a box in a picture, or a span of a sound.
 Place = Box | Span
 
 
 @dataclass(frozen=True, eq=False)
 class Sound:
-    """A sound that a model read, as the user gave it.
+    """A sound in a model's input, with the samples that the user passed.
 
     Attributes:
         samples: Samples of one channel, float32 [n], usually between -1 and 1.
@@ -124,7 +124,7 @@ class Sound:
 
     @property
     def seconds(self) -> float:
-        """The length in seconds."""
+        """Length in seconds."""
         return len(self.samples) / self.rate
 
 
@@ -133,7 +133,7 @@ class Media:
     """Pictures and sounds of one input.
 
     Attributes:
-        pictures: Each picture as bytes of red, green and blue, uint8 [height, width, 3].
+        pictures: RGB pixels of each picture, uint8 [height, width, 3].
         sounds: The sounds.
     """
 
@@ -149,49 +149,55 @@ class Media:
         return bool(self.pictures or self.sounds)
 
     def check(self, places: Sequence[Place | None]) -> None:
-        """Check that the places are in these pictures and sounds.
+        """Check that token regions are inside the pictures and sounds.
+
+        Args:
+            places: Region of each token, or None.
 
         Raises:
-            ValueError: A place names a picture or a sound that does not exist, or is outside.
+            ValueError: The picture or sound of a region does not exist, or the region is outside
+                of it.
         """
-        for token, place in enumerate(places):
-            if isinstance(place, Box):
-                if not 0 <= place.picture < len(self.pictures):
+        for token, region in enumerate(places):
+            if isinstance(region, Box):
+                if not 0 <= region.picture < len(self.pictures):
                     raise ValueError(
-                        f"token {token} has a place in picture {place.picture}, and there are "
+                        f"token {token} has a place in picture {region.picture}, and there are "
                         f"{len(self.pictures)} pictures: pass them as `images`"
                     )
-                height, width = self.pictures[place.picture].shape[:2]
-                if place.right <= 0 or place.bottom <= 0 or max(place.left, 0) >= width:
-                    raise ValueError(_outside(token, place, width, height))
-                if max(place.top, 0) >= height:
-                    raise ValueError(_outside(token, place, width, height))
-            elif isinstance(place, Span) and not 0 <= place.sound < len(self.sounds):
+                height, width = self.pictures[region.picture].shape[:2]
+                if region.right <= 0 or region.bottom <= 0 or max(region.left, 0) >= width:
+                    raise ValueError(_outside(token, region, width, height))
+                if max(region.top, 0) >= height:
+                    raise ValueError(_outside(token, region, width, height))
+            elif isinstance(region, Span) and not 0 <= region.sound < len(self.sounds):
                 raise ValueError(
-                    f"token {token} has a place in sound {place.sound}, and there are "
+                    f"token {token} has a place in sound {region.sound}, and there are "
                     f"{len(self.sounds)} sounds: pass them as `audio`"
                 )
 
 
 def _outside(token: int, box: Box, width: int, height: int) -> str:
+    """Return the message for a box outside of its picture."""
     return (
         f"the place of token {token} is outside of its picture of {width} × {height} pixels: {box}"
     )
 
 
 def picture_array(picture: Any) -> NDArray[np.uint8]:
-    """Return a picture as bytes of red, green and blue, uint8 [height, width, 3].
+    """Return the RGB pixels of a picture, uint8 [height, width, 3].
 
-    Transparency is left out, as processors do. A file is turned upright by its EXIF orientation.
+    Transparency is ignored, as processors do. The picture of a file is rotated according to its
+    EXIF orientation.
 
     Args:
-        picture: A picture of PIL, the path of a file, or an array [height, width] or [height,
-            width, 3 or 4] of bytes, or of numbers from 0 to 1.
+        picture: PIL image, file path, or array [height, width] or [height, width, 3 or 4], with
+            bytes or numbers from 0 to 1.
 
     Raises:
-        TypeError: Another kind of object.
-        ValueError: An array of another shape, numbers that are no colors, a picture of PIL that is
-            stored turned, or a file that is no picture.
+        TypeError: `picture` is another kind of object.
+        ValueError: The array has another shape or numbers that are not colors, the PIL image is
+            stored rotated, or the file is not a picture.
         OSError: The file does not exist or cannot be read, or the path is a folder.
 
     Example:
@@ -213,7 +219,7 @@ def picture_array(picture: Any) -> NDArray[np.uint8]:
                 "PIL.ImageOps.exif_transpose(picture), to read it upright"
             )
         if picture.mode.startswith("I;16"):
-            # PIL would cut 16 bits off at 255.
+            # PIL would clip 16-bit values at 255.
             picture = np.asarray(picture).astype(np.float64) / 65535
         elif picture.mode in ("I", "F"):
             picture = np.asarray(picture)
@@ -228,16 +234,17 @@ def picture_array(picture: Any) -> NDArray[np.uint8]:
 
 
 def _opened(path: Any) -> Any:
-    """Return the picture of a file, turned upright."""
+    """Return the picture of a file, rotated upright."""
     from PIL import Image, ImageOps
 
     if "://" in str(path):
         raise ValueError(f"{str(path)!r} is an address, and nothing is fetched: pass a file")
     refuse_no_file(path, "a picture (PNG, JPEG or another format of PIL)")
     try:
-        with Image.open(path) as opened:
-            return opened.copy() if not opened.getexif() else ImageOps.exif_transpose(opened)
-    except OSError as error:  # also of PIL, for files that are damaged or no pictures
+        with Image.open(path) as image:
+            return image.copy() if not image.getexif() else ImageOps.exif_transpose(image)
+    except OSError as error:
+        # PIL also raises OSError for files that are damaged or are not pictures.
         raise ValueError(
             f"{str(path)!r} cannot be read as a picture: {error}. Pass the path of an image file "
             "such as PNG or JPEG"
@@ -245,7 +252,7 @@ def _opened(path: Any) -> Any:
 
 
 def _bytes_of(values: NDArray[Any]) -> NDArray[np.uint8]:
-    """Return an array of colors as bytes, uint8 [height, width, 3]."""
+    """Return a color array as bytes, uint8 [height, width, 3]."""
     if values.ndim == 3 and values.shape[2] == 1:
         values = values[..., 0]
     if values.ndim == 2:
@@ -260,9 +267,10 @@ def _bytes_of(values: NDArray[Any]) -> NDArray[np.uint8]:
     if values.dtype == np.uint8:
         return np.ascontiguousarray(values)
     least, most = values.min(), values.max()
-    if values.dtype.kind == "f" and least >= 0 and most <= 1:  # neither holds for NaN
+    # Both comparisons are False for NaN.
+    if values.dtype.kind == "f" and least >= 0 and most <= 1:
         return (values.astype(np.float64) * 255).round().astype(np.uint8)
-    # Whole numbers up to 1 may be a mask, and 16 bits may be a dark picture.
+    # Integers up to 1 may be a mask, and 16-bit values up to 255 may be a dark picture.
     is_ambiguous = values.dtype == np.uint16 or most == 1
     if values.dtype.kind in "iu" and not is_ambiguous and least >= 0 and most <= 255:
         return values.astype(np.uint8)

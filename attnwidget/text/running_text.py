@@ -1,4 +1,4 @@
-"""Words in the order of a text, and where no space stands between them."""
+"""Words in text order, with the positions where no space follows a word."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 @dataclass(frozen=True)
 class RunningText:
-    """The words of a text, as corpora with annotated words give them.
+    """The words of a text, as in corpora with annotated words.
 
     Attributes:
         words: One or more words. A word may contain spaces.
@@ -28,33 +28,38 @@ class RunningText:
 
     @property
     def text(self) -> str:
-        """The words as one string, as written."""
+        """Words as one string, with the spaces of the original text."""
         spaces = self.space_after or (True,) * len(self.words)
-        written = (word + " " * space for word, space in zip(self.words, spaces, strict=True))
-        return "".join(written).rstrip()
+        word_strings = (word + " " * space for word, space in zip(self.words, spaces, strict=True))
+        return "".join(word_strings).rstrip()
 
     @property
     def with_spaces(self) -> RunningText:
-        """The same words with a space between any two words."""
+        """Running text with the same words and a space between all words."""
         return replace(self, space_after=())
 
     def part(self, start: int, end: int | None) -> RunningText:
-        """Return the words from `start` to `end` (excluded; None = all further words)."""
-        place = slice(start, end)
-        return replace(self, words=self.words[place], space_after=self.space_after[place])
+        """Return a part of the words.
+
+        Args:
+            start: Index of the first word.
+            end: Index after the last word; None = to the end.
+        """
+        word_slice = slice(start, end)
+        return replace(self, words=self.words[word_slice], space_after=self.space_after[word_slice])
 
 
 def close_range(
     words: Sequence[str], space_after: list[bool], n: int, form: str, *, space: bool
 ) -> None:
-    """Note missing spaces in a multiword range of CoNLL-U, such as "don't" for "do" and "n't".
+    """Record missing spaces in a multiword range of CoNLL-U, such as "don't" for "do" and "n't".
 
     Args:
-        words: The words so far. The last `n` are in the range.
-        space_after: For each word, whether a space follows. The entries of the range are changed:
-            the words have no spaces between them if they spell `form`.
-        n: Number of words of the range.
-        form: The range as written.
+        words: Words up to the end of the range, whose last `n` words are the range.
+        space_after: For each word, whether a space follows. The function changes the entries of the
+            range: if the words spell `form`, there are no spaces between them.
+        n: Number of words in the range.
+        form: Written form of the range.
         space: Whether a space follows the range.
 
     Example:

@@ -1,4 +1,4 @@
-"""Segments of running text, as models trained on pairs of sentences read it."""
+"""Segments of running text, in the format of models that were trained on sentence pairs."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ _PROSE = "a UTF-8 text file with one paragraph per line, plain or .gz"
 class Segment:
     """One input of a study: the vocabulary entries of text A and, in a pair, of text B.
 
-    A segment has no special tokens: the tokenizer of the model adds special tokens. `document` is
-    the index of the source text if known, because segments of one text are not independent.
-    `index` is the index of the segment in its study, because batches change the order; None = the
-    segment is not part of a study. `document` and `index` do not count in comparisons, so segments
-    with the same content are equal.
+    A segment has no special tokens, because the model's tokenizer adds them. `document` is the
+    index of the source text if known, because segments of one text are not independent. `index` is
+    the index of the segment in its study, because batches change the order; None = the segment is
+    not part of a study. Comparisons ignore `document` and `index`, so segments with the same
+    content are equal.
 
-    `n_cut` is the number of further tokens of the text, which `make_segments` cut off. It does not
-    count in comparisons.
+    `n_cut` is the number of tokens that `make_segments` cut off from the text. Comparisons ignore
+    it.
 
-    In a chat, `roles` and `turns` have an entry for each token of `first`, as in `Tokens`. Then
-    `first` has all special tokens.
+    In a chat, `roles` and `turns` have an entry for each token of `first`, as in `Tokens`, and
+    `first` includes all special tokens.
 
     Example:
         >>> from attnwidget import Segment
@@ -48,6 +48,9 @@ class Segment:
     def beginning(self, n_tokens: int) -> Segment:
         """Return the first tokens of text A as a segment.
 
+        Args:
+            n_tokens: Number of tokens.
+
         Example:
             >>> from attnwidget import Segment
             >>> Segment(("the", "cat", "sat"), ("it", "slept")).beginning(2)
@@ -65,23 +68,25 @@ def read_lines(path: str | Path, expected: str = _PROSE) -> Iterator[str]:
         expected: Content and format of the file, for errors about the path.
 
     Raises:
-        ValueError: the file is empty, a line is not UTF-8, or the .gz file is cut short or is not a
+        ValueError: The file is empty, a line is not UTF-8, or the .gz file is truncated or not a
             .gz file.
-        OSError: the file cannot be read.
+        OSError: The file cannot be read.
     """
-    # Import here: users of `Segment` do not need the modules that read files.
+    # Import here, because users of `Segment` do not need the modules that read files.
     from attnwidget.text.decoded_lines import decoded_lines
 
     for line in decoded_lines(Path(path), expected):
-        # A carriage return alone ends a line as well, as in files of old systems.
+        # In files of old systems, a line may end with only a carriage return.
         yield from line.split("\r")
 
 
 def split_documents(lines: Iterable[str], *, keep_last: bool = True) -> Iterator[list[str]]:
-    """Yield documents, lists of paragraphs: a line per paragraph, empty lines between documents.
+    """Yield documents as lists of paragraphs.
 
-    Without `keep_last`, the last document is lost if no empty line follows, as in the code of Clark
-    et al.
+    Args:
+        lines: Lines with one paragraph each, and empty lines between documents.
+        keep_last: Whether to yield the last document if no empty line follows it. The code of Clark
+            et al. drops it.
 
     Example:
         >>> from attnwidget.text.segments import split_documents
@@ -102,7 +107,11 @@ def split_documents(lines: Iterable[str], *, keep_last: bool = True) -> Iterator
 def joined_tokens(
     first: Sequence[Tokenized], second: Sequence[Tokenized]
 ) -> tuple[list[str], list[str]]:
-    """Return the tokens of text A and of text B, from paragraphs that are lists of tokens.
+    """Return the tokens of text A and text B from paragraphs that are lists of tokens.
+
+    Args:
+        first: Paragraphs of text A.
+        second: Paragraphs of text B.
 
     Example:
         >>> from attnwidget.text.segments import joined_tokens
@@ -131,18 +140,18 @@ def cut_segments(
     document is left out. Segments are shuffled at the end.
 
     Args:
-        documents: The documents. Each is an iterable of paragraphs, and each paragraph a list of
-            tokens, or an argument of `size` and `tokens`. Only the needed documents are read.
+        documents: Documents, each an iterable of paragraphs. A paragraph is a list of tokens, or
+            any object that `size` and `tokens` accept. Only the needed documents are read.
             Paragraphs without tokens are skipped.
-        max_tokens: Number of tokens of a segment with its special tokens.
+        max_tokens: Number of tokens in a segment, including special tokens.
         n_special: Number of special tokens that the model adds to a pair.
         limit: Largest number of segments; None = all of `documents`.
         seed: Seed of the split points, the truncation and the order.
         at_least: Smallest number of paragraphs per segment, even if fewer paragraphs fill it. With
-            1, as in the released code, a paragraph that fills a segment alone leaves out the rest
-            of its document.
-        size: The number of tokens of a paragraph, which fills a segment.
-        tokens: The tokens of text A and text B, from the paragraphs of both.
+            1, as in the released code, the rest of a document is left out after a single paragraph
+            that fills a segment.
+        size: Function that returns the number of tokens in a paragraph.
+        tokens: Function that returns the tokens of text A and text B from their paragraphs.
 
     Raises:
         ValueError: `max_tokens` leaves no room for a pair.
@@ -181,22 +190,23 @@ def _chunks(
 ) -> Iterator[list[Any]]:
     """Yield lists of `at_least` or more paragraphs that fill `room`; the last may be shorter."""
     chunk: list[Any] = []
-    used = 0
+    n_used = 0
     for paragraph in document:
         n_tokens = size(paragraph)
         if not n_tokens:
             continue
         chunk.append(paragraph)
-        used += n_tokens
-        if len(chunk) >= at_least and used >= room:
+        n_used += n_tokens
+        if len(chunk) >= at_least and n_used >= room:
             yield chunk
             chunk = []
-            used = 0
+            n_used = 0
     if chunk:
         yield chunk
 
 
 def _pair(first: list[str], second: list[str], room: int, draw: random.Random) -> Segment:
+    """Remove tokens from the longer text, at a random end, until both fit in `room`."""
     while len(first) + len(second) > room:
         longer = first if len(first) > len(second) else second
         del longer[0 if draw.random() < 0.5 else -1]

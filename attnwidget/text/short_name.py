@@ -1,14 +1,17 @@
-"""Names that are too long for a figure, such as identifiers of sentences."""
+"""Shortening of names that are too long for a figure, such as sentence identifiers."""
 
 from __future__ import annotations
 
 LONGEST_NAME = 40
-"""Characters of a name without spaces that are drawn. A name of words may have twice as many."""
+"""Largest number of characters drawn for a name without spaces; twice as many with spaces."""
 _KEPT_AT_END = 10
 
 
 def short_name(name: str) -> str:
-    """Return a name that loses its middle if it has over 40 characters, or 80 with spaces.
+    """Return a name, without its middle if it has over 40 characters (80 if it has spaces).
+
+    Args:
+        name: Name.
 
     Example:
         >>> from attnwidget.text.short_name import short_name

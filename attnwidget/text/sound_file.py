@@ -1,4 +1,4 @@
-"""Sounds as users give them: arrays with a rate, and WAV files."""
+"""Conversion of user input to sounds: arrays with a rate, and WAV files."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 from attnwidget.text.given_paths import refuse_no_file
 from attnwidget.text.places import Sound
 
-# Smaller rates are a count of kilohertz, or another number.
+# A smaller rate is probably in kilohertz, or a different number.
 _LEAST_RATE = 1000
-# Larger samples of floating-point numbers are integers that were not divided.
+# Larger floating-point samples are probably integers that were not divided.
 _LARGEST = 100.0
-# The types of samples that files have. Larger whole numbers of other types may be any of them.
+# Sample types of sound files. For other integer types, the full scale is unknown.
 _WHOLE = (np.uint8, np.int8, np.int16, np.int32)
 _EXPECTED = (
     "a pair (samples, rate), a dict with 'array' and 'sampling_rate', or the path of a WAV file"
@@ -28,14 +28,14 @@ def sound_of(sound: Any) -> Sound:
 
     Args:
         sound: A `Sound`, a pair (samples, rate), a dict with "array" and "sampling_rate" as in
-            Hugging Face's datasets, or the path of a WAV file. Samples are [n], or several channels
-            [n, channels] of which the mean is taken; integers are divided by the largest number of
+            Hugging Face's datasets, or the path of a WAV file. Samples have the shape [n] or
+            [n, channels], and channels are averaged. Integers are divided by the largest number of
             their type.
 
     Raises:
-        TypeError: Another kind of object, or samples that are no numbers.
+        TypeError: `sound` is another kind of object, or the samples are not numbers.
         ValueError: The samples have another shape, are empty, not finite or far outside -1 to 1,
-            the rate is below 1,000, or the file is no WAV file.
+            the rate is below 1,000, or the file is not a WAV file.
         OSError: The file does not exist or cannot be read, or the path is a folder.
 
     Example:
@@ -74,6 +74,7 @@ def sound_of(sound: Any) -> Sound:
 
 
 def _opened(path: str | Path) -> tuple[NDArray[Any], int]:
+    """Return the samples and the rate of a WAV file."""
     from scipy.io import wavfile
 
     refuse_no_file(path, "a sound (.wav)")
@@ -88,17 +89,18 @@ def _opened(path: str | Path) -> tuple[NDArray[Any], int]:
 
 
 def _rate_of(rate: Any) -> int:
+    """Return the rate as an int; raise ValueError for an invalid rate."""
     try:
-        whole = int(rate)
+        integer = int(rate)
     except (TypeError, ValueError):
-        whole = 0
-    if isinstance(rate, bool) or whole < _LEAST_RATE or whole != rate:
-        shown = rate if isinstance(rate, (int, float, str)) else type(rate).__name__
+        integer = 0
+    if isinstance(rate, bool) or integer < _LEAST_RATE or integer != rate:
+        printable = rate if isinstance(rate, (int, float, str)) else type(rate).__name__
         raise ValueError(
             "the rate is the number of samples a second, a whole number such as 16000; got "
-            f"{shown}: a sound is {_EXPECTED}"
+            f"{printable}: a sound is {_EXPECTED}"
         )
-    return whole
+    return integer
 
 
 def _between_ones(samples: NDArray[Any], is_file: bool) -> NDArray[np.float32]:

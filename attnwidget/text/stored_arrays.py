@@ -1,6 +1,6 @@
-"""Arrays in .npz files, written atomically, and read from files of unknown origin.
+"""Arrays in .npz files, which are written atomically and may be read from untrusted sources.
 
-No data is unpickled, and no more memory is requested than the file can fill.
+Nothing is unpickled, and reading does not allocate more memory than the file can fill.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 from attnwidget.text.atomic_file import replacing
 from attnwidget.text.given_paths import refuse_no_file
 
-# Compression makes arrays of numbers five times smaller, and arrays of padded words a hundred
-# times.
+# Largest compression ratio. Number arrays shrink about five times, and padded word arrays about a
+# hundred times.
 _PACKED = 200
 _HEADERS = {
     (1, 0): np.lib.format.read_array_header_1_0,
@@ -33,10 +33,14 @@ _SEAL = "seal"
 def write_arrays(path: Path, arrays: Mapping[str, NDArray[Any]]) -> None:
     """Write an .npz file with a seal, a hash of all arrays, which `stored_arrays` can check.
 
-    The file is replaced at once: a killed process leaves the old file or the new one.
+    The file is replaced atomically: a killed process leaves either the old or the new file.
+
+    Args:
+        path: File to write.
+        arrays: Arrays by name.
 
     Raises:
-        OSError: the file cannot be written; the old file stays.
+        OSError: The file cannot be written; the old file remains.
     """
     with replacing(path) as unfinished, unfinished.open("wb") as file:
         np.savez(file, allow_pickle=False, **{**arrays, _SEAL: np.array(_seal_of(arrays))})
@@ -52,9 +56,9 @@ def stored_arrays(path: str | Path, *, sealed: bool = False) -> dict[str, NDArra
         sealed: Whether to check the seal of `write_arrays`.
 
     Raises:
-        ValueError: the file is empty or not a complete .npz file, contains pickled objects, states
+        ValueError: The file is empty or not a complete .npz file, contains pickled objects, states
             a wrong size, or its arrays fail the check.
-        OSError: as `refuse_no_file`.
+        OSError: See `refuse_no_file`.
 
     Example:
         >>> import tempfile
@@ -68,29 +72,31 @@ def stored_arrays(path: str | Path, *, sealed: bool = False) -> dict[str, NDArra
     """
     path = Path(path)
     refuse_no_file(path, "arrays (.npz)")
-    # Open the file here: only opening it may raise OSError, its content raises ValueError.
+    # Open the file outside of `try`, so that only opening raises OSError; invalid content raises
+    # ValueError.
     with path.open("rb") as file:
         try:
             _refuse_more_than_there_is(file, path.stat().st_size)
-            with np.load(file, allow_pickle=False) as stored:
-                arrays = {name: stored[name] for name in stored.files}
+            with np.load(file, allow_pickle=False) as archive:
+                arrays = {name: archive[name] for name in archive.files}
         except MemoryError:
             raise
         except Exception as error:
-            # A broken zip file or header leads to a dozen kinds of errors, for example SyntaxError.
-            said = str(error) or type(error).__name__
-            if "pickle" in said:
+            # An invalid zip file or header raises various errors, for example SyntaxError.
+            message = str(error) or type(error).__name__
+            if "pickle" in message:
                 raise ValueError(
                     f"{path} holds pickled objects, which are not read since they could run "
                     "anything"
                 ) from error
-            raise ValueError(f"{path} is no .npz file of arrays: {said[:200]}") from error
+            raise ValueError(f"{path} is no .npz file of arrays: {message[:200]}") from error
     if sealed and str(arrays.pop(_SEAL, "")) != _seal_of(arrays):
         raise ValueError(f"{path} is not as attnwidget wrote it")
     return arrays
 
 
 def _seal_of(arrays: Mapping[str, NDArray[Any]]) -> str:
+    """Return the hash of all arrays and their names."""
     digest = blake2b(digest_size=16)
     for name in sorted(arrays):
         values = np.asarray(arrays[name])
@@ -100,16 +106,16 @@ def _seal_of(arrays: Mapping[str, NDArray[Any]]) -> str:
 
 
 def _refuse_more_than_there_is(file: Any, size: int) -> None:
-    """Refuse headers that promise too much: numpy allocates an array before reading its data."""
-    with zipfile.ZipFile(file) as packed:
-        for entry in packed.infolist():
+    """Refuse headers with too large sizes, because numpy allocates arrays before reading them."""
+    with zipfile.ZipFile(file) as archive:
+        for entry in archive.infolist():
             if entry.file_size > _PACKED * size:
                 raise ValueError(f"{entry.filename!r} would have {entry.file_size:,} bytes")
-            with packed.open(entry) as array:
-                read = _HEADERS.get(np.lib.format.read_magic(array))
-                if read is None:
+            with archive.open(entry) as array:
+                read_header = _HEADERS.get(np.lib.format.read_magic(array))
+                if read_header is None:
                     raise ValueError(f"{entry.filename!r} has a header of an unknown version")
-                shape, _, dtype = read(array)
+                shape, _, dtype = read_header(array)
                 n_bytes = dtype.itemsize
                 for count in shape:
                     n_bytes *= count

@@ -1,4 +1,4 @@
-"""Files of tables: LaTeX, Markdown, and CSV and TSV files without formulas for spreadsheets."""
+"""Table files: LaTeX, Markdown, and CSV and TSV without spreadsheet formulas."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _SEPARATORS = {".csv": ",", ".tsv": "\t"}
-# For a paper or notes: the method of results that writes the text, and the function of a DataFrame.
+# Formats for papers and notes: the method of results, and the function for a DataFrame.
 _TEXTS = {".tex": ("to_latex", as_latex), ".md": ("to_markdown", as_markdown)}
-# Spreadsheets read a cell that begins with one of these characters as a formula, also without
-# quotation marks around the cell. The last four are the wide forms of East Asian keyboards.
+# Spreadsheets read a cell that begins with one of these characters as a formula, even if the cell
+# is quoted. The last four are the fullwidth forms of East Asian keyboards.
 _FORMULA = re.compile("'*[=+\\-@\t\r\n\uff1d\uff0b\uff0d\uff20]")
 
 
@@ -25,27 +25,27 @@ _FORMULA = re.compile("'*[=+\\-@\t\r\n\uff1d\uff0b\uff0d\uff20]")
 def save_table(table: Any, path: str | Path, *, digits: int = 3) -> Path:
     r"""Save a table as .csv, .tsv, .tex or .md, and return the path of the file.
 
-    LaTeX (.tex) and Markdown (.md) files have the table as `to_latex` and `to_markdown` of results
-    write it, with `digits` significant digits. Spreadsheets show .csv and .tsv files as they are.
-    Tokens such as "=", "-" and "@" would begin a formula in a spreadsheet, and a hostile text could
-    run a command. Texts that begin with = + - @, a tab or a line break therefore get an apostrophe
-    in front, which marks a text. An apostrophe is also put before texts that begin with apostrophes
-    and one of these characters. To undo it, remove the first apostrophe of such texts. Numbers
-    remain numbers: -0.5 has no apostrophe.
+    LaTeX (.tex) and Markdown (.md) files contain the output of the results' `to_latex` and
+    `to_markdown`, with `digits` significant digits. Files of the types .csv and .tsv are safe to
+    open in a spreadsheet. Tokens such as "=", "-" and "@" would begin a formula, and a hostile text
+    could run a command. Texts that begin with = + - @, a tab or a line break therefore get a
+    leading apostrophe, which marks a text. Texts that begin with apostrophes followed by one of
+    these characters get one more apostrophe. To restore such texts, remove their first apostrophe.
+    Numbers remain numbers: -0.5 has no apostrophe.
 
-    The file is UTF-8, and replaced at once, or not at all. The index of a table is saved if it has
-    names or texts.
+    The file is UTF-8 and is written completely or not at all. The index of a table is saved if it
+    has names or texts.
 
     Args:
         table: A DataFrame, or a result, an attention or predictions with `to_frame()`.
-        path: The file; its folder must exist.
+        path: File to write; its folder must exist.
         digits: Significant digits of numbers that are not integers, in .tex and .md files; .csv and
             .tsv files keep all digits.
 
     Raises:
-        ValueError: The name of the file has another ending, or `digits` is below 1.
-        TypeError: `table` is no table and has no `to_frame()`.
-        OSError: The file cannot be written; an earlier file stays.
+        ValueError: The file name has another ending, or `digits` is below 1.
+        TypeError: `table` is not a table and has no `to_frame()`.
+        OSError: The file cannot be written; an earlier file remains.
 
     Example:
         >>> import tempfile
@@ -60,7 +60,7 @@ def save_table(table: Any, path: str | Path, *, digits: int = 3) -> Path:
     if suffix in _TEXTS:
         text = _as_paper(table, suffix, digits)
     elif suffix in _SEPARATORS:
-        # Line ends of both kinds within cells are quoted only if the rows end with both.
+        # pandas quotes cells with "\r" or "\n" only if the rows end with both characters.
         frame = _without_formulas(_frame_of(table))
         text = frame.to_csv(sep=_SEPARATORS[suffix], index=False, lineterminator="\r\n")
     else:
@@ -73,14 +73,15 @@ def _as_paper(table: Any, suffix: str, digits: int) -> str:
     """Return the text of a .tex or .md file."""
     import pandas as pd
 
-    method, written = _TEXTS[suffix]
+    method, format_table = _TEXTS[suffix]
     if hasattr(table, method) and not isinstance(table, pd.DataFrame):
         text: str = getattr(table, method)(digits=digits)
         return text
-    return written(_frame_of(table), digits)
+    return format_table(_frame_of(table), digits)
 
 
 def _frame_of(table: Any) -> pd.DataFrame:
+    """Return a table, or the table of a result, as a DataFrame."""
     import pandas as pd
 
     if callable(getattr(table, "to_frame", None)):
@@ -93,18 +94,20 @@ def _frame_of(table: Any) -> pd.DataFrame:
 
 
 def _without_formulas(table: pd.DataFrame) -> pd.DataFrame:
-    """Return a table with its index as columns, and texts that no spreadsheet runs."""
+    """Return a table with its index as columns, and with texts that a spreadsheet does not run."""
     import pandas as pd
 
-    # Sorted or chosen rows have an index of numbers without a name, and without a meaning.
+    # An unnamed integer index, for example after sorting or selecting rows, has no meaning.
     is_named = any(name is not None for name in table.index.names)
     if is_named or not pd.api.types.is_integer_dtype(table.index.dtype):
         frame = table.reset_index(allow_duplicates=True)
     else:
         frame = table.copy()
-    for place, dtype in enumerate(frame.dtypes):
+    for position, dtype in enumerate(frame.dtypes):
         if not pd.api.types.is_numeric_dtype(dtype):
-            frame.isetitem(place, [_as_text(cell) for cell in frame.iloc[:, place].astype(object)])
+            frame.isetitem(
+                position, [_as_text(cell) for cell in frame.iloc[:, position].astype(object)]
+            )
     frame.columns = frame.columns.map(_heading)
     return frame
 

@@ -1,4 +1,4 @@
-"""Flags of a thread that Ctrl-C cannot leave up."""
+"""Per-thread flags that Ctrl-C cannot leave raised."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from types import FrameType
 
 
 class ThreadFlag(threading.local):
-    """A flag per thread, which is up during a block.
+    """A per-thread flag that is up during a block.
 
-    The block lowers the flag at its end. If Ctrl-C comes between the two, the flag counts as down
-    as soon as the function with the block has ended.
+    The flag is lowered at the end of the block. If Ctrl-C prevents this, the flag counts as down as
+    soon as the function with the block has ended.
 
     Example:
         >>> from attnwidget.text.thread_flag import ThreadFlag
@@ -47,7 +47,7 @@ class ThreadFlag(threading.local):
             self._function = function
             yield
         finally:
-            # A block that Ctrl-C has left may end late, during another block.
+            # A block that Ctrl-C interrupted may end later, during another block.
             if self._function is function:
                 self._function = None
 
@@ -57,21 +57,22 @@ def is_running(function: FrameType, thread: int) -> bool:
 
     Args:
         function: Frame of the call.
-        thread: Number of its thread, as `threading.get_ident`.
+        thread: Identifier of the thread, as returned by `threading.get_ident`.
     """
     return _is_called_by(sys._current_frames().get(thread), function)
 
 
 def _is_called_by(frame: FrameType | None, function: FrameType) -> bool:
+    """Return whether a frame is the frame of a function, or was called by it."""
     while frame is not None and frame is not function:
         frame = frame.f_back
     return frame is not None
 
 
 def function_with_block() -> FrameType | None:
-    """Return the function whose `with` statement runs the context manager that calls this.
+    """Return the frame whose `with` statement runs the calling context manager.
 
-    A context manager that is a generator does not run during its block, but its caller does.
+    A generator-based context manager does not run during its block, but its caller does.
     """
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:

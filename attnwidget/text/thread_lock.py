@@ -1,13 +1,13 @@
-"""Locks that neither Ctrl-C nor a fork leaves taken.
+"""Locks that are released even after Ctrl-C or a fork.
 
 Ctrl-C can raise KeyboardInterrupt between any two lines of Python, for example after the line that
-takes a lock and before the block that releases the lock. A `with` statement that enters a C lock
-has no such gap. No context manager of this package holds a lock during the block of its caller,
-because `contextlib` is Python. A notebook keeps the exception and all frames, so a generator in one
-of the frames would keep the lock.
+takes a lock and before the block that releases it. A `with` statement that enters a C lock has no
+such gap. No context manager of this package holds a lock during the block of its caller, because
+`contextlib` is written in Python. A notebook stores the exception and all frames, so a generator in
+one of the frames would keep the lock.
 
-A forked process has the thread that forked, and the locks of all threads. The locks of the other
-threads are renewed in the new process, because no thread would ever release them.
+A forked process has only the thread that forked, but the locks of all threads. The new process
+resets the locks of the other threads, because no thread would ever release them.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Value = TypeVar("Value")
 if TYPE_CHECKING:
 
     class RLock:
-        """The type of `threading.RLock()`, which type checkers take for a final class."""
+        """Type of `threading.RLock()`, which type checkers treat as a final class."""
 
         def acquire(self, blocking: bool = True, timeout: float = -1) -> bool: ...
         def release(self) -> None: ...
@@ -39,7 +39,7 @@ _locks: weakref.WeakSet[ThreadLock] = weakref.WeakSet()
 
 
 class ThreadLock(RLock):
-    """A reentrant lock, which a forked process can take whatever other threads held.
+    """A reentrant lock that a forked process can take even if another thread held it.
 
     Example:
         >>> from attnwidget.text.thread_lock import ThreadLock
@@ -63,8 +63,8 @@ class ThreadLock(RLock):
     def hold(self, run: Callable[[], Value]) -> Value:
         """Return the result of a function that runs while this thread holds the lock.
 
-        The `with` statement and its block stand in one line, because tests interrupt every line.
-        A `with` line of its own is traced a second time before the release.
+        The `with` statement and its block are on one line, because tests interrupt every line, and
+        a separate `with` line would be traced a second time before the release.
 
         Args:
             run: Function without arguments.
@@ -78,6 +78,8 @@ class ThreadLock(RLock):
 
 
 class _Thread(threading.local):
+    """Identity of each thread."""
+
     def __init__(self) -> None:
         self.identity = object()
 
@@ -86,7 +88,7 @@ _thread = _Thread()
 
 
 def this_thread() -> object:
-    """Return an object that stands for this thread; `threading.get_ident` numbers are used again.
+    """Return an object that identifies this thread, because `threading.get_ident` reuses numbers.
 
     Example:
         >>> from attnwidget.text.thread_lock import this_thread

@@ -1,4 +1,4 @@
-"""The word of each token, for words that are read as running text."""
+"""Assignment of tokens to words, for words that are read as running text."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from itertools import accumulate
 def token_words(
     words: Sequence[str], offsets: Iterable[tuple[int, int]], space_after: Sequence[bool] = ()
 ) -> list[int]:
-    """Return the word, from 0, of each token of a text.
+    """Return the word index, from 0, of each token of a text.
 
     A token belongs to the word of its first character. The space between two words belongs to the
     second word, as in vocabularies that mark the beginning of words. A word may contain spaces.
 
     Args:
-        words: The words of the text.
-        offsets: The first character and the end of each token in the text (the offset mapping of a
-            fast tokenizer, which refers to the original text).
+        words: Words of the text.
+        offsets: First character and end of each token in the text (the offset mapping of a fast
+            tokenizer, which refers to the original text).
         space_after: For each word, whether a space follows it; empty = spaces between all words.
 
     Example:
@@ -41,9 +41,9 @@ def token_words(
 def shared_token(
     words: Sequence[str], offsets: Iterable[tuple[int, int]], space_after: Sequence[bool] = ()
 ) -> tuple[int, int, int] | None:
-    """Return the first token with characters of several words: the token, first and last word.
+    """Return the index, first word and last word of the first token that spans several words.
 
-    Return None if no token has characters of two words. The arguments are as in `token_words`.
+    Return None if no token spans several words. The arguments are the same as in `token_words`.
 
     Example:
         >>> from attnwidget.text.token_words import shared_token
@@ -61,14 +61,18 @@ def shared_token(
 
 
 def _word_starts(words: Sequence[str], space_after: Sequence[bool]) -> list[int]:
-    """Return the first character of each word in the text."""
+    """Return the position of each word's first character in the text."""
     spaces = space_after or (True,) * len(words)
     sizes = (len(word) + space for word, space in zip(words, spaces, strict=True))
     return list(accumulate(sizes, initial=0))[:-1]
 
 
 def words_without_tokens(owners: Iterable[int | None], n_words: int) -> list[int]:
-    """Return the words, from 0, that have no token in `owners`, the word of each token.
+    """Return the indices, from 0, of words without a token.
+
+    Args:
+        owners: Word index of each token, or None.
+        n_words: Number of words.
 
     Example:
         >>> from attnwidget.text.token_words import words_without_tokens

@@ -1,4 +1,4 @@
-"""The tokens along one axis of an attention map, and their words."""
+"""Tokens along one axis of an attention map, and their words."""
 
 from __future__ import annotations
 
@@ -10,38 +10,37 @@ from typing import Any
 from attnwidget.text.places import Box, Place
 from attnwidget.text.unspaced_scripts import is_unspaced
 
-#: The role of tokens that a chat template writes around the messages.
+#: Role of the tokens that a chat template adds around the messages.
 TEMPLATE = "template"
 
 
 @dataclass(frozen=True)
 class Tokens:
-    """The tokens of one axis of an attention map.
+    """Tokens along one axis of an attention map.
 
     All fields have one entry per token. `text` is readable (a character that is split over three
-    tokens has "河 1/3", "…2/3" and "…3/3"), `raw` is the entry of the vocabulary,
-    and `ids` are vocabulary ids (empty if there are no ids, as for image patches). `special` is
-    "cls", "sep", "first" (position 0 of a model without [CLS]), "register" (a token of a picture
-    model beside its patches: register, distillation or detection token), "padding" (silence or
-    empty pixels that a processor added), "other" or "".
-    `segments` is 0 for sentence A and 1 for sentence B. `words` is the index of the token's word;
-    special tokens have None, and each counts as a word. `is_line` is False for the patches of a
-    picture or a video: neighbors on their axis may be far apart in the picture, so that distances
-    along the axis have no meaning.
+    tokens has "河 1/3", "…2/3" and "…3/3"), `raw` is the vocabulary entry, and `ids` are
+    vocabulary ids (empty if there are no ids, as for image patches). `special` is "cls", "sep",
+    "first" (position 0 of a model without [CLS]), "register" (a token of a vision model that is
+    not a patch: register, distillation or detection token), "padding" (silence or empty pixels
+    that a processor added), "other" or "". `segments` is 0 for sentence A and 1 for sentence B.
+    `words` is the index of the token's word; special tokens have None, and each counts as a word.
+    `is_line` is False for the patches of a picture or video: neighbors on their axis may be far
+    apart in the picture, so distances along the axis have no meaning.
 
-    `pieces` has the characters that each token adds to its word, with spaces; a character that is
-    split over several tokens is in the piece of the first token. Without `pieces`, a token adds its
-    text without "##". `words_known` is False if the vocabulary does not show words; each token then
-    counts as a word.
+    `pieces` has the characters that each token adds to its word, including spaces; a character that
+    is split over several tokens is in the piece of the first token. Without `pieces`, a token adds
+    its text without "##". `words_known` is False if the vocabulary does not show words; each token
+    then counts as a word.
 
-    In a chat, `roles` has the role of the message that each token belongs to ("system", "user",
-    "assistant", "tool"), and `turns` the number of this message, from 0. Tokens that the chat
-    template writes have the role "template" and the turn None. Both are empty for other inputs.
-    `remark` says how the input was read where a reader would not expect it, else "". `n_cut` is the
-    number of further tokens of the input, which were cut off because the input was too long.
+    In a chat, `roles` has the role of each token's message ("system", "user", "assistant", "tool"),
+    and `turns` the index of this message, from 0. Tokens that the chat template adds have the role
+    "template" and the turn None. Both are empty for other inputs. `remark` explains how the input
+    was read if this is not obvious, otherwise it is "". `n_cut` is the number of tokens that were
+    cut off because the input was too long.
 
-    `places` has the box in a picture, or the span of a sound, that each token was made of; None
-    for a token without a place. It is empty for texts.
+    `places` has the box in a picture, or the span of a sound, from which each token was made; None
+    for a token without such a region. It is empty for texts.
 
     Example:
         >>> from attnwidget.text.tokens import Tokens
@@ -78,13 +77,17 @@ class Tokens:
 
     @classmethod
     def plain(cls, text: Sequence[str], *, segments: Sequence[int] | None = None) -> Tokens:
-        """Make tokens from texts; spelling shows [CLS], [SEP] and wordpieces.
+        """Make tokens from texts; [CLS], [SEP] and wordpieces are recognized by their spelling.
 
-        `text` has n strings, `segments` n zeros and ones. Raises ValueError if their lengths
-        differ.
+        Args:
+            text: Text of each of the n tokens.
+            segments: 0 for each token of sentence A, 1 for each token of sentence B; None = all 0.
+
+        Raises:
+            ValueError: The lengths of `text` and `segments` differ.
         """
-        named = {"[CLS]": "cls", "<s>": "cls", "[SEP]": "sep", "</s>": "sep"}
-        special = [named.get(t, "") for t in text]
+        special_kinds = {"[CLS]": "cls", "<s>": "cls", "[SEP]": "sep", "</s>": "sep"}
+        special = [special_kinds.get(t, "") for t in text]
         if special and "cls" not in special and not special[0]:
             special[0] = "first"
         words: list[int | None] = []
@@ -93,7 +96,7 @@ class Tokens:
             if kind in ("cls", "sep"):
                 words.append(None)
             else:
-                # A continuation at the beginning has no word to continue, so it starts a word.
+                # A wordpiece at the beginning has no word to continue, so it starts a word.
                 word += not (token.startswith("##") and words and words[-1] is not None)
                 words.append(word)
         return cls(
@@ -112,21 +115,24 @@ class Tokens:
     def are_along_line(self) -> bool:
         """Whether distances along the axis have a meaning for every token.
 
-        False for the patches of a picture, also within the text of a language model.
+        False if there are picture patches, even inside the text of a language model.
         """
         return self.is_line and not any(isinstance(place, Box) for place in self.places)
 
     def word_groups(self) -> list[list[int]]:
         """Return the token indices of each word, in order: a partition of all tokens.
 
-        Neighbors with the same word index and sentence are one word; a special token is a word.
+        Neighbors with the same word index and sentence form one word; a special token is a word.
         """
         return [list(group) for group in self._groups]
 
     def pieces_of_word(self, index: int) -> list[int]:
-        """Return the tokens of the word that a token belongs to.
+        """Return the indices of all tokens in the word of a token.
 
-        In scripts without spaces between words, a token is a word of its own.
+        In scripts without spaces between words, each token is a separate word.
+
+        Args:
+            index: Index of the token.
 
         Example:
             >>> from attnwidget.text.tokens import Tokens
@@ -138,7 +144,10 @@ class Tokens:
         return [index] if is_phrase else list(group)
 
     def rest_of_word(self, index: int) -> list[int]:
-        """Return a token and the tokens after it that belong to the same word.
+        """Return the indices of a token and the following tokens of the same word.
+
+        Args:
+            index: Index of the token.
 
         Example:
             >>> from attnwidget.text.tokens import Tokens
@@ -148,10 +157,10 @@ class Tokens:
         return [i for i in self.pieces_of_word(index) if i >= index]
 
     def to_words(self) -> Tokens:
-        """Return the axis with one entry per word, the joined tokens of the word without marks."""
+        """Return the axis with one entry per word, which joins its tokens without "##"."""
         return self._as_words
 
-    # A figure asks for the words of the same axis dozens of times.
+    # Figures request the words of the same axis dozens of times.
     @cached_property
     def _groups(self) -> tuple[tuple[int, ...], ...]:
         groups: list[list[int]] = []
@@ -165,35 +174,35 @@ class Tokens:
     @cached_property
     def _as_words(self) -> Tokens:
         groups = self._groups
-        first = [group[0] for group in groups]
-        added = self.added
+        first_tokens = [group[0] for group in groups]
+        pieces = self.added
         return Tokens(
             text=tuple(
-                _visible("".join(added[i] for i in group), [self.text[i] for i in group])
+                _visible("".join(pieces[i] for i in group), [self.text[i] for i in group])
                 for group in groups
             ),
             raw=tuple(" ".join(self.raw[i] for i in group) for group in groups),
             ids=(),
-            special=tuple(self.special[i] for i in first),
-            segments=tuple(self.segments[i] for i in first),
-            words=tuple(None if self.words[i] is None else k for k, i in enumerate(first)),
+            special=tuple(self.special[i] for i in first_tokens),
+            segments=tuple(self.segments[i] for i in first_tokens),
+            words=tuple(None if self.words[i] is None else k for k, i in enumerate(first_tokens)),
             is_line=self.is_line,
             words_known=self.words_known,
-            roles=tuple(self.roles[i] for i in first) if self.roles else (),
-            turns=tuple(self.turns[i] for i in first) if self.turns else (),
+            roles=tuple(self.roles[i] for i in first_tokens) if self.roles else (),
+            turns=tuple(self.turns[i] for i in first_tokens) if self.turns else (),
             remark=self.remark,
-            places=tuple(self.places[i] for i in first) if self.places else (),
+            places=tuple(self.places[i] for i in first_tokens) if self.places else (),
         )
 
     def in_chat(self, roles: Sequence[str], turns: Sequence[int | None]) -> Tokens:
-        """Return the tokens with the role and the turn of each. No word spans two turns.
+        """Return the tokens with roles and turns; a word that spans two turns is split.
 
         Args:
-            roles: The role of each of the n tokens, "template" for tokens of the template.
-            turns: The number of the message of each token, None for tokens of the template.
+            roles: Role of each of the n tokens, "template" for tokens of the template.
+            turns: Message index of each token, None for tokens of the template.
 
         Raises:
-            ValueError: The numbers of roles and turns are not n.
+            ValueError: There are not n roles and n turns.
 
         Example:
             >>> from attnwidget.text.tokens import Tokens
@@ -216,7 +225,7 @@ class Tokens:
 
     @property
     def added(self) -> tuple[str, ...]:
-        """The characters that each token adds to its word.
+        """Characters that each token adds to its word.
 
         Example:
             >>> from attnwidget.text.tokens import Tokens
@@ -225,30 +234,30 @@ class Tokens:
         """
         if self.pieces:
             return self.pieces
-        # Some vocabularies have a token for a lone space, shown as "␣".
+        # Some vocabularies have a token for a single space, which is displayed as "␣".
         texts = [" " if text == "␣" else text for text in self.text]
         return tuple(
-            text.removeprefix("##") if place and self._goes_on(place) else text
-            for place, text in enumerate(texts)
+            text.removeprefix("##") if index and self._goes_on(index) else text
+            for index, text in enumerate(texts)
         )
 
     def __getstate__(self) -> dict[str, Any]:
-        """Leave out what is computed from the fields."""
+        """Return only the fields, without cached properties."""
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
     def _goes_on(self, place: int) -> bool:
-        """Whether a token belongs to the word of the token before it."""
+        """Return whether a token belongs to the same word as the previous token."""
         word = self.words[place]
-        before = place - 1
+        previous = place - 1
         return (
             word is not None
-            and word == self.words[before]
-            and self.segments[place] == self.segments[before]
+            and word == self.words[previous]
+            and self.segments[place] == self.segments[previous]
         )
 
 
 def _visible(word: str, texts: Sequence[str]) -> str:
-    """Return a word without spaces around it, or the texts of its tokens if nothing is left."""
+    """Return a word without surrounding spaces, or its token texts if nothing else is visible."""
     word = word.strip()
     if any(character.isprintable() and not character.isspace() for character in word):
         return word

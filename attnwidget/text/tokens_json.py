@@ -1,4 +1,4 @@
-"""The JSON form of the tokens of an axis."""
+"""Conversion of the tokens of an axis to and from JSON."""
 
 from __future__ import annotations
 
@@ -17,7 +17,10 @@ _CUT = "n_cut"
 
 
 def tokens_to_json(tokens: Tokens) -> dict[str, Any]:
-    """Return the fields of tokens, without fields that have their default.
+    """Return the fields of tokens, without fields that have their default value.
+
+    Args:
+        tokens: Tokens of an axis.
 
     Example:
         >>> from attnwidget.text.tokens import Tokens
@@ -26,21 +29,25 @@ def tokens_to_json(tokens: Tokens) -> dict[str, Any]:
         >>> tokens_from_json(tokens_to_json(tokens)) == tokens
         True
     """
-    stored = asdict(tokens)
+    entries = asdict(tokens)
     for name in ("pieces", "roles", "turns", _PLACES, _REMARK, _CUT):
-        if not stored[name]:
-            del stored[name]
+        if not entries[name]:
+            del entries[name]
     for name in (_KNOWN, _LINE):
-        if stored[name]:
-            del stored[name]
-    return stored
+        if entries[name]:
+            del entries[name]
+    return entries
 
 
 def tokens_from_json(stored: Mapping[str, Any]) -> Tokens:
-    """Return the tokens of which `tokens_to_json` stored the fields."""
-    apart = (_KNOWN, _REMARK, _LINE, _PLACES, _CUT)
+    """Return the tokens whose fields `tokens_to_json` returned.
+
+    Args:
+        stored: Fields of the tokens.
+    """
+    converted_below = (_KNOWN, _REMARK, _LINE, _PLACES, _CUT)
     values: dict[str, Any] = {
-        name: tuple(value) for name, value in stored.items() if name not in apart
+        name: tuple(value) for name, value in stored.items() if name not in converted_below
     }
     return Tokens(
         **values,

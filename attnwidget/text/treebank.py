@@ -15,21 +15,23 @@ class Sentence:
     """A sentence and its dependency tree; every tuple has one entry per word.
 
     Attributes:
-        words: The words as the treebank splits them: "do" and "n't" are two words.
-        governors: Position of the governor of each word, counted from 1; 0 for the root.
-        relations: Relation of each word to its governor with its subtype, such as "nmod:poss".
-            "unlabeled" in treebanks that have governors alone.
-        tags: Universal part-of-speech tags, "" for unknown tags; empty if there are no tags.
-        xpos: Part-of-speech tags of the treebank, in the same form.
+        words: Words as the treebank splits them: "do" and "n't" are two words.
+        governors: Position of each word's governor, counted from 1; 0 for the root.
+        relations: Relation of each word to its governor, including the subtype, such as
+            "nmod:poss"; "unlabeled" in treebanks that have only governors.
+        tags: Universal part-of-speech tags, "" for unknown tags; empty = no tags.
+        xpos: Part-of-speech tags from the tagset of the treebank, "" for unknown tags; empty = no
+            tags.
         name: Name of the sentence in the treebank.
         source: File and line of the sentence, such as "file.conllu:123".
         space_after: For each word, False if the next word follows without a space; empty = spaces
-            after all words. Models whose vocabulary marks spaces read the sentence so.
+            after all words. Models whose vocabulary marks spaces read the sentence with these
+            spaces.
 
     Raises:
-        ValueError: no words, an empty word, fields of other lengths, or no tree: a missing
-            governor, a cycle, or not exactly one root. Also for a sentence without its text, with
-            placeholders such as "_" in place of the words.
+        ValueError: There are no words, a word is empty, or a field has another length. Also if the
+            governors are not a tree (a governor does not exist, there is a cycle, or not exactly
+            one root), or if all words are placeholders such as "_" because the text is missing.
 
     Example:
         >>> from attnwidget import Sentence
@@ -49,19 +51,23 @@ class Sentence:
 
     def __post_init__(self) -> None:
         n = len(self.words)
-        needed = {"governors": len(self.governors), "relations": len(self.relations)}
-        counts = {name: len(getattr(self, name)) for name in ("tags", "xpos", "space_after")}
-        differing = {k: v for k, v in (needed | counts).items() if v != n and (v or k in needed)}
-        if differing:
-            raise ValueError(f"{self.label}: {n} words, but {_listed(differing)}: one entry a word")
+        required = {"governors": len(self.governors), "relations": len(self.relations)}
+        optional = {name: len(getattr(self, name)) for name in ("tags", "xpos", "space_after")}
+        wrong_lengths = {
+            k: v for k, v in (required | optional).items() if v != n and (v or k in required)
+        }
+        if wrong_lengths:
+            raise ValueError(
+                f"{self.label}: {n} words, but {_listed(wrong_lengths)}: one entry a word"
+            )
         if not n:
             raise ValueError(f"{self.label} has no words")
         for position, word in enumerate(self.words, 1):
             if not word.strip():
                 raise ValueError(f"{self.label}: word {position} is empty")
         refuse_no_text(self.words, self.label, self.tags or self.xpos)
-        if fault := tree_fault(self.governors):
-            position, problem = fault
+        if tree_error := tree_fault(self.governors):
+            position, problem = tree_error
             word = f"word {position} {self.words[position - 1]!r}"
             raise ValueError(f"{self.label}: {word} {problem}")
 
@@ -75,11 +81,18 @@ class Sentence:
         tags: Iterable[str] = (),
         name: str = "",
     ) -> Sentence:
-        """Make a sentence of plain lists: words, 1-based governors (0 = root) and relations.
+        """Make a sentence from lists.
+
+        Args:
+            words: Words of the sentence.
+            governors: Position of each word's governor, counted from 1; 0 for the root.
+            relations: Relation of each word to its governor.
+            tags: Universal part-of-speech tags; empty = no tags.
+            name: Name of the sentence.
 
         Raises:
-            ValueError: as for every sentence.
-            TypeError: a governor is not an integer, or `words` is a string.
+            ValueError: See `Sentence`.
+            TypeError: A governor is not an integer, or `words` is a string.
 
         Example:
             >>> from attnwidget import Sentence
@@ -96,19 +109,19 @@ class Sentence:
 
     @property
     def text(self) -> str:
-        """The joined words as written; without `space_after`, with spaces between all words."""
+        """Text of the sentence; without `space_after`, there are spaces between all words."""
         return self.running.text
 
     @property
     def running(self) -> RunningText:
-        """The words with their spaces, as models read the sentence."""
+        """Words with their spaces, as models read the sentence."""
         return RunningText(self.words, self.space_after, self.label)
 
     def with_spaces(self) -> Sentence:
-        """Return the sentence with a space between any two words.
+        """Return the sentence with a space between all words.
 
-        Models whose vocabulary marks spaces read a sentence as written. With spaces, each token
-        belongs to one word, but the text is unusual: "does n't".
+        Models whose vocabulary marks spaces normally read the original text. With spaces between
+        all words, each token belongs to one word, but the text is unusual: "does n't".
 
         Example:
             >>> from attnwidget import Sentence
@@ -121,16 +134,19 @@ class Sentence:
 
     @property
     def label(self) -> str:
-        """Label of the sentence in messages: its name and place, or its first words."""
+        """Label of the sentence in messages: its name and source, or its first words."""
         if self.name or self.source:
             parts = [self.name and repr(self.name), self.source and f"({self.source})"]
             return " ".join(["sentence", *filter(None, parts)])
-        first = " ".join(self.words[:5])
-        return f"sentence {first + ' ...' if len(self.words) > 5 else first!r}"
+        beginning = " ".join(self.words[:5])
+        return f"sentence {beginning + ' ...' if len(self.words) > 5 else beginning!r}"
 
 
 def tree_fault(governors: Sequence[int]) -> tuple[int, str] | None:
-    """Return why governors (1-based, 0 = root) are not a tree: a position and the fault.
+    """Return the first word at which governors are not a tree, with the problem; None for a tree.
+
+    Args:
+        governors: Position of each word's governor, counted from 1; 0 for the root.
 
     Example:
         >>> from attnwidget.text.treebank import tree_fault
@@ -146,22 +162,22 @@ def tree_fault(governors: Sequence[int]) -> tuple[int, str] | None:
             return position, "depends on itself"
     if len(roots) > 1:
         return roots[1], f"is a second root beside word {roots[0]}: a tree has one (governor 0)"
-    settled = [False] * (n + 1)
-    settled[0] = True
+    is_connected = [False] * (n + 1)
+    is_connected[0] = True
     for start in range(1, n + 1):
         path: list[int] = []
-        at = start
-        met = set[int]()
-        while not settled[at] and at not in met:
-            met.add(at)
-            path.append(at)
-            at = governors[at - 1]
-        if at in met:
-            cycle = [*path[path.index(at) :], at]
-            shown = cycle if len(cycle) <= 7 else [*cycle[:5], "...", at]
-            return at, f"is in a cycle: {' -> '.join(map(str, shown))}"
+        word = start
+        visited = set[int]()
+        while not is_connected[word] and word not in visited:
+            visited.add(word)
+            path.append(word)
+            word = governors[word - 1]
+        if word in visited:
+            cycle = [*path[path.index(word) :], word]
+            printed_cycle = cycle if len(cycle) <= 7 else [*cycle[:5], "...", word]
+            return word, f"is in a cycle: {' -> '.join(map(str, printed_cycle))}"
         for position in path:
-            settled[position] = True
+            is_connected[position] = True
     return None
 
 

@@ -1,4 +1,4 @@
-"""Download of Universal Dependencies treebanks, which are kept on disk."""
+"""Download of Universal Dependencies treebanks to a local folder."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ def fetch_treebank(
     release: str = "r2.16",
     folder: str | Path | None = None,
 ) -> Path:
-    """Return the file of a Universal Dependencies treebank, downloaded at the first call.
+    """Return the path of a Universal Dependencies treebank, which the first call downloads.
 
     `load_treebank` reads the file. The treebank is downloaded from its repository on GitHub,
-    checked against a stored checksum, and saved with its licence.
+    checked against the checksum in GitHub's file list, and saved with its license.
 
     Args:
         name: Name of the treebank, such as "UD_English-EWT".
@@ -42,11 +42,14 @@ def fetch_treebank(
         folder: Folder for the file; None = `attnwidget/treebanks` in the user's cache folder
             (`XDG_CACHE_HOME`, or `~/.cache`).
 
+    Returns:
+        The path of the .conllu file.
+
     Raises:
-        ValueError: no treebank, release or split has this name.
-        ConnectionError: there is no network, or the server does not answer; the message explains
+        ValueError: There is no treebank, release or split with this name.
+        ConnectionError: There is no network, or the server does not respond; the message explains
             how to continue without a network.
-        OSError: the folder cannot be written, or its path is that of a file.
+        OSError: The folder cannot be written, or is a file.
 
     Example:
         >>> from attnwidget import fetch_treebank, load_treebank
@@ -61,24 +64,25 @@ def fetch_treebank(
         raise ValueError(f"split is 'train', 'dev' or 'test', got {split!r}")
     if folder is not None and os.path.lexists(folder):
         refuse_no_folder(folder, "a folder for treebanks")
-    kept = (Path(folder) if folder is not None else _cache()) / name / release
-    if cached := sorted(kept.glob(f"*-ud-{split}.conllu")):
+    target_folder = (Path(folder) if folder is not None else _cache()) / name / release
+    if cached := sorted(target_folder.glob(f"*-ud-{split}.conllu")):
         return cached[0]
     listing = json.loads(_get(_LISTING.format(name=name, release=release), name, release))
     files = {entry["name"]: entry for entry in listing if entry.get("type") == "file"}
-    parts = sorted(file for file in files if re.fullmatch(r"[\w-]+-ud-\w+\.conllu", file))
-    wanted = [file for file in parts if file.endswith(f"-ud-{split}.conllu")]
-    if not wanted:
+    treebank_files = sorted(file for file in files if re.fullmatch(r"[\w-]+-ud-\w+\.conllu", file))
+    split_files = [file for file in treebank_files if file.endswith(f"-ud-{split}.conllu")]
+    if not split_files:
         raise ValueError(
-            f"{name} {release} has no {split!r} file, but {', '.join(parts) or 'none'}"
+            f"{name} {release} has no {split!r} file, but {', '.join(treebank_files) or 'none'}"
         )
-    make_folder(kept, "the treebank")
-    for file in [*(f for f in ("LICENSE.txt", "README.md") if f in files), wanted[0]]:
-        _keep(files[file], kept / file, name, release)
-    return kept / wanted[0]
+    make_folder(target_folder, "the treebank")
+    for file in [*(f for f in ("LICENSE.txt", "README.md") if f in files), split_files[0]]:
+        _keep(files[file], target_folder / file, name, release)
+    return target_folder / split_files[0]
 
 
 def _cache() -> Path:
+    """Return the default folder for treebanks."""
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache", "attnwidget/treebanks")
 
 
@@ -91,10 +95,11 @@ def _keep(entry: Mapping[str, Any], path: Path, name: str, release: str) -> None
 
 
 def _get(url: str, name: str, release: str) -> bytes:
+    """Return the content of a URL; raise an error with advice if it cannot be downloaded."""
     request = urllib.request.Request(url, headers={"User-Agent": "attnwidget"})
     try:
-        with urllib.request.urlopen(request, timeout=_SECONDS) as answer:
-            content: bytes = answer.read()
+        with urllib.request.urlopen(request, timeout=_SECONDS) as response:
+            content: bytes = response.read()
             return content
     except urllib.error.HTTPError as error:
         if error.code == 404:
@@ -108,6 +113,7 @@ def _get(url: str, name: str, release: str) -> bytes:
 
 
 def _without(name: str, reason: str) -> str:
+    """Return the message for a failed download."""
     return (
         f"{name} could not be fetched ({reason}): fetch_treebank needs a network. Without one, "
         f"bring its .conllu file from {_SITE} and pass its path to load_treebank"

@@ -1,4 +1,4 @@
-"""Treebank files: CoNLL-U, and lines of `word governor-relation`; errors name file and line."""
+"""Readers for treebank files: CoNLL-U, and lines of the form `word governor-relation`."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from attnwidget.text.whole_number import whole_number
 
 _EXPECTED = "a treebank (.conllu, or lines of `word governor-relation`), plain or .gz"
 _COLUMNS = ("id", "form", "lemma", "upos", "xpos", "feats", "head", "deprel", "deps", "misc")
-# Word numbers are shorter than this: Python refuses to read numbers of thousands of digits.
+# Largest number of digits in a word number. Python refuses to read numbers of thousands of digits.
 _DIGITS = 9
-# The relation of words in treebanks that have governors alone.
+# Relation of words in treebanks that have only governors.
 _UNLABELLED = "unlabeled"
 _PAIR = re.compile(r"(\S+) (\d+)-(\S+)")
 
@@ -36,15 +36,16 @@ def load_treebank(
 
     In CoNLL-U, words are the numbered lines. Ranges (2-3) and empty nodes (2.1) are not words of
     the tree; a range only shows that there are no spaces between its words. The second format has
-    lines of `word governor-relation`, and an empty line after each sentence: Clark et al. 2019
-    stored their Stanford Dependencies in this form.
+    lines of the form `word governor-relation`, and an empty line after each sentence. Clark et al.
+    2019 stored their Stanford Dependencies in this format.
 
     Args:
-        path: the file.
+        path: Treebank file.
         limit: Number of sentences to read; the rest is not checked. None = all sentences.
-        skip_invalid: Whether to leave out sentences that are no single tree, have broken lines, or
-            come without their text. A warning has their number, and `left_out` of the list the
-            reason for each. Studies add the number to `n_skipped` of their result.
+        skip_invalid: Whether to leave out sentences that are not a single tree, have broken lines,
+            or have no text. A warning states how many sentences were left out, and the attribute
+            `left_out` of the list has the reason for each. Studies add the number to `n_skipped`
+            of their result.
 
     Returns:
         A list of sentences.
@@ -53,10 +54,10 @@ def load_treebank(
         UserWarning: `skip_invalid` left out sentences.
 
     Raises:
-        ValueError: the file has neither format, is empty, is not UTF-8, or is cut short; or a
-            sentence, with `skip_invalid` every sentence, is not a single tree, or has placeholders
-            such as "_" in place of its words. The message names file and line.
-        OSError: it cannot be read.
+        ValueError: The file has neither format, is empty, is not UTF-8, or is truncated; or a
+            sentence (with `skip_invalid`, every sentence) is not a single tree or has placeholders
+            such as "_" instead of words. The message names file and line.
+        OSError: The file cannot be read.
 
     Example:
         >>> import tempfile
@@ -87,16 +88,16 @@ def load_treebank(
 def _parts(path: Path) -> Iterator[Callable[[], Sentence | None]]:
     """Yield functions that return the sentences of a file in either format.
 
-    The functions raise ValueError with file and line.
+    The functions raise a ValueError that names file and line.
     """
-    read: Callable[[_Block], _Rows | None] | None = None
+    parse: Callable[[_Block], _Rows | None] | None = None
     for block in _blocks(path):
-        if read is None:
+        if parse is None:
             is_pairs = not path.name.removesuffix(".gz").endswith(".conllu") and _PAIR.fullmatch(
                 block.lines[0]
             )
-            read = _from_pairs if is_pairs else _from_conllu
-        yield partial(_sentence, read, block)
+            parse = _from_pairs if is_pairs else _from_conllu
+        yield partial(_sentence, parse, block)
 
 
 def _sentence(read: Callable[[_Block], _Rows | None], block: _Block) -> Sentence | None:
@@ -113,16 +114,17 @@ class _Block:
     lines: list[str] = field(default_factory=list)
 
     def at(self, line: int) -> str:
-        """Return file and line number of `lines[line]`, as in messages and `Sentence.source`."""
+        """Return file and line number of `lines[line]`, for `Sentence.source`."""
         return f"{self.path.name}:{self.first + line}"
 
     def fault(self, line: int, problem: str) -> ValueError:
+        """Return an error that names file and line."""
         return ValueError(f"{self.path}:{self.first + line}: {problem}")
 
 
 @dataclass
 class _Rows:
-    """A sentence that is being read, with the line number of each word."""
+    """Sentence that is being read, with the line number of each word."""
 
     block: _Block
     name: str = ""
@@ -135,6 +137,7 @@ class _Rows:
     lines: list[int] = field(default_factory=list)
 
     def add(self, line: int, word: str, governor: str, relation: str) -> None:
+        """Add a word with its governor and relation."""
         if not word.strip():
             raise self.block.fault(line, "the word is empty")
         if not governor.isascii() or not governor.isdigit() or len(governor) > _DIGITS:
@@ -149,8 +152,9 @@ class _Rows:
         self.lines.append(line)
 
     def sentence(self) -> Sentence:
-        if fault := tree_fault(self.governors):
-            position, problem = fault
+        """Return the sentence; raise ValueError if the governors are not a tree."""
+        if tree_error := tree_fault(self.governors):
+            position, problem = tree_error
             word = f"word {position} {self.words[position - 1]!r}"
             raise self.block.fault(self.lines[position - 1], f"{word} {problem}")
         return Sentence(
@@ -166,7 +170,7 @@ class _Rows:
 
 
 def _blocks(path: Path) -> Iterator[_Block]:
-    """Yield blocks of decoded lines, which are separated by empty lines."""
+    """Yield blocks of decoded lines; empty lines separate blocks."""
     block = _Block(path, 1)
     for number, line in enumerate(decoded_lines(path, _EXPECTED), 1):
         if line.strip():
@@ -181,8 +185,9 @@ def _blocks(path: Path) -> Iterator[_Block]:
 
 
 def _from_conllu(block: _Block) -> _Rows | None:
+    """Return the sentence of a CoNLL-U block, or None if it has no words."""
     rows = _Rows(block)
-    # The first and the last word of the latest range, and its row.
+    # First and last word of the latest range, and its row.
     latest = 0, 0
     range_row = dict[str, Any]()
     for index, line in enumerate(block.lines):
@@ -196,8 +201,8 @@ def _from_conllu(block: _Block) -> _Rows | None:
         if isinstance(identifier, tuple):
             if identifier[1] == "-":
                 first, _, last = identifier
-                if fault := _range_fault((first, last), latest, len(rows.words)):
-                    raise block.fault(index, fault)
+                if problem := _range_fault((first, last), latest, len(rows.words)):
+                    raise block.fault(index, problem)
                 latest = first, last
                 range_row = row
             continue
@@ -227,12 +232,12 @@ def _from_conllu(block: _Block) -> _Rows | None:
 
 
 def _range_fault(new: tuple[int, int], before: tuple[int, int], n_words: int) -> str:
-    """Return why a range of words cannot begin here; "" if it can.
+    """Return the reason why a word range cannot begin here, or "".
 
     Args:
         new: First and last word of the range, from 1.
-        before: First and last word of the range before it.
-        n_words: Number of words before it.
+        before: First and last word of the previous range.
+        n_words: Number of words before the range.
     """
     first, last = new
     if first <= before[1]:
@@ -243,6 +248,7 @@ def _range_fault(new: tuple[int, int], before: tuple[int, int], n_words: int) ->
 
 
 def _columns(block: _Block, index: int, line: str) -> dict[str, Any]:
+    """Return the columns of a CoNLL-U line by name."""
     columns = line.split("\t")
     if len(columns) != len(_COLUMNS):
         raise block.fault(
@@ -267,6 +273,7 @@ def _known(tag: str) -> str:
 
 
 def _from_pairs(block: _Block) -> _Rows:
+    """Return the sentence of a block with lines of the form `word governor-relation`."""
     rows = _Rows(block)
     for index, line in enumerate(block.lines):
         pair = _PAIR.fullmatch(line.strip())

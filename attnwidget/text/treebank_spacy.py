@@ -14,19 +14,19 @@ from attnwidget.text.treebank import Sentence
 def sentences_from_spacy(docs: Iterable[Any], *, skip_invalid: bool = False) -> Loaded[Sentence]:
     """Return the sentences of parsed spaCy `Doc`s, with spaCy's words, relations and tags.
 
-    Tokens that consist of white space are left out. The root's relation, "ROOT" in spaCy, is called
-    "root" as in treebanks. English pipelines name the other relations as in Stanford Dependencies
-    ("dobj").
+    Whitespace tokens are left out. The relation of the root, "ROOT" in spaCy, is called "root" as
+    in treebanks. English pipelines use relation names from Stanford Dependencies ("dobj").
 
     Args:
-        docs: The output of a pipeline with a parser, one `Doc` or several.
-        skip_invalid: Whether to leave out sentences that are no single tree, as in `load_treebank`.
+        docs: One `Doc` or several, from a pipeline with a parser.
+        skip_invalid: Whether to leave out sentences that are not a single tree, as in
+            `load_treebank`.
 
     Warns:
         UserWarning: `skip_invalid` left out sentences.
 
     Raises:
-        ValueError: a `Doc` was not parsed, there are no words, or a sentence is not a single tree.
+        ValueError: A `Doc` was not parsed, there are no words, or a sentence is not a single tree.
         TypeError: `docs` has an entry that is not a `Doc`.
 
     Example:
@@ -51,7 +51,7 @@ def _parts(docs: Iterable[Any]) -> Iterator[Callable[[], Sentence]]:
     """Yield functions that return the sentences of documents.
 
     Raises:
-        ValueError, TypeError: as `sentences_from_spacy`.
+        ValueError, TypeError: See `sentences_from_spacy`.
     """
     for number, doc in enumerate([docs] if hasattr(docs, "sents") else docs):
         if not hasattr(doc, "has_annotation"):
@@ -61,21 +61,23 @@ def _parts(docs: Iterable[Any]) -> Iterator[Callable[[], Sentence]]:
                 f"document {number} has no dependencies: use a pipeline with a parser, such as "
                 'spacy.load("en_core_web_sm")'
             )
-        for place, span in enumerate(doc.sents):
+        for index, span in enumerate(doc.sents):
             words = [token for token in span if not token.is_space]
             if words:
-                yield partial(_sentence, words, f"document {number}, sentence {place}")
+                yield partial(_sentence, words, f"document {number}, sentence {index}")
 
 
 def _sentence(words: list[Any], source: str) -> Sentence:
-    places = {token.i: place for place, token in enumerate(words, 1)}
+    """Return the sentence of spaCy tokens without whitespace tokens."""
+    positions = {token.i: position for position, token in enumerate(words, 1)}
     governors = []
     for token in words:
-        above = token.head
-        while above.i not in places and above.head.i != above.i:
-            above = above.head  # its governor replaces white space
-        governors.append(0 if above.i == token.i else places.get(above.i, 0))
-    # A gap between the numbers of two words is a token of white space that was left out.
+        governor = token.head
+        while governor.i not in positions and governor.head.i != governor.i:
+            # A whitespace token is left out, so its governor replaces it.
+            governor = governor.head
+        governors.append(0 if governor.i == token.i else positions.get(governor.i, 0))
+    # A gap between the indices of two words is a whitespace token that was left out.
     return Sentence(
         tuple(token.text for token in words),
         tuple(governors),
@@ -84,7 +86,10 @@ def _sentence(words: list[Any], source: str) -> Sentence:
         xpos=tuple(token.tag_ for token in words),
         source=source,
         space_after=(
-            *(bool(one.whitespace_) or after.i > one.i + 1 for one, after in pairwise(words)),
+            *(
+                bool(token.whitespace_) or next_token.i > token.i + 1
+                for token, next_token in pairwise(words)
+            ),
             bool(words[-1].whitespace_),
         ),
     )

@@ -1,4 +1,4 @@
-"""Steps that end a block, also if Ctrl-C comes between any two lines."""
+"""Cleanup of a block that also runs if Ctrl-C interrupts it between two lines."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from contextlib import contextmanager
 def undone(undo: Callable[[], object]) -> Iterator[None]:
     """Call a function at the end of the block.
 
-    `undo` runs twice, because Ctrl-C may come before or in its first run. The second run must
-    change nothing. The block may end early, so `undo` must accept that steps were not done.
+    `undo` runs twice, because Ctrl-C may interrupt the first run. The second run must not change
+    anything. The block may end early, so `undo` must work even if some steps were not done.
 
     Args:
-        undo: Function without arguments that undoes what the block has done.
+        undo: Function without arguments that undoes the changes of the block.
 
     Example:
         >>> from attnwidget.text.undo import undone

@@ -1,4 +1,4 @@
-"""Texts in scripts that are written without spaces between words."""
+"""Detection of texts in scripts without spaces between words."""
 
 from __future__ import annotations
 
@@ -12,9 +12,12 @@ _UNSPACED = re.compile(
 
 
 def is_unspaced(text: str) -> bool:
-    """Whether most letters of a text are in scripts without spaces between words.
+    """Return whether most letters of a text are in scripts without spaces between words.
 
-    In these texts, a phrase stands between two spaces, so there are no words to merge tokens to.
+    In these texts, spaces separate phrases, so tokens cannot be merged to words.
+
+    Args:
+        text: Text.
 
     Example:
         >>> from attnwidget.text.unspaced_scripts import is_unspaced

@@ -1,4 +1,4 @@
-"""Checks of arguments that are whole numbers: places, counts and seeds."""
+"""Checks of integer arguments: positions, counts and seeds."""
 
 from __future__ import annotations
 
@@ -9,16 +9,17 @@ from operator import index as as_index
 def whole_number(name: str, value: object, least: int | None = None, unit: str = "") -> int:
     """Return an argument as an int.
 
-    A truth value counts as 0 or 1 in Python, but True in the place of a number is a mistake.
+    Python treats booleans as 0 and 1, but a boolean instead of a number is probably a mistake, so
+    it raises TypeError.
 
     Args:
         name: Name of the argument, for the message.
         value: An int, or an integer of numpy, pandas or torch.
         least: Smallest allowed number; None = any.
-        unit: Noun of the number, for the message.
+        unit: Noun that follows the number in the message.
 
     Raises:
-        TypeError: The value is no whole number.
+        TypeError: The value is not an integer.
         ValueError: The value is below `least`.
 
     Example:
@@ -33,8 +34,8 @@ def whole_number(name: str, value: object, least: int | None = None, unit: str =
         ValueError: limit is at least 1 sentence, got 0
     """
     if not is_whole_number(value):
-        of = "" if least is None else f" of at least {least}"
-        raise TypeError(f"{name} is a whole number{of}, got {value!r}")
+        bound = "" if least is None else f" of at least {least}"
+        raise TypeError(f"{name} is a whole number{bound}, got {value!r}")
     number = as_index(value)  # type: ignore[arg-type]
     if least is not None and number < least:
         raise ValueError(f"{name} is at least {f'{least} {unit}'.rstrip()}, got {number}")
@@ -42,10 +43,15 @@ def whole_number(name: str, value: object, least: int | None = None, unit: str =
 
 
 def whole_numbers(name: str, values: object, least: int | None = None) -> list[int]:
-    """Return an argument that is a list of whole numbers.
+    """Return an argument as a list of ints.
+
+    Args:
+        name: Name of the argument, for the message.
+        values: Iterable of integers.
+        least: Smallest allowed number; None = any.
 
     Raises:
-        TypeError: The value is no list, or an entry is no whole number.
+        TypeError: The value is not a list, or an entry is not an integer.
         ValueError: An entry is below `least`.
 
     Example:
@@ -61,7 +67,10 @@ def whole_numbers(name: str, values: object, least: int | None = None) -> list[i
 
 
 def is_whole_number(value: object) -> bool:
-    """Return whether a value is an integer of any library, and no truth value.
+    """Return whether a value is an integer of any library, but not a boolean.
+
+    Args:
+        value: Value to check.
 
     Example:
         >>> is_whole_number(3), is_whole_number(3.0), is_whole_number(True)

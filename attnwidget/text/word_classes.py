@@ -1,4 +1,4 @@
-"""Classes of the words of a text: pronouns, words of content, and function words."""
+"""Word classes: pronouns, content words and function words."""
 
 from __future__ import annotations
 
@@ -20,24 +20,24 @@ _CLASSES: dict[str, WordClass] = {
     **dict.fromkeys(_FUNCTION_WORDS.split(), "function"),
     **dict.fromkeys(_PRONOUNS.split(), "pronoun"),
 }
-#: A text is taken as English if at least this share of its words is in the lists.
+#: A text counts as English if at least this share of its words is in the lists.
 _ENGLISH = 0.2
-#: Number of letters of the longest word of an alphabet that counts as a function word.
+#: Largest number of letters in a function word, for languages without a word list.
 _SHORT = 3
 
 
 def word_classes(words: Sequence[str]) -> list[WordClass]:
-    """Return the class of each word of a text; "" for signs without letters and digits.
+    """Return the class of each word in a text; "" for words without letters and digits.
 
-    In an English text, lists tell pronouns and function words, and a single letter is a function
-    word. A text is English if a fifth of its words are in the lists. In other languages with an
-    alphabet, words of up to three letters are function words: most articles, prepositions and
-    pronouns of European languages are short, and few nouns and verbs are. In scripts without upper
-    and lower case, such as Chinese or Arabic, all words are words of content, because the number of
-    characters says little there.
+    In an English text, pronouns and function words come from lists, and a single letter is a
+    function word. A text counts as English if a fifth of its words are in the lists. In other
+    languages with upper and lower case, words of up to three letters are function words: most
+    articles, prepositions and pronouns in European languages are short, and few nouns and verbs
+    are. In scripts without case, such as Chinese or Arabic, all words are content words, because
+    word length says little about the class.
 
     Args:
-        words: The words, with or without spaces and marks around them.
+        words: Words, with or without surrounding spaces and punctuation.
 
     Example:
         >>> from attnwidget.text.word_classes import word_classes
@@ -46,23 +46,28 @@ def word_classes(words: Sequence[str]) -> list[WordClass]:
         >>> word_classes(["Die", "Ärztin", "kam", "aus", "Wien"])
         ['function', 'content', 'function', 'function', 'content']
     """
-    lowered = [plain_word(word) for word in words]
-    written = [word for word in lowered if word]
-    listed = [word for word in written if word in _CLASSES]
-    is_english = bool(written) and len(listed) >= _ENGLISH * len(written)
-    return [_class_of(word, is_english) for word in lowered]
+    plain_words = [plain_word(word) for word in words]
+    nonempty = [word for word in plain_words if word]
+    in_lists = [word for word in nonempty if word in _CLASSES]
+    is_english = bool(nonempty) and len(in_lists) >= _ENGLISH * len(nonempty)
+    return [_class_of(word, is_english) for word in plain_words]
 
 
 def plain_word(word: str) -> str:
-    """Return a word in lower case, with its letters, digits and apostrophes alone.
+    """Return a word in lower case, with only its letters, digits and apostrophes.
+
+    Args:
+        word: Word, with or without surrounding spaces and punctuation.
 
     Example:
         >>> from attnwidget.text.word_classes import plain_word
         >>> plain_word(" “Tom’s,"), plain_word(" … ")
         ('tom’s', '')
     """
-    kept = "".join(sign for sign in word.lower() if sign.isalnum() or sign in "'’")
-    return kept if any(sign.isalnum() for sign in kept) else ""
+    plain = "".join(
+        character for character in word.lower() if character.isalnum() or character in "'’"
+    )
+    return plain if any(character.isalnum() for character in plain) else ""
 
 
 def _class_of(word: str, is_english: bool) -> WordClass:
@@ -70,5 +75,5 @@ def _class_of(word: str, is_english: bool) -> WordClass:
         return ""
     if is_english:
         return _CLASSES.get(word, "function" if len(word) == 1 else "content")
-    has_case = any(sign.upper() != sign.lower() for sign in word)
+    has_case = any(character.upper() != character.lower() for character in word)
     return "function" if has_case and len(word) <= _SHORT else "content"

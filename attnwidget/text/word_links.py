@@ -1,4 +1,4 @@
-"""Labeled links between words of a sentence, and tables of such links."""
+"""Labeled links between the words of a sentence, and a reader for link tables."""
 
 from __future__ import annotations
 
@@ -22,7 +22,12 @@ _COLUMNS = ("sentence", "source", "target", "label")
 
 @dataclass(frozen=True)
 class Link:
-    """A link from the attending words `source` to the words `target`, indices from 0.
+    """A labeled link from the attending words to the attended words.
+
+    Attributes:
+        source: Indices of the attending words, from 0.
+        target: Indices of the attended words, from 0.
+        label: Label of the link.
 
     Example:
         >>> from attnwidget.results import Link
@@ -41,14 +46,14 @@ class LinkedSentence:
 
     Attributes:
         words: m words.
-        links: The links between the words.
+        links: Links between the words.
         name: Name of the sentence in the corpus, or file and line.
         space_after: For each word, False if the next word follows without a space; empty = spaces
             after all words.
 
     Raises:
-        ValueError: no words, a link to a word that does not exist, or `space_after` of another
-            length.
+        ValueError: There are no words, a link refers to a word that does not exist, or the length
+            of `space_after` is not m.
 
     Example:
         >>> from attnwidget.results import Link, LinkedSentence
@@ -82,7 +87,7 @@ class LinkedSentence:
 
     @property
     def running(self) -> RunningText:
-        """The words with their spaces, as models read the sentence."""
+        """Words with their spaces, as models read the sentence."""
         return RunningText(self.words, self.space_after, self.name or "sentence")
 
 
@@ -90,19 +95,22 @@ class LinkedSentence:
 def load_links(table: str | Path | pd.DataFrame) -> list[LinkedSentence]:
     """Load links from a table with one row per link: sentence, source, target, label.
 
-    A sentence is written with spaces between its words. Source and target are spans. A span is the
-    position of a word, counted from 1 ("3"), the positions of the first and last word ("3-5"), or
-    the words themselves if they occur once in the sentence. Rows with the same sentence are the
-    links of this sentence.
+    A sentence has spaces between its words. Source and target are spans. A span is the position of
+    a word, counted from 1 ("3"), the positions of the first and last word ("3-5"), or the words
+    themselves if they occur once in the sentence. Rows with the same sentence are the links of this
+    sentence.
 
     Args:
-        table: a .csv or .tsv file in UTF-8 (.gz too) whose first line names the columns, or a
-            DataFrame. Column names: sentence, source, target, label, with "span" after them or not.
+        table: A .csv or .tsv file in UTF-8, plain or .gz, whose first line names the columns, or a
+            DataFrame. Column names: sentence, source, target, label, optionally followed by "span".
+
+    Returns:
+        One `LinkedSentence` per different sentence, in the order of the table.
 
     Raises:
-        ValueError: columns are missing, a span is not in its sentence, or a sentence consists of
+        ValueError: Columns are missing, a span is not in its sentence, or a sentence consists of
             placeholders such as "[WORD]"; the message names the line.
-        OSError: the file cannot be read.
+        OSError: The file cannot be read.
 
     Example:
         >>> import pandas as pd
@@ -131,22 +139,22 @@ def load_links(table: str | Path | pd.DataFrame) -> list[LinkedSentence]:
 
 
 def _rows(table: str | Path | pd.DataFrame) -> Iterator[tuple[str, list[str]]]:
-    """Yield the place of each row, and its cells in the order of `_COLUMNS`."""
+    """Yield the location of each row for messages, and its cells in the order of `_COLUMNS`."""
     if not isinstance(table, (str, Path)):
         order = _order(list(map(str, table.columns)), "the table")
-        lacks = table.isna().to_numpy()
-        places = list(zip(_COLUMNS, order, strict=True))
+        is_missing = table.isna().to_numpy()
+        column_indices = list(zip(_COLUMNS, order, strict=True))
         for number, row in enumerate(table.itertuples(index=False, name=None)):
-            empty = [name for name, place in places if lacks[number, place]]
+            empty = [name for name, column in column_indices if is_missing[number, column]]
             if empty:
                 raise ValueError(f"row {number}: no value for {', '.join(empty)}")
             yield f"row {number}", [str(row[column]) for column in order]
         return
     path = Path(table)
-    tabs = path.name.removesuffix(".gz").endswith(".tsv")
-    # csv recognizes quoted line breaks only if the lines have their ends.
+    is_tsv = path.name.removesuffix(".gz").endswith(".tsv")
+    # csv recognizes quoted line breaks only if the lines include their line ends.
     lines = (f"{line}\n" for line in decoded_lines(path, _EXPECTED))
-    reader = csv.reader(lines, delimiter="\t" if tabs else ",", strict=True)
+    reader = csv.reader(lines, delimiter="\t" if is_tsv else ",", strict=True)
     try:
         header = next(reader, None)
         if header is None:
@@ -164,43 +172,45 @@ def _rows(table: str | Path | pd.DataFrame) -> Iterator[tuple[str, list[str]]]:
 
 
 def _order(header: Sequence[str], where: str) -> list[int]:
+    """Return the indices of `_COLUMNS` in a header."""
     names = [name.strip().lower().replace("_", " ").removesuffix(" span") for name in header]
     if missing := [name for name in _COLUMNS if name not in names]:
         raise ValueError(
             f"{where}: expected the columns {', '.join(_COLUMNS)}; {', '.join(missing)} missing "
             f"among {', '.join(header) or 'none'}"
         )
-    if twice := [name for name in _COLUMNS if names.count(name) > 1]:
+    if duplicates := [name for name in _COLUMNS if names.count(name) > 1]:
         raise ValueError(
-            f"{where}: {twice[0]} is the name of two columns among {', '.join(header)}: rename or "
-            "remove one of them"
+            f"{where}: {duplicates[0]} is the name of two columns among {', '.join(header)}: "
+            "rename or remove one of them"
         )
     return [names.index(name) for name in _COLUMNS]
 
 
 def _span(text: str, words: Sequence[str], what: str) -> tuple[int, ...]:
+    """Return the word indices of a span, which has positions or words."""
     first, dash, last = (part.strip() for part in text.partition("-"))
     if first.isdecimal() and (last.isdecimal() if dash else not last):
-        # Python refuses to read numbers of thousands of digits.
-        known = max(len(first), len(last)) < 10
-        start, end = (int(first), int(last or first)) if known else (0, 0)
+        # Read no more than nine digits: Python refuses to read numbers of thousands of digits.
+        is_readable = max(len(first), len(last)) < 10
+        start, end = (int(first), int(last or first)) if is_readable else (0, 0)
         if not 1 <= start <= end <= len(words):
             raise ValueError(f"{what} {text[:40]!r} is not within the words 1 to {len(words)}")
         return tuple(range(start - 1, end))
-    spelt = text.split()
-    n = len(spelt)
-    places = [
+    span_words = text.split()
+    n = len(span_words)
+    positions = [
         i
         for i in range(len(words) - n + 1)
-        # Compare the first word first, because most places differ in it.
-        if n and words[i] == spelt[0] and list(words[i : i + n]) == spelt
+        # Compare the first word first, because most positions differ in it.
+        if n and words[i] == span_words[0] and list(words[i : i + n]) == span_words
     ]
-    if len(places) != 1:
+    if len(positions) != 1:
         raise ValueError(
-            f"{what} {text[:60]!r} occurs {len(places)} times among the words "
+            f"{what} {text[:60]!r} occurs {len(positions)} times among the words "
             f"{' '.join(words)[:200]!r}; give the positions of its first and last word, such as 3-5"
         )
-    return tuple(range(places[0], places[0] + n))
+    return tuple(range(positions[0], positions[0] + n))
 
 
 def _name(table: str | Path | pd.DataFrame) -> str:

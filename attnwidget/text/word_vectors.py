@@ -1,4 +1,4 @@
-"""Vectors of words, which are looked up in lower case."""
+"""Word vectors, which are looked up in lower case."""
 
 from __future__ import annotations
 
@@ -11,21 +11,22 @@ from numpy.typing import NDArray
 
 
 class WordVectors:
-    """Vectors of words, looked up in lower case; unknown words have the zero vector.
+    """Word vectors with lookup in lower case; unknown words have the zero vector.
 
-    Made by `load_vectors`, or from arrays.
+    `load_vectors` reads word vectors from files. You can also construct them from arrays.
 
     Args:
-        words: The N words; of equal words the first counts.
-        matrix: The vectors of the words, [N, d].
+        words: N words. If a word occurs twice, its first vector is used.
+        matrix: Vector of each word, [N, d].
         name: Name of the vectors in results.
 
     Attributes:
-        matrix: The vectors, float32 [N, d].
+        matrix: Vectors, float32 [N, d].
         name: Name of the vectors.
 
     Raises:
-        ValueError: no words, another number of vectors than words, or a number that is not finite.
+        ValueError: There are no words, the number of vectors differs from the number of words, or a
+            vector is not finite.
 
     Example:
         >>> from attnwidget.results import WordVectors
@@ -40,27 +41,27 @@ class WordVectors:
         matrix: Sequence[Sequence[float]] | NDArray[np.float32],
         name: str = "",
     ) -> None:
-        listed = list(words)
+        terms = list(words)
         self.matrix: NDArray[np.float32] = np.ascontiguousarray(matrix, np.float32)
         self.name = name or "word vectors"
-        if not listed or self.matrix.ndim != 2 or not self.matrix.shape[-1]:
+        if not terms or self.matrix.ndim != 2 or not self.matrix.shape[-1]:
             raise ValueError(
                 f"{self.name}: expected words and one vector each, [N, d], got "
-                f"{len(listed):,} words and an array {list(self.matrix.shape)}"
+                f"{len(terms):,} words and an array {list(self.matrix.shape)}"
             )
-        if len(listed) != len(self.matrix):
+        if len(terms) != len(self.matrix):
             raise ValueError(
-                f"{self.name}: {len(listed):,} words and {len(self.matrix):,} vectors: one a word"
+                f"{self.name}: {len(terms):,} words and {len(self.matrix):,} vectors: one a word"
             )
-        wrong = ~np.isfinite(self.matrix).all(-1)
-        if wrong.any():
+        invalid = ~np.isfinite(self.matrix).all(-1)
+        if invalid.any():
             raise ValueError(
-                f"{self.name}: the vector of {listed[int(wrong.argmax())]!r} is not finite: NaN or "
-                "a number too large"
+                f"{self.name}: the vector of {terms[int(invalid.argmax())]!r} is not finite: NaN "
+                "or a number too large"
             )
         self._rows: dict[str, int] = {}
-        for place, word in enumerate(listed):
-            self._rows.setdefault(word, place)
+        for row, word in enumerate(terms):
+            self._rows.setdefault(word, row)
 
     @property
     def dimension(self) -> int:
@@ -77,14 +78,18 @@ class WordVectors:
         """Return the vectors of m words, float32 [m, d]."""
         vectors = np.zeros((len(words), self.dimension), np.float32)
         rows = [self._rows.get(word.lower(), -1) for word in words]
-        known = [place for place, row in enumerate(rows) if row >= 0]
-        vectors[known] = self.matrix[[rows[place] for place in known]]
+        known_words = [index for index, row in enumerate(rows) if row >= 0]
+        vectors[known_words] = self.matrix[[rows[index] for index in known_words]]
         return vectors
 
     def coverage(self, words: Iterable[str]) -> float:
-        """Return the share of known words, 0 to 1. Every occurrence counts; 0 without words."""
-        known = [word in self for word in words]
-        return sum(known) / max(1, len(known))
+        """Return the share of known words, 0 to 1; repeated words count each time.
+
+        Args:
+            words: Words to look up. Without words, the share is 0.
+        """
+        is_known = [word in self for word in words]
+        return sum(is_known) / max(1, len(is_known))
 
     @cached_property
     def digest(self) -> str:

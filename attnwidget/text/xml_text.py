@@ -1,4 +1,4 @@
-"""Texts without the characters that XML, and therefore SVG, forbids."""
+"""Removal of characters that XML, and therefore SVG, forbids."""
 
 from __future__ import annotations
 
@@ -9,7 +9,10 @@ _NO_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def xml_text(text: str) -> str:
-    r"""Replace the characters that XML forbids, escaped or not, by replacement characters.
+    r"""Replace each character that XML forbids by a replacement character.
+
+    Args:
+        text: Text.
 
     Example:
         >>> from attnwidget.text.xml_text import xml_text
@@ -20,9 +23,12 @@ def xml_text(text: str) -> str:
 
 
 def xml_texts(part: Any) -> Any:
-    """Apply `xml_text` to every text in the specification of a chart, also to names of fields.
+    """Apply `xml_text` to every text in a chart specification, including field names.
 
-    A forbidden character would make the converter end the whole process with the kernel.
+    A forbidden character would make the converter end the process, and with it the kernel.
+
+    Args:
+        part: Chart specification, or a part of it.
     """
     if isinstance(part, dict):
         return {xml_texts(name): xml_texts(value) for name, value in part.items()}

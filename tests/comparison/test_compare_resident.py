@@ -89,7 +89,7 @@ def test_no_two_models_are_alive_and_numbers_are_the_same(
     alive: list[weakref.ref[Any]] = []
     sources = [watched(folder, alive) for folder in folders[:2]]
     maps_mb = 100 if n_chunks == 1 else two_batches
-    found = run(*sources, given, resident=1, maps_mb=maps_mb, **options)
+    found = run(*sources, given, max_loaded_models=1, maps_mb=maps_mb, **options)
     assert len(alive) == 4 * n_chunks
     expected = run(*map(load_model, folders[:2]), given, **options)
     assert_same(found, expected)
@@ -108,7 +108,7 @@ def test_seeds_are_loaded_one_at_a_time(folders: list[Path]) -> None:
     alive: list[weakref.ref[Any]] = []
     first, *others = (watched(folder, alive) for folder in folders)
     options: dict[str, Any] = {"seeds": True, "metrics": ["position"]}
-    found = run(first, others, resident=1, maps_mb=3 * TWO_BATCHES, **options)
+    found = run(first, others, max_loaded_models=1, maps_mb=3 * TWO_BATCHES, **options)
     assert len(alive) == 16
     # Names and folders are loaded together without `resident`.
     expected = run(str(folders[0]), folders[1:], **options)
@@ -152,27 +152,27 @@ def test_an_interruption_leaves_what_all_models_have_read(
 
 def test_models_in_memory_are_refused_with_resident_1(folders: list[Path], tmp_path: Path) -> None:
     model = load_model(folders[0])
-    with pytest.raises(TypeError, match=naming("'seed-0'", "resident=1", "names")):
-        run(folders[1], model, resident=1)
+    with pytest.raises(TypeError, match=naming("'seed-0'", "max_loaded_models=1", "names")):
+        run(folders[1], model, max_loaded_models=1)
     with pytest.raises(ValueError, match=naming("resident", "got 2")):
-        run(*folders[:2], resident=2)
-    with pytest.raises(ValueError, match=naming("maps_mb", "resident=1", "neither")):
+        run(*folders[:2], max_loaded_models=2)
+    with pytest.raises(ValueError, match=naming("maps_mb", "max_loaded_models=1", "neither")):
         run(*folders[:2], maps_mb=100)
     with pytest.raises(ValueError, match=naming("maps_mb", "got 0")):
-        run(*folders[:2], resident=1, maps_mb=0)
-    with pytest.raises(ValueError, match=naming("resume", "resident=1")):
-        run(*folders[:2], resident=1, resume=tmp_path / "sums.npz")
+        run(*folders[:2], max_loaded_models=1, maps_mb=0)
+    with pytest.raises(ValueError, match=naming("resume", "max_loaded_models=1")):
+        run(*folders[:2], max_loaded_models=1, resume=tmp_path / "sums.npz")
     with pytest.raises(
         ValueError, match=naming("2 segments", "6 tokens", "0.0 MB", "maps_mb=0.001")
     ):
-        run(*folders[:2], resident=1, maps_mb=0.001)
+        run(*folders[:2], max_loaded_models=1, maps_mb=0.001)
     with pytest.raises(TypeError, match=naming("BertForMaskedLM", "load_model")):
-        run(folders[0], lambda: build("bert"), resident=1)
+        run(folders[0], lambda: build("bert"), max_loaded_models=1)
     with pytest.raises(TypeError, match=naming("int", "load_model")):
         run(folders[0], 3)
     with pytest.raises(OSError, match=naming("nowhere", "model folder", "os.listdir")):
-        run(folders[0], tmp_path / "nowhere", resident=1)
+        run(folders[0], tmp_path / "nowhere", max_loaded_models=1)
     with pytest.raises(
         ValueError, match=naming("8 of 10", "('w11', 'w3', 'w4')", "BertForMaskedLM")
     ):
-        run(folders[0], lambda: load_model(build("bert"), word_tokenizer(8)), resident=1)
+        run(folders[0], lambda: load_model(build("bert"), word_tokenizer(8)), max_loaded_models=1)
