@@ -122,7 +122,7 @@ def predictions_of(
         return _spans(hf_model, inputs, tokenizer, given, selected_positions, top, model_name)
     if task == "class":
         if selected_positions is not None:
-            raise TypeError("at= names tokens; a classifier answers to the whole input")
+            raise TypeError("positions= names tokens; a classifier answers to the whole input")
         scores = torch.log_softmax(_logits(hf_model, given).float(), -1)
         token_texts = _spelt(inputs, given["input_ids"][0]) if "input_ids" in given else ()
         answers = _classes(hf_model.config)
@@ -197,7 +197,8 @@ def _spans(
 ) -> Predictions:
     """Return the predicted spans that answer the question of the input."""
     if places is not None:
-        raise TypeError("at= names tokens; the answer to a question is a span of the whole input")
+        raise TypeError("positions= names tokens; the answer to a question is a span of the whole
+        input")
     spans = answer_spans(tokenizer, _ids(given))
     if not spans:
         raise ValueError("the input has no context: pass the question and the context as a pair")
@@ -247,7 +248,7 @@ def _masked(
         if not positions:
             raise ValueError(
                 f"the text has no {tokenizer.mask_token}: write it in place of a word, or name the "
-                "tokens to mask in turn, at=[3, 5]"
+                "tokens to mask in turn, positions=[3, 5]"
             )
         return positions, torch.log_softmax(_logits(hf_model, inputs)[0, positions].float(), -1)
     _check_places(places, range(ids.shape[1]))
@@ -317,7 +318,7 @@ def _logits(hf_model: Any, inputs: Mapping[str, Tensor]) -> Tensor:
 
 def _check_places(places: Sequence[int], allowed: range) -> None:
     if not places:
-        raise ValueError("at is empty: name the tokens to predict, such as at=[3]")
+        raise ValueError("positions is empty: name the tokens to predict, such as positions=[3]")
     for position in places:
         if position not in allowed:
             raise ValueError(

@@ -183,15 +183,15 @@ def compare(
     if pad_to is not None:
         pad_to = whole_number("pad_to", pad_to, 1, "token")
     if pad_to is not None and unit == "words":
-        raise ValueError("maps between words have no padding: leave padded out, or compare tokens")
+        raise ValueError("maps between words have no padding: leave pad_to out, or compare tokens")
     batch_size = whole_number("batch_size", batch_size, 1)
     resume = resume_path(resume)
     _check_resident(sources, max_loaded_models, maps_mb, resume)
     texts = ComparedTexts(segments, unit)
     if texts.are_media and (max_loaded_models is not None or pad_to is not None):
         raise ValueError(
-            "resident and padded are options of texts: pictures and sounds are compared by models "
-            "in memory, without padding"
+            "max_loaded_models and pad_to are options of texts: pictures and sounds are compared by
+            " "models in memory, without padding"
         )
     accumulators = deepcopy(accumulators_of(metrics)) if metrics else []
     for accumulator in accumulators:
@@ -313,16 +313,17 @@ def _compared_in_turn(
 
 def _check_resident(
     sources: Sequence[Source],
-    resident: object,
+    max_loaded_models: object,
     maps_mb: float | None,
     resume: object,
 ) -> None:
     """Raise TypeError or ValueError if the arguments do not allow one model in memory at a time."""
-    one_of("resident", resident, (None, 1))
-    if resident is None:
+    one_of("max_loaded_models", max_loaded_models, (None, 1))
+    if max_loaded_models is None:
         if maps_mb is not None:
-            raise ValueError("maps_mb is the memory for maps of max_loaded_models=1: pass both, or
-            neither")
+            raise ValueError(
+                "maps_mb is the memory for maps of max_loaded_models=1: pass both, or neither"
+            )
         return
     for source in sources:
         if isinstance(source, AttentionModel):

@@ -73,7 +73,7 @@ def encode_examples(
     pairs = kinds == {MinimalPair}
     if pairs and not answered:
         raise ValueError(
-            "a score that is a function takes no minimal pairs: pass score='minimal pair' or 'kl'"
+            "a score that is a function takes no minimal pairs: pass scoring='minimal pair' or 'kl'"
         )
     if pairs:
         inputs: list[StudyExample] = [*sentences_of(model, listed, words)]

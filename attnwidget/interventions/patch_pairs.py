@@ -83,7 +83,7 @@ def patch_pairs_of(
         TypeError: Texts for an encoder-decoder, no head that answers, or other examples.
         ValueError: No examples, or pairs whose numbers of tokens or answers do not fit.
     """
-    one_of("into", into, get_args(Into))
+    one_of("patch_into", into, get_args(Into))
     listed = [_listed(examples) for examples in (clean, corrupted)]
     if len(listed[0]) != len(listed[1]):
         raise ValueError(
@@ -133,7 +133,7 @@ def _check(clean: StudyExample, corrupted: StudyExample, *, different: bool) -> 
         raise ValueError(
             f"both inputs of pair {clean.index} have the same answer, so there is no logit "
             "difference: give the corrupted input the answer that the clean one should beat, or "
-            "score='loss'"
+            "scoring='loss'"
         )
 
 

@@ -39,7 +39,7 @@ def score_name(score: str | ScoreFunction) -> str:
 def check_name(score: str | ScoreFunction, names: Sequence[str]) -> None:
     """Raise ValueError for a score that is neither a function nor one of the names."""
     if not callable(score):
-        one_of("score", score, names)
+        one_of("scoring", score, names)
 
 
 def check_score(score: str | ScoreFunction, examples: Sequence[StudyExample]) -> None:
@@ -47,13 +47,13 @@ def check_score(score: str | ScoreFunction, examples: Sequence[StudyExample]) ->
     check_name(score, SCORES)
     pairs = any(example.sign < 0 for example in examples)
     if pairs and score in ("accuracy", "loss"):
-        raise ValueError(f"minimal pairs have no {score}: score='minimal pair', or 'kl'")
+        raise ValueError(f"minimal pairs have no {score}: scoring='minimal pair', or 'kl'")
     if not pairs and score in PAIR_SCORES:
-        raise ValueError(f"score={score!r} takes MinimalPair examples; these are others")
+        raise ValueError(f"scoring={score!r} takes MinimalPair examples; these are others")
     if score in ("accuracy", "loss") and not examples[0].targets:
         raise ValueError(
-            f"score={score!r} takes examples with a label, (text, label): a classifier's segments "
-            "have none"
+            f"scoring={score!r} takes examples with a label, (text, label): a classifier's segments
+            " "have none"
         )
 
 

@@ -192,11 +192,11 @@ def logit_lens(
     model = language_model(reading, _WHAT)
     top = whole_number("top", top, 1)
     if positions is None:
-        places = [predicted_position(reading, model, None, "at=[3]")]
+        places = [predicted_position(reading, model, None, "positions=[3]")]
     else:
         places = whole_numbers("positions", positions)
     if not places:
-        raise ValueError("at is empty: name the tokens to predict, such as at=[3]")
+        raise ValueError("positions is empty: name the tokens to predict, such as positions=[3]")
     with model.lock.in_turn():
         questions = [model.question(reading.inputs, place, reading.tokens) for place in places]
         rows = [place for question in questions for place in question.places]

@@ -55,7 +55,7 @@ def texts(circuit: AttentionModel) -> list[Segment]:
 
 
 def planted_atlas(model: AttentionModel, texts: list[Segment], **options: Any) -> Atlas:
-    options = {"treebank": (), "behaviors": CHOSEN, "k": 3, "n_random_models": 1} | options
+    options = {"treebank": (), "behaviors": CHOSEN, "n_examples": 3, "n_random_models": 1} | options
     return atlas(model, texts, **options, **QUIET)
 
 

@@ -56,7 +56,7 @@ def test_predicted_links_are_those_of_the_raster(shapes: AttentionModel) -> None
 
 
 def test_an_atlas_of_pictures_is_kept(shapes: AttentionModel, tmp_path: Path) -> None:
-    found = run(shapes, DRAWN.images, k=3)
+    found = run(shapes, DRAWN.images, n_examples=3)
     assert set(found.table.behaviors) == {
         "patch itself",
         "patch to the left",

@@ -27,7 +27,7 @@ def shapes() -> AttentionModel:
 
 
 def test_strongest_links_are_those_of_all_pictures(shapes: AttentionModel) -> None:
-    found = run(shapes, DRAWN.images, k=4)
+    found = run(shapes, DRAWN.images, n_examples=4)
     attentions = [shapes.attend(images=picture) for picture in DRAWN.images]
     for layer, head in [(0, 0), (2, 3)]:
         for kind, name in (("heaviest", "weights"), ("strongest", "norms")):
@@ -50,9 +50,9 @@ def test_strongest_links_are_those_of_all_pictures(shapes: AttentionModel) -> No
 def test_a_stopped_study_keeps_places(shapes: AttentionModel, tmp_path: Path) -> None:
     file = tmp_path / "examples.npz"
     with resume_from(file):
-        run(shapes, DRAWN.images[:2], k=2, batch_size=1)
-        again = run(shapes, DRAWN.images, k=2, batch_size=1)
-    whole = run(shapes, DRAWN.images, k=2)
+        run(shapes, DRAWN.images[:2], n_examples=2, batch_size=1)
+        again = run(shapes, DRAWN.images, n_examples=2, batch_size=1)
+    whole = run(shapes, DRAWN.images, n_examples=2)
     assert again.links(1, 1) == whole.links(1, 1)
     assert isinstance(again.links(1, 1, "heaviest")[0].tokens.places[1], Box)
 
@@ -60,7 +60,7 @@ def test_a_stopped_study_keeps_places(shapes: AttentionModel, tmp_path: Path) ->
 def test_words_and_patches_are_examples_of_a_language_model() -> None:
     model = llava_model()
     rows = [{"image": picture, "text": "what color"} for picture in DRAWN.images[:2]]
-    found = run(model, rows, k=3)
+    found = run(model, rows, n_examples=3)
     places = {type(place) for link in found.links(1, 0) for place in link.tokens.places}
     assert places == {Box, type(None)} and found.links(1, 0)[0].tokens.ids
     with pytest.raises(ValueError, match=naming("position", "'self'", "metrics")):
@@ -69,7 +69,7 @@ def test_words_and_patches_are_examples_of_a_language_model() -> None:
 
 def test_sounds_have_spans() -> None:
     sound = np.random.default_rng(0).normal(0, 0.1, 9000).astype(np.float32)
-    found = run(whisper_model(5), [(sound, 16000)], k=2)
+    found = run(whisper_model(5), [(sound, 16000)], n_examples=2)
     links = found.links(0, 0, "heaviest")
     assert all(isinstance(link.tokens.places[0], Span) for link in links)
     assert {"start", "end"} <= set(found.to_frame().columns)

@@ -124,7 +124,7 @@ def test_no_place_gives_no_weight(model: AttentionModel) -> None:
         ({"regex": "(?P<query>a)"}, ("'(?P<query>a)'", "regex", "needs")),
         ({"relation": "obj", "direction": "up"}, ("direction", "'up'")),
         ({"relation": "obj"}, ("load_treebank", "tags")),
-        ({"regex": "(?P<query>a)(?P<key>b)", "k": 0}, ("k", "0", "place")),
+        ({"regex": "(?P<query>a)(?P<key>b)", "n_links": 0}, ("n_links", "0", "place")),
     ],
 )
 def test_unclear_queries_are_refused(

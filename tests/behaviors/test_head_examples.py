@@ -203,7 +203,12 @@ def test_workers_resume_files_and_iterators_give_the_same_bits(tmp_path: Path) -
         Segment(tuple(f"w{i}" for i in random.integers(0, 90, random.integers(3, 9))))
         for _ in range(21)
     ]
-    options: dict[str, Any] = {"k": K, "rule": Previous(), "progress": False, "batch_size": 2}
+    options: dict[str, Any] = {
+        "n_examples": K,
+        "rule": Previous(),
+        "progress": False,
+        "batch_size": 2,
+    }
     alone = head_examples(model, texts, **options)
     with ThreadPoolExecutor(2) as pool:
         same(alone, on_workers(pool, head_examples, model, iter(texts), **options))

@@ -103,7 +103,7 @@ def test_a_model_for_questions_predicts_spans_of_the_context(kind: str) -> None:
     assert found.probability("captain") == pytest.approx(np.exp(scores[span] - total), abs=1e-5)
     assert found.probability("no answer") == pytest.approx(np.exp(scores[0, 0] - total), abs=1e-5)
     assert found.positions == (-1,) and found.asked(0) == "answer"
-    with pytest.raises(TypeError, match=naming("at=", "span")):
+    with pytest.raises(TypeError, match=naming("positions=", "span")):
         model.predict(QUESTION, TEXT, positions=[1])
 
 

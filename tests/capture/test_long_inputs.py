@@ -366,7 +366,7 @@ def test_no_such_tile(given: dict[str, Any], parts: tuple[str, ...]) -> None:
 
 def test_no_such_links() -> None:
     long = small_bert().attend(TEXT, long=True)
-    with pytest.raises(ValueError, match=naming("count", "got 0")):
+    with pytest.raises(ValueError, match=naming("top", "got 0")):
         long.top_links(0, 0, 0)
     with pytest.raises(ValueError, match=naming("0", "queries")):
         long.top_links(0, 0, within=(3, 99, 0, 4))

@@ -15,7 +15,7 @@ from fixtures import zoo
 from refusals import naming
 
 EXAMPLES = [("w7 w8 w9", 0), ("w10 w11 w12", 1), ("w9 w7 w10", 2), ("w8 w9 w10 w11 w12", 1)]
-HEADS: dict[str, Any] = {"score": "loss", "heads": [(0, 0)], "progress": False}
+HEADS: dict[str, Any] = {"scoring": "loss", "heads": [(0, 0)], "progress": False}
 
 
 @pytest.fixture(params=["gpt2", "llama"])

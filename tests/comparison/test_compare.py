@@ -70,7 +70,7 @@ def same(first: ModelComparison, second: ModelComparison, atol: float = 0) -> No
 def test_a_model_beside_itself_has_not_changed(
     embedded: AttentionModel, segments: list[Segment]
 ) -> None:
-    found = run(embedded, embedded, segments, padded=30, matches=True, across_layers=True)
+    found = run(embedded, embedded, segments, pad_to=30, matches=True, across_layers=True)
     for title, values in found.segments.items():
         np.testing.assert_array_equal(values, 1.0 if "cosine" in title else 0.0, title)
     for matched in (found.match(), found.match(across_layers=True)):
@@ -120,7 +120,7 @@ def test_the_embedded_model_and_its_sibling_as_a_plain_loop_has_them(
     expected: dict[str, np.ndarray],
     batch_size: int,
 ) -> None:
-    found = run(*exact, segments, batch_size=batch_size, padded=30)
+    found = run(*exact, segments, batch_size=batch_size, pad_to=30)
     assert found.segments.keys() == expected.keys()
     for title, values in expected.items():
         np.testing.assert_allclose(found.segments[title], values, atol=EXACT, err_msg=title)
@@ -276,7 +276,7 @@ def test_an_interrupted_run_goes_on_to_the_last_bit(
     monkeypatch: pytest.MonkeyPatch,
     readings: int,
 ) -> None:
-    options: dict[str, Any] = {"batch_size": 2, "padded": 30, "across_layers": True}
+    options: dict[str, Any] = {"batch_size": 2, "pad_to": 30, "across_layers": True}
     options |= {"matches": True, "metrics": ["position"]}
     whole = run(embedded, tuned, segments, **options)
     options["resume"] = tmp_path / "sums.npz"
@@ -294,7 +294,7 @@ def test_an_interrupted_run_goes_on_to_the_last_bit(
     with pytest.raises(ValueError, match=naming("sums.npz", "another study")):
         run(embedded, embedded, segments, **options)
     with pytest.raises(ValueError, match=naming("sums.npz", "another study")):
-        run(embedded, tuned, segments, **options | {"padded": 40})
+        run(embedded, tuned, segments, **options | {"pad_to": 40})
 
 
 WORDS = [Segment(("w1", "w2", "w3")), Segment(("w4", "w5"), ("w6",))]
@@ -341,12 +341,12 @@ def test_models_that_cannot_be_compared(
 def test_padding_that_does_not_fit(
     embedded: AttentionModel, tuned: AttentionModel, segments: list[Segment]
 ) -> None:
-    with pytest.raises(ValueError, match=naming("19 tokens", "padded", "8")):
-        run(embedded, tuned, segments, padded=8)
+    with pytest.raises(ValueError, match=naming("19 tokens", "pad_to", "8")):
+        run(embedded, tuned, segments, pad_to=8)
     with pytest.raises(ValueError, match=naming("513", "512")):
-        run(embedded, tuned, segments, padded=513)
-    with pytest.raises(ValueError, match=naming("padded", "got 0")):
-        run(embedded, tuned, segments, padded=0)
+        run(embedded, tuned, segments, pad_to=513)
+    with pytest.raises(ValueError, match=naming("pad_to", "got 0")):
+        run(embedded, tuned, segments, pad_to=0)
 
 
 @pytest.mark.slow

@@ -84,8 +84,8 @@ def test_models_with_other_tokens_are_refused(shapes: AttentionModel) -> None:
 
 
 def test_options_of_texts_are_refused(shapes: AttentionModel) -> None:
-    with pytest.raises(ValueError, match=naming("resident", "padded", "texts")):
-        run(shapes, shapes, DRAWN.images, padded=100)
+    with pytest.raises(ValueError, match=naming("max_loaded_models", "pad_to", "texts")):
+        run(shapes, shapes, DRAWN.images, pad_to=100)
     with pytest.raises(TypeError, match=naming("ndarray at 0", "words")):
         run(shapes, shapes, DRAWN.images, unit="words")
     with pytest.raises(ValueError, match=naming("position", "'self'", "'comparison'")):

@@ -75,7 +75,7 @@ def assert_same(found: Any, expected: Any) -> None:
 @pytest.mark.parametrize(
     ("two_batches", "options"),
     [
-        (0.02, {"padded": 10, "metrics": ["entropy", "norms", "gradients", "distances"]}),
+        (0.02, {"pad_to": 10, "metrics": ["entropy", "norms", "gradients", "distances"]}),
         (TWO_BATCHES, {"matches": True, "across_layers": True}),
         (0.003, {"unit": "words"}),
     ],
@@ -107,10 +107,10 @@ def test_no_two_models_are_alive_and_numbers_are_the_same(
 def test_seeds_are_loaded_one_at_a_time(folders: list[Path]) -> None:
     alive: list[weakref.ref[Any]] = []
     first, *others = (watched(folder, alive) for folder in folders)
-    options: dict[str, Any] = {"seeds": True, "metrics": ["position"]}
+    options: dict[str, Any] = {"models_are_seeds": True, "metrics": ["position"]}
     found = run(first, others, max_loaded_models=1, maps_mb=3 * TWO_BATCHES, **options)
     assert len(alive) == 16
-    # Names and folders are loaded together without `resident`.
+    # Names and folders are loaded together without `max_loaded_models`.
     expected = run(str(folders[0]), folders[1:], **options)
     assert_same(found, expected)
     assert found.names == ["seed-1", "seed-2", "seed-3"] and len(found.between) == 3
@@ -137,7 +137,11 @@ def test_an_interruption_leaves_what_all_models_have_read(
 
     whole = run(*folders[:2], metrics=["position"])
     monkeypatch.setattr(ModelReader, "add", counted)
-    options: dict[str, Any] = {"resident": 1, "maps_mb": TWO_BATCHES, "metrics": ["position"]}
+    options: dict[str, Any] = {
+        "max_loaded_models": 1,
+        "maps_mb": TWO_BATCHES,
+        "metrics": ["position"],
+    }
     if readings < 4:
         with pytest.raises(KeyboardInterrupt):
             run(*folders[:2], **options)
@@ -154,7 +158,7 @@ def test_models_in_memory_are_refused_with_resident_1(folders: list[Path], tmp_p
     model = load_model(folders[0])
     with pytest.raises(TypeError, match=naming("'seed-0'", "max_loaded_models=1", "names")):
         run(folders[1], model, max_loaded_models=1)
-    with pytest.raises(ValueError, match=naming("resident", "got 2")):
+    with pytest.raises(ValueError, match=naming("max_loaded_models", "got 2")):
         run(*folders[:2], max_loaded_models=2)
     with pytest.raises(ValueError, match=naming("maps_mb", "max_loaded_models=1", "neither")):
         run(*folders[:2], maps_mb=100)

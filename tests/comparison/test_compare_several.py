@@ -140,7 +140,7 @@ def test_several_models_are_as_each_alone() -> None:
 @pytest.mark.slow
 def test_the_change_beyond_seeds_is_what_is_left_of_their_spread(tmp_path: Any) -> None:
     first, *others = (random_bert(seed) for seed in range(4))
-    found = run(first, others, WORDS, seeds=True, batch_size=2)
+    found = run(first, others, WORDS, models_are_seeds=True, batch_size=2)
     pairs = [(0, 1), (0, 2), (1, 2)]
     for title, beyond in [
         ("cosine", "change beyond seeds"),
@@ -156,20 +156,20 @@ def test_the_change_beyond_seeds_is_what_is_left_of_their_spread(tmp_path: Any) 
     assert len(found.between) == 3
     assert "divergence beyond seeds in nats" in found.chart("divergence beyond seeds").to_json()
     # Seeds that are all one model have no spread; those that are the first model have not moved.
-    same = run(first, [others[0]] * 3, WORDS, seeds=True)
+    same = run(first, [others[0]] * 3, WORDS, models_are_seeds=True)
     np.testing.assert_allclose(
         same.heads()["change beyond seeds"], 1 - same.heads()["cosine"], atol=1e-12
     )
-    assert (run(first, [first, first], WORDS, seeds=True).heads()["change beyond seeds"] == 0).all()
-    file = tmp_path / "sums.npz"
+    assert (run(first, [first, first], WORDS, models_are_seeds=True).heads()["change beyond seeds"]
+    == 0).all() file = tmp_path / "sums.npz"
     for _ in range(2):
-        again = run(first, others, WORDS, seeds=True, batch_size=2, resume=file)
+        again = run(first, others, WORDS, models_are_seeds=True, batch_size=2, resume=file)
         for title, values in found.segments.items():
             np.testing.assert_array_equal(again.segments[title], values)
     with pytest.raises(ValueError, match=naming("sums.npz", "another study")):
-        run(first, others[:2], WORDS, seeds=True, batch_size=2, resume=file)
+        run(first, others[:2], WORDS, models_are_seeds=True, batch_size=2, resume=file)
     with pytest.raises(ValueError, match=naming("seeds", "two models")):
-        run(first, others[0], WORDS, seeds=True)
+        run(first, others[0], WORDS, models_are_seeds=True)
     with pytest.raises(ValueError, match=naming("b", "empty list")):
         run(first, [], WORDS)
 
@@ -258,8 +258,8 @@ def test_words_of_models_with_other_tokenizers(embedded: AttentionModel) -> None
     assert (same.cosine == 1).all() and not any(v.any() for v in same.changes.values())
     with pytest.raises(ValueError, match=naming("80 of 80", 'unit="words"')):
         run(embedded, other, read_segments(demo_prose(), embedded, limit=1))
-    with pytest.raises(ValueError, match=naming("padded", "words")):
-        run(embedded, other, sentences, unit="words", padded=20)
+    with pytest.raises(ValueError, match=naming("pad_to", "words")):
+        run(embedded, other, sentences, unit="words", pad_to=20)
     with pytest.raises(TypeError, match=naming("Segment", "list of words")):
         run(embedded, other, [Segment(("w1",))], unit="words")
     with pytest.raises(TypeError, match=naming("'one text'", "words")):

@@ -203,7 +203,7 @@ def test_comparisons_give_the_same_bits(threads: Threads) -> None:
             for parameter in model.hf_model.parameters():
                 parameter += number * 0.01 * torch.randn_like(parameter)
     options: dict[str, Any] = {"matches": True, "across_layers": True, "metrics": ["entropy"]}
-    options |= {"seeds": True, "batch_size": 2, "progress": False}
+    options |= {"models_are_seeds": True, "batch_size": 2, "progress": False}
     segments = random_segments(20)
     alone = compare(a, [b, c], segments, **options)
     found = on_workers(threads, compare, a, [b, c], segments, **options)
@@ -215,9 +215,9 @@ def test_comparisons_give_the_same_bits(threads: Threads) -> None:
 @pytest.mark.parametrize(
     "options",
     [
-        {"score": "loss", "heads": [(1, 0), (0, 1)]},
-        {"score": "kl", "heads": "layers", "method": "mean", "reference": "It slept."},
-        {"score": lambda output, batch: output.logits.double().mean((1, 2)), "heads": [(1, 1)]},
+        {"scoring": "loss", "heads": [(1, 0), (0, 1)]},
+        {"scoring": "kl", "heads": "layers", "method": "mean", "reference": "It slept."},
+        {"scoring": lambda output, batch: output.logits.double().mean((1, 2)), "heads": [(1, 1)]},
     ],
 )
 def test_ablations_give_the_same_bits(threads: Threads, options: dict[str, Any]) -> None:

@@ -48,7 +48,7 @@ def run(model: AttentionModel, examples: Any, **options: Any) -> Ablation:
 
 def test_minimal_pairs_are_those_of_a_loop() -> None:
     model = load_model(device="cpu")
-    found = run(model, PAIRS, score="minimal pair", method="zero", heads=HEADS)
+    found = run(model, PAIRS, scoring="minimal pair", method="zero", heads=HEADS)
     assert found.note == "" and found.judged and found.complete
     np.testing.assert_array_equal(
         found.intact, measure_minimal_pairs(model, PAIRS, progress=False).right
@@ -71,8 +71,8 @@ def test_loss_and_divergence_are_those_of_a_loop(method: Any) -> None:
     if method == "mean":
         options["reference"] = ["A dog ran.", "It was late."]
     heads = [*HEADS, (2, 1)]
-    loss = run(model, MASKED, score="loss", heads=heads, **options)
-    divergence = run(model, MASKED, score="kl", heads=heads, **options)
+    loss = run(model, MASKED, scoring="loss", heads=heads, **options)
+    divergence = run(model, MASKED, scoring="kl", heads=heads, **options)
     before = [model.predict(text) for text, _ in MASKED]
     for layer, head in heads:
         with model.disabled((layer, head), **options):
@@ -90,7 +90,7 @@ def test_loss_and_divergence_are_those_of_a_loop(method: Any) -> None:
 @pytest.mark.slow
 def test_all_heads_and_layers_of_a_classifier() -> None:
     model = load_model("attnwidget/genre", device="cpu")
-    found = run(model, GENRES, score="accuracy")
+    found = run(model, GENRES, scoring="accuracy")
     labels = ["email", "reviews", "reviews", "newsgroup"]
     intact = [model.predict(text).to_frame()["answer"][0] for text, _ in GENRES]
     np.testing.assert_array_equal(found.intact, np.array(intact) == labels)
@@ -102,7 +102,7 @@ def test_all_heads_and_layers_of_a_classifier() -> None:
     frame = found.to_frame()
     assert len(frame) == 78 and frame["head"].isna().sum() == 6
     assert frame.attrs["n"] == 4 and frame.attrs["model"] == model.name
-    layers = run(model, GENRES, score="accuracy", heads="layers")
+    layers = run(model, GENRES, scoring="accuracy", heads="layers")
     np.testing.assert_array_equal(layers.layer_scores, found.layer_scores)
     assert layers.heads() == {} and len(layers.to_frame()) == 6 and "a layer" in repr(layers)
     assert found.chart().to_dict() and layers.chart().to_dict()
@@ -119,7 +119,7 @@ def test_a_function_sees_what_a_loop_sees(name: str) -> None:
         assert len(batch.examples) == len(output[0])
         return output[0][:, -1, :5].sum(-1)
 
-    found = run(model, examples, score=last, method="zero")
+    found = run(model, examples, scoring=last, method="zero")
     assert found.score == "last" and bool(found.note) == (name == "albert")
     for layer in range(3):
         for unit in [{"heads": (layer, head)} for head in range(4)] + [{"layers": [layer]}]:
@@ -136,7 +136,7 @@ def test_a_function_sees_what_a_loop_sees(name: str) -> None:
 def test_segments_of_a_causal_model() -> None:
     model = load_model(zoo.build("llama"), words())
     examples = [Segment(("w7", "w8", "w9", "w1")), Segment(("w1", "w11", "w3"))]
-    found = run(model, examples, score="loss", heads=[(1, 2)])
+    found = run(model, examples, scoring="loss", heads=[(1, 2)])
     with model.disabled((1, 2)):
         for i, one in enumerate(examples):
             probability = model.predict(" ".join(one.first)).log_probability
@@ -148,9 +148,9 @@ def test_segments_of_a_causal_model() -> None:
 @pytest.mark.slow
 def test_replayed_passes_equal_whole_ones(monkeypatch: pytest.MonkeyPatch) -> None:
     model = load_model(device="cpu")
-    fast = run(model, MASKED, score="loss")
+    fast = run(model, MASKED, scoring="loss")
     monkeypatch.setattr("attnwidget.capture.tapping.replay.layers_of", lambda _: None)
-    slow = run(model, MASKED, score="loss")
+    slow = run(model, MASKED, scoring="loss")
     assert "whole model" in slow.note and "whole model" in repr(slow) and not fast.note
     np.testing.assert_allclose(fast.head_scores, slow.head_scores, atol=1e-4)
     np.testing.assert_allclose(fast.layer_scores, slow.layer_scores, atol=1e-4)
@@ -224,7 +224,7 @@ def test_layers_that_cannot_be_replayed_are_noticed() -> None:
         return output * (1 + 0.1 * len(calls))
 
     hook = last.mlp.register_forward_hook(restless)
-    found = run(model, [Segment(("w7", "w8", "w9"))], score="loss", heads=[(1, 0)])
+    found = run(model, [Segment(("w7", "w8", "w9"))], scoring="loss", heads=[(1, 0)])
     hook.remove()
     assert "give other results" in found.note
 
@@ -264,7 +264,7 @@ def test_the_model_is_unchanged_and_other_threads_see_it_intact() -> None:
         thread.join()
         return output.logits[:, 0, 0]
 
-    run(model, MASKED[:1], score=from_a_thread, heads=[(5, 8)])
+    run(model, MASKED[:1], scoring=from_a_thread, heads=[(5, 8)])
     with torch.no_grad():
         assert torch.equal(model.hf_model(**given).logits, before)
     assert len(seen) == 2
@@ -277,7 +277,7 @@ def test_the_model_is_unchanged_and_other_threads_see_it_intact() -> None:
 def test_heads_that_are_off_already_stay_off() -> None:
     model = load_model(device="cpu")
     with model.disabled([(1, 8), (3, 3)], method="zero"):
-        found = run(model, MASKED, score="loss", heads=[(1, 8), (1, 2)])
+        found = run(model, MASKED, scoring="loss", heads=[(1, 8), (1, 2)])
         assert "without L1 H8" in found.model_name and "L1 H2" not in found.model_name
     with model.disabled([(1, 8), (3, 3)], method="zero"), model.disabled((1, 2)):
         wanted = -np.log(model.predict(MASKED[0][0]).probability("her"))
@@ -319,7 +319,7 @@ def test_significance_is_scipys() -> None:
 def test_an_interrupted_study_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     model = load_model(device="cpu")
     path = tmp_path / "ablation.npz"
-    options: dict[str, Any] = {"score": "loss", "heads": HEADS, "batch_size": 1}
+    options: dict[str, Any] = {"scoring": "loss", "heads": HEADS, "batch_size": 1}
     whole = run(model, MASKED, **options)
     original = Replay.intact
     calls = []
@@ -337,7 +337,7 @@ def test_an_interrupted_study_goes_on(tmp_path: Path, monkeypatch: pytest.Monkey
     again = run(model, MASKED, resume=path, **options)
     np.testing.assert_array_equal(again.head_scores, whole.head_scores)
     with pytest.raises(ValueError, match=naming("'kl'", "score", "ablation.npz", "another")):
-        run(model, MASKED, resume=path, score="kl", heads=HEADS, batch_size=1)
+        run(model, MASKED, resume=path, scoring="kl", heads=HEADS, batch_size=1)
     with monkeypatch.context() as patch:
         patch.setattr(Replay, "intact", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
         with pytest.raises(KeyboardInterrupt):
@@ -352,11 +352,11 @@ def test_an_interrupted_study_goes_on(tmp_path: Path, monkeypatch: pytest.Monkey
         ([*MASKED, PAIRS[0]], {}, ValueError, ("MinimalPair", "several")),
         ([("The woman washed [MASK] hands.", "xqzt")], {}, ValueError, ("'xqzt'", "model.predict")),
         ([("The woman washed her hands.", "her")], {}, ValueError, ("example 0", "tokens")),
-        (PAIRS, {}, ValueError, ("score='minimal pair'", "loss")),
-        (PAIRS, {"score": lambda *_: 0}, ValueError, ("score='minimal pair'", "function")),
-        (MASKED, {"score": "minimal pair"}, ValueError, ("score", "MinimalPair")),
-        (MASKED, {"score": "f1"}, ValueError, ("score", "'f1'")),
-        (MASKED, {"score": lambda *_: torch.zeros(3)}, ValueError, ("score", "finite")),
+        (PAIRS, {}, ValueError, ("scoring='minimal pair'", "loss")),
+        (PAIRS, {"scoring": lambda *_: 0}, ValueError, ("scoring='minimal pair'", "function")),
+        (MASKED, {"scoring": "minimal pair"}, ValueError, ("scoring", "MinimalPair")),
+        (MASKED, {"scoring": "f1"}, ValueError, ("scoring", "'f1'")),
+        (MASKED, {"scoring": lambda *_: torch.zeros(3)}, ValueError, ("scoring", "finite")),
         (MASKED, {"heads": "every"}, ValueError, ("heads", "'every'")),
         (MASKED, {"heads": [(6, 0)]}, ValueError, ("layer 6", "'self'")),
         (MASKED, {"heads": []}, ValueError, ("heads", "name")),
@@ -369,7 +369,7 @@ def test_refused(
     examples: Any, options: Any, error: type[Exception], parts: tuple[str, ...]
 ) -> None:
     with pytest.raises(error, match=naming(*parts)):
-        run(load_model(device="cpu"), examples, **({"score": "loss", "heads": HEADS} | options))
+        run(load_model(device="cpu"), examples, **({"scoring": "loss", "heads": HEADS} | options))
 
 
 def small_gpt2(tokenizer: Any) -> AttentionModel:
@@ -406,7 +406,7 @@ def test_a_label_that_continues_a_word_is_told_which_entry_begins_one() -> None:
         # With the types of the tokens, which the tokenizers of transformers 4 write.
         logits = model.hf_model(**tokenizer("the cat", return_tensors="pt")).logits[0, -1]
     expected = -float(torch.log_softmax(logits, -1)[play])
-    options: dict[str, Any] = {"score": "loss", "heads": [(0, 0)], "progress": False}
+    options: dict[str, Any] = {"scoring": "loss", "heads": [(0, 0)], "progress": False}
     for label in ("Ġplay", " play", play):
         found = ablate(model, [("the cat", label)], **options)
         assert found.intact[0] == pytest.approx(expected, abs=1e-5)
@@ -425,16 +425,16 @@ def test_a_label_that_continues_a_word_is_told_which_entry_begins_one() -> None:
 
 def test_models_that_do_not_answer() -> None:
     with pytest.raises(TypeError, match=naming("load_model", "predicts")):
-        run(load_model(zoo.build("roberta"), words()), [("w1 w2", "w3")], score="loss")
+        run(load_model(zoo.build("roberta"), words()), [("w1 w2", "w3")], scoring="loss")
     with pytest.raises(TypeError, match=naming("T5ForConditionalGeneration", "encoder-decoder")):
-        run(load_model(zoo.build("t5"), words()), [("w1 w2", "w3")], score="loss")
+        run(load_model(zoo.build("t5"), words()), [("w1 w2", "w3")], scoring="loss")
     genres = load_model("attnwidget/genre")
     with pytest.raises(ValueError, match=naming("'poem'", "'answers'")):
-        run(genres, [("Roses are red.", "poem")], score="loss")
+        run(genres, [("Roses are red.", "poem")], scoring="loss")
     with pytest.raises(ValueError, match=naming("'Her'", "'token'", "model.predict")):
-        run(load_model(), [("The woman washed [MASK] hands.", "Her")], score="loss")
+        run(load_model(), [("The woman washed [MASK] hands.", "Her")], scoring="loss")
     with pytest.raises(ValueError, match=naming("label 9", "'answers'")):
-        run(genres, [("Roses are red.", 9)], score="loss")
+        run(genres, [("Roses are red.", 9)], scoring="loss")
     with pytest.raises(ValueError, match=naming("score='loss'", "segments")):
-        run(genres, [Segment(("the", "cat"))], score="loss")
-    assert run(genres, [Segment(("the", "cat"))], score="kl", heads=HEADS).head_scores[5, 8] > 0
+        run(genres, [Segment(("the", "cat"))], scoring="loss")
+    assert run(genres, [Segment(("the", "cat"))], scoring="kl", heads=HEADS).head_scores[5, 8] > 0

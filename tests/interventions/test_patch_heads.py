@@ -59,7 +59,7 @@ def patched_logits(
 @pytest.mark.parametrize("into", ["corrupted", "clean"])
 def test_patches_are_those_of_hooks(name: str, into: Literal["corrupted", "clean"]) -> None:
     model = load_model(zoo.build(name), words())
-    found = run(model, CLEAN, CORRUPTED, into=into, positions=True)
+    found = run(model, CLEAN, CORRUPTED, patch_into=into, by_position=True)
     assert found.note == "" and found.complete
     vocabulary = model.tokenizer.get_vocab()
     for pair in range(2):
@@ -130,7 +130,7 @@ def test_all_heads_of_every_layer_together_carry_the_difference_of_later_tokens(
 def test_positions_sum_up_where_one_token_counts() -> None:
     """In the last layer only the last token reaches the answer."""
     model = load_model(zoo.build("llama"), words())
-    found = run(model, CLEAN, CORRUPTED, positions=True)
+    found = run(model, CLEAN, CORRUPTED, by_position=True)
     last = found.of_positions.difference[2]
     np.testing.assert_allclose(last[:, :-1], 0, atol=1e-5)
     np.testing.assert_allclose(last[:, -1], found.of_heads.difference[2], atol=1e-5)
@@ -142,7 +142,7 @@ def test_positions_sum_up_where_one_token_counts() -> None:
 @pytest.mark.parametrize("score", ["loss", "accuracy"])
 def test_other_scores(score: Any) -> None:
     model = load_model(zoo.build("llama"), words())
-    found = run(model, CLEAN, CORRUPTED, score=score, heads=[(1, 1)])
+    found = run(model, CLEAN, CORRUPTED, scoring=score, heads=[(1, 1)])
     logits = patched_logits("llama", model, CLEAN[0][0], CORRUPTED[0][0], [(1, 1)])[-1]
     answer = model.tokenizer.get_vocab()["w3"]
     wanted = -float(torch.log_softmax(logits, -1)[answer])
@@ -158,7 +158,7 @@ def test_a_function_scores_outputs() -> None:
         assert len(batch.examples) == 1
         return output.logits[:, -1, 0]
 
-    found = run(model, CLEAN, CORRUPTED, score=first, heads=[(1, 1)])
+    found = run(model, CLEAN, CORRUPTED, scoring=first, heads=[(1, 1)])
     logits = patched_logits("llama", model, CLEAN[1][0], CORRUPTED[1][0], [(1, 1)])
     assert found.score == "first"
     assert found.head_scores[1, 1, 1] == pytest.approx(float(logits[-1, 0]), abs=1e-4)
@@ -167,9 +167,9 @@ def test_a_function_scores_outputs() -> None:
 @pytest.mark.slow
 def test_passes_of_the_whole_model_give_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     model = load_model(zoo.build("llama"), words())
-    fast = run(model, CLEAN, CORRUPTED, positions=True)
+    fast = run(model, CLEAN, CORRUPTED, by_position=True)
     monkeypatch.setattr("attnwidget.capture.tapping.replay.layers_of", lambda _: None)
-    slow = run(model, CLEAN, CORRUPTED, positions=True)
+    slow = run(model, CLEAN, CORRUPTED, by_position=True)
     assert "whole model" in slow.note and "whole model" in repr(slow)
     np.testing.assert_allclose(fast.head_scores, slow.head_scores, atol=1e-4)
     assert fast.position_scores is not None and slow.position_scores is not None
@@ -184,7 +184,7 @@ def test_patching_goes_on_from_a_resume_file(tmp_path: Path) -> None:
         again = run(model, CLEAN, CORRUPTED)
         np.testing.assert_array_equal(whole.head_scores, again.head_scores)
         with pytest.raises(ValueError, match=naming("'clean'", "into", "patching.npz")):
-            run(model, CLEAN, CORRUPTED, into="clean")
+            run(model, CLEAN, CORRUPTED, patch_into="clean")
 
 
 def test_refusals_have_reasons() -> None:
@@ -196,9 +196,9 @@ def test_refusals_have_reasons() -> None:
     with pytest.raises(ValueError, match=naming("2", "1", "corrupted")):
         run(model, CLEAN, CORRUPTED[:1])
     with pytest.raises(ValueError, match=naming("score", "'kl'")):
-        run(model, CLEAN, CORRUPTED, score="kl")
+        run(model, CLEAN, CORRUPTED, scoring="kl")
     with pytest.raises(ValueError, match=naming("into", "'both'", "'corrupted'")):
-        run(model, CLEAN, CORRUPTED, into="both")
+        run(model, CLEAN, CORRUPTED, patch_into="both")
     with pytest.raises(ValueError, match=naming("head 9", "'self'")):
         run(model, CLEAN, CORRUPTED, heads=[(0, 9)])
     with pytest.raises(ValueError, match="named twice"):
@@ -207,7 +207,7 @@ def test_refusals_have_reasons() -> None:
         run(model, [MinimalPair("w1 w2", "w1 w3")], [MinimalPair("w1 w2", "w1 w3")])
     shorter = [CLEAN[0], ("w1 w2", "w6")], [CORRUPTED[0], ("w1 w3", "w7")]
     with pytest.raises(ValueError, match=naming("2", "4 tokens", "positions=False")):
-        run(model, *shorter, positions=True)
+        run(model, *shorter, by_position=True)
     with (
         model.disabled((0, 0), method="mean", reference="w1"),
         pytest.raises(ValueError, match=naming("'mean'", "outside")),

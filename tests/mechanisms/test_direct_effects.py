@@ -161,7 +161,7 @@ def test_norms_after_attention_are_frozen() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["llama", "gpt2"])
 def test_total_effects_are_those_of_switched_off_heads(name: str) -> None:
-    model, effects = effects_of(name, total=True)
+    model, effects = effects_of(name, with_total=True)
     assert effects.total is not None
     inputs = model.tokenizer(TEXT, return_tensors="pt")
     for head in [(0, 1), (2, 3)]:

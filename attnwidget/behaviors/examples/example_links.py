@@ -51,7 +51,7 @@ class ExampleLinks(PlaceSample[HeadExamples]):
         rules: Sequence[LinkRule] = (),
         rule_of: NDArray[np.int64] | None = None,
     ) -> None:
-        k = whole_number("k", k, 1, "example")
+        k = whole_number("n_examples", k, 1, "example")
         seed = whole_number("seed", seed, 0)
         self.n_listed = k
         self.n_sampled = SAMPLED * k
