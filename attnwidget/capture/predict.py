@@ -197,8 +197,9 @@ def _spans(
 ) -> Predictions:
     """Return the predicted spans that answer the question of the input."""
     if places is not None:
-        raise TypeError("positions= names tokens; the answer to a question is a span of the whole
-        input")
+        raise TypeError(
+            "positions= names tokens; the answer to a question is a span of the whole input"
+        )
     spans = answer_spans(tokenizer, _ids(given))
     if not spans:
         raise ValueError("the input has no context: pass the question and the context as a pair")

@@ -52,8 +52,8 @@ def check_score(score: str | ScoreFunction, examples: Sequence[StudyExample]) ->
         raise ValueError(f"scoring={score!r} takes MinimalPair examples; these are others")
     if score in ("accuracy", "loss") and not examples[0].targets:
         raise ValueError(
-            f"scoring={score!r} takes examples with a label, (text, label): a classifier's segments
-            " "have none"
+            f"scoring={score!r} takes examples with a label, (text, label): a classifier's "
+            "segments have none"
         )
 
 

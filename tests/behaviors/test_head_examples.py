@@ -267,7 +267,7 @@ def test_a_causal_model_has_no_links_to_later_tokens() -> None:
 
 
 def test_wrong_requests_are_refused(model: AttentionModel, found: HeadExamples) -> None:
-    with pytest.raises(ValueError, match=naming("k", "0", "example")):
+    with pytest.raises(ValueError, match=naming("n_examples", "0", "example")):
         head_examples(model, [Segment(("the",))], 0)
     with pytest.raises(TypeError, match=naming("int", "0", "read_segments")):
         head_examples(model, [1])  # type: ignore[list-item]

@@ -154,7 +154,7 @@ def test_classes() -> None:
     assert found.to_frame()["answer"][0] == labels[int(logits.argmax())]
     with pytest.raises(ValueError, match=naming("'no such class'", "model.predict")):
         found.probability("no such class")
-    with pytest.raises(TypeError, match=naming("at=", "classifier")):
+    with pytest.raises(TypeError, match=naming("positions=", "classifier")):
         model.predict("The king rode.", positions=[1])
 
 
@@ -199,7 +199,7 @@ def test_what_cannot_be_predicted_is_refused() -> None:
         model.predict("The cat sat.")
     with pytest.raises(ValueError, match=naming("token 40", "5")):
         model.predict("The cat sat.", positions=[40])
-    with pytest.raises(ValueError, match=naming("at", "empty")):
+    with pytest.raises(ValueError, match=naming("positions", "empty")):
         model.predict("The cat sat.", positions=[])
     with pytest.raises(ValueError, match=naming("top", "got 0")):
         model.predict(TEXT, top=0)
