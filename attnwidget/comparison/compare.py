@@ -190,8 +190,8 @@ def compare(
     texts = ComparedTexts(segments, unit)
     if texts.are_media and (max_loaded_models is not None or pad_to is not None):
         raise ValueError(
-            "max_loaded_models and pad_to are options of texts: pictures and sounds are compared by "
-            "models in memory, without padding"
+            "max_loaded_models and pad_to are options of texts: pictures and sounds are compared "
+            "by models in memory, without padding"
         )
     accumulators = deepcopy(accumulators_of(metrics)) if metrics else []
     for accumulator in accumulators:

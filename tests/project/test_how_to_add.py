@@ -22,7 +22,7 @@ import torch
 
 import attnwidget
 from attnwidget.behaviors import measure_behaviors
-from attnwidget.behaviors.registry import known_behaviors, words_of
+from attnwidget.behaviors.registry import family_of, known_behaviors
 from project.added_sources import PAGE, build_with, section, shown_files
 
 ROOT = Path(__file__).parents[2]
@@ -102,14 +102,14 @@ def added_module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[s
 def test_the_behavior_is_found_and_has_the_right_numbers(
     added_module: Callable[[str], ModuleType],
 ) -> None:
-    found_once = (known_behaviors, words_of)
+    found_once = (known_behaviors, family_of)
     before = known_behaviors()
     try:
         added_module("A behavior")
         for function in found_once:
             function.cache_clear()
         assert known_behaviors()[:-1] == before
-        assert words_of("prepositions") == ("the prepositions", "grammar")
+        assert family_of("prepositions") == "grammar"
         model = attnwidget.load_model(device="cpu")
         texts = [
             "The cat sat on the mat with a dog.",
