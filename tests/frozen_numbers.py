@@ -1020,8 +1020,8 @@ def _() -> Any:
 def _() -> Any:
     tokens = _token_ids(causal(), "The cat sat")
     return [
-        public.head_vocabulary(causal(), 1, 0, tokens=tokens),
-        public.attended_vocabulary(causal(), 0, 1, tokens=tokens),
+        public.head_vocabulary(causal(), 1, 0, words=tokens),
+        public.attended_vocabulary(causal(), 0, 1, words=tokens),
     ]
 
 

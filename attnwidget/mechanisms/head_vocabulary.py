@@ -29,7 +29,7 @@ def head_vocabulary(
     layer: int | HeadName,
     head: int | None = None,
     *,
-    tokens: Sequence[str | int],
+    words: Sequence[str | int],
     top: int = 10,
 ) -> HeadVocabulary:
     """Return the tokens that a head promotes and suppresses when it reads a token.
@@ -43,7 +43,7 @@ def head_vocabulary(
         layer: The layer, or the name of the head in place of layer and head: "L1 H3", (1, 3) or a
             `Head`.
         head: The head, from 0.
-        tokens: Words of a single token, vocabulary entries in the spelling of the vocabulary, or
+        words: Words of a single token, vocabulary entries in the spelling of the vocabulary, or
             vocabulary ids.
         top: Number of tokens at each end in the table and the chart.
 
@@ -59,7 +59,7 @@ def head_vocabulary(
         >>> config = LlamaConfig(vocab_size=99, hidden_size=32, intermediate_size=48,
         ...     num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=2)
         >>> model = load_model(LlamaForCausalLM(config), device="cpu")
-        >>> found = head_vocabulary(model, 1, 0, tokens=[5, 6], top=3)
+        >>> found = head_vocabulary(model, 1, 0, words=[5, 6], top=3)
         >>> found.to_frame().shape
         (12, 7)
     """
@@ -67,7 +67,7 @@ def head_vocabulary(
     vectors = TokenVectors(weights)
     chosen = _head(weights, layer, head)
     circuits = weights.layer(chosen.layer)
-    return vocabulary_of(model, vectors, circuits, chosen, tokens, whole_number("top", top, 1))
+    return vocabulary_of(model, vectors, circuits, chosen, words, whole_number("top", top, 1))
 
 
 def vocabulary_of(
@@ -111,7 +111,7 @@ def attended_vocabulary(
     layer: int | HeadName,
     head: int | None = None,
     *,
-    tokens: Sequence[str | int],
+    words: Sequence[str | int],
     top: int = 10,
 ) -> AttendedVocabulary:
     """Return the tokens that a token attends to most and least, for a head of the first layers.
@@ -128,7 +128,7 @@ def attended_vocabulary(
         layer: The layer, from 0 to 2, or the name of the head in place of layer and head: "L1 H3",
             (1, 3) or a `Head`.
         head: The head, from 0.
-        tokens: The tokens that attend, as in `head_vocabulary`.
+        words: The tokens that attend, as in `head_vocabulary`.
         top: Number of tokens at each end in the table and the chart.
 
     Raises:
@@ -142,7 +142,7 @@ def attended_vocabulary(
         >>> config = LlamaConfig(vocab_size=99, hidden_size=32, intermediate_size=48,
         ...     num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=2)
         >>> model = load_model(LlamaForCausalLM(config), device="cpu")
-        >>> attended_vocabulary(model, 0, 1, tokens=[5]).scores.shape
+        >>> attended_vocabulary(model, 0, 1, words=[5]).scores.shape
         (1, 99)
     """
     weights = CircuitWeights(model)
@@ -154,7 +154,7 @@ def attended_vocabulary(
             "Vectors of later layers hold more than their token, and scores from embeddings "
             "can then be the contrary of what the head does"
         )
-    ids, sources = single_tokens(model, tokens, vectors.n_tokens)
+    ids, sources = single_tokens(model, words, vectors.n_tokens)
     circuits = weights.layer(chosen.layer)
     query, bias, key = circuits.scores_of(chosen.head)
     queries = read_vectors(vectors, circuits, chosen.layer, ids) @ query + bias

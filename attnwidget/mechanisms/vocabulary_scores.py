@@ -118,7 +118,7 @@ class HeadVocabulary(VocabularyScores):
     Example:
         >>> from attnwidget import load_model
         >>> from attnwidget.mechanisms import head_vocabulary
-        >>> found = head_vocabulary(load_model("attnwidget/induction"), 1, 0, tokens=[5, 6], top=3)
+        >>> found = head_vocabulary(load_model("attnwidget/induction"), 1, 0, words=[5, 6], top=3)
         >>> found.scores.shape, len(found.to_frame())
         ((2, 254), 12)
     """
@@ -137,7 +137,7 @@ class AttendedVocabulary(VocabularyScores):
     Example:
         >>> from attnwidget import load_model
         >>> from attnwidget.mechanisms import attended_vocabulary
-        >>> found = attended_vocabulary(load_model("attnwidget/induction"), 0, 1, tokens=[5], top=3)
+        >>> found = attended_vocabulary(load_model("attnwidget/induction"), 0, 1, words=[5], top=3)
         >>> found.scores.shape, len(found.to_frame())
         ((1, 254), 6)
     """

@@ -99,7 +99,7 @@ def test_ctrl_c_while_hooks_are_removed_leaves_the_model_as_it_was() -> None:
     expected = model.attend("The cat sat.").weights()
     count = 0
     for place in interrupted_lines(
-        lambda: head_vocabulary(model, 1, 1, tokens=["the"]), ["hooked.py"], step=67
+        lambda: head_vocabulary(model, 1, 1, words=["the"]), ["hooked.py"], step=67
     ):
         count += 1
         modules = model.hf_model.modules()

@@ -178,7 +178,7 @@ def test_the_model_stays_as_it_was(models: dict[str, AttentionModel]) -> None:
 @pytest.mark.slow
 def test_encoders_are_refused_with_the_reason(model: AttentionModel) -> None:
     for refused in (
-        lambda: head_vocabulary(model, 1, 0, tokens=["the"]),
+        lambda: head_vocabulary(model, 1, 0, words=["the"]),
         lambda: copying_scores(model),
         lambda: head_composition(model, 1, 0),
     ):
@@ -192,7 +192,7 @@ def test_an_encoder_with_norms_before_attention_composes_but_has_no_words() -> N
     encoder = load_model(ModernBertForMaskedLM(config), device="cpu")
     assert np.isfinite(head_composition(encoder, 1, 0).key[0]).all()
     with pytest.raises(ValueError, match=naming("ModernBertForMaskedLM", "writes")):
-        head_vocabulary(encoder, 1, 0, tokens=[5])
+        head_vocabulary(encoder, 1, 0, words=[5])
 
 
 def test_encoder_decoders_and_disabled_heads_are_refused(
@@ -220,8 +220,8 @@ def test_norms_of_queries_leave_the_output_circuit(models: dict[str, AttentionMo
     with pytest.raises(ValueError, match=naming("layer 1", "Qwen3ForCausalLM", "query-key")):
         found.chart("key")
     with pytest.raises(ValueError, match=naming("layer 0", "Qwen3ForCausalLM", "query-key")):
-        attended_vocabulary(model, 0, 0, tokens=[5])
-    assert head_vocabulary(model, 1, 0, tokens=[5]).scores.shape == (1, zoo.VOCABULARY)
+        attended_vocabulary(model, 0, 0, words=[5])
+    assert head_vocabulary(model, 1, 0, words=[5]).scores.shape == (1, zoo.VOCABULARY)
 
 
 def test_quantized_models_are_refused() -> None:
@@ -256,4 +256,4 @@ def test_layers_without_attention_are_nan_and_keep_their_numbers() -> None:
     with pytest.raises(ValueError, match=naming("layer 1", "later layer")):
         head_composition(model, 1, 0)
     with pytest.raises(ValueError, match=naming("layer 0", "JambaForCausalLM")):
-        head_vocabulary(model, 1, 0, tokens=[5])
+        head_vocabulary(model, 1, 0, words=[5])

@@ -81,7 +81,7 @@ def test_a_head_that_suppresses_is_the_negative_of_one_that_copies() -> None:
 def test_the_words_of_the_induction_head_are_the_tokens_themselves(
     planted: AttentionModel,
 ) -> None:
-    found = head_vocabulary(planted, *planted_circuit.INDUCTION, tokens=[3, 9], top=2)
+    found = head_vocabulary(planted, *planted_circuit.INDUCTION, words=[3, 9], top=2)
     assert found.head == Head(1, 2) and found.own_ranks == (0, 0)
     assert np.abs(found.scores.mean(-1)).max() < 1e-4
     frame = found.to_frame()
@@ -101,7 +101,7 @@ def test_attended_words_follow_from_queries_and_keys() -> None:
     one[: planted_circuit.TOKENS, : planted_circuit.TOKENS] = torch.eye(planted_circuit.TOKENS)
     attention.q_proj.weight.data[2 * size : 3 * size] = one
     attention.k_proj.weight.data[size : 2 * size] = one
-    found = attended_vocabulary(model, 0, 2, tokens=[3, 9])
+    found = attended_vocabulary(model, 0, 2, words=[3, 9])
     assert found.own_ranks == (0, 0)
     # A norm makes sqrt(size / 2) of the 1 of a token; the scores of other tokens are 0.
     expected = model.hf_model.config.hidden_size / 2 * size**-0.5
@@ -112,15 +112,15 @@ def test_attended_words_follow_from_queries_and_keys() -> None:
 @pytest.mark.parametrize(
     ("call", "parts"),
     [
-        (lambda m: head_vocabulary(m, 2, 0, tokens=[1]), ("layer 2", "'self'")),
-        (lambda m: head_vocabulary(m, 0, 4, tokens=[1]), ("head 4", "'self'")),
+        (lambda m: head_vocabulary(m, 2, 0, words=[1]), ("layer 2", "'self'")),
+        (lambda m: head_vocabulary(m, 0, 4, words=[1]), ("head 4", "'self'")),
         (
-            lambda m: head_vocabulary(m, 0, 0, tokens=[]),
+            lambda m: head_vocabulary(m, 0, 0, words=[]),
             ("tokens", "model.tokenizer.tokenize", "empty"),
         ),
-        (lambda m: head_vocabulary(m, 0, 0, tokens=[16]), ("token id 16", "15")),
-        (lambda m: head_vocabulary(m, 0, 0, tokens=["a"]), ("'a'", "load_model")),
-        (lambda m: head_vocabulary(m, 0, 0, tokens=[1], top=0), ("top", "got 0")),
+        (lambda m: head_vocabulary(m, 0, 0, words=[16]), ("token id 16", "15")),
+        (lambda m: head_vocabulary(m, 0, 0, words=["a"]), ("'a'", "load_model")),
+        (lambda m: head_vocabulary(m, 0, 0, words=[1], top=0), ("top", "got 0")),
         (lambda m: copying_scores(m), ("names", "load_model")),
         (lambda m: copying_scores(m, names=[1], top=16), ("top", "16", "vocabulary")),
         (lambda m: head_composition(m, 0, 0), ("layer 0", "later layer")),
@@ -136,4 +136,4 @@ def test_one_text_is_no_list_of_tokens(planted: AttentionModel) -> None:
     with pytest.raises(
         TypeError, match=naming("list", "'tom'", "tokens", "model.tokenizer.tokenize")
     ):
-        head_vocabulary(planted, 0, 0, tokens="tom")
+        head_vocabulary(planted, 0, 0, words="tom")

@@ -58,7 +58,7 @@ STUDIES: dict[str, Callable[[AttentionModel], Any]] = {
     "measure_minimal_pairs": lambda model: measure_minimal_pairs(TEXTS, model),  # type: ignore[arg-type]
     "head_importance": lambda model: head_importance(TEXTS, model),  # type: ignore[arg-type]
     "patch_heads": lambda model: patch_heads(TEXTS, model, TEXTS),  # type: ignore[arg-type]
-    "head_vocabulary": lambda model: head_vocabulary(TEXTS, 0, 0, tokens=[1]),  # type: ignore[arg-type]
+    "head_vocabulary": lambda model: head_vocabulary(TEXTS, 0, 0, words=[1]),  # type: ignore[arg-type]
     "induction_scores": lambda model: induction_scores(TEXTS),  # type: ignore[arg-type]
 }
 

@@ -999,7 +999,7 @@ class Attention:
     def token_values(
         self,
         side: str,
-        index: TokenName,
+        position: TokenName,
         *,
         layer: int | None = None,
         stack: str | None = None,
@@ -1012,8 +1012,8 @@ class Attention:
 
         Args:
             side: "query" for values from the token, "key" for values to it.
-            index: Token by its number on this side, a word that occurs once, or ("he", 2) for the
-                second "he".
+            position: Token by its number on this side, a word that occurs once, or ("he", 2) for
+                the second "he".
             layer: Number of the layer; None for all layers.
             stack: Stack, needed only if there are several.
             quantity: Quantity of the values: "weights", "norms" or "gradients".
@@ -1033,8 +1033,8 @@ class Attention:
         """
         self.head_maps.check_quantity(quantity)
         axes = self.head_maps.stack(stack)
-        position = checked_place(axes, side, index)
-        return self.head_maps.of_tokens(side, [position], quantity, layer, axes.name)
+        checked = checked_place(axes, side, position)
+        return self.head_maps.of_tokens(side, [checked], quantity, layer, axes.name)
 
     def stack_maps(self, stack: str) -> StackMaps:
         """Return the layers of a stack with tokens on both axes.

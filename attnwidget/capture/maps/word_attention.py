@@ -198,7 +198,7 @@ class WordAttention:
     def token_values(
         self,
         side: str,
-        index: TokenName,
+        position: TokenName,
         *,
         layer: int | None = None,
         stack: str | None = None,
@@ -211,8 +211,8 @@ class WordAttention:
 
         Args:
             side: "query" for values from the word, "key" for values to it.
-            index: Word by its number on this side, its text if it occurs once, or ("he", 2) for the
-                second "he".
+            position: Word by its number on this side, its text if it occurs once, or ("he", 2) for
+                the second "he".
             layer: Number of the layer; None for all layers.
             stack: Stack, needed only if there are several.
             quantity: Quantity of the values: "weights", "norms" or "gradients".
@@ -228,10 +228,10 @@ class WordAttention:
         """
         self.head_maps.check_quantity(quantity)
         name = self.head_maps.stack(stack).name
-        position = checked_place(self.stacks[name], side, index)
+        number = checked_place(self.stacks[name], side, position)
         tokens = self.head_maps.stacks[name]
         axis = tokens.query if side == "query" else tokens.key
-        group = axis.word_groups()[position]
+        group = axis.word_groups()[number]
         query_words, key_words = self._words[name]
         this_word = np.zeros(len(group), np.int64)
         words = (this_word, key_words) if side == "query" else (query_words, this_word)
