@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from attnwidget.capture.model import AttentionModel
 
 WordUnit = Literal["words", "first", "tokens"]
+Possessive = Literal["clark"] | None
 # "poss" of Stanford Dependencies, its successor in Universal Dependencies, and the clitics after
 # such a word in the code of Clark et al.
 _POSSESSIVES = ("poss", "nmod:poss")
@@ -39,8 +40,8 @@ class GovernorPredictions:
         sentence: The sentence.
         maps: Attention between words, float32 [L, H, m, m], rows attend. Special tokens are left
             out, so rows sum to less than 1.
-        split_possessor: Whether a possessor before "'s" takes the governor predicted for "'s" (as
-            `probe_relations` does), unless its own prediction is the last word.
+        possessive: Rule for possessors: with "clark", a possessor before "'s" takes the governor
+            predicted for "'s" (as in `probe_relations`), unless its own prediction is the last word.
 
     Example:
         >>> from attnwidget import load_model
@@ -53,14 +54,14 @@ class GovernorPredictions:
 
     sentence: Sentence
     maps: NDArray[np.float32]
-    split_possessor: bool = False
+    possessive: Possessive = None
 
     @cached_property
     def governors(self) -> NDArray[np.int64]:
         """The predicted governor of each word, from 1, int64 [L, H, 2, m]; never the root."""
         predictions = predicted_governors(torch.from_numpy(self.maps.copy())).numpy() + 1
         judged: NDArray[np.int64] = predictions.copy()
-        for word in possessors(self.sentence) if self.split_possessor else ():
+        for word in possessors(self.sentence) if self.possessive == "clark" else ():
             prediction = predictions[..., word]
             at_clitic = predictions[..., word + 1]
             judged[..., word] = np.where(prediction < len(self.sentence), at_clitic, prediction)
@@ -122,7 +123,7 @@ def predict_governors(
     sentence: Sentence,
     *,
     unit: WordUnit = "words",
-    split_possessor: bool = False,
+    possessive: Possessive = None,
 ) -> GovernorPredictions:
     """Return the predictions of every head for one sentence (Clark et al. 2019, section 4.2).
 
@@ -130,8 +131,8 @@ def predict_governors(
         model: A model from `load_model`; only the encoder of an encoder-decoder is read.
         sentence: A sentence of a treebank, or made with `Sentence.from_lists`.
         unit: as in `probe_relations`.
-        split_possessor: Whether a possessor before "'s" gets the predicted governor of the "'s", as
-            in the probe.
+        possessive: Rule for possessors before "'s", as in `probe_relations`: "clark" gives a
+            possessor the predicted governor of the "'s"; None treats possessors like all words.
 
     Raises:
         ValueError: the sentence is too long for the model, a word has no tokens, or a token has
@@ -153,7 +154,7 @@ def predict_governors(
     reader.start(segment)
     reader.add([segment])
     maps = kept.layers.spread(torch.stack(kept.maps).numpy())
-    return GovernorPredictions(sentence, maps, split_possessor)
+    return GovernorPredictions(sentence, maps, possessive)
 
 
 def word_pooling(batch: Batch, unit: WordUnit) -> WordMaps:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,7 +19,7 @@ from attnwidget.text.counted import counted
 from attnwidget.text.near_names import among
 from attnwidget.text.treebank import Sentence
 from attnwidget.text.whole_number import whole_number
-from attnwidget.words.governors import GovernorPredictions, WordUnit, predict_governors
+from attnwidget.words.governors import GovernorPredictions, Possessive, WordUnit, predict_governors
 
 if TYPE_CHECKING:
     import altair as alt
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
     from attnwidget.capture.model import AttentionModel
 
-Possessive = Literal["clark"] | None
 
 DIRECTIONS = ("dependent to governor", "governor to dependent")
 """Who attends to whom; both predict a governor for each word."""

@@ -238,7 +238,7 @@ class Relations(Accumulator[RelationAccuracies]):
             [[self._ids[label] for label in sentence.relations] for sentence in chosen],
             n_labels=len(self._labels),
             offsets=self._offsets,
-            split_possessor=self._possessive == "clark",
+            possessive=self._possessive,
             n_words=self._pooling.n_words,
             device=self._pooling.device,
         )
@@ -269,7 +269,7 @@ class RelationHits:
         labels: The relation of each word of each sentence, as numbers from 0.
         n_labels: Number of relations, R.
         offsets: The O offsets from a word to its governor; cut to the root and the last word.
-        split_possessor: Whether to judge possessors before "'s" as in the code of Clark et al.
+        possessive: Rule for possessors, as in `probe_relations`.
         n_words: Number of words m to which predictions are padded.
         device: The device of the predictions.
     """
@@ -281,7 +281,7 @@ class RelationHits:
         *,
         n_labels: int,
         offsets: Sequence[int],
-        split_possessor: bool,
+        possessive: Possessive,
         n_words: int,
         device: torch.device,
     ) -> None:
@@ -289,7 +289,7 @@ class RelationHits:
             [len(sentence) for sentence in sentences], dtype=torch.long, device="cpu"
         )[:, None]
         judged = torch.zeros(len(sentences), n_words, dtype=torch.bool, device="cpu")
-        for item, sentence in enumerate(sentences) if split_possessor else ():
+        for item, sentence in enumerate(sentences) if possessive == "clark" else ():
             for word in possessors(sentence):
                 judged[item, word] = True
         # Positions count from 0. -1 is the root, which an offset can predict, and -2 is padding.
@@ -299,7 +299,7 @@ class RelationHits:
         self._predicted = GovernorHits(self._governors)
         self._possessors = judged.to(device)
         self._lengths = lengths.to(device)
-        self._by_clitic = self._possessors.nonzero(as_tuple=True)
+        self._possessors_at = self._possessors.nonzero(as_tuple=True)
         places = torch.arange(1, n_words + 1, dtype=torch.long, device="cpu")
         guesses = [(places + offset).clamp_min(0).minimum(lengths) - 1 for offset in offsets]
         near = self.right(torch.stack(guesses, 1).to(device)[:, None])[:, 0]  # [B, O, m]
@@ -322,7 +322,7 @@ class RelationHits:
 
         The maps are overwritten.
         """
-        text, word = self._by_clitic
+        text, word = self._possessors_at
         both = governors_of(maps, text.repeat(2), torch.cat([word, word + 1]))
         ordinary, at_clitic = both.tensor_split(2)
         right = self._predicted(maps)  # [B, H, 2, m]

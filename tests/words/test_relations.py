@@ -203,7 +203,7 @@ def judge(sentence: Sentence, predicted: list[int], possessive: Any = "clark") -
         [[0] * len(sentence)],
         n_labels=1,
         offsets=[1],
-        split_possessor=possessive == "clark",
+        possessive=possessive,
         n_words=len(sentence),
         device=torch.device("cpu"),
     )

@@ -26,7 +26,7 @@ from attnwidget.widgets.pages.size_limit import held_around, held_note
 from attnwidget.widgets.shared.relation_choice import ALL, best_on, refuse_other_model
 from attnwidget.widgets.wire.values import to_wire
 from attnwidget.words.governors import GovernorPredictions, WordUnit, predict_governors
-from attnwidget.words.relation_results import DIRECTIONS, RelationAccuracies
+from attnwidget.words.relation_results import DIRECTIONS, Possessive, RelationAccuracies
 
 #: Bytes of word maps that are kept: some forty sentences of 60 words in a model of 144 heads.
 _ROOM = 80_000_000
@@ -54,7 +54,7 @@ class HeadsAnswerer(Answerer):
         self._accuracies = accuracies
         self._unit: WordUnit = accuracies.unit if accuracies is not None else "words"
         # Possessors are judged by their clitics as in the study, else as in the study's default.
-        self._by_clitic = accuracies is None or accuracies.possessive == "clark"
+        self._possessive: Possessive = "clark" if accuracies is None else accuracies.possessive
         self.forget()
 
     def described(self) -> dict[str, Any]:
@@ -139,9 +139,7 @@ class HeadsAnswerer(Answerer):
         )
 
     def _read(self, sentence: Sentence) -> GovernorPredictions:
-        return predict_governors(
-            self.model, sentence, unit=self._unit, split_possessor=self._by_clitic
-        )
+        return predict_governors(self.model, sentence, unit=self._unit, possessive=self._possessive)
 
     def _governors(self, sentence: Sentence) -> NDArray[np.int16]:
         """Return the predictions of all heads for a sentence of m words, from 1, [L, H, 2, m]."""
