@@ -41,7 +41,8 @@ class GovernorPredictions:
         maps: Attention between words, float32 [L, H, m, m], rows attend. Special tokens are left
             out, so rows sum to less than 1.
         possessive: Rule for possessors: with "clark", a possessor before "'s" takes the governor
-            predicted for "'s" (as in `probe_relations`), unless its own prediction is the last word.
+            predicted for "'s" (as in `probe_relations`), unless its own prediction is the last
+            word.
 
     Example:
         >>> from attnwidget import load_model

@@ -24,6 +24,7 @@ from attnwidget.text.treebank import Sentence
 from attnwidget.text.whole_number import whole_numbers
 from attnwidget.words.governors import (
     GovernorPredictions,
+    Possessive,
     WordUnit,
     possessors,
     predict_governors,
@@ -32,7 +33,6 @@ from attnwidget.words.governors import (
 from attnwidget.words.probe_words import probe
 from attnwidget.words.relation_results import (
     DIRECTIONS,
-    Possessive,
     RelationAccuracies,
 )
 from attnwidget.words.word_segments import word_segments

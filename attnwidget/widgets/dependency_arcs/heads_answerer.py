@@ -25,8 +25,13 @@ from attnwidget.widgets.pages.page_part import Holding
 from attnwidget.widgets.pages.size_limit import held_around, held_note
 from attnwidget.widgets.shared.relation_choice import ALL, best_on, refuse_other_model
 from attnwidget.widgets.wire.values import to_wire
-from attnwidget.words.governors import GovernorPredictions, WordUnit, predict_governors
-from attnwidget.words.relation_results import DIRECTIONS, Possessive, RelationAccuracies
+from attnwidget.words.governors import (
+    GovernorPredictions,
+    Possessive,
+    WordUnit,
+    predict_governors,
+)
+from attnwidget.words.relation_results import DIRECTIONS, RelationAccuracies
 
 #: Bytes of word maps that are kept: some forty sentences of 60 words in a model of 144 heads.
 _ROOM = 80_000_000
