@@ -1,5 +1,6 @@
-// One ES module and one style sheet per figure, written into the Python package; the result is committed.
-// `--outdir=DIR` writes elsewhere (the test that compares), `--watch` rebuilds on each change.
+// Build one ES module and one style sheet per figure into the Python package; the result is
+// committed. `--outdir=DIR` writes to another folder (for the test that compares), and `--watch`
+// rebuilds on each change.
 import { createHash } from "node:crypto";
 import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { basename, dirname, resolve } from "node:path";
@@ -11,13 +12,13 @@ const here = dirname(fileURLToPath(import.meta.url));
 const argument = (name) =>
   process.argv.find((value) => value.startsWith(`--${name}=`))?.slice(name.length + 3);
 
-/** A figure without a style sheet has the style that all figures share. */
+/** Return the style sheet of a figure; default: the shared one. */
 const styleOf = (name) =>
   existsSync(resolve(here, `src/${name}/widget.css`))
     ? `src/${name}/widget.css`
     : "src/shared/root.css";
 
-/** The module and the style sheet of a figure have the name of its folder. */
+/** The module and the style sheet of a figure are named after its folder. */
 const entryPoints = [
   ...figures.flatMap((name) =>
     [`src/${name}/widget.ts`, styleOf(name)].map((source) => ({ in: source, out: name })),
@@ -26,12 +27,13 @@ const entryPoints = [
   { in: "src/picture/start.ts", out: "picture" },
 ];
 
-/** Without the indentation of templates: HTML reads any white space as one space. */
+/** Remove the indentation of templates: HTML reads any white space as one space. */
 const unindented = (text) => text.replace(/\n +/g, "\n");
 
 /**
- * Every run of a cell imports its widget's module anew, and a page keeps each module that it ever imported: its text, its
- * functions, its compiled code. So all copies of a module share what the first one made.
+ * Make all copies of a module share the result of the first copy. Every run of a cell imports the
+ * module of its widget again, and a page keeps the text, functions and compiled code of every
+ * module that it has imported.
  */
 const sharing = {
   name: "sharing",
@@ -45,7 +47,7 @@ const sharing = {
         mkdirSync(dirname(path), { recursive: true });
         writeFileSync(
           path,
-          // Browsers compile a declared function when it is called: a further copy is not compiled.
+          // Browsers compile a function when it is called, so they do not compile further copies.
           alone
             ? text
             : `export default(${shared}??=makeBundle()).default;function makeBundle(){${unindented(text)}return bundle}\n`,
@@ -66,14 +68,15 @@ const options = {
   plugins: [figureModules, sharing],
   target: ["es2022"],
   minify: true,
-  // A module that awaits at its top level may miss every later message from the kernel: refuse it.
+  // Refuse modules with a top-level await: such a module may miss all later messages from the
+  // kernel.
   supported: { "top-level-await": false },
-  // Escapes for non-ASCII text: Chromium keeps a module's text for the life of the page, in half the memory where
-  // it is Latin-1, and each run of a cell loads the module again.
+  // Escape non-ASCII text: Chromium keeps the text of a module for the life of the page, in half
+  // the memory if it is Latin-1, and each run of a cell loads the module again.
   charset: "ascii",
-  // The licence of lit-html asks that every copy names its holder.
+  // The license of lit-html requires that every copy names the copyright holder.
   legalComments: "eof",
-  // Notebook pages can hold an AMD loader, and a bundled package that finds one exports itself there.
+  // Notebook pages may have an AMD loader, to which a bundled package would export itself.
   define: { "process.env.NODE_ENV": '"production"', "define.amd": "false" },
   logLevel: process.argv.includes("--quiet") ? "warning" : "info",
 };

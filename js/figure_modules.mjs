@@ -1,5 +1,5 @@
-// Two modules without a file: "virtual:figures/picture" and "virtual:figures/page". Each exports a
-// record of what the `picture.ts` or `page.ts` of every figure exports, by the folder's name.
+// Two generated modules: "virtual:figures/picture" and "virtual:figures/page". Each exports a
+// record of the exports of every figure's `picture.ts` or `page.ts`, by folder name.
 import { existsSync, readdirSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -7,16 +7,16 @@ import { fileURLToPath } from "node:url";
 const sources = resolve(dirname(fileURLToPath(import.meta.url)), "src");
 const isIn = (folder, file) => existsSync(resolve(sources, folder, file));
 
-/** A folder with a `widget.ts` is a figure. */
+/** Figures: folders with a `widget.ts`. */
 export const figures = readdirSync(sources)
   .sort()
   .filter((folder) => isIn(folder, "widget.ts"));
 
 const PREFIX = "virtual:figures/";
-/** The name that a figure's file exports, by the name of the file. */
+/** Name of the export of a figure's file, by file name. */
 const EXPORTS = { picture: "drawPicture", page: "pageModel" };
 
-/** The source of the module, with an import for each figure that has such a file. */
+/** Return the source of a module, with an import for each figure that has such a file. */
 function textOf(module) {
   const file = module.slice(PREFIX.length);
   const folders = figures.filter((folder) => isIn(folder, `${file}.ts`));
@@ -27,7 +27,7 @@ function textOf(module) {
   return [...imports, `export default { ${folders.join(", ")} };`].join("\n");
 }
 
-/** For `build.mjs`. */
+/** Plugin for `build.mjs`. */
 export const figureModules = {
   name: "figure-modules",
   setup(build) {
@@ -42,7 +42,7 @@ export const figureModules = {
   },
 };
 
-/** For `vitest.config.mjs`. */
+/** Plugin for `vitest.config.mjs`. */
 export const figureModulesInTests = {
   name: "figure-modules",
   resolveId: (id) => (id.startsWith(PREFIX) ? `\0${id}` : undefined),

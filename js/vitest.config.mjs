@@ -8,12 +8,13 @@ export default defineConfig({
     include: ["test/**/*.test.ts"],
     setupFiles: ["test/timers_end_with_their_file.ts"],
     maxWorkers: 2,
-    // The files of a process share the modules that they test, which are else read for each file.
+    // The test files of a process share the modules under test, which would otherwise load for each
+    // file.
     isolate: false,
-    // A busy machine makes every test slow: only a test that hangs fails.
+    // A busy machine makes every test slow, so only a hanging test should fail.
     testTimeout: 120_000,
     hookTimeout: 120_000,
-    // Tests run the checks of lit-html that its other build leaves out; it warns of that.
+    // Tests use the build of lit-html with additional checks, which prints a warning about itself.
     onConsoleLog: (log) => !log.includes("Lit is in dev mode"),
   },
 });

@@ -16,7 +16,7 @@ import {
 } from "../src/shared/arc.js";
 import { SvgPen } from "../src/shared/picture/svg_pen.js";
 
-/** The path of the line of an arc without an arrow head. */
+/** Return the path of an arc's line without an arrowhead. */
 const lineText = (arc: ArcPath) => arcShapes(arc, { color: "#123456", width: 1 })[0]?.attributes.d;
 
 test("an arc lies above those that it spans", () => {
@@ -24,7 +24,7 @@ test("an arc lies above those that it spans", () => {
     arcLevels(ends.map((pair) => [Number(pair[0]), Number(pair[1])] as const));
   expect(levels("03", "21", "32")).toEqual([2, 1, 1]);
   expect(levels()).toEqual([]);
-  // The nearest words first, the root's own arcs above all that they span.
+  // Short arcs come first, and the root's arcs lie above all arcs that they span.
   expect(levels("20", "21", "32", "64", "65", "36")).toEqual([2, 1, 1, 2, 1, 3]);
 });
 
@@ -34,7 +34,7 @@ test("a flat arc goes up, over and down, to the left and to the right", () => {
   expect(lineText(halfArc([50, 70], [10, 100]))).toBe("M50 70L17 70Q10 70 10 77L10 100");
   const right = "M10 100L10 77Q10 70 17 70L43 70Q50 70 50 77L50 100";
   expect(lineText(flatArc([10, 100], [50, 100], 30))).toBe(right);
-  // Both corners have room between near words.
+  // Both corners fit even between close words.
   const near = "M10 100L10 74Q10 70 14 70L14 70Q18 70 18 74L18 100";
   expect(lineText(flatArc([10, 100], [18, 100], 30))).toBe(near);
 });
@@ -79,7 +79,7 @@ test("a longer arc is higher, up to the room for it", () => {
   expect(new Set(heights).size).toBe(heights.length);
   expect(roundHeight(-400)).toBe(roundHeight(400));
   expect(roundHeight(1600, 24)).toBe(24);
-  // The curve is as high as it says: its middle lies at three quarters of its control points.
+  // The height of the curve is three quarters of the height of its control points.
   const [[[, control] = [0, 0]] = []] = roundArc([0, 100], [400, 100], 30, 1).steps;
   expect(100 - 0.75 * (100 - control)).toBeCloseTo(70);
 });

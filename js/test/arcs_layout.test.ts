@@ -21,7 +21,7 @@ const layoutOf = (tree: Tree) => {
   return row;
 };
 
-/** A random projective tree: every word hangs on one that sees it. */
+/** Return a random projective tree. */
 function randomTree(count: number, seed: number): Tree {
   let state = seed;
   const random = (below: number) => {
@@ -53,7 +53,7 @@ test.each([1, 5, 24, 60])("arcs of a projective tree of %i words never cross", (
         if (a === b) continue;
         const low = Math.min(a.x0, a.x1);
         const high = Math.max(a.x0, a.x1);
-        // A leg of one that stands under the flat part of another must end below it.
+        // If an arc ends under the flat part of another arc, it must lie below that arc.
         for (const x of [b.x0, b.x1])
           if (x > low && x < high) expect(b.height).toBeLessThan(a.height);
       }
@@ -122,7 +122,7 @@ test("predicted arcs whose governor stands in another row are named at the edge 
   expect(hangingIn(tree, row, [{ ...arc(0), dependent: row.end }], WIDTHS)).toEqual([]);
 });
 
-/** Governors of words without relations; -1 is the root. */
+/** Return a tree without relations, in which all words depend on the first. */
 const flatTree = (words: string[]): Tree => ({
   words,
   relations: words.map(() => "dep"),
@@ -162,7 +162,7 @@ test("the name of a predicted root stands below its word and below all arcs that
     const center = row.centers[dependent] ?? 0;
     const half = (edge?.width ?? 0) / 2;
     expect([x0, x1, edge?.text]).toEqual([center, center, "root"]);
-    // Nothing is cut at the sides of the figure.
+    // The name must not be cut at the sides of the figure.
     expect((edge?.x ?? 0) - half).toBeGreaterThanOrEqual(0);
     expect((edge?.x ?? 0) + half).toBeLessThanOrEqual(row.across);
     for (const other of others) {

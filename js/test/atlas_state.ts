@@ -19,7 +19,7 @@ const score = (behavior: string, value: number, control: number, names: boolean)
   source: "Clark et al. 2019",
 });
 
-/** The card of the head L1 H0. */
+/** Return the card of the head L1 H0. */
 export const card = (change: Partial<Card> = {}): Card => ({
   head: [1, 0, "self"],
   name: "previous token",
@@ -59,7 +59,7 @@ export const card = (change: Partial<Card> = {}): Card => ({
   ...change,
 });
 
-/** An atlas of two layers of two heads; one head has no name. */
+/** Return an atlas of two layers with two heads each; one head has no name. */
 export const atlasState = (change: Partial<AtlasState> = {}): AtlasState => ({
   selected: [[1, 0, "self"]],
   layer: 1,

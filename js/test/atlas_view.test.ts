@@ -238,7 +238,7 @@ test("a click on an example opens it, and a second click closes it", async () =>
 test("a note is typed on the card and found by the search", async () => {
   const { model, el, find, heads, press } = await show({ search: "look" });
   expect(heads()).toEqual([]);
-  // Without a kernel there is no field, and no note to read.
+  // Without a kernel there is no text field, and this head has no note yet.
   expect(el.querySelector("textarea, .attnw-atlas-noted")).toBeNull();
   model.fromKernel({ notes: [[[1, 0, "self"], "look <b>\nagain"]] });
   await frame();
@@ -329,7 +329,7 @@ test.each([380, 700, 984, 1400])("a picture of %s pixels has the table and the c
 
 test("the caption says what is searched and how to read the figure", () => {
   const state = atlasState({ search: "det" });
-  const said = captionText(captionOf(state, [], 4));
-  expect(said).toContain("0 of 4 heads · search: “det”");
-  expect(said).toContain("strength: (score − control) / (1 − control)");
+  const text = captionText(captionOf(state, [], 4));
+  expect(text).toContain("0 of 4 heads · search: “det”");
+  expect(text).toContain("strength: (score − control) / (1 − control)");
 });

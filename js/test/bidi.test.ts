@@ -36,7 +36,7 @@ test("the number of a part of a right-to-left character stands behind the charac
   expect(isolated("東 1/3")).toBe("東 1/3");
 });
 
-/** The texts that a pen draws, with their places. */
+/** Return the texts that a pen draws, with their positions. */
 function drawn(text: string, align: "left" | "right") {
   const calls: [string, number][] = [];
   const pen = {
@@ -51,7 +51,7 @@ function drawn(text: string, align: "left" | "right") {
 test("the mark of a wordpiece stands where its word is read from", () => {
   expect(drawn("##s", "left")).toEqual({ "##": 100, s: 120 });
   expect(drawn(isolated("##ון"), "left")).toEqual({ "##": 120, "\u2067ון\u2069": 100 });
-  // Up to the line at the right of the column, the mark is next to the line.
+  // With right alignment, the mark is next to the edge of the column.
   expect(drawn(isolated("##ון"), "right")).toEqual({ "##": 80, "\u2067ון\u2069": 80 });
 });
 

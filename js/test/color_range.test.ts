@@ -19,7 +19,7 @@ import { wireOf } from "./wire_of.js";
 
 const head: Head = [1, 5, "self"];
 const float = (values: number[], shape: number[]) => wireOf(Float32Array.from(values), shape);
-/** Rows of four tokens; the largest weight is in the first row. */
+/** Weights of four tokens by row; the largest weight is in the first row. */
 const weights = [0.9, 0.1, 0, 0, 0.5, 0.3, 0.1, 0.1, 0.1, 0.2, 0.6, 0.1, 0.2, 0.2, 0.2, 0.4];
 const other = weights.map((weight, i) => (i === 10 ? 0.7 : weight));
 
@@ -131,7 +131,7 @@ describe("lines on the absolute scale", () => {
   test("count hidden keys", () => {
     const special = { hidden: ["cls"] as ViewState["hidden"] };
     const values = [0.1, 0.6, 0.2, 0.1, 0.1, 0.4, 0.3, 0.2, 0.1, 0.3, 0.3, 0.3, 0.7, 0.1, 0.1, 0.1];
-    // Shares of 0.4 are links among four keys (0.375).
+    // Shares of 0.4 are links among four keys, because the limit is 0.375.
     expect(chosen(lines({ ...map(values), ...special })).count).toBe(1);
   });
 

@@ -23,7 +23,7 @@ const mention = (index: number, words: number[], cluster: number, kind = "nomina
   kind,
 });
 
-/** "Ann <b> told [[her] men] that [she] left ." from word 5 of its document. */
+/** Return "Ann <b> told [[her] men] that [she] left .", from word 5 of its document. */
 function drawnAnn(change: Partial<DrawnWindow> = {}): DrawnWindow {
   const none = { nearest: 4, "rule-based": -1 };
   const rule = { nearest: 6, "rule-based": 4 };
@@ -87,7 +87,7 @@ const REQUEST = {
   caption: false,
 };
 
-/** The elements of a picture with what they say: tag, attributes, text. */
+/** Return the elements of a picture as tag, attributes and text. */
 function picture(change: Partial<CoreferenceState> = {}) {
   const { sheet, caption } = drawPicture(state(change), REQUEST);
   const found = [...sheet.pen.body.matchAll(/<(\w+)([^>]*?)\/?>(?:([^<]*)<\/text>)?/g)];
@@ -246,8 +246,8 @@ test("a click asks for a mention; the choice, the antecedents and the rules are 
   expect(find("[data-marks~=wrong]").getAttribute("data-word")).toBe("2");
   const strokes = picture({ mention: 5 }).elements.map(({ attributes }) => attributes);
   const wrong = strokes.filter(({ stroke }) => stroke === THEMES.light.wrong);
-  // The word, the arrow and the key's sample are dashed; a cross is beside the word and in the key,
-  // and two are before lines.
+  // The box, the arrow and the legend sample are dashed. One cross is next to the word, one in the
+  // legend, and two are in the readout.
   expect(wrong.filter((one) => one["stroke-dasharray"] === "5 3")).toHaveLength(3);
   const crosses = wrong.filter((one) => !one["stroke-dasharray"]);
   expect(crosses.flatMap(({ d = "" }) => d.match(/M/g) ?? [])).toHaveLength(2 * 4);

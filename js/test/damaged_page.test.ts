@@ -106,7 +106,7 @@ describe("an error of one figure", () => {
 
   it("is not raised by arrays that are whole", () => {
     const values = { shape: [1, 1], dtype: "|u1", view: btoa("\x07") };
-    const read = embedded({ values }) as { values: { view: DataView } };
-    expect(read.values.view.getUint8(0)).toBe(7);
+    const decoded = embedded({ values }) as { values: { view: DataView } };
+    expect(decoded.values.view.getUint8(0)).toBe(7);
   });
 });

@@ -224,7 +224,7 @@ test("page and picture are captioned alike, and list the same numbers", async ()
   const cells = (selector: string) => [...el.querySelectorAll(selector)].map((n) => n.textContent);
   expect(cells("thead th")).toEqual(table.columns);
   expect(cells("tbody tr > *")).toEqual(table.rows.flat());
-  // The words on the page and in the picture lie in boxes of the same size.
+  // The words on the page and in the picture have boxes of equal size.
   const stage = find(".attnw-drawn");
   const height = ["above", "below"].map((name) =>
     Number(find(`.attnw-arcs-${name}`).getAttribute("height")),

@@ -8,7 +8,10 @@ import { drawnCats } from "./drawn_cats.js";
 import { frame, mounted } from "./mounted.js";
 import { wireOf } from "./wire_of.js";
 
-/** Heads (0, 1) and (1, 0) vote for each governor, the second one back from the governor. */
+/**
+ * Votes of heads (0, 1) and (1, 0) for each governor. The second head votes from governor to
+ * dependent.
+ */
 const VOTES: Votes = {
   heads: 2,
   places: wireOf(Int32Array.from([2, 5, 2, 5, 2, 5]), [3, 2]),
@@ -16,7 +19,10 @@ const VOTES: Votes = {
   sums: wireOf(Float32Array.from([1.5, 1.5, 4]), [3]),
 };
 
-/** "Cats eat fish": the probe is right on the first word and on the root, wrong on the last. */
+/**
+ * Return "Cats eat fish" with a probe that is right on the first word and the root, and wrong on
+ * the last word.
+ */
 function state(votes: Votes | null = VOTES, change: Partial<ArcsState> = {}): ArcsState {
   const map = Float32Array.from([0, 0.75, 0, 0.25, 0, 0.25, 0.5, 0.25, 0]);
   const predicted = {

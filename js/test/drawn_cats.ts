@@ -1,7 +1,7 @@
 import type { DrawnSentence } from "../src/dependency_arcs/state.js";
 import { wireOf } from "./wire_of.js";
 
-/** "Cats eat fish" as the kernel sends it, with a head that is right on the first word. */
+/** Return "Cats eat fish" as the kernel sends it, with a head that is right on the first word. */
 export function drawnCats(change: Partial<DrawnSentence> = {}): DrawnSentence {
   const map = Float32Array.from([0, 0.5, 0.125, 0.125, 0, 0.75, 0.25, 0.125, 0]);
   return {

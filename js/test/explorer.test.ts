@@ -75,7 +75,7 @@ const state = (change: Partial<ExplorerState> = {}): ExplorerState => ({
   ...change,
 });
 
-/** The models of grid and view, of four tokens. */
+/** Create the models of grid and view with four tokens. */
 const gridModel = () =>
   fakeModel(gridState({ metric: null as string | null, filter: null, cells: "maps" }));
 
@@ -88,7 +88,7 @@ const viewModel = () =>
     }),
   );
 
-/** A host whose widgets write their reference, and count how many are drawn. */
+/** Return a host whose widgets render their reference and count how many are drawn. */
 function hosting() {
   const grid = gridModel();
   const view = viewModel();
@@ -130,7 +130,7 @@ const tab = (el: HTMLElement, name: string) => {
 const press = (node: HTMLElement, key: string, options: KeyboardEventInit = {}) =>
   node.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true, ...options }));
 
-/** What a reader types into a box. */
+/** Type a text into a box. */
 function type(area: HTMLTextAreaElement | undefined, text: string): void {
   if (!area) throw new Error("no box");
   area.value = text;
@@ -270,7 +270,7 @@ test("the row more is closed at first; what was never opened is never drawn", as
   expect(model.sent.at(-1)).toEqual({ tab: null });
   await frame();
   expect(panel("arcs").hidden).toBe(true);
-  // The detail that was open last opens again.
+  // The button reopens the detail that was open last.
   more.click();
   expect(model.sent.at(-1)).toEqual({ tab: "arcs" });
 });
@@ -297,7 +297,7 @@ test.each([
   [1034, 30, "two", 661],
   [1396, 12, "two", 802],
   [1034, 4, "two", 517],
-  // Cells that are too narrow for words are strips, and leave the room to the lines.
+  // Cells that are too narrow for words are strips, which leave more space for the lines.
   [603, 12, "two", 320],
   [603, 8, "two", 363],
   [560, 16, "two", 320],
@@ -496,7 +496,7 @@ test("of a chat, roles stand before lines, the template is dots, and the end and
   model.fromKernel({ tokens: [["query", 3]] });
   await frame();
   expect(list.scrollTop).toBeGreaterThan(300);
-  // A reader may scroll away from the word.
+  // The list must not scroll back after the user scrolls away from the word.
   list.scrollTop = 20;
   model.fromKernel({ labels: [] });
   await frame();
@@ -542,7 +542,7 @@ test("a chat without an answer ends in the line of the answer, and all its roles
   expect(texts(el.querySelectorAll(".attnw-ex-roles button"))).toEqual(roles);
   const last = find(`[data-word="query-${text.length - 1}"]`);
   expect(last.previousElementSibling?.textContent).toBe("assistant");
-  // A button scrolls to its message.
+  // Each button scrolls to its message.
   vi.spyOn(HTMLElement.prototype, "offsetTop", "get").mockReturnValue(400);
   find(".attnw-ex-roles button").click();
   expect(find('[role="toolbar"]').scrollTop).toBeGreaterThan(300);
@@ -631,7 +631,7 @@ test("the maps of a comparison are chosen once, for all heads and for the shown 
     { comparison_part: "second" },
   ]);
   expect(pressed()).toEqual(["false", "false", "true"]);
-  // All three, which Python asked for, can be left and not be asked for.
+  // All three maps are offered only after Python sets them.
   view.fromKernel({ comparison_part: "all" });
   await frame();
   expect(texts()).toEqual(["all", "A − B", "A", "B"]);
@@ -665,9 +665,9 @@ test("relations that nobody measured are offered, and the sentence of the arcs c
   model.fromKernel({ _offers: {}, tab: "arcs", table: "anywidget:5", arcs: "anywidget:6" });
   await frame();
   expect(offer?.hidden).toBe(true);
-  const read = panel("arcs").querySelector<HTMLElement>(".attnw-ex-act");
-  expect(read?.textContent).toBe("read this sentence above");
-  read?.click();
+  const button = panel("arcs").querySelector<HTMLElement>(".attnw-ex-act");
+  expect(button?.textContent).toBe("read this sentence above");
+  button?.click();
   expect(model.sent.at(-1)).toEqual({ _sentence_asked: 1 });
 });
 

@@ -1,7 +1,8 @@
 type State = Record<string, unknown>;
 
 /**
- * An anywidget model for tests: `sent` holds what the page saved, `fromKernel` plays Python's side.
+ * Create an anywidget model for tests. `sent` holds the changes that the page saved, and
+ * `fromKernel` acts as Python.
  */
 export function fakeModel<T extends object>(state: T) {
   const handlers = new Map<string, Set<() => void>>();

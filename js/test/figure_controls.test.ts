@@ -43,7 +43,7 @@ const state = (change: Partial<State> = {}): State => ({
 
 const WATCHED = Object.keys(state()) as (keyof State)[];
 
-/** A figure with a control of each place, and with those that linked figures share. */
+/** Return a figure with a control in each position, including shared controls. */
 const figure = (name: string) => ({
   render(context: RenderContext<State>): void {
     const { model, signal } = context;
@@ -87,7 +87,7 @@ const figure = (name: string) => ({
   },
 });
 
-/** An explorer with a menu, around figures; `told` receives how it is drawn again. */
+/** Return an explorer with a menu around figures. `told` receives the function that redraws it. */
 const explorer = (told: (schedule: () => void) => void) => ({
   render(context: RenderContext<{ _error: string }>): void {
     const { signal } = context;
@@ -121,7 +121,7 @@ async function explored(...names: string[]) {
   return { ...around, figures, schedule };
 }
 
-/** The names of the offered controls below an element, in their order. */
+/** Return the names of the offered controls inside an element, in their order. */
 const offered = (within: Element | null) => [
   ...new Set(
     [...(within?.querySelectorAll<HTMLElement>("[data-control]") ?? [])]
@@ -171,8 +171,8 @@ describe("a figure alone", () => {
   test("closes its menu with its button and Escape alone, and keeps letters", async () => {
     const { el, find } = await mounted(figure("view"), state());
     const [menu, button] = [find(".attnw-menu"), find(".attnw-menu-button")];
-    const heard: string[] = [];
-    el.addEventListener("keydown", ({ key }) => heard.push(key));
+    const keys: string[] = [];
+    el.addEventListener("keydown", ({ key }) => keys.push(key));
     const press = (key: string) =>
       find(".attnw-menu select").dispatchEvent(
         new KeyboardEvent("keydown", { key, bubbles: true, cancelable: true }),
@@ -180,10 +180,10 @@ describe("a figure alone", () => {
     button.click();
     press("m");
     press("Escape");
-    expect([menu.hidden, heard]).toEqual([true, []]);
+    expect([menu.hidden, keys]).toEqual([true, []]);
     expect(document.activeElement).toBe(button);
     button.click();
-    // The menu pushes the figure down: if it closed, the figure would move under the pointer.
+    // The menu pushes the figure down, so closing it would move the figure under the pointer.
     document.body.dispatchEvent(new MouseEvent("pointerdown", { bubbles: true, composed: true }));
     find(".attnw-menu select").dispatchEvent(
       new FocusEvent("focusout", { bubbles: true, relatedTarget: find("[data-control=keys]") }),
@@ -203,7 +203,7 @@ describe("figures in an explorer", () => {
     expect(menu.querySelectorAll("[data-control=share]")).toHaveLength(2);
     expect(find(".ex-row").querySelectorAll("[data-control=cls]")).toHaveLength(1);
     expect(find(".ex-row").querySelectorAll("[data-control=keys]")).toHaveLength(0);
-    // Another figure keeps what it adds to its bar, and none has a second menu.
+    // Other figures keep their own controls in their bar, and there is only one menu.
     const [view, other] = figures;
     view?.model.fromKernel({ mode: "matrix" });
     await frame();

@@ -8,7 +8,7 @@ import { tileOf, viewState } from "./view_state.js";
 
 afterEach(() => vi.restoreAllMocks());
 
-/** Every color that canvases are given, while the reader's system chooses the colors. */
+/** Return every color that canvases use while colors are forced. */
 function forced(): { painted: Set<unknown>; words: Set<number> } {
   vi.spyOn(globalThis, "matchMedia").mockImplementation(
     (query) =>
@@ -62,8 +62,8 @@ test.each(["lines", "matrix"] as const)(
     const { painted, words } = forced();
     await mounted(headView(), state(mode));
     const { background, text, muted, hairline, accent } = THEMES.light;
-    // What this page calls its system's colors are the fallbacks; the indigo of the scale is none
-    // of them.
+    // The system colors of this test page are the fallback colors, which do not include the indigo
+    // of the scale.
     const system = new Set<unknown>([background, text, muted, hairline, accent]);
     const grays = [...painted].filter((color) => !system.has(color)).map(String);
     for (const color of grays) {

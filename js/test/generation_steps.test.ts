@@ -7,7 +7,7 @@ import { axes, weights } from "./four_tokens.js";
 import { tileOf, viewState } from "./view_state.js";
 import { wireOf } from "./wire_of.js";
 
-/** Two of the four tokens were written by the model. */
+/** Generation steps: the model generated two of the four tokens. */
 const STEPS: Steps = {
   first: 1,
   count: 2,

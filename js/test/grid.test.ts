@@ -239,7 +239,7 @@ describe("pixels", () => {
       const ink = levelOf("absolute", 1);
       const look = { table, line: LINE, scale: "absolute", end: 1 } as const;
       for (const weight of [0.0005, 0.001, 0.004, 0.01, 0.03, 0.05]) {
-        // The byte that the kernel sends of the weight.
+        // Encode the weight as the kernel does.
         const byte = Math.round(255 * Math.sqrt(weight / largest));
         const pixels = new Uint32Array(1);
         drawHead(pixels, 1, 0, [1, 1], picture([byte], 1, [largest]), [0, 0], look);
@@ -259,7 +259,7 @@ describe("pixels", () => {
       drawHead(pixels, 1, 0, [1, 1], { ...pair, values }, [0, head], look);
       return table.indexOf(pixels[0] ?? 0);
     };
-    // 0.8 (128 / 255)² and 0.2 (255 / 255)² are both 0.2.
+    // 0.8 * (128 / 255)² and 0.2 * (255 / 255)² are both about 0.2.
     expect(Math.abs(drawn(0, 128, 1) - drawn(1, 255, 1))).toBeLessThanOrEqual(1);
     expect(drawn(1, 255, null)).toBe(255);
     expect(drawn(0, 128, null)).toBeLessThan(255);
@@ -365,7 +365,7 @@ test("a strip that is narrower than its words shows the largest weight of each c
 });
 
 describe("a word in a cell", () => {
-  // Letters as wide as half their size.
+  // Letters are half as wide as their font size.
   const lines = (text: string, room: number, most: number) =>
     wordLines((part, size) => (part.length * size) / 2, text, room, most);
 

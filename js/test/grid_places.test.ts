@@ -32,7 +32,7 @@ const boxes = wireOf(
 const places = { stack: "self", unit: "tokens", start: 0, query: boxes, key: boxes };
 const media = { pictures: [{ width: 80, height: 40 }], sounds: [] };
 
-/** The byte of a weight in a row whose largest weight is 0.5. */
+/** Return the byte of a weight in a row whose largest weight is 0.5. */
 const byte = (weight: number) => 1 + Math.round(254 * Math.sqrt(weight / 0.5));
 const row = [byte(0.3), byte(0.5), byte(0.03), byte(0.17), 0];
 
@@ -82,7 +82,7 @@ function scene(patch: Partial<GridState> = {}, theme = THEMES.light) {
   return sceneOf(state, maps, { ...page, theme });
 }
 
-/** The pixels of a head, `size` a side. */
+/** Return the pixels of a head, `size` pixels per side. */
 function drawn(size: number, patch: Partial<GridState> = {}, head = 0, theme = THEMES.light) {
   const { maps, look } = scene(patch, theme);
   const words = new Uint32Array(size * size);
@@ -109,9 +109,9 @@ describe("a painted cell", () => {
         for (const [channel, value] of at(x, y).entries())
           expect(Math.abs(value - (expected[channel] ?? 0))).toBeLessThan(2.5);
       }
-      // Above and below a wide picture, and where the token sees nothing.
+      // Background shows above and below a wide picture, and where the token sees nothing.
       expect([at(40, 5), at(60, 50)]).toEqual([ground, ground]);
-      // The scale begins at the ground.
+      // The scale begins with the background color.
       expect([0, 8, 16].map((shift) => ((table[0] ?? 0) >> shift) & 255)).toEqual(ground);
     },
   );
@@ -160,12 +160,12 @@ describe("a painted cell", () => {
 
 describe("what is said of painted cells", () => {
   test("names the row and what is left out", () => {
-    const said = captionText(captionOf(scene()));
-    expect(said).toContain("cells: where “r0c1” looks, laid out as the picture");
-    expect(said).toContain("tick on the bar: even share 25");
-    expect(said).toContain("shares on tokens without a place are not drawn");
-    expect(said).not.toContain("contains the picture");
-    expect(said).not.toContain("block maxima");
+    const text = captionText(captionOf(scene()));
+    expect(text).toContain("cells: where “r0c1” looks, laid out as the picture");
+    expect(text).toContain("tick on the bar: even share 25");
+    expect(text).toContain("shares on tokens without a place are not drawn");
+    expect(text).not.toContain("contains the picture");
+    expect(text).not.toContain("block maxima");
     const { maps } = scene();
     if (!maps) throw new Error("no maps");
     expect(spell([0, 0], strongest(maps, axes, [0, 0]), "", false)).toContain(
@@ -316,11 +316,11 @@ test.each(["sqrt", "log"] as const)(
       const { bar, texts, words } = legendOf(answers);
       expect([texts, words]).toEqual([["0", "31\u00a0%", "100\u00a0%"], "absolute"]);
       expect(bar.words).toBe(ramp(THEMES.light));
-      const said = captionText(captionOf(answers));
-      expect(said).toContain("absolute color scale, 0 to 1");
-      expect(said).toContain("looks most, with its share in per cent");
-      expect(said).not.toContain("per head");
-      // The count of heads leaves out links of hardly more than an even share, and says so.
+      const text = captionText(captionOf(answers));
+      expect(text).toContain("absolute color scale, 0 to 1");
+      expect(text).toContain("looks most, with its share in per cent");
+      expect(text).not.toContain("per head");
+      // Heads whose weight is barely above an even share do not count, and the caption must say so.
       const pair = scene({
         scale,
         _rows,
@@ -331,11 +331,11 @@ test.each(["sqrt", "log"] as const)(
         ],
       });
       expect(captionText(captionOf(pair))).toContain("from 1.5 times an even share on");
-      // A lock on the key side alone asks the other way round.
-      const asked = { ..._rows, side: "key" as const, of: 1 };
-      const column = scene({ scale, _rows: asked, _thumbnails, tokens: [["key", 1]] });
+      // A lock on only the key side reverses the question.
+      const rowsOfKey = { ..._rows, side: "key" as const, of: 1 };
+      const column = scene({ scale, _rows: rowsOfKey, _thumbnails, tokens: [["key", 1]] });
       expect(captionText(captionOf(column))).toMatch(/who looks at “\w+” most, with the share of/);
-      // Rows of another lock are not yet those of this one.
+      // Rows of another lock must not be used.
       expect(scene({ scale, _rows, _thumbnails, tokens: [["key", 1]] }).asked).toBeUndefined();
     }
   },

@@ -2,7 +2,7 @@ import type { GridState } from "../src/head_grid/state.js";
 import { axes } from "./four_tokens.js";
 import { stack } from "./view_state.js";
 
-/** A grid of four tokens without thumbnails, with what a test changes of it. */
+/** Return the state of a grid of four tokens without thumbnails, with the changes in `patch`. */
 export const gridState = (patch: Partial<GridState> = {}): GridState => ({
   selected: [[1, 5, "self"]],
   layer: 1,

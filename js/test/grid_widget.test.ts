@@ -85,7 +85,7 @@ function state(change: Partial<GridState> = {}): GridState {
   };
 }
 
-/** One metric whose value is the head's place among all, 4 layers of 6. */
+/** One metric with 4 layers of 6 heads, whose value is the index of the head. */
 const METRICS: GridState["_metrics"] = {
   stack: "self",
   titles: ["entropy", "to [SEP]"],
@@ -305,9 +305,9 @@ test(
     const blue = (word: number) => (word >> 16) & 255;
     expect(blue(table[0] ?? 0)).toBeGreaterThan(blue(less));
     expect(blue(less)).toBeGreaterThan(blue(more));
-    // Full attention is as dark on every paper.
+    // Full attention is equally dark on every background.
     expect([1, 2].map((head) => papers.get(head)?.[255])).toEqual([table[255], table[255]]);
-    // With the system's colors, outlines say it.
+    // With forced colors, changed heads have outlines instead.
     const forced = drawPicture(state({ disabled: off, _thumbnails: edited }), {
       ...request,
       theme: { ...THEMES.light, forced: true },
@@ -330,11 +330,11 @@ test("differences have one range to both sides, and are not shown as maps elsewh
     versus: "intact" as const,
     disabled: [[0, 0, "self"]] as GridState["disabled"],
   };
-  const heard: (Peeked | null)[] = [];
+  const peeks: (Peeked | null)[] = [];
   onPeek(
     new AbortController().signal,
     () => "c",
-    (peeked) => heard.push(peeked),
+    (peeked) => peeks.push(peeked),
   );
   const change = { disabled: signed.disabled, versus: "intact" as const, _circle: "c" };
   const { find, press } = await show({
@@ -342,15 +342,15 @@ test("differences have one range to both sides, and are not shown as maps elsewh
     _thumbnails: { ...signed, maxima: wire(maxima, "<f4", [4, 6]) },
   });
   expect(find(".attnw-color-bar").textContent).toBe("−40\u00a0points0+40\u00a0points");
-  const said = find("[data-caption]").textContent;
-  expect(said).toContain("−40\u00a0points to +40\u00a0points, one scale for all heads");
-  expect(said).toContain("difference from the intact model");
+  const text = find("[data-caption]").textContent;
+  expect(text).toContain("−40\u00a0points to +40\u00a0points, one scale for all heads");
+  expect(text).toContain("difference from the intact model");
   await press("ArrowDown");
   await press("ArrowRight");
   expect(find("[role=gridcell]").getAttribute("aria-label")).toContain(
     "largest difference <b>cat</b> to <b>cat</b> −40\u00a0points",
   );
-  expect(heard.every((peeked) => peeked === null)).toBe(true);
+  expect(peeks.every((peeked) => peeked === null)).toBe(true);
 });
 
 test("with nothing off the key for differences leads to a sentence", async () => {
@@ -368,7 +368,7 @@ test("Escape takes back what the kernel or a linked figure chose, too", async ()
   model.fromKernel({ selected: [[2, 2, "self"]], layer: 2 });
   await frame();
   model.fromKernel({ selected: [[3, 3, "self"]], layer: 3 });
-  // Before the next frame too: the choice here comes after that of the kernel.
+  // Act before the next frame: this choice comes after the kernel's choice.
   await press("End");
   await press("Enter");
   const before = [
@@ -414,7 +414,7 @@ test("stepping another stack than the selection's brings the selection there", a
   expect(model.get("selected")).toEqual([[1, 5, "cross"]]);
 });
 
-/** What linked figures are told to show, until the test ends. */
+/** Return the previews that linked figures receive until the test ends. */
 async function peeks(circle: string) {
   const heard: (Peeked | null)[] = [];
   const end = new AbortController();
@@ -472,7 +472,7 @@ test("a grid that no figure is linked to shows its own preview", async () => {
 });
 
 test("a tap selects, a finger that stays shows the head and selects nothing", async () => {
-  // Only so does a finger stay as long as the test says, however slow the machine is.
+  // Fake timers control how long a touch lasts, even on a slow machine.
   vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
   const { model, find } = await show();
   const canvas = find("canvas.attnw-grid");
@@ -609,7 +609,7 @@ test("a slider and two keys step through the checkpoints of a training", async (
     "2",
     "900",
   ]);
-  // The range over all checkpoints, so that bars of two checkpoints compare.
+  // The range covers all checkpoints, so that their bars can be compared.
   const caption = () => find("[data-caption]").textContent;
   expect(caption()).toContain("bars: entropy, −5 to 40");
   expect(caption()).toContain("checkpoint 900 (0 to 900)");
@@ -784,7 +784,7 @@ test("where the reader's system chooses the colors, maps and bars are in its col
     }) as never;
   });
   await show({ _metrics: METRICS, metric: "entropy", selected: [[1, 2, "self"]] });
-  // From the ground between the maps to the text, and nothing of the scale of other readers.
+  // The scale runs from the background to the text color, without colors of the normal scale.
   const { background, text, muted, hairline, accent } = THEMES.light;
   expect(words.delete(word(hairline))).toBe(true);
   expect(words).toContain(0xffffffff);
@@ -821,7 +821,7 @@ test("labels stand under large cells, and the caption lists them", () => {
     drawPicture(state({ labels }), { ...request, width, brief: false, caption: false });
   const printed = (width: number) =>
     drawn(width).sheet.pen.body.split("to &lt;next&gt;").length - 1;
-  // Under the cell and in the note; where cells are small, in the note alone.
+  // The label is under the cell and in the note; if cells are small, only in the note.
   expect([printed(480), printed(120)]).toEqual([2, 1]);
   expect(captionText(drawn(120).caption)).toContain("corner: labeled, L0 H1 “to <next>”");
 });

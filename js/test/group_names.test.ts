@@ -11,7 +11,7 @@ const GROUPS = ["to [SEP]", "previous token", "to [CLS]", "other"].map((name, i)
 }));
 const measure = tableRuler("600 12px Arial");
 
-/** Heads in a square of so many a side, 20 px from each other. */
+/** Return heads in a square with `side` heads per side, 20 px apart. */
 const square = (group: number, side: number, x: number, y: number): Point[] =>
   Array.from({ length: side * side }, (_, i) => ({
     head: [group, i, "self"] as [number, number, string],
@@ -46,13 +46,13 @@ test("every group is named beside its heads and on none", () => {
 
 test("names keep off each other, off what stands there and inside the map", () => {
   const points = [...square(0, 4, 10, 10), ...square(1, 4, 20, 15), ...square(2, 4, 15, 20)];
-  const taken = [{ x0: 0, y0: 90, x1: 120, y1: 130 }];
-  const boxes = groupNames(points, GROUPS, LAYOUT, 5, taken).map(({ x, y, text }) => {
+  const obstacles = [{ x0: 0, y0: 90, x1: 120, y1: 130 }];
+  const boxes = groupNames(points, GROUPS, LAYOUT, 5, obstacles).map(({ x, y, text }) => {
     const half = measure(text) / 2;
     return { x0: x - half, x1: x + half, y0: y - 8, y1: y + 8 };
   });
   expect(boxes).toHaveLength(3);
-  const all = [...taken, ...boxes];
+  const all = [...obstacles, ...boxes];
   for (const [i, a] of all.entries())
     for (const b of all.slice(i + 1))
       expect(a.x0 < b.x1 && b.x0 < a.x1 && a.y0 < b.y1 && b.y0 < a.y1).toBe(false);

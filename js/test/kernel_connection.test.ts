@@ -16,7 +16,10 @@ afterEach(() => {
 });
 let page = new AbortController();
 
-/** A figure and its kernel: `asked` holds the questions, `answer` replies to the last one. */
+/**
+ * Return a figure and its kernel. `asked` holds the questions, and `answer` replies to the last
+ * one.
+ */
 function figure(parent: HTMLElement = document.body, kernel?: { status: string } | null) {
   const asked: unknown[] = [];
   const heard = new Set<(message?: unknown) => void>();

@@ -12,7 +12,7 @@ test("a style sheet that arrives late changes the theme of a figure", async () =
     el.style.backgroundColor = "rgb(255, 255, 255)";
     document.body.dataset.changed = "dark";
     await Promise.resolve();
-    // The last look at the theme after the attribute has changed.
+    // Wait until the last check of the theme after the attribute has changed.
     vi.advanceTimersByTime(2000);
     expect(theme()).toBe("light");
     el.style.backgroundColor = "rgb(17, 17, 17)";

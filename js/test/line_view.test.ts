@@ -10,8 +10,8 @@ test("a word that is written from right to left does not turn the words beside i
     lineView(line, () => {}, true),
     el,
   );
-  // An element with a direction keeps it to itself. An element bdi would take the direction of the
-  // word, and its quotes would change places.
+  // An element with a `dir` attribute isolates its direction. A `bdi` element would take the
+  // direction of the word, so that its quotes would swap sides.
   expect(el.querySelector('[dir="ltr"]')?.textContent).toBe("“لأن”");
   expect(el.querySelector("bdi")).toBeNull();
   expect(el.textContent).toBe("In L4 H4, “لأن” (72 %).");

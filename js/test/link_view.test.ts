@@ -224,7 +224,7 @@ describe("what is shown", () => {
       "3 tokens before the query: weight 20\u00a0%, score −1; in the text 83\u00a0%.",
     );
     expect(scene(state({ distance: 0 })).curve?.readout).toContain("At the place of the query");
-    // A distance that another link had, and this one has not.
+    // This distance existed for another link, but not for this one.
     expect(scene(state({ distance: 40 })).curve?.at).toBe(1);
   });
 
@@ -253,7 +253,7 @@ describe("what is shown", () => {
 });
 
 describe("on a page", () => {
-  /** A kernel is there: the fake model of the tests has no `send`. */
+  /** The fake model has no `send`, so add it to simulate a kernel. */
   const alive = {
     render(context: Parameters<ReturnType<typeof link>["render"]>[0]) {
       Object.assign(context.model, { send: () => {} });
@@ -335,7 +335,7 @@ test("a rest that is larger than the parts is said, a long reason is one line", 
   expect([none?.blocks, none?.above[0]]).toEqual([[], "No part makes a difference."]);
   const long = state({ _sources: answer<Sources>(null, "no scores: the weights. Read again") });
   expect(panelsOf(long, LINK)[1]?.above).toEqual(["no scores (docs: Why a head attends, Limits)."]);
-  // The name of a model may have parentheses, and the next step stays.
+  // Model names may contain parentheses, and the next step must stay.
   const step = "queries of BERT (a copy) do not turn. A key cannot be moved: ask for layer 0";
   const next = panelsOf(state({ _sources: answer<Sources>(null, step) }), LINK)[1];
   expect(next?.above).toEqual([

@@ -15,13 +15,13 @@ test("a long text is cut between two characters, and a short one stays", () => {
   expect(bounded("short")).toBe("short");
   expect(bounded(word)).toHaveLength(MOST_DRAWN);
   expect(bounded(word).endsWith("m…")).toBe(true);
-  // A pair of surrogates is kept or dropped as a whole.
+  // A surrogate pair is kept or dropped as a unit.
   expect(bounded("😀".repeat(LONG), 10)).toBe("😀😀😀😀…");
 });
 
 test("names, tokens, labels and notes of a megabyte are cut wherever a figure says them", () => {
-  const said = caption("figure", { model: word, head: word, notes: [word, "", words] });
-  expect(captionText(said).length).toBeLessThan(5 * MOST_DRAWN);
+  const longCaption = caption("figure", { model: word, head: word, notes: [word, "", words] });
+  expect(captionText(longCaption).length).toBeLessThan(5 * MOST_DRAWN);
   const axis = { text: [word, " ".repeat(LONG)], raw: [word, word], special: ["", ""] };
   expect(labelOf(axis as never, 0)).toHaveLength(MOST_DRAWN);
   expect(labelOf(axis as never, 1)).toHaveLength(MOST_DRAWN);
@@ -30,9 +30,9 @@ test("names, tokens, labels and notes of a megabyte are cut wherever a figure sa
 });
 
 test("what is measured and wrapped of a text does not grow with its length", () => {
-  const asked: number[] = [];
+  const lengths: number[] = [];
   const measure = (text: string) => {
-    asked.push(text.length);
+    lengths.push(text.length);
     return text.length * 7;
   };
   for (const text of [word, words]) {
@@ -41,9 +41,9 @@ test("what is measured and wrapped of a text does not grow with its length", () 
     expect(lines.every((line) => line.length <= 100)).toBe(true);
     expect(shorten(measure, text, 70)).toHaveLength(10);
   }
-  expect(asked.length).toBeLessThan(50 * MOST_DRAWN);
-  expect(Math.max(...asked)).toBeLessThanOrEqual(8 * MOST_DRAWN);
-  // A width is a guess from the beginning, in proportion.
+  expect(lengths.length).toBeLessThan(50 * MOST_DRAWN);
+  expect(Math.max(...lengths)).toBeLessThanOrEqual(8 * MOST_DRAWN);
+  // The width is extrapolated from the beginning of the text.
   expect(textWidth(word, 10)).toBeCloseTo(LONG * textWidth("m", 10), 0);
   expect(shorten(tableRuler("12px Arial"), word, 100).length).toBeLessThan(20);
 });

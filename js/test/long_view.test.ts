@@ -37,7 +37,7 @@ const axis = {
 };
 const axes = { stack: "self", unit: "tokens", query: axis, key: axis };
 
-/** Blocks of 2048: an overview of four, of which one is masked. */
+/** Overview with four blocks of 2048 tokens, one of which is masked. */
 const long: BlockMaps = {
   complete: false,
   heads: [one],
@@ -90,7 +90,7 @@ const state = (patch: Partial<ViewState> = {}) =>
     _source: { model: "Llama", note: "read in blocks", loss: "" },
     ...patch,
   });
-/** All of the map, of which there is no tile. */
+/** State in which the complete map is visible and no tile is loaded. */
 const far: Partial<ViewState> = { _tile: null, window: null };
 
 function drawn(patch: Partial<ViewState> = {}): Scene {
@@ -170,7 +170,7 @@ describe("a map of which parts are at hand", () => {
     const scene = drawn({ ...far, hidden: ["cls"], _maps: hidden });
     expect([scene.map.rows[0], scene.map.cols.length]).toEqual([1, N - 1]);
     expect(sourceOf(scene.map).overview.first).toBeUndefined();
-    // Until the kernel has answered the figure stays as it was.
+    // The figure stays unchanged until the kernel has answered.
     const now = state({ hidden: ["cls"] });
     expect(shownHeads(now, one, null)).toEqual({ shown: null, busy: true });
   });
@@ -329,7 +329,7 @@ describe("asking for tiles", () => {
       requests.show(windowOf(all, next));
     };
     const answer = (asked: MapPart) => {
-      // A kernel repeats what it was told before it answers.
+      // A kernel echoes the window before it answers.
       model.fromKernel({ window: asked });
       expect(requests.isMoved()).toBe(false);
       model.fromKernel({

@@ -20,7 +20,7 @@ import { wireOf } from "./wire_of.js";
 
 const at = (x: number, y: number, head = 0): Point => ({ head: [0, head, "self"], x, y, group: 0 });
 
-/** Numbers that look random and are the same in every run. */
+/** Return points that look random and are the same in every run. */
 function scatter(count: number): Point[] {
   let seed = 1;
   const next = () => {
@@ -126,7 +126,7 @@ describe("scene", () => {
   });
 
   test("the name of a head covers no other head where there is room beside it", () => {
-    // The second head is where the name would stand at first.
+    // The second head is at the preferred position of the name.
     const places: [number, number][] = [
       [0, 0],
       [0.5, 0.2],
@@ -196,12 +196,12 @@ describe("keys", () => {
   test("every head can be reached from the first, and every arrow gets somewhere or stays", () => {
     const many = scatter(384);
     let point = many[0] as Point;
-    const seen = new Set<number>();
+    const visited = new Set<number>();
     for (let i = 0; i < many.length; i++) {
-      seen.add(point.head[1]);
+      visited.add(point.head[1]);
       point = movedPoint("PageDown", many, point) as Point;
     }
-    expect(seen.size).toBe(384);
+    expect(visited.size).toBe(384);
     for (const key of ["ArrowLeft", "ArrowRight", "ArrowUp", "ArrowDown"])
       for (const from of many) expect(many).toContain(movedPoint(key, many, from));
     expect(movedPoint("End", many, point)).toBe(many.at(-1));

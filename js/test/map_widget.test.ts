@@ -9,7 +9,7 @@ const GROUPS = [
   { name: "<b>other</b>", slot: -1 },
 ];
 
-/** Two layers of three heads on a line of one pixel's height, half of either behavior. */
+/** Return two layers of three heads on a horizontal line, half of them in each behavior. */
 function state(change: Partial<MapState> = {}): MapState {
   const places = Float32Array.from([0, 0, 1, 0, 2, 0, 3, 0, 4, 0, 5, 0]);
   return {

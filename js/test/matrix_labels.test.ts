@@ -7,7 +7,7 @@ import { plain } from "../src/shared/bidi.js";
 import type { Pen } from "../src/shared/pen.js";
 import { THEMES } from "../src/shared/theme.js";
 
-/** The labels of the rows of a square matrix, as they are painted from the top to the bottom. */
+/** Return the row labels of a square matrix in drawing order. */
 function labels(text: string[], locked: number[] = []) {
   const n = text.length;
   const axis = { text, raw: text, special: text.map(() => ""), segments: text.map(() => 0) };

@@ -49,10 +49,10 @@ describe("order", () => {
   });
 
   test("layers without attention have no heads; sorted rows keep them, all heads close up", () => {
-    const placed = orderHeads(2, 3, own, wish({}), [0]);
-    expect(placed.heads).toEqual([-1, -1, -1, 3, 4, 5]);
-    expect(headIn(placed, [0, 0])).toBeUndefined();
-    expect(cellOf(placed, [0, 0])).toBeUndefined();
+    const order = orderHeads(2, 3, own, wish({}), [0]);
+    expect(order.heads).toEqual([-1, -1, -1, 3, 4, 5]);
+    expect(headIn(order, [0, 0])).toBeUndefined();
+    expect(cellOf(order, [0, 0])).toBeUndefined();
     const rows = orderHeads(2, 3, own, wish({ sort: "rows" }), [0]);
     expect([rows.rows, rows.heads]).toEqual([2, [-1, -1, -1, 3, 4, 5]]);
     const all = orderHeads(2, 3, own, wish({ sort: "all" }), [0]);
@@ -130,7 +130,7 @@ describe("figures", () => {
 test("a head has its value and its rank among heads with a value", () => {
   const text = (of: Metric, index: number) => metricText(of, [Math.floor(index / 3), index % 3], 3);
   expect(text(own, 3)).toBe("entropy 6, rank 1 of 6");
-  // Equal values have one rank, also where sums in float32 differ by their rounding.
+  // Equal values have the same rank, even if float32 sums differ by rounding errors.
   expect([text(own, 1), text(own, 5)]).toEqual(Array(2).fill("entropy 3, rank 3 of 6"));
   expect(text(metric(1, 1 + 1e-7, 1), 0)).toBe("entropy 1, rank 1 of 3");
   const partly = { ...own, values: Float32Array.from([Number.NaN, 2, 1]) };

@@ -4,19 +4,19 @@ import { fakeModel } from "./fake_model.js";
 
 let controller = new AbortController();
 
-/** The page lets go of every widget that is mounted. */
+/** Remove all mounted widgets from the page. */
 export function leave(): void {
   controller.abort();
   controller = new AbortController();
 }
 afterEach(leave);
 
-/** The widget has drawn what it was told. */
+/** Wait until the widget has drawn its changes. */
 export async function frame(): Promise<void> {
   for (let i = 0; i < 4; i++) await new Promise(requestAnimationFrame);
 }
 
-/** A widget on the page, until the test ends. */
+/** Mount a widget on the page until the test ends. */
 export async function mounted<S extends object>(
   widget: { render(context: RenderContext<S>): unknown },
   state: S,

@@ -20,22 +20,22 @@ afterEach(() => {
 });
 
 test("only figures of the same circle hear of a head, and the one that points is told", () => {
-  const heard = vi.fn();
-  onPeek(page.signal, () => "here", heard);
+  const listener = vi.fn();
+  onPeek(page.signal, () => "here", listener);
   expect(peekOut("here", PEEKED)).toBe(true);
   expect(peekOut("elsewhere", PEEKED)).toBe(false);
   expect(peekOut("here", null)).toBe(true);
-  expect(heard.mock.calls).toEqual([[PEEKED], [null]]);
+  expect(listener.mock.calls).toEqual([[PEEKED], [null]]);
 });
 
 test("a figure alone hears nothing, and none after it has left", () => {
-  const heard = vi.fn();
-  onPeek(page.signal, () => "", heard);
+  const listener = vi.fn();
+  onPeek(page.signal, () => "", listener);
   expect(peekOut("", PEEKED)).toBe(false);
-  onPeek(page.signal, () => "here", heard);
+  onPeek(page.signal, () => "here", listener);
   page.abort();
   expect(peekOut("here", PEEKED)).toBe(false);
-  expect(heard).not.toHaveBeenCalled();
+  expect(listener).not.toHaveBeenCalled();
 });
 
 test("who cannot show the head says so", () => {
@@ -48,11 +48,11 @@ test("who cannot show the head says so", () => {
 });
 
 test("a bundle with a module of its own hears it too", async () => {
-  const heard = vi.fn();
-  onPeek(page.signal, () => "here", heard);
+  const listener = vi.fn();
+  onPeek(page.signal, () => "here", listener);
   vi.resetModules();
   const other = await import("../src/shared/peek.js");
   expect(other.peekOut).not.toBe(peekOut);
   expect(other.peekOut("here", PEEKED)).toBe(true);
-  expect(heard).toHaveBeenCalledWith(PEEKED);
+  expect(listener).toHaveBeenCalledWith(PEEKED);
 });

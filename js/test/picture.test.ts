@@ -141,9 +141,9 @@ describe("a sheet", () => {
 
   test("other sheets stand side by side, with their figures", () => {
     const child = (width: number) => {
-      const made = new Sheet({ ...request, rasters: whole.rasters });
-      made.figure(width, 10, (pen) => pen.fillRect(0, 0, 1, 1));
-      return made;
+      const sheet = new Sheet({ ...request, rasters: whole.rasters });
+      sheet.figure(width, 10, (pen) => pen.fillRect(0, 0, 1, 1));
+      return sheet;
     };
     const whole = new Sheet(request);
     whole.columns([[child(100), child(60)], [child(50)]], 32);

@@ -89,7 +89,7 @@ function scene(patch: Partial<ViewState> = {}, room = 600, active = {}) {
   });
 }
 
-/** The only panel of a figure. */
+/** Return the only panel of a figure. */
 function panelOf(...of: Parameters<typeof scene>) {
   const [panel] = arrangePlaces(scene(...of)).panels;
   if (!panel) throw new Error("no panel");
@@ -125,7 +125,7 @@ describe("what is painted", () => {
     const keep = (x: number, y: number) => lines.push({ x, y, reach: pen.lineWidth / 2 });
     pen.moveTo = pen.lineTo = keep;
     pen.strokeRect = (x, y, width, height) => {
-      if (y > plate.height || x > plate.width) return; // a chip beside the picture
+      if (y > plate.height || x > plate.width) return; // a chip next to the picture
       keep(x, y);
       keep(x + width, y + height);
     };
@@ -224,8 +224,8 @@ describe("the colors", () => {
   });
 
   test("shares have a digit, however small", () => {
-    const said = [0.5, 0.0412, 0.0002, 0].map((share) => shareText(share).replace("\u00a0", " "));
-    expect(said).toEqual(["50 %", "4.1 %", "0.02 %", "0 %"]);
+    const texts = [0.5, 0.0412, 0.0002, 0].map((share) => shareText(share).replace("\u00a0", " "));
+    expect(texts).toEqual(["50 %", "4.1 %", "0.02 %", "0 %"]);
   });
 
   test("outlines go round a group of boxes", () => {
@@ -362,7 +362,7 @@ describe("a sound", () => {
     expect(plate.spots[1]?.x).toBeCloseTo(plate.width / 3);
     expect(plate.sound?.hertz).toBe(0);
     expect(placesHint(heard().state)).toMatch(/^Point at a time or a token/);
-    // The waveform stands above the weights, so that it does not change their color.
+    // The waveform is above the weights, so that it does not change their color.
     expect(plate.sound?.strip).toBeLessThan(plate.height - 16);
     expect(layout.chips.map(({ side, text }) => [side, text])).toEqual([
       ["query", "the"],
@@ -411,7 +411,7 @@ describe("a sound", () => {
       expect(layout.chips).toEqual([]);
       expect(steps[1]?.y).toBe((steps[0]?.y ?? 0) + (steps[0]?.height ?? 0));
       expect(plate.height).toBe(40 + 2 * 14);
-      // A row lies over the spans, so that a pointer on it is on the query.
+      // A row covers the spans, so that a pointer on it hits the query.
       expect(
         elementsOf(layout)
           .slice(-2)

@@ -153,9 +153,9 @@ describe("what is shown", () => {
     expect(mapTitle(scene(estimate))).toBe("Change of “sat” without each head (zero, estimate)");
     expect(inWords(scene({ _effects: null }), [1, 0])).toBe("L1 H0: effect not known yet");
     expect(inWords(scene({ _predictions: OFF }), [0, 1])).toBe("L0 H1: off");
-    const said = captionText(captionOf(state(), scene()));
-    expect(said).toContain("this token was masked for the question");
-    expect(said).toContain("without each head (zero), −15\u00a0points to +15\u00a0points");
+    const text = captionText(captionOf(state(), scene()));
+    expect(text).toContain("this token was masked for the question");
+    expect(text).toContain("without each head (zero), −15\u00a0points to +15\u00a0points");
     expect(captionText(captionOf(state(), scene(estimate)))).toContain(
       "effects are a first-order estimate",
     );
@@ -200,17 +200,17 @@ describe("what is shown", () => {
 
 describe("a piece of a word", () => {
   test("is named as a piece, with what is masked", () => {
-    const asked = (piece: [number, number]) => {
+    const captionFor = (piece: [number, number]) => {
       const now = { _predictions: { ...ANSWERED, piece } };
       return captionText(captionOf(state(now), scene(now)));
     };
-    expect(asked([1, 3])).toContain(
+    expect(captionFor([1, 3])).toContain(
       "What stands at “sat” (token 2, piece 1 of 3 of its word), when it and the rest of the " +
         "word are masked?",
     );
-    expect(asked([1, 3])).toContain("this token and the rest of its word were masked");
-    expect(asked([3, 3])).toContain("(token 2, piece 3 of 3 of its word), when it is masked?");
-    expect(asked([1, 1])).toContain("(token 2), when it is masked?");
+    expect(captionFor([1, 3])).toContain("this token and the rest of its word were masked");
+    expect(captionFor([3, 3])).toContain("(token 2, piece 3 of 3 of its word), when it is masked?");
+    expect(captionFor([1, 1])).toContain("(token 2), when it is masked?");
   });
   test("layers without attention, whose effects are NaN, do not hide the strongest heads", () => {
     const values = wireOf(Float32Array.of(Number.NaN, Number.NaN, -0.15, 0.05), [2, 2]);
@@ -263,10 +263,10 @@ describe("direct effects and the logit lens", () => {
     expect(inWords(shown, [0, 0])).toBe(
       "L0 H0: its outputs add +1.50 to “sat” against “ran” in the second text",
     );
-    const said = captionText(captionOf(state(patch), shown));
-    expect(said).toContain("effect of patching each head on the logit of “sat” against “ran”");
-    expect(said).toContain("the logit difference is −2.00 in that text and +3.00 in this text");
-    expect(said).not.toContain("direct effects");
+    const text = captionText(captionOf(state(patch), shown));
+    expect(text).toContain("effect of patching each head on the logit of “sat” against “ran”");
+    expect(text).toContain("the logit difference is −2.00 in that text and +3.00 in this text");
+    expect(text).not.toContain("direct effects");
   });
 
   test("the answer after each layer stands below, with its probability", () => {
@@ -285,7 +285,7 @@ describe("direct effects and the logit lens", () => {
 });
 
 describe("the widget", () => {
-  /** As if there was a kernel to ask. */
+  /** Mount the figure with a simulated kernel. */
   async function asking(of: PredictionState) {
     const widget = {
       render: (context: Parameters<ReturnType<typeof predictions>["render"]>[0]) => {
@@ -366,7 +366,7 @@ describe("the widget", () => {
     ).toBe(true);
     press(find("[role=grid]"), "x");
     expect(model.sent).toEqual([]);
-    // A linked figure may say that heads are off: what is drawn is of those that were.
+    // A linked figure may switch heads off, but the drawing still belongs to the old answer.
     model.fromKernel({ disabled: [[1, 1, "self"]] });
     await frame();
     expect(find("[data-caption]").textContent).not.toContain("without L1 H1");

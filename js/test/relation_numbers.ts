@@ -1,7 +1,10 @@
 import type { RelationNumbers } from "../src/relation_table/state.js";
 import { wireOf } from "./wire_of.js";
 
-/** Two layers of two heads on three relations; one is named as an attacker would. */
+/**
+ * Return the numbers of two layers of two heads on three relations. One relation is named as an
+ * attacker would name it.
+ */
 export function numbers(): RelationNumbers {
   const correct = new Int32Array(2 * 2 * 2 * 3);
   const at = (layer: number, head: number, way: number, r: number) =>

@@ -23,7 +23,7 @@ const scene = (change: Partial<TableState> = {}, brief = false) => {
 };
 const at = (room: number, gutter = 0, change: Partial<TableState> = {}) =>
   arrange(scene(change), { width: room, font: "Arial", ruler: tableRuler, density: 1 }, gutter);
-/** So many relations of ten words, on which no head is right. */
+/** Return `count` relations of ten words each, on which no head is right. */
 const many = (count: number): Partial<TableState> => {
   const zeros = (length: number) => new Int32Array(length);
   const relations = ["all", ...Array.from({ length: count - 1 }, (_, i) => `rel${i + 1}`)];
@@ -114,11 +114,14 @@ test("a picture has the first twenty relations and the chosen one, and as many a
 
 test("the caption names the stack, the heads, the scale and how to read bars", () => {
   const _numbers = { ...numbers(), stack: "encoder" };
-  const said = captionOf(scene({ _numbers, selected: [[1, 0, "encoder"]], relation: "det" }), true);
-  expect(said.figure).toBe("Best head of each relation, encoder attention");
-  expect(said.head).toBe("encoder L1 H0 (2-1)");
-  expect(said.scale).toBe("map: linear color scale, 0 to 10.0\u00a0%");
-  expect(captionText(said)).toContain("bar: accuracy, with its interval");
+  const caption = captionOf(
+    scene({ _numbers, selected: [[1, 0, "encoder"]], relation: "det" }),
+    true,
+  );
+  expect(caption.figure).toBe("Best head of each relation, encoder attention");
+  expect(caption.head).toBe("encoder L1 H0 (2-1)");
+  expect(caption.scale).toBe("map: linear color scale, 0 to 10.0\u00a0%");
+  expect(captionText(caption)).toContain("bar: accuracy, with its interval");
   expect(captionText(captionOf(scene(), false))).not.toContain("bar:");
   const cell = scene({ _numbers, selected: [[1, 0, "self"]], relation: "det" });
   expect([readout(cell), readout(cell, [0, 1])]).toEqual([

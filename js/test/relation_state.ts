@@ -3,7 +3,7 @@ import type { Request } from "../src/shared/picture/sheet.js";
 import { THEMES } from "../src/shared/theme.js";
 import { numbers } from "./relation_numbers.js";
 
-/** A table of three relations. */
+/** Return the state of a table of three relations. */
 export const tableState = (change: Partial<TableState> = {}): TableState => ({
   selected: [],
   layer: 0,

@@ -148,7 +148,7 @@ test("before the numbers arrive nothing breaks", async () => {
 });
 
 test("texts stand where the layout says; the caption is the picture's word for word", async () => {
-  // A picture has the row of all words only where it has no other row.
+  // A picture has the row of all words only if it has no other row.
   const state = tableState({ relation: "det", selected: [[1, 0, "self"]], min_count: 50 });
   const { find, el } = await show(state);
   const found = state._numbers ? decodeRelations(state._numbers) : undefined;

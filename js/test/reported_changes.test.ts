@@ -4,18 +4,18 @@ import { reportChanges } from "../src/shared/reported_changes.js";
 import { fakeModel } from "./fake_model.js";
 
 function figure() {
-  const heard = new Set<(message?: unknown) => void>();
+  const listeners = new Set<(message?: unknown) => void>();
   const model = Object.assign(fakeModel<Record<string, unknown>>({ _changes_reported: 0 }), {
     send: () => {},
     on: (event: string, callback: (message?: unknown) => void) => {
-      if (event === "msg:custom") heard.add(callback);
+      if (event === "msg:custom") listeners.add(callback);
     },
-    off: (_: string, callback: (message?: unknown) => void) => void heard.delete(callback),
+    off: (_: string, callback: (message?: unknown) => void) => void listeners.delete(callback),
   });
   const page = new AbortController();
   reportChanges<Record<string, unknown>>({ model, signal: page.signal });
   const hear = (message: unknown) => {
-    for (const callback of [...heard]) callback(message);
+    for (const callback of [...listeners]) callback(message);
   };
   return { model, page, hear };
 }

@@ -4,7 +4,7 @@ import { captioned, saveMenu } from "../src/shared/save_menu.js";
 
 type Listener = (answer: object, buffers: DataView[]) => void;
 
-/** A menu on the page, and the kernel that it asks. */
+/** Return a menu on the page, and the kernel that it asks. */
 function onPage() {
   const asked: { id: string; format: string }[] = [];
   let listener: Listener | undefined;
@@ -72,8 +72,8 @@ test("it stands with the caption, once", () => {
 
 test("the keyboard opens it, moves in it and closes it, unheard by the figure", () => {
   const { inner, button, menu, items, press } = onPage();
-  const heard = vi.fn();
-  inner.addEventListener("keydown", ({ key }) => heard(key));
+  const listener = vi.fn();
+  inner.addEventListener("keydown", ({ key }) => listener(key));
   button.focus();
   press("[");
   press("Enter");
@@ -88,7 +88,7 @@ test("the keyboard opens it, moves in it and closes it, unheard by the figure", 
   press("Escape");
   expect([menu.hidden, document.activeElement]).toEqual([true, button]);
   press("Escape");
-  expect(heard.mock.calls.flat()).toEqual(["[", "Escape"]);
+  expect(listener.mock.calls.flat()).toEqual(["[", "Escape"]);
 });
 
 test("a file is asked for, and downloaded under the name that it came with", () => {

@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { orderHeads } from "../src/head_grid/head_order.js";
 import { reachedLayer } from "../src/shared/selection.js";
 
-/** A model of six layers, of which layers 2 and 4 have attention. */
+/** Model of six layers, of which only layers 2 and 4 have attention. */
 const hybrid = { n_layers: 6, layers_without_attention: [0, 1, 3, 5] };
 
 test("a step passes layers without attention by", () => {

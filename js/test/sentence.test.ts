@@ -28,7 +28,7 @@ import { gridState } from "./grid_state.js";
 import { tileOf, viewState } from "./view_state.js";
 import { wireOf } from "./wire_of.js";
 
-/** Numbers from 0 to 1 that are the same in every run. */
+/** Return a generator of numbers from 0 to 1 that are the same in every run. */
 function random(seed: number): () => number {
   let now = seed;
   return () => {
@@ -61,7 +61,7 @@ const STACK = {
   n_key: N,
 };
 
-/** Attention of all heads, [head][query][key]; rows sum to 1. */
+/** Return the attention of all heads as [head][query][key]; rows sum to 1. */
 function attention(next: () => number, sharp: number, causal: boolean): Float32Array[][] {
   return Array.from({ length: LAYERS * HEADS }, () =>
     Array.from({ length: N }, (_, query) => {
@@ -74,7 +74,10 @@ function attention(next: () => number, sharp: number, causal: boolean): Float32A
   );
 }
 
-/** What the page has of it: a map of the selected head, and rows of the locked word. */
+/**
+ * Return the data that the page has of these maps: a map of the selected head, and the rows of the
+ * locked word.
+ */
 function screenOf(
   maps: Float32Array[][],
   change: {
@@ -132,19 +135,21 @@ function screenOf(
   };
 }
 
-/** The thumbnail of a head, as the grid sends it to the other figures. */
+/** Return the thumbnail of a head as the grid sends it to other figures. */
 function peekOf(maps: Float32Array[][], head: Head, hidden: ("cls" | "sep")[]): Peeked {
-  const kept = [...SPECIAL.keys()].filter((i) => !(hidden as string[]).includes(SPECIAL[i] ?? ""));
+  const indices = [...SPECIAL.keys()].filter(
+    (i) => !(hidden as string[]).includes(SPECIAL[i] ?? ""),
+  );
   const map = maps[head[0] * HEADS + head[1]] ?? [];
-  const values = kept.flatMap((q) => kept.map((k) => map[q]?.[k] || 0));
+  const values = indices.flatMap((q) => indices.map((k) => map[q]?.[k] || 0));
   const maximum = Math.max(...values);
   return {
     head,
     quantity: "weights",
     unit: "words",
     hidden,
-    rows: kept.length,
-    cols: kept.length,
+    rows: indices.length,
+    cols: indices.length,
     values: Uint8Array.from(values, (value) => Math.round(255 * Math.sqrt(value / maximum))),
     maximum,
   };
@@ -189,7 +194,7 @@ test("the line names only the head and the words that are drawn, in 500 random s
     const texts = reading.words.query.map(({ text }) => text);
     const quoted = [...line.matchAll(QUOTED)].map(([, text]) => text);
     for (const text of quoted) check(texts.includes(text ?? ""), line);
-    // The first one is the active word.
+    // The first quoted word is the active word.
     const { from, to } = reading;
     const isOff = disabled.length > 0 && reading.isOff;
     const first = from === undefined ? undefined : reading.words.query[from];
@@ -203,7 +208,7 @@ test("the line names only the head and the words that are drawn, in 500 random s
     }
     const row = from === undefined ? undefined : maps[layer * HEADS + number]?.[from];
     if (!row || line.includes("…")) continue;
-    // And its numbers are those of the map, to a point where they come from a thumbnail.
+    // The numbers match the map, within a percentage point if they come from a thumbnail.
     const percents = [...line.matchAll(/([\d.]+)\u00a0%/g)].map(([, value]) => Number(value) / 100);
     const weights = [...row].filter((value) => !Number.isNaN(value));
     const even = 1 / weights.length;
@@ -226,10 +231,10 @@ describe("the cases of the line", () => {
   const map = (rows: Record<number, Record<number, number>>) => {
     const even = () =>
       Array.from({ length: N }, (_, query) => {
-        const given = rows[query];
-        const sum = Object.values(given ?? {}).reduce((a, b) => a + b, 0);
-        const others = N - Object.keys(given ?? {}).length;
-        return Float32Array.from({ length: N }, (_, key) => given?.[key] ?? (1 - sum) / others);
+        const row = rows[query];
+        const sum = Object.values(row ?? {}).reduce((a, b) => a + b, 0);
+        const others = N - Object.keys(row ?? {}).length;
+        return Float32Array.from({ length: N }, (_, key) => row?.[key] ?? (1 - sum) / others);
       });
     return Array.from({ length: LAYERS * HEADS }, even);
   };
@@ -334,7 +339,7 @@ test("a head that is pointed at is read from the rounded maps of a saved page", 
   const exact = maps[other[0] * HEADS + other[1]]?.[6] ?? new Float32Array();
   expect([...row].map(Number.isNaN)).toEqual([...exact].map(Number.isNaN));
   for (let key = 0; key <= 6; key++) expect(row[key]).toBeCloseTo(exact[key] ?? -1, 2);
-  // The row of the locked word is there in full, so that words say the same before and after a click.
+  // The row of the locked word is complete, so that the line is the same before and after a click.
   const locked = screenOf(maps, { tokens: [["query", 6]], peeked: peekOf(maps, other, []) });
   const both = read({ ...locked, view: locked.view && { ...locked.view, _maps } });
   expect([...(both.weights?.row(6) ?? [])]).toEqual([...exact]);
@@ -353,7 +358,7 @@ test("a flat model draws neither arcs nor tints, and a head that is off none", (
   expect(marksOf(read(screenOf(sharp, { tokens }))).size).toBeGreaterThan(0);
   const off = read(screenOf(sharp, { tokens, disabled: [[0, 0, "self"]] }));
   expect(marksOf(off).size).toBe(0);
-  // Two heads that are off have changed the answer together.
+  // Two heads that are off change the answer together.
   const both = screenOf(sharp, {
     tokens,
     disabled: [
@@ -367,12 +372,12 @@ test("a flat model draws neither arcs nor tints, and a head that is off none", (
 test("what a head that is off hands on is said when the kernel has answered", () => {
   const screen = screenOf(attention(random(3), 9, false), { disabled: [[0, 0, "self"]] });
   expect(said(screen)).toBe("L0 H0 is off: it looks nowhere.");
-  const answered = (method: "zero" | "uniform") => {
+  const lineFor = (method: "zero" | "uniform") => {
     const view = { ...screen.view, _source: { ...screen.view._source, method } };
     return said({ ...screen, view });
   };
-  expect(answered("zero")).toBe("L0 H0 is off: it looks nowhere and hands on nothing.");
-  expect(answered("uniform")).toContain("and hands on the mean of all words.");
+  expect(lineFor("zero")).toBe("L0 H0 is off: it looks nowhere and hands on nothing.");
+  expect(lineFor("uniform")).toContain("and hands on the mean of all words.");
 });
 
 describe("the name of a head", () => {
@@ -411,7 +416,7 @@ describe("the name of a head", () => {
       [1, 4],
     ];
     expect(named(pair(2), both)).toContain("(determiner to its noun), “The” gives “nurse” 70");
-    // The head does not make this link.
+    // The name does not predict this link, so the line leaves it out.
     expect(named(pair(4), both)).toContain("In L0 H0, “The” gives “that” 2");
   });
   test("is said of the strongest link, and not where nothing stands out", () => {
@@ -453,7 +458,7 @@ test("of a word that is looked at, the line says which words look", () => {
   expect(said(screenOf(maps, { tokens: [["key", 3]] }))).toContain(
     "“said” is looked at by no word in particular: most by “[CLS]”".replace("“[CLS]”", "[CLS]"),
   );
-  // A locked word looks at the key that is pointed at, also at itself.
+  // A locked word attends to the key under the pointer, which may be the word itself.
   const self = { tokens: [["query", 2]] as [Side, number][], pointed };
   expect(said(screenOf(maps, self))).toContain("“nurse” gives itself 2\u00a0% of its attention");
 });
@@ -566,7 +571,7 @@ test("arcs are as thick as their weights, and none is below the smallest link", 
 test("heads that send a pair are counted strictly, on the weights themselves", () => {
   const next = random(7);
   const maps = attention(next, 4, false);
-  // Two keys that get the same: neither gets more than any other.
+  // Give two keys equal weights, so that neither is the largest.
   const tied = maps[0]?.[5];
   if (!tied) throw new Error("no row");
   tied.fill(0.05);
@@ -600,8 +605,8 @@ test("a locked key asks which visible word gives it most", () => {
   const rows = { stack: "self", unit: "words", quantity: "weights", values };
   const answers = wordAnswers({ ...rows, side: "key", of: 4 }, AXES, ["cls", "sep"]);
   for (const [head, { other, weight, standsOut: stands }] of answers.entries()) {
-    const given = [...column(maps[head] ?? [])].map((w, i) => (SPECIAL[i] ? 0 : w));
-    expect([other, weight]).toEqual([given.indexOf(Math.max(...given)), Math.max(...given)]);
+    const weights = [...column(maps[head] ?? [])].map((w, i) => (SPECIAL[i] ? 0 : w));
+    expect([other, weight]).toEqual([weights.indexOf(Math.max(...weights)), Math.max(...weights)]);
     expect(stands).toBe(standsOut(weight, 1 / N));
   }
 });
@@ -776,15 +781,15 @@ describe("words of the sentence", () => {
       "Yes",
       "Yes",
     ]);
-    // The line under the sentence names tokens of the template by their spelling.
+    // The line names template tokens by their spelling, although the sentence shows a dot.
     expect(words[2]?.text).toBe("user");
     expect(words.map(({ role }) => role).filter(Boolean)).toEqual(["user", "assistant"]);
-    // The first line begins with the role too, before the template.
+    // The first line also begins with the role, before the template.
     expect([words[0]?.role, words[8]?.role]).toEqual(["user", "assistant"]);
     expect(words.map(({ before }) => before).join("|")).toBe("||| | ||||\n| ");
     const size = sentenceSize(words, 900, "Arial", tableRuler);
     expect([size.lines, size.hasArcs]).toEqual([2, false]);
-    // A tool call stands behind the text of its message, in the same line.
+    // A tool call follows the text of its message on the same line.
     const call: Axis = {
       ...axis(["Look", ":", "search"], ["", "", ""]),
       roles: ["assistant", "template", "assistant"],
@@ -815,11 +820,11 @@ test("the sentence is large in up to two and a half lines, and small without arc
   expect(size(60)).toMatchObject({ font: 17, hasArcs: true });
   expect(size(140)).toMatchObject({ font: 14, hasArcs: false });
   expect(size(10, 380)).toMatchObject({ font: 18, hasArcs: false });
-  // Two texts stand on two lines, and arcs between them need the room of several lines.
+  // Two texts take two lines, and arcs between them need as much space as several lines.
   const two = sentenceSize(sentence(12), 1050, "Arial", tableRuler, false);
   expect(two).toMatchObject({ lines: 2, hasArcs: true, leading: 2.5 });
   expect(sentenceSize(sentence(40), 1050, "Arial", tableRuler, false)).toEqual(size(40));
-  // The last word alone on a line takes the sentence to a smaller size instead.
+  // A smaller font size avoids a single word on the last line.
   const fonts = Array.from({ length: 40 }, (_, i) => size(20, 860 + 10 * i)).filter(
     ({ lines }) => lines === 1,
   );
@@ -958,7 +963,7 @@ describe("the guess of the model", () => {
     expect(line(predictions({ _effects: effects(0.04, [-0.02, 0]) }))).toContain(
       "Without this head: he 34\u00a0%, she 16\u00a0%.",
     );
-    // The second answer changes by less than a point, which bars do not show.
+    // The second answer changes by less than a percentage point, which the line does not report.
     expect(line(predictions({ _effects: effects(0.04, [-0.008, 0]) }))).toContain(
       "Without this head: he 34\u00a0%, she 18\u00a0%.",
     );
@@ -1040,8 +1045,8 @@ describe("the guess of the model", () => {
   test("of a class without a clear winner no word is named", () => {
     const { _predictions: asked } = predictions();
     const weak = rows.map((row) => ({ ...row, before: 0.02 }));
-    const said = line(predictions({ _predictions: { ...asked, task: "class", rows: weak } }));
-    expect(said).toContain(" The model has no guess (he 2\u00a0%).");
+    const text = line(predictions({ _predictions: { ...asked, task: "class", rows: weak } }));
+    expect(text).toContain(" The model has no guess (he 2\u00a0%).");
   });
   test("has one title and one name of the second bar on a page and in a picture", () => {
     const reading = read(screen());

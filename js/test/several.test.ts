@@ -41,7 +41,7 @@ function drawn(patch: Partial<ViewState> = {}, room = 800) {
   return { state, shown, scene: sceneOf(state, shown, visibleOf(state, shown), ground) };
 }
 
-/** A pen that notes each rectangle and text. */
+/** Return a pen that records each rectangle and text. */
 function notingPen() {
   const boxes: [color: string, x: number, y: number, width: number, height: number][] = [];
   const texts: [text: string, x: number, y: number][] = [];
@@ -95,7 +95,7 @@ describe("one head in two attentions", () => {
       expect(height).toBeLessThan(all.height);
       const { ofMaps, ofDifference } = barsOfTwo(scene);
       expect([ofMaps, ofDifference]).toEqual(bars);
-      // Numbers are of all three, wherever the pointer is.
+      // The readout has the numbers of all three maps, wherever the pointer is.
       expect(targetText(scene, { query: 0, key: 1 })).toMatch(/A .* · B .* · A − B /);
       const notes = severalNotes(scene);
       const [letter = ""] = name.split(/[:,]/);
@@ -272,7 +272,7 @@ describe("one over another", () => {
     const { x, cell } = cellsBeside(at, "key", 2);
     expect(x).toBeGreaterThan(at.x1 + at.labelWidth);
     expect(x + 2 * cell).toBeLessThanOrEqual(at.width);
-    // A key of its color and four keys, for each head.
+    // Each head has a bar in its color and four keys.
     expect(boxes.map(([, left]) => left)).toEqual([
       ...new Array(5).fill(x),
       ...new Array(5).fill(x + cell),
@@ -285,7 +285,7 @@ describe("one over another", () => {
     const { values, strongest } = sourceOf(map).overview;
     expect(values[6]).toBeCloseTo(0.831);
     expect(strongest?.[6]).toBe(0);
-    // [CLS] to [SEP]: 0.1 in the first, 0.35 in the second.
+    // [CLS] to [SEP] has 0.1 in the first head and 0.35 in the second.
     expect([strongest?.[3], values[3]]).toEqual([1, Math.fround(0.35)]);
   });
 });

@@ -42,26 +42,26 @@ describe("a page without a kernel", () => {
   });
   it("tells of changes once, and of none where nothing changed", () => {
     const model = localModel({ layer: 0 });
-    const seen: number[] = [];
-    const callback = () => seen.push(model.get("layer"));
+    const layers: number[] = [];
+    const callback = () => layers.push(model.get("layer"));
     model.on("change:layer", callback);
     model.set("layer", 0);
     model.set("layer", 2);
     model.off("change:layer", callback);
     model.set("layer", 3);
-    expect(seen).toEqual([2]);
+    expect(layers).toEqual([2]);
   });
   it("keeps fixed options, and says why until the reader does something else", () => {
     const state = { hidden: ["cls"], layer: 0, _fixed: { hidden: "needs a notebook" } };
     const model = localModel<typeof state & { _refused?: string }>(state);
-    let told = 0;
-    model.on("change:_refused", () => told++);
+    let changes = 0;
+    model.on("change:_refused", () => changes++);
     model.set("hidden", ["cls"]);
     expect(model.get("_refused")).toBeUndefined();
     model.set("hidden", []);
     expect([model.get("hidden"), model.get("_refused")]).toEqual([["cls"], "needs a notebook"]);
     model.set("layer", 1);
-    expect([model.get("_refused"), told]).toEqual(["", 2]);
+    expect([model.get("_refused"), changes]).toEqual(["", 2]);
   });
 });
 

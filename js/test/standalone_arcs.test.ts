@@ -8,11 +8,14 @@ import { asFloat32, asInt32 } from "../src/shared/wire.js";
 const text = (array: ArrayBufferView) =>
   btoa(String.fromCharCode(...new Uint8Array(array.buffer, array.byteOffset, array.byteLength)));
 
-/** Two heads on "Cats eat fish": the first predicts both governors, the second none. */
+/**
+ * Return a sentence "Cats eat fish" with two heads: the first predicts both governors, the second
+ * none.
+ */
 function sentence(index: number, relations = ["nsubj", "root", "obj"]): HeldSentence {
   const right = [2, 1, 2];
   const wrong = [3, 1, 1];
-  // From each word to its governor, and from the governor to each word.
+  // Weights from each word to its governor, then from the governor to each word.
   const weights = [0.5, 0.25, 0.75, 0.25, 0.5, 0.125];
   return {
     drawn: {
@@ -69,7 +72,8 @@ describe("arcs on a page without a kernel", () => {
     expect(drawn?.words).toEqual(["Cats", "eat", "fish"]);
     expect(drawn?.predicted && [...asInt32(drawn.predicted.governors)]).toEqual([2, 1, 2, 2, 1, 2]);
     const map = drawn?.predicted ? asFloat32(drawn.predicted.map) : new Float32Array();
-    // Cats to eat, eat to Cats and fish, fish to eat: as they were; fish to fish: (127 / 254)^2.
+    // The weights of predictions are exact: Cats to eat, eat to Cats and fish, fish to eat. The
+    // others are rounded: fish to fish has (127 / 254)².
     expect([map[1], map[3], map[5], map[7]]).toEqual([0.5, 0.25, 0.125, 0.75]);
     expect(map[8]).toBeCloseTo(0.25, 6);
     model.set("selected", [[0, 1, "self"]]);

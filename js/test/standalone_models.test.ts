@@ -22,7 +22,8 @@ const text = (array: ArrayBufferView) =>
   btoa(String.fromCharCode(...new Uint8Array(array.buffer, array.byteOffset, array.byteLength)));
 
 /**
- * A window of two mentions of "Mary": the first head chooses her for "she", the second does not.
+ * Return a window with two mentions of "Mary": the first head chooses her for "she", the second
+ * does not.
  */
 function held(document: number, window = 0): HeldWindow {
   const mention = (index: number, word: number) => ({
@@ -46,7 +47,7 @@ function held(document: number, window = 0): HeldWindow {
       head: null,
       chosen: null,
     },
-    // By variant, then head.
+    // Values by variant, then by head.
     words: text(Int16Array.of(0, 3, 0, -1)),
     weights: text(Float32Array.of(0.5, 0.25, 0.75, 0)),
   };
@@ -134,7 +135,7 @@ const common = {
   _error: "",
 };
 
-/** Thumbnails as the page of a grid holds them. */
+/** Return thumbnails as stored in the page of a grid. */
 const drawn = (more: Partial<DrawnThumbnails> = {}): DrawnThumbnails => ({
   axes: maps("tokens").axes,
   thumbnails: {

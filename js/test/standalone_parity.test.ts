@@ -14,7 +14,7 @@ import { decodedBytes } from "../src/shared/page/embedded_maps.js";
 import type { Limits } from "../src/shared/page/page_data.js";
 import { type Head, headName, paperName } from "../src/shared/types.js";
 
-/** An axis on which some tokens are special. */
+/** Return an axis on which some tokens are special. */
 function axis(length: number, kinds: (string | number)[][]) {
   const special = new Array<string>(length).fill("");
   for (const [at, kind] of kinds) special[Number(at)] = String(kind);
@@ -23,11 +23,11 @@ function axis(length: number, kinds: (string | number)[][]) {
 
 test("bytes stand for their values, to half of one of 254 steps of the root", () => {
   for (const { values, bytes, maximum } of mapCases) {
-    const found = decodedBytes(Uint8Array.from(bytes), maximum);
+    const decoded = decodedBytes(Uint8Array.from(bytes), maximum);
     for (const [i, value] of values.entries()) {
-      if (bytes[i] === 0) expect(found[i]).toBeNaN();
+      if (bytes[i] === 0) expect(decoded[i]).toBeNaN();
       else {
-        const [own, true_] = [found[i] ?? Number.NaN, value].map((x) =>
+        const [own, true_] = [decoded[i] ?? Number.NaN, value].map((x) =>
           Math.sqrt(x / maximum || 0),
         );
         expect(Math.abs((own ?? 1) - (true_ ?? 0))).toBeLessThan(0.5 / 254 + 1e-6);
@@ -65,9 +65,9 @@ test("a linked figure takes what it takes in Python", () => {
 
 test("Wilson's intervals are Python's", () => {
   for (const [correct = 0, n = 0, low = 0, high = 0] of relationCases.wilson) {
-    const found = wilson(correct, n);
-    expect(found[0]).toBeCloseTo(low, 11);
-    expect(found[1]).toBeCloseTo(high, 11);
+    const interval = wilson(correct, n);
+    expect(interval[0]).toBeCloseTo(low, 11);
+    expect(interval[1]).toBeCloseTo(high, 11);
   }
 });
 

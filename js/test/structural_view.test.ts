@@ -13,8 +13,8 @@ import { frame, mounted } from "./mounted.js";
 import { wireOf } from "./wire_of.js";
 
 /**
- * "Cats eat fish": the first word hangs on the second as annotated, the third on the first, and
- * "fish" is taken for the root.
+ * Return "Cats eat fish" with a predicted tree: the first word depends on the second as annotated,
+ * the third on the first, and "fish" is the predicted root.
  */
 function drawn(layer = 2): DrawnSentence {
   return drawnCats({
@@ -96,7 +96,8 @@ test("matrices stand beside each other, or above where their cells would be too 
   const narrow = matricesLayout(words, 480, measure);
   expect(narrow.corners[0]?.[0]).toBe(narrow.corners[1]?.[0]);
   expect(narrow.width).toBeLessThanOrEqual(480);
-  // Nothing is named that would stand over its neighbors; nothing is wider than the room.
+  // Labels that would overlap their neighbors are left out, and nothing exceeds the available
+  // width.
   const many = matricesLayout(
     Array.from({ length: 400 }, () => "word"),
     480,
@@ -134,9 +135,9 @@ test("the picture has both figures, and says the held word's distances", () => {
 });
 
 async function show() {
-  const made = await mounted(arcs(), state());
-  const canvas = made.find<HTMLCanvasElement>(".attnw-arcs-matrices .attnw-drawn canvas");
-  const words = made.find<HTMLElement>("[role=listbox]");
+  const widget = await mounted(arcs(), state());
+  const canvas = widget.find<HTMLCanvasElement>(".attnw-arcs-matrices .attnw-drawn canvas");
+  const words = widget.find<HTMLElement>("[role=listbox]");
   const send = async (node: Element, event: Event) => {
     node.dispatchEvent(event);
     await frame();
@@ -144,12 +145,12 @@ async function show() {
   const press = (key: string) =>
     send(words, new KeyboardEvent("keydown", { key, bubbles: true, cancelable: true }));
   return {
-    ...made,
+    ...widget,
     words,
     canvas,
     send,
     press,
-    readout: () => made.find(".attnw-arcs-readout").textContent,
+    readout: () => widget.find(".attnw-arcs-readout").textContent,
   };
 }
 
@@ -158,7 +159,7 @@ test("a cell tells of two words and is held by its row; so do the keys", async (
   expect(canvas.getAttribute("aria-label")).toBe(
     "annotated distances and predicted distances between 3 words",
   );
-  // The last column of the last row of the second matrix.
+  // Point at the last column of the last row of the second matrix.
   const measure = tableRuler(labelFont("Arial", false, AXIS_LABEL_SIZE));
   const { cell, corners } = matricesLayout(["Cats", "<b>eat</b>", "fish"], 640, measure);
   const [clientX = 0, clientY = 0] = (corners[1] ?? []).map((corner) => corner + 2.5 * cell);

@@ -1,5 +1,5 @@
-// Figures look at the theme again after up to 1.5 s. Timers that outlive the tests of a file would
-// run without the document of this file.
+// Figures check the theme again after up to 1.5 s. Timers that outlive the tests of a file would
+// run without its document.
 
 import { afterAll } from "vitest";
 

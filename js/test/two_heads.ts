@@ -10,7 +10,7 @@ export const heads: Head[] = [
 ];
 export const second = weights.map((row) => [...row].reverse().map((value) => value / 2));
 
-/** Maps of four tokens: the second head's are those of the first from right to left, halved. */
+/** Maps of four tokens. The second head has the rows of the first in reverse order, halved. */
 export const maps: Maps = {
   complete: true,
   stack: "self",
@@ -26,6 +26,6 @@ export const maps: Maps = {
   },
 };
 
-/** A view of the two, side by side. */
+/** Return the state of a view of both heads side by side. */
 export const severalState = (patch: Partial<ViewState> = {}) =>
   viewState({ selected: heads, layer: 2, arrangement: "beside", _maps: maps, ...patch });

@@ -47,7 +47,7 @@ async function show(patch: Partial<ViewState> = {}) {
   return { model, el, $, press };
 }
 
-/** A view of `n` tokens; the 80th looks most at the 7th, then the 6th, and so on. */
+/** Return a view of `n` tokens. Token 80 attends most to token 7, then to token 6, and so on. */
 function long(n: number): Partial<ViewState> {
   const text = Array.from({ length: n }, (_, i) => `t${i}`);
   const axis = { text, raw: text, special: text.map(() => ""), segments: text.map(() => 0) };

@@ -56,7 +56,7 @@ describe("lines", () => {
     expect(of(900).barWidth).toBeGreaterThanOrEqual(20);
     expect(of(432)).toMatchObject({ numberWidth: 48, barWidth: 0 });
     expect(of(300)).toMatchObject({ numberWidth: 0, barWidth: 12 });
-    // Of heads side by side, bars are compared.
+    // Bars can be compared between heads side by side, so they have priority.
     expect(linesLayout(432, 0, 90, 6, 6, { slim: true }).numberWidth).toBe(0);
     for (const room of [300, 360, 432]) {
       const { width, x0, x1 } = of(room);
@@ -111,7 +111,7 @@ describe("lines", () => {
     expect(alongAt(EASED, 0)).toBe(0);
     expect(alongAt(EASED, 1)).toBe(1);
     expect(alongAt(EASED, 0.5)).toBeCloseTo(0.5);
-    // Level where it leaves a token, steepest in the middle.
+    // The line is level where it leaves a token and steepest in the middle.
     expect(alongAt(EASED, 0.1)).toBeLessThan(0.1);
   });
 

@@ -13,7 +13,7 @@ export const stack: StackInfo = {
   n_key: 4,
 };
 
-/** A view of four tokens, with what a test changes of it. */
+/** Return the state of a view of four tokens, with the changes in `patch`. */
 export const viewState = (patch: Partial<ViewState> = {}): ViewState => ({
   selected: [[1, 5, "self"]],
   layer: 1,
@@ -53,7 +53,7 @@ interface TileChoice extends Partial<Pick<Tile, "quantity" | "unit" | "exact">> 
   head?: Head;
 }
 
-/** The whole map of a head, [queries, keys], as the kernel sends it. */
+/** Return the complete map of a head, [queries, keys], as the kernel sends it. */
 export function tileOf(values: WireArray, { head = [1, 5, "self"], ...of }: TileChoice = {}): Tile {
   const [n = 0, m = 0] = values.shape;
   return {

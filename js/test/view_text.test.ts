@@ -37,11 +37,11 @@ describe("the caption", () => {
     source: [],
     highlighted: { query: [], key: [] },
   };
-  const said = (more: Partial<ViewState> = {}, other: Partial<Shown> = {}) =>
+  const textOf = (more: Partial<ViewState> = {}, other: Partial<Shown> = {}) =>
     captionText(captionOf({ ...state, ...more }, { ...shown, ...other }, map, []));
 
   test("says what was hidden, merged, rescaled and left out", () => {
-    const text = said();
+    const text = textOf();
     for (const part of [
       "T5",
       "One attention head, cross attention",
@@ -55,11 +55,11 @@ describe("the caption", () => {
   });
 
   test("says when rows do not sum to one, and when values are rounded", () => {
-    expect(said({}, { rowSums: [0.08, 0.93] })).toContain(
+    expect(textOf({}, { rowSums: [0.08, 0.93] })).toContain(
       "rows sum to 0.08–0.93 (attention sinks)",
     );
-    expect(said()).not.toContain("rows sum");
-    expect(said({}, { exact: false })).toContain("rounded");
+    expect(textOf()).not.toContain("rows sum");
+    expect(textOf({}, { exact: false })).toContain("rounded");
     expect(printer("weights")(1e-5)).toBe("<0.1\u00a0%");
     expect(printer("weights")(0.8313)).toBe("83\u00a0%");
     expect(printer("weights")(Number.NaN)).toBe("masked");
@@ -79,10 +79,10 @@ describe("the caption", () => {
       quantity: "weights",
     };
     const full = visibleMap(Float32Array.from(weights.flat()), axes, all);
-    const read = (target: { query?: number; key?: number }) =>
+    const readoutOf = (target: { query?: number; key?: number }) =>
       describeTarget(full, axes, target, printer("weights"));
-    expect(read({ query: 1, key: 2 })).toBe("cat → sat 83\u00a0%");
-    expect(read({ key: 2 })).toBe("sat ← cat 83\u00a0% · sat 25\u00a0% · [SEP] 20\u00a0%");
+    expect(readoutOf({ query: 1, key: 2 })).toBe("cat → sat 83\u00a0%");
+    expect(readoutOf({ key: 2 })).toBe("sat ← cat 83\u00a0% · sat 25\u00a0% · [SEP] 20\u00a0%");
   });
 });
 

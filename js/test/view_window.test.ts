@@ -53,7 +53,7 @@ describe("a window", () => {
     expect(windowOf(some, [1, 3, 0, 1])).toEqual([2, 6, 1, 2]);
     expect(windowOf(some, [0.6, 2.6, 0, 1])).toEqual([2, 6, 1, 2]);
     expect(windowOf(some, [0, 5, 0, 2])).toBeNull();
-    // A window without any of them would show nothing.
+    // A window without any visible token would show nothing.
     expect(count(partOf(some, [3, 5, 0, 4]))).toEqual([5, 2]);
     expect(count(partOf(some, [20, 30, 0, 4]))).toEqual([5, 2]);
     expect([5, 4].map((index) => positionOf(some.rows, index))).toEqual([2, -1]);
@@ -95,7 +95,7 @@ describe("a window", () => {
       shares.push((place.query - now.part[0]) / now.rows);
       expect(now.part[2]).toBeLessThanOrEqual(place.key);
       expect(now.part[3]).toBeGreaterThan(place.key);
-      // Cells of a pixel or more are whole pixels, and fill the room.
+      // Cells of at least a pixel have an integer number of pixels and fill the space.
       if (now.cellWidth >= 1) expect(now.cellWidth % 1).toBe(0);
       expect(now.cols * now.cellWidth).toBeGreaterThan(0.75 * now.room.across);
     }
@@ -109,14 +109,14 @@ describe("a window", () => {
 
   test("a rectangle is in sight, with what fits beside it", () => {
     const { size, room } = layout();
-    const found = framed(size, { query: 200, key: 100 }, { query: 230, key: 180 }, room);
-    expect(found[0]).toBeLessThanOrEqual(200);
-    expect(found[1]).toBeGreaterThanOrEqual(230);
-    expect(found[2]).toBeLessThanOrEqual(100);
-    expect(found[3]).toBeGreaterThanOrEqual(180);
-    expect(Math.max(...count(found))).toBeLessThan(100);
-    expect(layout(found).cellWidth).toBe(Math.floor(500 / 80));
-    // At the edge it stays within the map.
+    const frame = framed(size, { query: 200, key: 100 }, { query: 230, key: 180 }, room);
+    expect(frame[0]).toBeLessThanOrEqual(200);
+    expect(frame[1]).toBeGreaterThanOrEqual(230);
+    expect(frame[2]).toBeLessThanOrEqual(100);
+    expect(frame[3]).toBeGreaterThanOrEqual(180);
+    expect(Math.max(...count(frame))).toBeLessThan(100);
+    expect(layout(frame).cellWidth).toBe(Math.floor(500 / 80));
+    // At the edge, the part stays inside the map.
     expect(framed(size, { query: 0, key: 0 }, { query: 2, key: 2 }, room)[0]).toBe(0);
   });
 
@@ -142,7 +142,7 @@ describe("a window", () => {
   });
 });
 
-/** A figure of `n` tokens, one pixel each on 400 pixels of the whole. */
+/** Return a figure of `n` tokens on a plot of 400 pixels. */
 function handled(n: number, start?: MapPart) {
   const box = document.createElement("div");
   document.body.append(box);
@@ -235,7 +235,7 @@ describe.each([100, 3600])("hands on %i tokens", (n) => {
     expect([wheel(-100), part()[1]]).toEqual([false, n]);
     expect(wheel(-100, { ctrlKey: true })).toBe(true);
     expect((part()[1] - part()[0]) / n).toBeCloseTo(0.55, 1);
-    // Small turns of a trackpad add up.
+    // Small movements of a trackpad add up.
     const before = part()[1] - part()[0];
     for (let i = 0; i < 60; i++) wheel(-1, { ctrlKey: true });
     expect(part()[1] - part()[0]).toBeLessThan(before);

@@ -5,9 +5,9 @@ import { asFloat32, asInt32, asUint8 } from "../src/shared/wire.js";
 describe("arrays that crossed the comm", () => {
   it("are viewed without a copy where aligned", () => {
     const own = new Float32Array([1, 2, 3, 4]);
-    const got = asFloat32({ shape: [2, 2], dtype: "<f4", view: new DataView(own.buffer) });
-    expect([...got]).toEqual([1, 2, 3, 4]);
-    expect(got.buffer).toBe(own.buffer);
+    const values = asFloat32({ shape: [2, 2], dtype: "<f4", view: new DataView(own.buffer) });
+    expect([...values]).toEqual([1, 2, 3, 4]);
+    expect(values.buffer).toBe(own.buffer);
   });
   it("are read from a slice of a larger buffer at any offset", () => {
     const raw = new Uint8Array(17);

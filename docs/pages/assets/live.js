@@ -1,4 +1,4 @@
-// A live figure tells the height that it needs.
+// A live figure sends the height that it needs.
 addEventListener("message", ({ data, source }) => {
   if (!Number.isFinite(data?.attnwHeight)) return;
   for (const frame of document.querySelectorAll(".live-figure > iframe"))

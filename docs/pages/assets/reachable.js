@@ -1,5 +1,5 @@
-// What scrolls sideways can be scrolled by the keyboard too, and the bar of buttons that the theme
-// puts on each block of code is no landmark of the page.
+// Make elements that scroll sideways reachable by keyboard, and remove the landmark role from the
+// theme's button bar on each code block.
 const reach = () => {
   for (const box of document.querySelectorAll(".md-typeset__scrollwrap, pre > code")) {
     box.tabIndex = 0;

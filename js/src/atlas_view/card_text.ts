@@ -21,7 +21,7 @@ export const NOTHING = "No head is left: search for less.";
 export const NO_CARD =
   "Select a head: choose a row of the table, or set view.selected = [(layer, head)].";
 export const NO_EXAMPLES = "No examples of this kind.";
-/** Numbers of the strongest scores on a card that does not have all: at least, and at most. */
+/** Range of the number of scores on a card that does not show all of them. */
 const FEW = { least: 3, most: 8 };
 
 export const MEANINGS: Record<Column, string> = {
@@ -31,7 +31,7 @@ export const MEANINGS: Record<Column, string> = {
   "held out": "score on the half of the data that did not choose the name",
   outcome: "whether the loss rises without the head where its behavior applies",
 };
-/** The heading of a column. */
+/** Return the heading of a column. */
 export const headingOf = (column: Column): string =>
   column === "outcome" ? "losing it hurts" : column;
 export const KIND_MEANINGS: Record<Kind, string> = {
@@ -47,11 +47,13 @@ export const KIND_MEANINGS: Record<Kind, string> = {
 const change = (value: number | null): string =>
   value === null ? "–" : `${value < 0 ? "−" : "+"}${Math.abs(value).toFixed(3)}`;
 
-/** `L2 H8 (3-9) · determiner to its noun`. */
+/** Return for example `L2 H8 · determiner to its noun`. */
 export const cardTitle = ({ head, name }: Card): string =>
   `${headName(head)} · ${name || "no name"}`;
 
-/** The score that names the head, beside its control, in both halves of the data. */
+/**
+ * Return sentences on the score that names the head, with its control, in both halves of the data.
+ */
 export function cardSentences(card: Card): string[] {
   const named = card.named_by === null ? undefined : card.scores[card.named_by];
   const also = card.runner_up ? `Also: ${card.runner_up}.` : "";
@@ -79,14 +81,14 @@ export function cardSentences(card: Card): string[] {
 const scoreAgainst = ({ score, control, control_name }: Score) =>
   `${printScore(score)} against ${printScore(control)} by ${control_name}`;
 
-/** Whether more than the sentences is shown: without a name, only if all scores are asked for. */
+/** Return whether to show more than the sentences. A card without a name needs `all_scores`. */
 export const isWhole = (card: Card, { all_scores }: Pick<AtlasState, "all_scores">): boolean =>
   card.named_by !== null || all_scores;
 
 const sentence = (text: string) =>
   text && `${text[0]?.toUpperCase()}${text.slice(1)}${text.endsWith(".") ? "" : "."}`;
 
-/** The scores that the card shows: the strongest, and the scores that may name the head. */
+/** Return the scores on the card: the strongest, and those that may name the head. */
 export const shownScores = ({ scores }: Card, all: boolean): Score[] =>
   all
     ? scores
@@ -100,17 +102,17 @@ export const scoreTexts = ({ score, control }: Score): [score: string, control: 
   printScore(control),
 ];
 
-/** A score in words. */
+/** Describe a score. */
 export const scoreText = (score: Score): string =>
   `${score.behavior}: ${score.description} · control: ${score.control_name} · ` +
   `${counted(score.n, score.unit.replace(/s$/, ""))} · ${score.source}`;
 
-/** A row of the chart of the effect. */
+/** Row of the chart of the effect. */
 export interface EffectRow {
   label: string;
-  /** What is marked: one number, or the numbers of several heads. */
+  /** Marked values: one number, or the numbers of several heads. */
   values: number[];
-  /** The ends of an interval. */
+  /** Ends of an interval. */
   interval: [number, number] | null;
   text: string;
 }
@@ -147,17 +149,17 @@ export const effectNote = ({ n_places, n_texts }: Effect): string =>
   `the 95\u00a0% interval · ` +
   `${counted(n_places, "place")} in ${counted(n_texts, "text")} · other heads: of the same layer`;
 
-/** Examples of the name of a head: a few of each kind. */
+/** Number of examples of the name that are shown for each kind. */
 const FEW_OF_NAME = 2;
 
-/** Examples of the name, beside the examples of the chosen kind. */
+/** Return examples of the name, in addition to the examples of the selected kind. */
 export const examplesOfName = (card: Card, chosen: Kind): [Kind, Example[], number][] =>
   OF_NAME.filter((kind) => kind !== chosen).flatMap((kind) => {
     const all = card.examples[kind] ?? [];
     return all.length ? [[kind, all.slice(0, FEW_OF_NAME), all.length]] : [];
   });
 
-/** An example in words: `he → captain, 0.59: …`. */
+/** Return an example as text: `he → captain, 0.59: …`. */
 export function exampleText({ pieces, query, key, weight }: Example): string {
   const word = (piece: number) => (pieces[piece] ?? "").trim();
   return `${word(query)} → ${word(key)}, ${percentText(weight)}: ${pieces.join("").trim()}`;
@@ -166,13 +168,13 @@ export function exampleText({ pieces, query, key, weight }: Example): string {
 export const writesText = ([source, promoted, suppressed]: Card["writes"][number]): string =>
   `reads ${source}: promotes ${promoted.join(", ")}; suppresses ${suppressed.join(", ")}`;
 
-/** How many rows of how many, and why. */
+/** Return the number of visible rows, and the search. */
 export function rowsText(shown: number, all: number, { search }: AtlasState): string {
   const found = search ? ` · search: ${inQuotes(search)}` : "";
   return `${shown} of ${counted(all, "head")}${found}`;
 }
 
-/** How to read the figure. */
+/** Notes on how to read the figure. */
 export const MEANING = [
   "strength: (score − control) / (1 − control)",
   "bar: score, with the control as a tick and the 95\u00a0% interval of their difference",
@@ -194,7 +196,7 @@ export function captionOf(state: AtlasState, rows: Row[], all: number): Caption 
   });
 }
 
-/** The rows of the table. */
+/** Return the table of the rows. */
 export const tableOf = (rows: Row[]): Table => ({
   columns: [...COLUMNS],
   rows: rows.map((row) => {

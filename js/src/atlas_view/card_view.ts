@@ -49,7 +49,7 @@ import {
 
 const FEW_EXAMPLES = 6;
 const MOST_EXAMPLES = 20;
-/** As many characters of a note as the kernel takes. */
+/** Largest number of characters of a note that the kernel accepts. */
 const LONGEST_NOTE = 2000;
 
 interface Actions {
@@ -57,7 +57,10 @@ interface Actions {
   change(change: Partial<AtlasState>): void;
 }
 
-/** The card of the chosen head; `isPage`: on a saved page, where each head has an anchor. */
+/**
+ * Return the card of the selected head. `isPage`: Whether this is a saved page, where each head has
+ * an anchor.
+ */
 export function cardView(
   state: AtlasState,
   layout: AtlasLayout,
@@ -220,7 +223,7 @@ function examplesView(
     })}</ol>`;
 }
 
-/** The weight and the words of an example. */
+/** Return a function that draws an example with its weight and words. */
 function exampleLines(width: number, { theme, font, ruler, density }: Look) {
   const measure = ruler(labelFont(font));
   const room = width - WEIGHT - 4;
@@ -239,7 +242,7 @@ function exampleLines(width: number, { theme, font, ruler, density }: Look) {
   };
 }
 
-/** The note on a head; a field where it can be changed, so not on a saved page. */
+/** Return the note on a head, in a text field unless the page is a saved page. */
 function noteField(
   head: Head,
   { notes }: Pick<AtlasState, "notes">,
@@ -255,12 +258,12 @@ function noteField(
   const pressed = (event: KeyboardEvent) => {
     const area = event.currentTarget as HTMLTextAreaElement;
     const isEntered = event.key === "Enter" && (event.ctrlKey || event.metaKey);
-    // Letters are text here, and no keys of the figure.
+    // Letters are text here, not shortcuts of the figure.
     if (event.key !== "Escape" || area.value !== now) event.stopPropagation();
     if (event.key === "Escape") area.value = now;
     if (isEntered) area.blur();
   };
-  // Each head has its own field, so that a text is never entered for another head.
+  // Give each head its own field, so that a text is never entered for another head.
   const field = html`<textarea rows="1" maxlength=${LONGEST_NOTE} placeholder="none"
     .value=${live(now)} @change=${entered} @keydown=${pressed}></textarea>`;
   return html`<label class="attnw-atlas-note-field"><span>note</span>${keyed(anchorOf(head), field)}

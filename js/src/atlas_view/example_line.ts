@@ -2,10 +2,10 @@ import { type Measure, shorten, withControlPictures } from "../shared/labels.js"
 import type { Example } from "./state.js";
 
 const GAP = "…";
-/** Words on both sides of the ends of a link that a line has at most. */
+/** Largest number of words around each end of a link in a line. */
 const MOST_CONTEXT = 16;
 
-/** A text of a line, from `x` on. */
+/** Text of a line, positioned at `x`. */
 export interface PlacedPiece {
   text: string;
   x: number;
@@ -15,7 +15,7 @@ export interface PlacedPiece {
 
 interface Word {
   pieces: number[];
-  /** Words from here to the nearer end of the link. */
+  /** Number of words to the nearer end of the link. */
   distance: number;
 }
 
@@ -35,7 +35,7 @@ function wordsOf({ pieces, query, key }: Example): Word[] {
   }));
 }
 
-/** The words of a line: as many around both ends of the link as there is room for. */
+/** Return the words of a line: as many around both ends of the link as fit. */
 export function exampleLine(example: Example, measure: Measure, room: number): PlacedPiece[] {
   const words = wordsOf(example);
   let line = placed(example, words, 0, measure);
@@ -45,7 +45,7 @@ export function exampleLine(example: Example, measure: Measure, room: number): P
     line = longer;
   }
   if (lengthOf(line) <= room) return line;
-  // Two long words in a narrow figure: each end of the link has a part of the room.
+  // If two long words do not fit a narrow figure, divide the width between them.
   const ends = line.filter(({ end }) => end);
   const each = room / ends.length - measure(" ");
   let x = 0;

@@ -9,7 +9,7 @@ import type { AtlasLayout } from "./layout.js";
 import { anchorOf, printed, type Row } from "./rows.js";
 import { type AtlasState, COLUMNS, type Column } from "./state.js";
 
-/** Pixels of a bar of strength 1. */
+/** Length in pixels of a bar of strength 1. */
 const STRENGTH = 28;
 const NUMBERS: ReadonlySet<Column> = new Set(["strength", "held out"]);
 
@@ -23,7 +23,7 @@ interface Actions {
 }
 
 /**
- * The table of heads: each heading's button is a tab stop, and all rows together are a tab stop.
+ * Return the table of heads. Each heading's button is a tab stop, and all rows together are one.
  */
 export function headList(actions: Actions) {
   let rows: Row[] = [];

@@ -1,30 +1,33 @@
 import { clamp } from "../shared/clamp.js";
 
-/** From this width on the card stands beside the table. */
+/** Width from which the card is next to the table. */
 const WIDE = 900;
 const TABLE = { share: 0.4, least: 400, most: 480 };
-/** A table over the card is no wider than its numbers can be read beside its names. */
+/**
+ * Largest width of a table above the card: in a wider table, numbers would be too far from their
+ * names.
+ */
 const WIDEST_TABLE = 768;
-/** Between table and card, and between the columns of a card. */
+/** Space between table and card, and between the columns of a card. */
 export const SPACE = 24;
-/** From this width on a card has two columns. */
+/** Width from which a card has two columns. */
 const TWO_COLUMNS = 840;
 const WIDEST_COLUMN = 768;
-/** Names of behaviors beside their bars. */
+/** Width of the names of behaviors next to their bars, as a share of the column and in pixels. */
 const LABEL = { share: 0.36, most: 176 };
-/** Between a name, a bar and its numbers. */
+/** Space between a name, a bar and its numbers. */
 export const GAP = 8;
-/** Room for a score and its control, or the range of the effects of other heads. */
+/** Width of a score with its control, or of the range of the effects of other heads. */
 export const NUMBERS = 120;
-/** From these widths on the table has outcomes in one line, and bars beside the strengths. */
+/** Widths of the table from which outcomes fit one line, and strengths have bars. */
 const ONE_LINE = 400;
 const BARS = 440;
-/** Room for the weight before an example. */
+/** Width of the weight before an example. */
 export const WEIGHT = 40;
 
 export interface AtlasLayout {
   isWide: boolean;
-  /** Widths of the table, of the card, of a column of the card, and of its parts. */
+  /** Widths of the table, the card, a column of the card, and its parts. */
   table: number;
   card: number;
   column: number;

@@ -4,7 +4,7 @@ import { selectHeads } from "../shared/selection.js";
 import { anchorOf, headOf } from "./rows.js";
 import type { AtlasState, Card } from "./state.js";
 
-/** The cards of all heads by their anchors; the address of the page follows the chosen head. */
+/** Create the model of the page's cards. The address of the page follows the selected head. */
 export const pageModel: Kernel<AtlasState, { cards: Record<string, Card> }> = ({ state, own }) => {
   const model = localModel<AtlasState>({ ...state, _card: null });
   const cardOf = () => {
@@ -19,7 +19,7 @@ export const pageModel: Kernel<AtlasState, { cards: Record<string, Card> }> = ({
     const card = cardOf();
     model.set("_card", card);
     model.set("example", null);
-    // A page in a frame without an address of its own has no anchors.
+    // A page in a frame without its own address has no anchors.
     if (card && location.protocol !== "about:")
       history.replaceState(null, "", `#${anchorOf(card.head)}`);
   };

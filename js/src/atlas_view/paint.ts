@@ -13,18 +13,20 @@ import type { Score } from "./state.js";
 export const BAR_HEIGHT = 20;
 export const EXAMPLE_HEIGHT = 36;
 const MIDDLE = BAR_HEIGHT / 2;
-/** Where the text of an example stands, and the highest point of its arc. */
+/**
+ * Vertical position of the text of an example, and positions of the ends and the top of its arc.
+ */
 export const EXAMPLE_BASE = 25;
 const ARC_FOOT = 16;
 const ARC_TOP = 3;
 const HALF_LINE = 8;
-/** Places on the color scale of scores that may name the head, and of other scores. */
+/** Positions on the color scale of scores that may name the head, and of other scores. */
 const NAMED = 0.75;
 const UNNAMED = 0.45;
 
 /**
- * A score as a bar on an axis from 0 to 1: its control as a tick, and the interval of the score
- * above the control as a whisker.
+ * Draw a score as a bar on an axis from 0 to 1, with its control as a tick and the interval of
+ * score minus control as a whisker.
  */
 export function paintScore(pen: Pen, theme: Theme, score: Score, width: number): void {
   const length = width - 2;
@@ -44,7 +46,7 @@ export function paintScore(pen: Pen, theme: Theme, score: Score, width: number):
   pen.fillRect(at(score.control) - 1, MIDDLE - 7, 2, 14);
 }
 
-/** The smallest and the largest number of an effect; 0 is between them. */
+/** Return the range of the numbers of an effect. It includes 0. */
 export function effectRange(rows: EffectRow[]): [low: number, high: number] {
   const values = rows.flatMap(({ values, interval }) => [...values, ...(interval ?? [])]);
   const low = Math.min(0, ...values);
@@ -53,7 +55,7 @@ export function effectRange(rows: EffectRow[]): [low: number, high: number] {
   return [low - 0.03 * reach, high + 0.03 * reach];
 }
 
-/** The points of one row of an effect, with its interval, and a line at 0. */
+/** Draw one row of an effect: its points, its interval and a line at 0. */
 export function paintEffect(
   pen: Pen,
   theme: Theme,
@@ -74,7 +76,7 @@ export function paintEffect(
   }
 }
 
-/** A sentence with the link drawn as an arc from the query to the key. */
+/** Draw a sentence with its link as an arc from the query to the key. */
 export function paintExample(pen: Pen, theme: Theme, font: string, line: PlacedPiece[]): void {
   pen.textBaseline = "middle";
   for (const { text, x, width, end } of line) {

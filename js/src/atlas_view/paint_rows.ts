@@ -8,14 +8,14 @@ import { type AtlasState, COLUMNS, type Column } from "./state.js";
 
 const ROW = 20;
 const MIDDLE = ROW / 2;
-/** Widths of the columns beside the names. */
+/** Widths of the columns other than the names. */
 const WIDTHS = { head: 62, strength: 60, "held out": 60, outcome: 120 };
-/** Of the chosen row's ground, and of the mark at its start. */
+/** Opacity of the background of the selected row, and width of the mark at its start. */
 const CHOSEN = { opacity: 0.14, mark: 2 };
 
 export const rowsHeight = (rows: Row[]): number => ROW * (rows.length + 1);
 
-/** The table of heads in a picture. */
+/** Draw the table of heads in a picture. */
 export function paintRows(
   pen: Pen,
   theme: Theme,
@@ -69,16 +69,16 @@ export function paintRows(
   pen.restore();
 }
 
-/** A row of the card: a name, a bar and numbers. */
+/** Row of the card: a name, a bar and numbers. */
 export interface BarRow {
   label: string;
   isBold: boolean;
-  /** The number in the color of texts, and the number in the color of remarks. */
+  /** Number in the text color, and number in the muted color. */
   numbers: [text: string, muted: string];
   paint(pen: Pen): void;
 }
 
-/** Rows of bars of one height, as the page has them in a table. */
+/** Draw rows of bars with equal heights, as in the table of the page. */
 export function paintBarRows(
   pen: Pen,
   theme: Theme,

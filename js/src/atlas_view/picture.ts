@@ -36,10 +36,10 @@ import { type BarRow, paintBarRows, paintRows, rowsHeight } from "./paint_rows.j
 import { noteOf, rowsOf, shownRows } from "./rows.js";
 import type { AtlasState, Card, Example } from "./state.js";
 
-/** Rows of the table in a picture. */
+/** Largest number of table rows in a picture. */
 const MOST_ROWS = 24;
 
-/** The table of heads, and the card of the chosen head. */
+/** Draw the table of heads, and the card of the selected head. */
 export const drawPicture: DrawPicture<AtlasState> = (state, request) => {
   const sheet = new Sheet(request);
   const { theme, room } = sheet;

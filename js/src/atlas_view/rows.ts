@@ -2,7 +2,7 @@ import { type Head, type HeadLabel, headName, sameHead } from "../shared/types.j
 import { asFloat32 } from "../shared/wire.js";
 import { type AtlasState, type Column, type HeadNumbers, OUTCOMES } from "./state.js";
 
-/** A head in the table; numbers of heads without a name are NaN. */
+/** Head in the table; numbers of heads without a name are NaN. */
 export interface Row {
   head: Head;
   name: string;
@@ -28,14 +28,14 @@ export function rowsOf(numbers: HeadNumbers): Row[] {
   }));
 }
 
-/** The anchor of a head, for example "L1H3": searches and addresses of saved pages use it. */
+/** Return the anchor of a head, for example "L1H3", for searches and addresses of saved pages. */
 export const anchorOf = ([layer, head]: Head): string => `L${layer}H${head}`;
 
-/** The note on a head, which may have several lines; "" without a note. */
+/** Return the note on a head, which may have several lines, or "". */
 export const noteOf = (head: Head, notes: HeadLabel[]): string =>
   notes.find(([at]) => sameHead(at, head))?.[1] ?? "";
 
-/** The head of an anchor as it is in an address, for example "#L1H3". */
+/** Return the head of an anchor in an address, for example "#L1H3". */
 export function headOf(hash: string): Head | undefined {
   const [, layer, head] = /^#?L(\d{1,4})H(\d{1,4})$/i.exec(hash) ?? [];
   return layer === undefined ? undefined : [Number(layer), Number(head), "self"];
@@ -46,7 +46,7 @@ type Search = Wish & Pick<AtlasState, "notes">;
 
 const compact = (text: string) => text.toLocaleLowerCase().replaceAll(" ", "");
 
-/** What the rows are sorted by; undefined for heads without a value, which come last. */
+/** Return the sort key of a row; undefined for heads without a value, which come last. */
 function keyOf(row: Row, column: Column): string | number | undefined {
   const [layer, head] = row.head;
   const rank = OUTCOMES.indexOf(row.outcome);
@@ -60,7 +60,7 @@ function keyOf(row: Row, column: Column): string | number | undefined {
   return keys[column];
 }
 
-/** The rows to show, in their order. */
+/** Return the rows that match the search, in their order. */
 export function shownRows(rows: Row[], { search, sort, descending, notes }: Search): Row[] {
   const wanted = compact(search);
   const way = descending ? -1 : 1;
@@ -79,18 +79,18 @@ export function shownRows(rows: Row[], { search, sort, descending, notes }: Sear
     });
 }
 
-/** The column to sort by after a click on its heading: strengths start with the largest. */
+/** Return the order after a click on a heading: strengths start with the largest. */
 export const sorted = (wish: Wish, column: Column): Pick<Wish, "sort" | "descending"> => ({
   sort: column,
   descending:
     wish.sort === column ? !wish.descending : column === "strength" || column === "held out",
 });
 
-/** Prints a score; a score that nobody measured is null, or NaN in an array. */
+/** Format a score. A score that was not measured is null, or NaN in an array. */
 export const printScore = (value: number | null): string =>
   value === null || Number.isNaN(value) ? "–" : value.toFixed(2).replace("-", "−");
 
-/** A row as it is printed. */
+/** Return the printed texts of a row. */
 export const printed = (row: Row): Record<Column, string> => ({
   head: headName(row.head),
   name: row.name || "no name",

@@ -14,9 +14,9 @@ export const KINDS = [
   "missed",
 ] as const;
 export type Kind = (typeof KINDS)[number];
-/** The kinds of examples of a name. */
+/** Kinds of examples of a name. */
 export const OF_NAME = ["right", "wrong", "missed"] as const satisfies readonly Kind[];
-/** From the strongest evidence to none. */
+/** Outcomes from the strongest evidence to none. */
 export const OUTCOMES: readonly string[] = [
   "primary cause",
   "secondary cause",
@@ -25,7 +25,7 @@ export const OUTCOMES: readonly string[] = [
   "null",
 ];
 
-/** The rows of all heads, layer by layer; numbers of heads without a name are NaN. */
+/** Rows of all heads, layer by layer; numbers of heads without a name are NaN. */
 export interface HeadNumbers {
   layers: number;
   heads: number;
@@ -38,14 +38,14 @@ export interface HeadNumbers {
   held_out: WireArray;
 }
 
-/** One behavior on the card of a head; null where a number is not finite. */
+/** Score of one behavior on the card of a head; null for numbers that are not finite. */
 export interface Score {
   behavior: string;
   description: string;
   control_name: string;
   score: number;
   control: number;
-  /** The 95 % interval of score minus control. */
+  /** 95 % interval of score minus control. */
   low: number | null;
   high: number | null;
   adjusted: number | null;
@@ -59,22 +59,22 @@ export interface Score {
   source: string;
 }
 
-/** The rise of the loss without the head, in nats. */
+/** Rise of the loss without the head, in nats. */
 export interface Effect {
   /** Whether losing the head hurts, in words for readers. */
   losing: string;
   effect: number | null;
   low: number | null;
   high: number | null;
-  /** At other places of the same texts. */
+  /** Effect at other positions of the same texts. */
   matched: number | null;
-  /** Without other heads of the layer, by their names. */
+  /** Effects without other heads of the layer, by head name. */
   random: [head: string, effect: number | null][];
   n_texts: number;
   n_places: number;
 }
 
-/** A link in a text; a piece with a space before it begins a word. */
+/** Link in a text. A piece with a leading space begins a word. */
 export interface Example {
   pieces: string[];
   query: number;
@@ -84,12 +84,12 @@ export interface Example {
 
 export interface Card {
   head: Head;
-  /** "" for a head without a name. */
+  /** Name of the head, or "". */
   name: string;
   runner_up: string;
   /** Index of the score that names the head. */
   named_by: number | null;
-  /** The strongest first. */
+  /** Scores, strongest first. */
   scores: Score[];
   effect: Effect | null;
   examples: Partial<Record<Kind, Example[]>>;
@@ -106,16 +106,16 @@ export interface AtlasState extends HeadsState {
   all_scores: boolean;
   examples: Kind;
   n_examples: number;
-  /** The opened example of the shown kind. */
+  /** Opened example of the shown kind. */
   example: number | null;
   notes: HeadLabel[];
-  /** `no_effects`: why the atlas has no effects, or "". */
+  /** `no_effects`: Reason why the atlas has no effects, or "". */
   _source: { model: string; note: string; no_effects: string };
   _heads: HeadNumbers | null;
   _card: Card | null;
 }
 
-/** The traits that the figure draws. */
+/** Traits whose changes redraw the figure. */
 export const WATCHED: (keyof AtlasState)[] = [
   "selected",
   "layer",

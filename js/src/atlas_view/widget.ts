@@ -17,7 +17,7 @@ import { layoutOf } from "./layout.js";
 import { anchorOf, rowsOf, shownRows, sorted } from "./rows.js";
 import { type AtlasState, WATCHED } from "./state.js";
 
-/** The keys; a saved page has no model that reads the text of an example. */
+/** Return the keys. A saved page has no model to read the text of an example. */
 const keysOf = (isPage: boolean): Keys => [
   ["↑ ↓", "in the table: move between heads; Home and End to the first and last"],
   ["Enter or Space, click", "show the card of the head"],

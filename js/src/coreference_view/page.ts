@@ -5,15 +5,15 @@ import { localModel } from "../shared/page/local_model.js";
 import type { Kernel, Text64 } from "../shared/page/page_data.js";
 import { type CoreferenceState, type DrawnWindow, sceneOf, VARIANTS } from "./scene.js";
 
-/** A window of E evaluated mentions with every head's choices. */
+/** Window of E evaluated mentions with the choices of every head. */
 export interface HeldWindow {
   drawn: DrawnWindow;
-  /** int16 [E, 2, L, H], words of the window; and float32 [E, 2, L, H]. */
+  /** int16 [E, 2, L, H]: words of the window; and float32 [E, 2, L, H]. */
   words: Text64;
   weights: Text64;
 }
 
-/** The windows of the documents that the page holds: of the first one, and so on before `stop`. */
+/** Windows of the documents in the page, from `first` to `stop` (exclusive). */
 interface HeldWindows {
   first: number;
   stop: number;
@@ -21,11 +21,11 @@ interface HeldWindows {
 }
 
 interface OwnCoreference {
-  /** [2, L, H]: mentions of the study that each head is right on. */
+  /** [2, L, H]: number of mentions of the study on which each head is right. */
   correct: number[];
 }
 
-/** The choices of `all` heads in a window, by variant, as sent by a kernel. */
+/** Return the choices of one of `all` heads in a window, by variant, as a kernel sends them. */
 function choices({ drawn, words, weights }: HeldWindow, index: number, all: number) {
   const count = drawn.evaluated.length;
   const items = count * VARIANTS.length * all;
@@ -42,7 +42,7 @@ function choices({ drawn, words, weights }: HeldWindow, index: number, all: numb
 
 const EMPTY = { name: "", start: 0, length: 0, words: [], mentions: [], evaluated: [] };
 
-/** The documents that the page holds, with every head's choices. */
+/** Create the model of the documents in the page, with the choices of every head. */
 export const pageModel: Kernel<CoreferenceState, OwnCoreference> = (
   { state, own, shapes },
   { windows },
@@ -52,7 +52,7 @@ export const pageModel: Kernel<CoreferenceState, OwnCoreference> = (
   const { first, stop, held } = windows as HeldWindows;
   const all = own.correct.length / VARIANTS.length;
 
-  /** A window as the kernel draws it, with the shown head's choices. */
+  /** Return a window as a kernel draws it, with the choices of the shown head. */
   function read(of: HeldWindow): DrawnWindow {
     const { head, index } = shownIn(now, shapes);
     if (!head) return { ...of.drawn, head: null, chosen: null };
@@ -76,7 +76,7 @@ export const pageModel: Kernel<CoreferenceState, OwnCoreference> = (
 
   function jump(): void {
     const { n = 0, outcome, step = 1 } = now._jump;
-    // Every mention that the shown head is right, or wrong, on.
+    // Positions of all mentions on which the shown head has this outcome.
     const places = held.flatMap((of) => {
       const { document, window } = of.drawn;
       const evaluated = sceneOf({ ...now, _drawn: read(of) })?.evaluated ?? [];
@@ -86,7 +86,7 @@ export const pageModel: Kernel<CoreferenceState, OwnCoreference> = (
     });
     const here = [now.document, now.window, now.mention ?? -1];
     const [next] = nextHeld(places, (place) => place, here, step);
-    // In this order: another document, and another window, begin without a mention.
+    // Keep this order, because a change of the document or the window resets the mention.
     for (const [i, name] of (["document", "window", "mention"] as const).entries())
       if (next) model.set(name, next[i] ?? 0);
     const where = stop - first < now._source.count ? " on this page" : "";

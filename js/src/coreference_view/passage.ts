@@ -18,73 +18,78 @@ import type { Outcome } from "../shared/verdict.js";
 import { paintVerdict } from "../shared/verdict.js";
 import type { Mention, Scene } from "./scene.js";
 
-/** Font sizes of words, and of the numbers of clusters. */
+/** Font sizes of words and of cluster numbers. */
 const WORD_SIZE = 14;
 const NUMBER_SIZE = 10;
-/** A word from top to bottom. */
+/** Height of a word. */
 const BOX = 20;
-/** Between two lines under the words. */
+/** Distance between two lines under the words. */
 const LEVEL = 4;
-/** Room above the first line for an arc. */
+/** Space above the first line for an arc. */
 const TOP = 16;
 const BOTTOM = 4;
 const BETWEEN_LINES = 8;
 const SPACE = 4.5;
 export const AFTER_NUMBER = 3;
-/** Longer lines are hard to read. */
+/** Largest width of a line, because longer lines are hard to read. */
 const MOST_WIDE = 640;
 const LEAST_ASIDE = 280;
-/** Between the text and what stands beside it. */
+/** Space between the text and the column next to it. */
 const GUTTER = 24;
-/** Browsers place boxes on whole parts of a pixel: sums of widths that they round would drift. */
+/**
+ * Fraction of a pixel to which browsers round box positions. Unrounded sums of widths would drift
+ * apart from the page.
+ */
 const PARTS = 64;
 
-/** From the top of a word to its baseline, and to that of the number before it. */
+/**
+ * Distances from the top of a word to its baseline, and to the baseline of the number before it.
+ */
 const BASELINE = 15;
 const RAISED = 11;
 const DOTTED = [1, 2];
-/** The height of an arc over a line. */
+/** Height of an arc over a line. */
 const HEIGHT = 8;
 const OWN_FILL = 0.16;
 
 const DIRECTED = /[\p{L}\u200e\u200f]/u;
 
 /**
- * A word on its line, or a part of one that is longer than a line. Places count from where lines
- * start.
+ * Word on its line, or a part of a word that is longer than a line. Positions are relative to the
+ * start of the line.
  */
 export interface Piece {
   word: number;
   text: string;
   line: number;
-  /** Where its first number, or else its text, starts. */
+  /** Start of the first number, or of the text if there is no number. */
   outer: number;
   start: number;
   end: number;
   numbers: { mention: Mention; start: number; end: number }[];
-  /** A space stands before it. */
+  /** Whether there is a space before the piece. */
   spaced: boolean;
 }
 
-/** Where the words of a passage stand, in pixels, and how deep each mention is underlined. */
+/** Layout of a passage in pixels: its words, and the level of each mention's underline. */
 export interface PassageLayout {
   width: number;
   height: number;
   rightToLeft: boolean;
   pieces: Piece[];
-  /** By mention: 0 is nearest to the words. */
+  /** Level of each mention; 0 is nearest to the words. */
   levels: Map<number, number>;
-  /** From a line to the next. */
+  /** Distance from one line to the next. */
   pitch: number;
 }
 
-/** Width of the column beside the text; null if its content is drawn under the text. */
+/** Return the width of the column next to the text; null if its content is below the text. */
 export function asideOf(at: PassageLayout, room: number): number | null {
   const left = room - at.width - GUTTER;
   return left >= LEAST_ASIDE ? left : null;
 }
 
-/** Where what lies from `start` to `end` of a line has its left edge. */
+/** Return the left edge of the range from `start` to `end` of a line. */
 export const leftOf = (at: PassageLayout, start: number, end: number) =>
   at.rightToLeft ? at.width - end : start;
 export const topOf = (at: PassageLayout, line: number) => TOP + line * at.pitch;
@@ -92,8 +97,8 @@ const underlineOf = (at: PassageLayout, line: number, level: number) =>
   topOf(at, line) + BOX + LEVEL * level + 2;
 
 /**
- * Lines under the words: overlapping mentions have separate lines, and nested mentions are drawn
- * above the longer mention.
+ * Return the levels of the underlines: overlapping mentions have different levels, and nested
+ * mentions are above the longer mention.
  */
 export function levels(mentions: Mention[]): Map<number, number> {
   const level = new Map<number, number>();
@@ -107,12 +112,12 @@ export function levels(mentions: Mention[]): Map<number, number> {
   return level;
 }
 
-/** Whether the first letter with a direction runs from right to left. */
+/** Return whether the first letter with a direction is right-to-left. */
 export function isRightToLeft(words: string[]): boolean {
   return RTL.test(DIRECTED.exec(words.join(""))?.[0] ?? "");
 }
 
-/** Words that no line may part. */
+/** Return groups of words that must not be separated by a line break. */
 function groups<T extends { text: string }>(words: T[]): T[][] {
   const lines: T[][] = [];
   for (const [i, word] of words.entries())
@@ -122,7 +127,10 @@ function groups<T extends { text: string }>(words: T[]): T[][] {
   return lines;
 }
 
-/** The mentions whose number stands before a word; longer ones open first, as brackets would. */
+/**
+ * Return the mentions whose number is printed before a word; longer mentions open first, like
+ * brackets.
+ */
 const opening = (mentions: Mention[], word: number) =>
   mentions
     .filter(({ cluster, words }) => cluster > 0 && words[0] === word)
@@ -132,8 +140,8 @@ const sum = (all: number[]) => all.reduce((a, b) => a + b, 0);
 const snapped = (place: number) => Math.round(place * PARTS) / PARTS;
 
 /**
- * Break a text into lines of at most `room` pixels. Punctuation stands as in print; a word that is
- * longer than a line is broken.
+ * Break a text into lines of at most `room` pixels. Punctuation is spaced as in print, and a word
+ * that is longer than a line is broken.
  */
 export function layoutPassage(
   texts: string[],
@@ -207,7 +215,7 @@ export function layoutPassage(
   return { width, height, rightToLeft, pieces, levels: level, pitch };
 }
 
-/** Pieces of some words that stand side by side on one line. */
+/** Return the ranges of adjacent pieces of words on each line. */
 function runs({ pieces }: PassageLayout, words: number[]) {
   const pieceRanges: Pick<Piece, "line" | "outer" | "start" | "end">[] = [];
   let last = -2;
@@ -221,14 +229,14 @@ function runs({ pieces }: PassageLayout, words: number[]) {
   return pieceRanges;
 }
 
-/** A passage in its places. */
+/** Passage with its layout. */
 interface PlacedPassage {
   theme: Theme;
   font: string;
   at: PassageLayout;
 }
 
-/** The color of what a number refers to; the number tells where colors cannot. */
+/** Return the color of a cluster. Clusters with the same color differ in their numbers. */
 export function clusterColor(theme: Theme, cluster: number): string {
   const { series } = theme.dark ? palette.dark : palette.light;
   return (!theme.forced && series[(cluster - 1) % series.length]) || theme.text;
@@ -242,7 +250,7 @@ function rectangle(pen: Pen, left: number, top: number, right: number, bottom: n
   pen.closePath();
 }
 
-/** Boxes round words, in lines of this width whose edges fall on whole pixels. */
+/** Draw boxes around words, with lines of this width whose edges fall on full pixels. */
 function outline(pen: Pen, at: PassageLayout, words: number[], width: number): void {
   const by = 1 + width / 2;
   pen.lineWidth = width;
@@ -255,7 +263,10 @@ function outline(pen: Pen, at: PassageLayout, words: number[], width: number): v
   }
 }
 
-/** All but the text: lines under mentions, what is marked, and the arrow to the word chosen. */
+/**
+ * Draw everything except the text: underlines of mentions, marked words, and the arrow to the
+ * head's choice.
+ */
 export function paintMarks(pen: Pen, { drawn, marked, own }: Scene, placed: PlacedPassage): void {
   const { theme, at } = placed;
   for (const { mention, cluster, words } of drawn.mentions) {
@@ -286,7 +297,7 @@ export function paintMarks(pen: Pen, { drawn, marked, own }: Scene, placed: Plac
   if (own?.choice) paintChoice(pen, placed, marked.head, own.choice);
 }
 
-/** The word chosen, outlined, and an arrow to it from the head word of the mention. */
+/** Draw a box around the chosen word, and an arrow to it from the head word of the mention. */
 function paintChoice(
   pen: Pen,
   { theme, at }: PlacedPassage,
@@ -320,7 +331,10 @@ function paintChoice(
   paintVerdict(pen, theme, outcome, x, y);
 }
 
-/** Over the line of both words, or from the side of a line that is nearer to the word chosen. */
+/**
+ * Return an arc above the line of both words, or from the side of the line that is closer to the
+ * chosen word.
+ */
 function arcToChoice(
   at: PassageLayout,
   [x0, line]: readonly [x: number, line: number],
@@ -329,19 +343,19 @@ function arcToChoice(
   const top = topOf(at, line);
   const otherTop = topOf(at, other);
   if (other < line) return arcBetweenLines([x0, top - 3], [x1, otherTop + BOX + 4]);
-  // A flat arc would lie along the lines under the words above.
+  // A flat arc would lie on the underlines of the line above.
   if (other === line) return roundArc([x0, top - 3], [x1, top - 4], HEIGHT, 1);
   return arcBetweenLines([x0, top + BOX + 3], [x1, otherTop - 4]);
 }
 
 /**
- * In a file every word stands alone: these marks turn its brackets and points as the text around it
- * would.
+ * Add right-to-left marks to a word with punctuation. In a file every word is a separate text, so
+ * its brackets would otherwise be mirrored differently than on the page.
  */
 const turned = (text: string) => (ONLY_LETTERS.test(text) ? text : `\u200f${text}\u200f`);
 const ONLY_LETTERS = /^[\p{L}\p{M}]*$/u;
 
-/** The text with the numbers of the clusters, for output without cluster labels. */
+/** Draw the text with the numbers of the clusters, where no page draws them. */
 export function paintText(pen: Pen, { theme, font, at }: PlacedPassage): void {
   const write = (text: string, start: number, y: number) =>
     pen.fillText(text, at.rightToLeft ? at.width - start : start, y);
@@ -370,12 +384,12 @@ export const LEGEND = [
 type Sample = (typeof LEGEND)[number][0];
 const isOutcome = (kind: Sample): kind is Outcome => kind === "right" || kind === "wrong";
 const BOXED = 18;
-/** Of a tick or a cross beside something. */
+/** Width of a check mark or a cross next to something. */
 export const VERDICT = 14;
 export const SAMPLE_HEIGHT = 12;
 export const sampleWidth = (kind: Sample) => (kind ? BOXED + (isOutcome(kind) ? VERDICT : 0) : 0);
 
-/** What a mark of the legend looks like. */
+/** Draw the sample of a mark in the legend. */
 export function paintSample(pen: Pen, theme: Theme, kind: Sample): void {
   if (!kind) return;
   const { accent, muted, right, wrong } = theme;

@@ -15,26 +15,26 @@ import {
 } from "./passage.js";
 import { type Mention, mentionLabel, type Scene } from "./scene.js";
 
-/** Marks of the first and the last word of a line lie a little outside of it. */
+/** Space outside of a line for marks of its first and last word. */
 const BLEED = 4;
 
 /**
- * The text of a window as words in their places, over what is painted; a numbered button stands
- * before each mention.
+ * Return the text of a window as positioned words over a canvas with the marks. Each mention has a
+ * numbered button before it.
  */
 export function passageFigure(choose: (mention: number) => void) {
   const marks = createRef<HTMLCanvasElement>();
   const text = createRef<HTMLElement>();
   let layout: PassageLayout | undefined;
-  /** The text that is written, and its places. */
+  /** Rendered text, and the positions of its words. */
   let written = "";
   let writtenAt = "";
-  /** By word: the mentions that can be asked about, the innermost first. */
+  /** Selectable mentions of each word, innermost first. */
   let over: Mention[][] = [];
   let marked: Mention | undefined;
-  /** The mention whose button Tab reaches, chosen by keyboard. */
+  /** Mention whose button Tab focuses, set by keyboard. */
   let cursor: number | undefined;
-  /** The mention whose button gets the focus back after its text is written anew. */
+  /** Mention whose button gets the focus back after the text is rendered again. */
   let refocused: number | undefined;
 
   const chipOf = (mention: number) =>
@@ -43,7 +43,7 @@ export function passageFigure(choose: (mention: number) => void) {
   function click({ target }: Event): void {
     const hit = (target as Element).closest<HTMLElement>("[data-mention], [data-word]");
     const { mention, word } = hit?.dataset ?? {};
-    // Repeated clicks on nested mentions select the mentions from the inside out.
+    // Repeated clicks on nested mentions select them from the inside out.
     const here = over[Number(word)] ?? [];
     const next =
       here[(here.findIndex(({ mention }) => mention === marked?.mention) + 1) % here.length];
@@ -51,7 +51,7 @@ export function passageFigure(choose: (mention: number) => void) {
     else if (next) choose(next.mention);
   }
 
-  /** The mention whose button has the focus. */
+  /** Return the mention whose button has the focus. */
   function focused(): number | undefined {
     const root = text.value?.getRootNode() as Document | ShadowRoot | undefined;
     const { mention } = (root?.activeElement as HTMLElement | null)?.dataset ?? {};
@@ -70,12 +70,12 @@ export function passageFigure(choose: (mention: number) => void) {
     reveal(mention: number): void {
       chipOf(mention)?.scrollIntoView?.({ block: "nearest" });
     },
-    /** Lay the text out; returns the places of its words. */
+    /** Lay out the text and return the layout. */
     arrange(scene: Scene, { width, font, ruler }: Look): PassageLayout {
       const { document, start, words, mentions } = scene.drawn;
       layout = layoutPassage(words, mentions, { room: width, font, ruler });
       marked = scene.marked;
-      // A change of the head keeps the text, the selected text and the focus.
+      // A change of the head keeps the text, the text selection and the focus.
       const next = JSON.stringify([document, start, words, mentions]);
       const places = JSON.stringify(layout.pieces);
       if (next === written && places === writtenAt) return layout;
@@ -121,16 +121,16 @@ export function passageFigure(choose: (mention: number) => void) {
   };
 }
 
-/** What the words of all lines have in common. */
+/** Values shared by the words of all lines. */
 interface WordsView {
   theme: Theme;
-  /** The mention whose button Tab reaches. */
+  /** Mention whose button Tab focuses. */
   reached: number | undefined;
-  /** Whether a mention with this word can be asked about. */
+  /** Return whether a mention with this word can be selected. */
   isAsked(word: number): boolean;
 }
 
-/** The words of one line, from one to the next; `next` is the first piece of the next line. */
+/** Return the words of one line. `next` is the first piece of the next line. */
 function lineView(
   scene: Scene,
   pieces: Piece[],
@@ -149,17 +149,17 @@ function lineView(
       class=${isAsked(piece.word) ? "attnw-coref-asked" : nothing}
       .style=${`width: ${piece.end - piece.start}px`}>${piece.text}</span>`;
   });
-  // At the end of a line the space has no place of its own; it is there to be copied.
+  // The space at the end of a line has no position, but is there to be copied.
   return html`<span class="attnw-coref-row" .style=${`top: ${top}px`}
     >${views}${next?.spaced ? " " : nothing}</span>`;
 }
 
-/** The numbered buttons before a word; Tab reaches one of them. */
+/** Return the numbered buttons before a word. Tab focuses only one button of the text. */
 function chipViews(scene: Scene, { numbers }: Piece, reached: number | undefined, theme: Theme) {
   return numbers.map(({ mention, start, end }) => {
     const color = clusterColor(theme, mention.cluster);
     const number = String(mention.cluster);
-    // The name starts with the text that is seen, for those who speak to the page.
+    // The accessible name starts with the visible text, for users of voice control.
     return html`<button type="button" class="attnw-coref-chip" data-mention=${mention.mention}
       aria-label=${`${number} ${mentionLabel(scene, mention)}`}
       aria-pressed=${mention.mention === scene.marked?.mention}
@@ -168,7 +168,7 @@ function chipViews(scene: Scene, { numbers }: Piece, reached: number | undefined
   });
 }
 
-/** What is painted under a word, for style sheets of hosts and for tests. */
+/** Return the marks of a word as an attribute, for tests and for the style sheets of hosts. */
 function marksOf({ own, marked }: Scene, word: number): string {
   const chosen = own?.choice;
   const isAntecedent = own?.antecedents.some(({ words }) => words.includes(word));
@@ -183,7 +183,7 @@ function marksOf({ own, marked }: Scene, word: number): string {
 
 const numbersOf = ({ numbers }: Piece) => numbers.map(({ mention }) => mention.mention);
 
-/** Pieces by their lines. */
+/** Return the pieces of each line. */
 function linesOf(pieces: Piece[]): Piece[][] {
   const lines: Piece[][] = [];
   for (const piece of pieces)

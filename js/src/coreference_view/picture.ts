@@ -28,7 +28,7 @@ import {
 const LINE = 16;
 const BETWEEN = 16;
 
-/** The text of a window, its mentions, and the choices for the selected mention. */
+/** Draw the text of a window, its mentions, and the choices for the selected mention. */
 export const drawPicture: DrawPicture<CoreferenceState> = (state, request) => {
   const scene = sceneOf(state);
   if (!scene) throw new Error("no window of a document has been read");
@@ -51,7 +51,7 @@ export const drawPicture: DrawPicture<CoreferenceState> = (state, request) => {
   return { sheet, caption: captionOf(scene), table: tableOf(scene) };
 };
 
-/** Two columns: who, and what they chose. */
+/** Add a readout in two columns: names, and their choices. */
 function placeReadout(sheet: Sheet, lines: ReadoutLine[]): void {
   if (!lines.length) return;
   const { theme, room } = sheet;
@@ -79,7 +79,7 @@ function placeReadout(sheet: Sheet, lines: ReadoutLine[]): void {
   });
 }
 
-/** The meaning of the marks, side by side. */
+/** Add the legend of the marks, side by side. */
 function placeLegend(sheet: Sheet): void {
   const { theme, room } = sheet;
   const font = labelFont(FONT, false, AXIS_LABEL_SIZE);

@@ -7,48 +7,51 @@ import type { Outcome } from "../shared/verdict.js";
 import { asFloat32, asInt32, type WireArray } from "../shared/wire.js";
 
 const FIGURE = "Coreference: mentions and the antecedents that a head chooses";
-/** Rows of the table beside a picture. */
+/** Number of rows of the table next to a picture. */
 const MOST_ROWS = 20;
-/** Antecedents that a readout names. */
+/** Number of antecedents in a readout. */
 const MOST_NAMED = 6;
 const ONCE = "the window mentions this once: there is no antecedent to find";
 const NOT_EVALUATED =
   "not evaluated: no mention of its cluster precedes it in this window, " +
   "or a longer one with its head word stands for it";
 
-/** What a head chooses among. */
+/** Candidates of a head's choice. */
 export const VARIANTS = ["words", "mentions"] as const;
 export type Variant = (typeof VARIANTS)[number];
 const AMONG = { words: "among all words", mentions: "among preceding mentions" };
 
-/** A mention; its words are counted from the window's first. */
+/** Mention; its words are counted from the first word of the window. */
 export interface Mention {
   mention: number;
   words: number[];
   head: number;
-  /** From 1; 0 for what the window mentions once. */
+  /** Number of the cluster, from 1; 0 for a mention that occurs only once in the window. */
   cluster: number;
   kind: string;
 }
 
-/** The text of one window, and the shown head's choices for its E evaluated mentions. */
+/** Text of one window, and the choices of the shown head for its E evaluated mentions. */
 export interface DrawnWindow {
   document: number;
   window: number;
   windows: number;
   name: string;
-  /** The window's first word in its document. */
+  /** Index of the window's first word in its document. */
   start: number;
-  /** Words of the whole document. */
+  /** Number of words of the document. */
   length: number;
   words: string[];
   mentions: Mention[];
-  /** The mention chosen by each rule, or -1 for no choice. */
+  /** Evaluated mentions with the mention chosen by each rule, or -1 if it chose none. */
   evaluated: { mention: number; antecedents: number[]; baselines: Record<string, number> }[];
   head: Head | null;
-  /** int32 [2, E], float32 [2, E], and how many are right in all documents, by variant. */
+  /**
+   * int32 [2, E] words, float32 [2, E] weights, and number of right choices in all documents, by
+   * variant.
+   */
   chosen: { words: WireArray; weights: WireArray; correct: number[] } | null;
-  /** The message of a page that lacks the data of this document. */
+  /** Message of a page without the data of this document. */
   problem?: string;
 }
 
@@ -61,29 +64,29 @@ export interface CoreferenceState extends TextState {
   _source: TextState["_source"] & { n: number; baselines: Record<string, number> };
 }
 
-/** A mention with antecedents in the window, and what is chosen for it. */
+/** Mention with antecedents in the window, and the choices for it. */
 interface Evaluated {
   mention: Mention;
   antecedents: Mention[];
-  /** By rule. */
+  /** Mentions chosen by each rule. */
   baselines: [rule: string, mention: Mention | undefined][];
-  /** The word that the head chooses. */
+  /** Word that the head chooses. */
   choice: { word: number; weight: number; right: boolean } | undefined;
 }
 
-/** A window as it is shown. */
+/** Complete description of a window. */
 export interface Scene {
   state: CoreferenceState;
   drawn: DrawnWindow;
-  /** Mentions of clusters of several, in the order of the text: what can be asked about. */
+  /** Selectable mentions, which belong to clusters of several, in the order of the text. */
   asked: Mention[];
   evaluated: Evaluated[];
-  /** The selected mention, with its choices if it is evaluated. */
+  /** Selected mention, with its choices if it is evaluated. */
   marked: Mention | undefined;
   own: Evaluated | undefined;
 }
 
-/** What is shown of a state; nothing before the text arrives. */
+/** Return the scene of a state; undefined before the text arrives. */
 export function sceneOf(state: CoreferenceState): Scene | undefined {
   const { _drawn: drawn, variant, mention: wanted } = state;
   if (!drawn) return undefined;
@@ -114,7 +117,7 @@ export function sceneOf(state: CoreferenceState): Scene | undefined {
   };
 }
 
-/** How the readout names a mention: its text, its cluster and where it is. */
+/** Return the name of a mention for the readout: its text, cluster and position. */
 function mentionName({ drawn }: Scene, mention: Mention | undefined): string {
   if (!mention) return "nothing";
   const text = mention.words.map((word) => drawn.words[word] ?? "").join(" ");
@@ -122,12 +125,13 @@ function mentionName({ drawn }: Scene, mention: Mention | undefined): string {
   return `${text} (${mention.cluster ? `cluster ${mention.cluster}, ` : ""}word ${place})`;
 }
 
-/** For the button of a mention. */
+/** Return the label for the button of a mention. */
 export const mentionLabel = (scene: Scene, mention: Mention) =>
   `${mentionName(scene, mention)}, ${mention.kind}`;
 
 /**
- * The shown head, its candidates, and its accuracy here and in the whole study; "" without a head.
+ * Return the shown head with its candidates, and its accuracy here and in the whole study; ""
+ * without a head.
  */
 export function titleParts({ drawn, evaluated, state }: Scene): [head: string, accuracy: string] {
   if (!drawn.head || !drawn.chosen) return ["", ""];
@@ -142,7 +146,7 @@ export function titleParts({ drawn, evaluated, state }: Scene): [head: string, a
 
 const shareOf = (right: number, n: number) => percentOf(right / n, n);
 
-/** What a picture says under its text: the page has it in its caption. */
+/** Return the notes below the text of a picture, which the page has in its caption. */
 export function notesOf({ drawn, state: { _source } }: Scene): string[] {
   const rules = Object.entries(_source.baselines).map(
     ([name, right]) => `${name} ${shareOf(right, _source.n)}`,
@@ -155,7 +159,7 @@ export function notesOf({ drawn, state: { _source } }: Scene): string[] {
   ];
 }
 
-/** What is shown, in words. */
+/** Return the caption. */
 export function captionOf(scene: Scene): Caption {
   const { drawn, evaluated, state } = scene;
   const [range = "", ...notes] = notesOf(scene);
@@ -175,7 +179,9 @@ export function captionOf(scene: Scene): Caption {
   });
 }
 
-/** The choices for the window's evaluated mentions, the selected mention first. */
+/**
+ * Return the table of choices for the window's evaluated mentions, with the selected mention first.
+ */
 export function tableOf(scene: Scene): Table {
   const { drawn, evaluated, own } = scene;
   const others = evaluated.filter((mention) => mention !== own);
@@ -216,7 +222,7 @@ const ruleLines = (scene: Scene, { baselines, antecedents }: Evaluated) =>
     return { label, text: `${mentionName(scene, found)}, ${outcome}`, outcome };
   });
 
-/** What was chosen for the mention in question: by the head, by the annotators, by each rule. */
+/** Return the choices for the selected mention: by the head, the annotators and each rule. */
 export function readout(scene: Scene): ReadoutLine[] {
   const { drawn, marked, own } = scene;
   if (!marked) return [];
@@ -231,6 +237,6 @@ export function readout(scene: Scene): ReadoutLine[] {
   return [...lines, antecedents, ...ruleLines(scene, own)];
 }
 
-/** A readout in one line. */
+/** Return a readout as one line. */
 export const sentence = (lines: ReadoutLine[]) =>
   lines.map(({ label, text }) => [label, text].filter(Boolean).join(": ")).join("; ");

@@ -81,12 +81,12 @@ function render(context: RenderContext<CoreferenceState>): void {
   });
   const figure = passageFigure(ask);
 
-  /** What is shown: while the kernel has still to answer, the text before. */
+  /** Current scene, or the previous text while the kernel has not answered yet. */
   let scene: Scene | undefined;
   let isWide = false;
-  /** Whether the scene is still to be brought into sight. */
+  /** Whether the new scene has not been scrolled into view yet. */
   let isNew = false;
-  /** The mention that the last jump, or the kernel, brought up has been scrolled to. */
+  /** Mention to which the figure has scrolled, after a jump or a change by the kernel. */
   let revealed: number | null | undefined;
 
   function ask(mention: number): void {
@@ -169,7 +169,7 @@ function render(context: RenderContext<CoreferenceState>): void {
   }
 }
 
-/** The mention that a key moves to; the arrows up and down stay within a cluster. */
+/** Return the mention that a key moves to. Up and down stay within a cluster. */
 function mentionAfter(
   asked: readonly Mention[],
   from: number | null,
@@ -189,7 +189,7 @@ function mentionAfter(
 
 const titleOf = (scene: Scene) => inLine(titleParts(scene));
 
-/** What is chosen for the mention. */
+/** Return the choices for the mention. */
 function readoutView(lines: ReadoutLine[]) {
   return html`<div class="attnw-coref-readout">
     ${lines.length ? "" : html`<p class="attnw-muted">${HINT}</p>`}
@@ -202,7 +202,7 @@ function readoutView(lines: ReadoutLine[]) {
   </div>`;
 }
 
-/** Samples of the marks with their meaning. */
+/** Return samples of the marks with their meaning. */
 function legendView({ theme, density }: Look) {
   return html`<p class="attnw-coref-legend">${LEGEND.map(([kind, text]) => {
     const paint = (canvas: HTMLCanvasElement) => {

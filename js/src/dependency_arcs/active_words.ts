@@ -1,19 +1,19 @@
 import { clamp } from "../shared/clamp.js";
 
 interface Actions {
-  /** Number of words of the sentence. */
+  /** Return the number of words of the sentence. */
   count(): number;
-  /** A word is held, or let go. */
+  /** Handle that a word is held or released. */
   hold(word: number | undefined): void;
-  /** Bring a word into sight. */
+  /** Scroll a word into view. */
   reveal(word: number): void;
   redraw(): void;
 }
 
-/** The words that pointer and keyboard are on, and the word that a reader holds. */
+/** Return the words under the pointer and the keyboard cursor, and the held word. */
 export function activeWords(actions: Actions) {
   let hovered: number | undefined;
-  /** The column of the cell that is pointed at. */
+  /** Column of the matrix cell under the pointer. */
   let beside: number | undefined;
   let held: number | undefined;
   let cursor: number | undefined;
@@ -26,7 +26,7 @@ export function activeWords(actions: Actions) {
 
   const pin = (word: number) => hold(held === word ? undefined : word);
 
-  /** The words that stand out: the active word, and a second word beside it. */
+  /** Return the highlighted words: the active word, and a second word next to it. */
   function active() {
     const word = hovered ?? cursor ?? held;
     const other = beside ?? (held === word ? undefined : held);
@@ -36,7 +36,10 @@ export function activeWords(actions: Actions) {
   return {
     pin,
     active,
-    /** The words that the text is about: a pointer on a cell of the matrices must not move them. */
+    /**
+     * Return the words that the readout describes. Pointing at a matrix cell must not move the
+     * cells, so its readout keeps the held word.
+     */
     told() {
       const { word, other } = active();
       const told = beside === undefined ? word : held;
@@ -57,14 +60,14 @@ export function activeWords(actions: Actions) {
     keep(word: number | undefined): void {
       held = word;
     },
-    /** Another sentence has other words. */
+    /** Forget all words, because another sentence has other words. */
     forget(): void {
       hovered = undefined;
       beside = undefined;
       held = undefined;
       cursor = undefined;
     },
-    /** Returns whether the key moves between words, or holds one. */
+    /** Handle a key that moves between words or holds one; returns whether it did. */
     key(key: string): boolean {
       const count = actions.count();
       const from = cursor ?? held ?? -1;
@@ -80,14 +83,14 @@ export function activeWords(actions: Actions) {
       actions.redraw();
       return true;
     },
-    /** Let go of the word; returns whether there was one. */
+    /** Release the word; returns whether there was one. */
     letGo(): boolean {
       if (held === undefined && cursor === undefined) return false;
       cursor = undefined;
       hold(undefined);
       return true;
     },
-    /** The keyboard has a word to start from, so that the first arrow key has somewhere to go. */
+    /** Give the keyboard a word to start from, so that the first arrow key has an effect. */
     focus(byKeyboard: boolean): void {
       if (byKeyboard && cursor === undefined) cursor = held ?? 0;
       actions.redraw();

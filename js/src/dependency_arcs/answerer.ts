@@ -3,68 +3,68 @@ import type { Outcome } from "../shared/verdict.js";
 import type { ArcsState, DrawnSentence } from "./state.js";
 import type { Distances, Predicted, Tree } from "./tree.js";
 
-/** The figure's text about a word. */
+/** Text of the figure about a word. */
 interface Readout {
-  /** The predicted governor; follows the annotated relation. */
+  /** Predicted governor, printed after the annotated relation. */
   predicted: string;
-  /** The strongest weights from the word, or its distance to a second word. */
+  /** Strongest weights from the word, or its distance to a second word. */
   from: string;
-  /** The strongest weights to the word, the votes for its governor, or its nearest words. */
+  /** Strongest weights to the word, the votes for its governor, or its nearest words. */
   to: string;
-  /** The part that assistive technology reads. */
+  /** Part that is announced to screen readers. */
   spoken: string;
 }
 
-/** The answers for one sentence. */
+/** Answers for one sentence. */
 export interface Answers {
-  /** The predicted arcs. */
+  /** Predicted arcs. */
   predicted: Predicted[];
-  /** The quantity and the scale, for the caption. */
+  /** Quantity and scale, for the caption. */
   quantity: string;
   scale: string;
-  /** Notes of the caption; `rightness` says how many answers are right. */
+  /** Return the notes of the caption; `rightness` tells how many answers are right. */
   notes(rightness: string): string[];
-  /** For the counted words of a relation: whether the answer is right. */
+  /** Return for each counted word of a relation whether the answer is right. */
   outcomes(relation: string, ofRelation: Predicted[]): boolean[];
-  /** The heights of the bars under all words while a word is active; empty without bars. */
+  /** Return the heights of the bars under all words while a word is active; empty without bars. */
   bars(word: number): number[];
   readout(word: number, other?: number): Readout;
-  /** Columns of the table beside word, relation and governor, and their cells for a word. */
+  /** Columns of the table after word, relation and governor, and their cells for a word. */
   columns: string[];
   cells(word: number): string[];
-  /** The distances that two matrices show. */
+  /** Distances that the two matrices show. */
   distances?: Distances;
 }
 
-/** The names of an answerer in the texts of the figure. */
+/** Names of an answerer in the texts of the figure. */
 export interface AnswererTexts {
   title: string;
   caption: string;
-  /** Subject and verb: "L1 H2 predicts". */
+  /** Subject and verb, for example "L1 H2 predicts". */
   predicts: string;
-  /** The arcs that are drawn, for the title. */
+  /** Description of the drawn arcs, for the title. */
   arcs: string;
 }
 
-/** Something that answers which word governs each word: heads, or a probe. */
+/** Source of predicted governors: a head or a probe. */
 export interface Answerer {
-  /** In the names of buttons. */
+  /** Noun in the names of buttons. */
   noun: "head" | "probe";
-  /** Whether the shown head answers: without a head there is nothing to answer. */
+  /** Whether the shown head gives the answers, so that a head must be selected. */
   needsHead: boolean;
   /** Whether the kernel uses the held word, and pictures mark it. */
   keepsWord: boolean;
-  /** The directions and the layers that a reader chooses from. */
+  /** Directions and layers to choose from. */
   directions: readonly Direction[];
   layers: readonly number[];
-  /** Shown until a word is active. */
+  /** Hint that is shown until a word is active. */
   hint: string;
-  /** The look of right and wrong arcs, in words. */
+  /** Description of the look of right and wrong arcs. */
   legend: readonly (readonly [Outcome, string])[];
-  /** The meaning of the bars under the words; "" without bars. */
+  /** Return the meaning of the bars under the words; "" without bars. */
   barsOf(options: Pick<ArcsState, "direction" | "labels">): string;
   named(options: Pick<ArcsState, "direction" | "labels">, drawn: DrawnSentence): AnswererTexts;
-  /** The answers for a sentence; undefined without answers. */
+  /** Return the answers for a sentence; undefined if there are none. */
   answers(
     drawn: DrawnSentence,
     tree: Tree,

@@ -5,7 +5,7 @@ import type { Model } from "../shared/types.js";
 import type { Answerer } from "./answerer.js";
 import type { ArcsState } from "./state.js";
 
-/** The controls that choose the arcs: relation, direction and layer. */
+/** Return the controls that select the arcs: relation, direction and layer. */
 export function arcsControls(model: Model<ArcsState>, { directions, layers }: Answerer): Control[] {
   return [
     {

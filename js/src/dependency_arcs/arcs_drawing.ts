@@ -5,10 +5,10 @@ import { hangingIn, type Widths, type WordRow } from "./arcs_layout.js";
 import { annotatedArcs, BARS, MARK_ROOM, predictedArcs } from "./paint.js";
 import { type Scene, sharesOf } from "./scene.js";
 
-/** Between the name of a relation and the bends of its arc. */
+/** Space between the name of a relation and the corners of its arc. */
 const CLEAR = 8;
 
-/** The name of a relation on its arc: it moves with the part of the arc that is in sight. */
+/** Name of a relation on its arc. It moves with the visible part of the arc. */
 export interface MovingName {
   node: Element;
   low: number;
@@ -16,7 +16,7 @@ export interface MovingName {
   half: number;
 }
 
-/** Put the names of relations into the middle of the part of their arc that is in sight. */
+/** Center the names of relations on the visible parts of their arcs. */
 export function placeNames(names: MovingName[], scroller: HTMLElement | undefined): void {
   const left = scroller?.scrollLeft ?? 0;
   const room = scroller?.clientWidth || Number.POSITIVE_INFINITY;
@@ -27,7 +27,7 @@ export function placeNames(names: MovingName[], scroller: HTMLElement | undefine
   }
 }
 
-/** Draw the annotated arcs; returns the names on them. */
+/** Draw the annotated arcs and return the names on them. */
 export function drawAbove(
   svg: SVGSVGElement,
   row: WordRow,
@@ -47,7 +47,7 @@ export function drawAbove(
   });
 }
 
-/** Draw the predicted arcs; returns the bar under each word. */
+/** Draw the predicted arcs and return the bar under each word. */
 export function drawBelow(
   svg: SVGSVGElement,
   row: WordRow,
@@ -71,7 +71,7 @@ export function drawBelow(
   return bars;
 }
 
-/** The arcs of the active word stay and all others fade; bars show the shares of its weights. */
+/** Fade all arcs except those of the active word; bars show the shares of its weights. */
 export function standOut(
   stage: HTMLElement | undefined,
   bars: SVGRectElement[],

@@ -8,7 +8,7 @@ import { EDGE, hangingIn, rowsOf, type Widths, type WordRow, widthsIn } from "./
 import { hangingHeight, LINE } from "./paint.js";
 import { figureNames, type Scene } from "./scene.js";
 
-/** Left and right of a word that is scrolled into sight. */
+/** Space to the left and right of a word that is scrolled into view. */
 const ASIDE = 24;
 
 interface FigureActions {
@@ -19,13 +19,16 @@ interface FigureActions {
   blur(): void;
 }
 
-/** The word whose arcs stand out, and whether it is held. */
+/** Word whose arcs are highlighted, and whether it is held. */
 interface Active {
   word: number | undefined;
   isHeld: boolean;
 }
 
-/** Words in one row, annotated arcs above, predicted arcs below; wide sentences scroll. */
+/**
+ * Return the figure of words in one row with annotated arcs above and predicted arcs below. Wide
+ * sentences scroll.
+ */
 export function arcsFigure(actions: FigureActions) {
   const idOf = elementIds();
   const scroller = createRef<HTMLElement>();
@@ -40,7 +43,7 @@ export function arcsFigure(actions: FigureActions) {
   let room = 0;
   let names: MovingName[] = [];
   let bars: SVGRectElement[] = [];
-  /** Whether the next drawing begins at the start of the sentence, and the word it scrolls to. */
+  /** Whether the next drawing scrolls to the start of the sentence, and the word to scroll to. */
   let isFresh = false;
   let target: number | undefined;
 
@@ -54,7 +57,7 @@ export function arcsFigure(actions: FigureActions) {
   }
   function clickWord(event: Event): void {
     const word = wordOf(event);
-    // Selecting text is no click.
+    // Selecting text is not a click.
     if (word === undefined || words.value?.ownerDocument.getSelection()?.type === "Range") return;
     actions.pin(word);
   }
@@ -81,7 +84,9 @@ export function arcsFigure(actions: FigureActions) {
     target = undefined;
   }
 
-  /** The words stand where their arcs need them; copied text has the spaces that were written. */
+  /**
+   * Return the words at the positions that their arcs need. Copied text has the original spaces.
+   */
   function wordViews({ tree, drawn }: Scene, { word, isHeld }: Active) {
     let end = 0;
     return tree.words.map((text, i) => {
@@ -97,11 +102,11 @@ export function arcsFigure(actions: FigureActions) {
 
   return {
     words: () => words.value,
-    /** Scroll to a word with the next drawing. */
+    /** Scroll to a word at the next drawing. */
     reveal(word: number): void {
       target = word;
     },
-    /** Lay a scene out. */
+    /** Lay out a scene. */
     arrange(scene: Scene, { font, ruler, width }: Look): void {
       room = width;
       const now = JSON.stringify([scene.tree, scene.drawn.spaces, font]);
@@ -113,8 +118,8 @@ export function arcsFigure(actions: FigureActions) {
     },
     view(scene: Scene, active: Active) {
       const name = figureNames(scene);
-      // A sentence that is a little too long leaves out the free room after it: a scroll bar would
-      // hide more than it shows.
+      // If a sentence is only slightly too long, leave out the free space after it: a scroll bar
+      // would hide more than it shows.
       const needed = Math.ceil(row?.width ?? 0);
       const width = needed > room && needed <= room + EDGE ? room : needed;
       const arcs = row && widths ? hangingIn(scene.tree, row, scene.shown, widths) : [];
@@ -143,7 +148,7 @@ export function arcsFigure(actions: FigureActions) {
       namesInSight();
       bars = drawBelow(below.value, row, scene, widths, look);
     },
-    /** Mark the active word; follows every drawing. */
+    /** Highlight the active word, after every drawing. */
     mark(scene: Scene, word: number | undefined): void {
       standOut(stage.value, bars, scene, word);
       scroll();

@@ -4,23 +4,23 @@ import { CLOSING } from "../shared/punctuation.js";
 import { type Annotated, type Arc, type Predicted, ROOT, type Tree } from "./tree.js";
 
 export const WORD_SIZE = 14;
-/** A label for a governor in another row, drawn at the edge. */
+/** Font size and largest width of the name of a governor in another row, at the edge. */
 export const NAME_SIZE = 10;
 const NAME_ROOM = 72;
-/** Free room at both ends of a row. */
+/** Free space at both ends of a row. */
 export const EDGE = 12;
 const GAP = 14;
-/** Room on both sides of a relation's name on its arc. */
+/** Space on both sides of a relation's name on its arc. */
 const BESIDE = 11;
 const TOP = 12;
-/** Between predicted arcs from other rows. */
+/** Vertical distance between predicted arcs from other rows. */
 const LEVEL = 13;
-/** Below a word that is predicted to be the root, down to the name of the root. */
+/** Distance from a word that is predicted to be the root down to the name "root". */
 const ROOT_DEPTH = 21;
-/** Between the deepest arc and the name of the root below it. */
+/** Distance from the deepest arc to the name "root" below it. */
 const BELOW = 12;
 
-/** Widths of texts in pixels. */
+/** Text widths in pixels. */
 export interface Widths {
   word: Measure;
   relation: Measure;
@@ -33,24 +33,24 @@ export const widthsIn = (ruler: Ruler, font: string): Widths => ({
   name: ruler(labelFont(font, false, NAME_SIZE)),
 });
 
-/** A governor that stands in another row, named at the edge on its side. */
+/** Name of a governor in another row, printed at the edge on its side. */
 export interface EdgeName {
   text: string;
-  /** Its middle. */
+  /** Horizontal center of the name. */
   x: number;
   width: number;
 }
 
-/** Where an arc lies in the row of its dependent. */
+/** Position of an arc in the row of its dependent. */
 interface ArcPlace {
-  /** The ends: at the governor or beside its name at the edge, and at the dependent. */
+  /** Ends of the arc: at the governor or next to its name at the edge, and at the dependent. */
   x0: number;
   x1: number;
   edge: EdgeName | undefined;
 }
 
 /**
- * An annotated arc: the height of its flat part above the words, and the middle of its relation's
+ * Annotated arc, with the height of its flat part above the words and the center of its relation's
  * name.
  */
 export interface PlacedArc extends Annotated, ArcPlace {
@@ -58,24 +58,24 @@ export interface PlacedArc extends Annotated, ArcPlace {
   labelX: number;
 }
 
-/** A predicted arc: how far it hangs down from the row's own line of arc ends. */
+/** Predicted arc, with its depth below the line where the arcs of the row end. */
 export interface HangingArc extends Predicted, ArcPlace {
   depth: number;
 }
 
-/** Words `start` to `end` (exclusive) with the annotated arcs that end there. */
+/** Row of the words from `start` to `end` (exclusive), with the annotated arcs that end there. */
 export interface WordRow {
   start: number;
   end: number;
-  /** Middle and width of each word. */
+  /** Center and width of each word. */
   centers: number[];
   widths: number[];
   arcs: PlacedArc[];
-  /** Pixels that the row needs. */
+  /** Width of the row in pixels. */
   width: number;
-  /** Of the row and of all others. */
+  /** Width of the widest row. */
   across: number;
-  /** Of all annotated arcs with their relations' names. */
+  /** Height of all annotated arcs with the names of their relations. */
   height: number;
 }
 
@@ -84,14 +84,14 @@ export const centerOf = (row: WordRow, word: number) => row.centers[word - row.s
 const length = (arc: Arc) => Math.abs(arc.governor - arc.dependent);
 
 /**
- * The sentence in rows of at most `room` pixels; a wider word has a row to itself. An arc from a
+ * Return the sentence in rows of at most `room` pixels; a wider word has its own row. An arc from a
  * governor in another row begins at the edge of its row, with the governor's name.
  */
 export function rowsOf(tree: Tree, widths: Widths, room: number): WordRow[] {
   const count = tree.words.length;
   const rows: WordRow[] = [];
   for (let start = 0; start < count; start = rows.at(-1)?.end ?? count) {
-    // Mostly all words have one row.
+    // Try one row for all words first, because it usually fits.
     let row = rowOf(tree, start, start === 0 ? count : start + 1, widths);
     if (row.width > room && start === 0) row = rowOf(tree, 0, 1, widths);
     while (row.end < count) {
@@ -99,7 +99,7 @@ export function rowsOf(tree: Tree, widths: Widths, room: number): WordRow[] {
       if (longer.width > room) break;
       row = longer;
     }
-    // No row begins with the full stop of the row before.
+    // Do not begin a row with the closing punctuation of the previous row.
     while (row.end < count && row.end - start > 1 && CLOSING.test(tree.words[row.end] ?? ""))
       row = rowOf(tree, start, row.end - 1, widths);
     rows.push(row);
@@ -115,8 +115,8 @@ function governorName(tree: Tree, { governor }: Arc, widths: Widths) {
 }
 
 /**
- * Words as far apart as they and the names of their arcs need; `across` is the width of all rows,
- * where there are others.
+ * Lay out words with the distances that they and the names of their arcs need. `across` is the
+ * width of the widest row, if there are several.
  */
 function rowOf(tree: Tree, start: number, end: number, widths: Widths, across = 0): WordRow {
   const annotated = tree.annotated.filter(({ dependent }) => dependent >= start && dependent < end);
@@ -130,7 +130,7 @@ function rowOf(tree: Tree, start: number, end: number, widths: Widths, across = 
   const end0 = (arc: Arc) => (centers[arc.governor - start] ?? 0) + offset(arc.governor, arc);
   const end1 = (arc: Arc) => (centers[arc.dependent - start] ?? 0) + offset(arc.dependent, arc);
   const nameEnd = (arc: Arc) => governorName(tree, arc, widths).width + 4;
-  // What is taken up so far.
+  // End of the occupied space so far.
   let taken = EDGE - GAP;
   for (const [i, { left, right }] of places.entries()) {
     const word = start + i;
@@ -162,7 +162,7 @@ function rowOf(tree: Tree, start: number, end: number, widths: Widths, across = 
     }
     const [side, way] = arc.governor < start ? [0, 1] : [Math.max(across, width), -1];
     const name = governorName(tree, arc, widths);
-    // The relation near the arrow, away from the governor's name.
+    // Put the relation next to the arrow, away from the governor's name.
     const labelX = x1 - way * (needed(arc) / 2);
     const edge = { ...name, x: side + (way * name.width) / 2 };
     return { ...arc, x0: side + way * (name.width + 4), x1, height, labelX, edge };
@@ -181,9 +181,9 @@ function rowOf(tree: Tree, start: number, end: number, widths: Widths, across = 
 }
 
 /**
- * Where arcs end at each word, from its middle and by the arc's dependent, and how far the ends
- * reach to either side. The longer an arc, the nearer to the middle of all; the arrow that comes in
- * points at the middle of the word.
+ * Return the ends of arcs at each word: offsets from the word's center by dependent, and the extent
+ * on either side. Longer arcs end closer to the center, and the incoming arrow points at the
+ * center.
  */
 function ports(tree: Tree, start: number, end: number, annotated: Annotated[]) {
   const shortFirst = [...annotated].sort((a, b) => length(a) - length(b));
@@ -203,7 +203,7 @@ function ports(tree: Tree, start: number, end: number, annotated: Annotated[]) {
   });
 }
 
-/** The predicted arcs of a row. */
+/** Return the predicted arcs of a row. */
 export function hangingIn(
   tree: Tree,
   row: WordRow,
@@ -219,7 +219,7 @@ export function hangingIn(
       governor < row.start ? row.start - 1 : row.end,
     ]),
   );
-  /** Below the arcs that pass the names of governors at an edge of the row. */
+  /** Return the depth below the arcs that pass the names of governors at an edge of the row. */
   const depthAt = (side: number) => {
     const names = far.filter(({ governor }) => (governor < row.start ? 0 : row.across) === side);
     const widest = Math.max(0, ...names.map((arc) => governorName(tree, arc, widths).width));
@@ -238,7 +238,7 @@ export function hangingIn(
       const isLeft = arc.governor < row.start;
       const depth = (isLeft ? depths.left : depths.right) + LEVEL * (levels[far.indexOf(arc)] ?? 0);
       const [side, way] = isLeft ? [0, 1] : [row.across, -1];
-      // Too near for a bend the name stands below the end of a straight line.
+      // If the word is too close for a corner, put the name below the end of a straight line.
       if (Math.abs(x1 - side) < width + 12) {
         const x = Math.min(Math.max(x1, width / 2), row.across - width / 2);
         return { ...arc, x0: x1, x1, depth, edge: { text, x, width } };
@@ -252,7 +252,7 @@ export function hangingIn(
   return placed;
 }
 
-/** An arc between two words of a row. */
+/** Return an arc between two words of a row. */
 function nearArc(arc: Predicted, row: WordRow): HangingArc {
   const x1 = centerOf(row, arc.dependent);
   const governor = centerOf(row, arc.governor);
@@ -261,7 +261,10 @@ function nearArc(arc: Predicted, row: WordRow): HangingArc {
   return { ...arc, ...ends, depth: roundHeight(x1 - governor), edge: undefined };
 }
 
-/** An arrow up to a word that is predicted to be the root, with its name below all arcs. */
+/**
+ * Return an arrow up to a word that is predicted to be the root, with the name "root" below all
+ * arcs.
+ */
 function rootArc(
   arc: Predicted,
   tree: Tree,

@@ -2,7 +2,7 @@ import { html, nothing } from "lit-html";
 import { guard } from "lit-html/directives/guard.js";
 import { type Scene, tableOf } from "./scene.js";
 
-/** The figure's numbers, folded away; written only while they are unfolded. */
+/** Return the collapsed table of the figure's values, rendered only while it is open. */
 export function foldedTable(redraw: () => void) {
   let isOpen = false;
   function toggle({ currentTarget }: Event): void {

@@ -9,7 +9,10 @@ import type { DrawnSentence, Votes } from "./state.js";
 import { ROOT, type Tree } from "./tree.js";
 import { LEGEND, LOOK_NOTE, predictedText, strongest, weightedParts } from "./weighted_arcs.js";
 
-/** A probe that gives every word the probability of each governor, the root included. */
+/**
+ * Return the answerer for a probe that gives every word the probability of each governor, including
+ * the root.
+ */
 export const dependencyProbe = (name: string): Answerer => ({
   noun: "probe",
   needsHead: false,
@@ -55,7 +58,7 @@ function answersOf(sent: NonNullable<DrawnSentence["predicted"]>, tree: Tree): A
   };
 }
 
-/** The heads whose votes for a word's governor are farthest from 0. */
+/** Describe the heads with the strongest votes for or against a word's governor. */
 function votesText({ heads, places, values, sums }: Votes, word: number): string {
   const count = places.shape[1] ?? 0;
   const print = signedValue(figures);

@@ -10,12 +10,14 @@ import type { Scene } from "./scene.js";
 import { DISTANCES, edges } from "./structural_probe_answerer.js";
 
 interface Actions {
-  /** The words of the cell under the pointer; empty outside the cells. */
+  /** Handle a move of the pointer to a cell; called without words outside the cells. */
   point(row?: number, col?: number): void;
   pin(word: number): void;
 }
 
-/** The two matrices of a structural probe, linked with the words; hidden for other answerers. */
+/**
+ * Return the two matrices of a structural probe, linked with the words; hidden for other answerers.
+ */
 export function distancesFigure(actions: Actions) {
   const canvas = createRef<HTMLCanvasElement>();
   let matrices: Matrices | undefined;
@@ -47,7 +49,7 @@ export function distancesFigure(actions: Actions) {
         <div class="attnw-arcs-distances">${bar}<span class="attnw-muted">${DISTANCES}</span></div>
       </div>`;
     },
-    /** Frame the rows and columns of a word, and its cells with another one. */
+    /** Frame the row and column of a word, and its cells with a second word. */
     paint(look: Look, word?: number, other?: number): void {
       if (!matrices || !canvas.value) return;
       const pen = fresh(canvas.value, matrices.layout.width, matrices.layout.height);

@@ -10,31 +10,34 @@ import type { Distances } from "./tree.js";
 const HEADING = 20;
 const GAP = 24;
 const LONGEST = 96;
-/** Between a word and its row. */
+/** Distance between a word and its row. */
 const BESIDE = 6;
 const LARGEST = 18;
-/** Rows of this height have their word beside them. */
+/** Cell size from which rows have their word next to them. */
 const NAMED = 11;
-/** Cells smaller than this stand larger in matrices over each other. */
+/** Cell size below which the matrices are stacked, if that makes cells larger. */
 const SMALL = 9;
-/** A frame lies round its cells. */
+/** Space for a frame around the cells. */
 const EDGE = 2;
 
 export const MATRICES = ["annotated distances", "predicted distances"] as const;
 
-/** Two matrices of m words, in pixels. */
+/** Layout of two matrices of m words, in pixels. */
 interface MatricesLayout {
   m: number;
   cell: number;
-  /** Room for words before the rows; 0 where they have none. */
+  /** Width of the words before the rows; 0 if there are none. */
   labels: number;
-  /** Top-left corners of both. */
+  /** Top left corners of both matrices. */
   corners: [x: number, y: number][];
   width: number;
   height: number;
 }
 
-/** The annotated matrix beside the predicted one, or above it where cells would be too small. */
+/**
+ * Return the layout: the annotated matrix next to the predicted one, or above it if cells would be
+ * too small.
+ */
 export function matricesLayout(words: string[], room: number, measure: Measure): MatricesLayout {
   const m = words.length;
   const widest = Math.ceil(Math.min(LONGEST, Math.max(0, ...words.map(measure)))) + BESIDE;
@@ -55,7 +58,7 @@ export function matricesLayout(words: string[], room: number, measure: Measure):
   const [cell, labels] = isStacked ? above : beside;
   const left = labels + EDGE;
   const side = cell * m;
-  // Of a few words a matrix is narrower than its heading.
+  // A matrix of few words is narrower than its heading.
   const wide = Math.max(side, ...MATRICES.map((text) => Math.ceil(measure(text))));
   const second: [number, number] = isStacked
     ? [left, side + GAP / 2 + 2 * HEADING]
@@ -70,7 +73,7 @@ export function matricesLayout(words: string[], room: number, measure: Measure):
   };
 }
 
-/** The two words of the cell under a point. */
+/** Return the two words of the cell at a point. */
 export function pairAt(
   { m, cell, corners }: MatricesLayout,
   x: number,
@@ -84,7 +87,7 @@ export function pairAt(
   return undefined;
 }
 
-/** Pixels of both matrices on one scale from 0, which is the ground. */
+/** Return both matrices as pixels on one scale; 0 is the background color. */
 export function matrixPixels(distances: Distances, m: number, theme: Theme): Raster[] {
   const colors = ramp(theme);
   return [distances.gold, distances.predicted].map((distance) => ({
@@ -97,14 +100,14 @@ export function matrixPixels(distances: Distances, m: number, theme: Theme): Ras
   }));
 }
 
-/** What is drawn of two matrices: all but what points at a word. */
+/** Drawing data of two matrices, without the highlighted words. */
 export interface Matrices {
   words: string[];
   layout: MatricesLayout;
   pixels: Raster[];
-  /** The largest of all distances, at least 1. */
+  /** Largest of all distances, at least 1. */
   most: number;
-  /** The annotated and the predicted distance of two words. */
+  /** Formatters of the annotated and the predicted distance of two words. */
   printed: ((a: number, b: number) => string)[];
 }
 
@@ -130,8 +133,8 @@ export function matricesOf(
 }
 
 /**
- * Both matrices; a word's row and column are framed, and so is its cell with a second word, whose
- * distance is printed.
+ * Draw both matrices. The row and the column of a word are framed, and so are its cells with a
+ * second word, whose distance is printed.
  */
 export function paintMatrices(
   pen: Pen,

@@ -10,7 +10,7 @@ import { LEGEND, LOOK_NOTE, predictedText, strongest, weightedParts } from "./we
 
 const FORWARD = DIRECTIONS[0];
 
-/** The shown head: the governor of a word is the word with the largest weight. */
+/** Answerer for the shown head: the governor of a word is the word with the largest weight. */
 export const HEADS: Answerer = {
   noun: "head",
   needsHead: true,

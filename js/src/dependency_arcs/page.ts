@@ -10,30 +10,30 @@ import { HEADS } from "./heads_answerer.js";
 import type { ArcsState, DrawnSentence } from "./state.js";
 import { arcsOf, decodeTree, hasRelation } from "./tree.js";
 
-/** A sentence of m words with what every head predicts for it. */
+/** Sentence of m words with the predictions of every head. */
 export interface HeldSentence {
   drawn: DrawnSentence;
   predicted: {
-    /** uint16 [L, H, 2, m], from 1. */
+    /** uint16 [L, H, 2, m]: governors, counted from 1. */
     governors: Text64;
-    /** float32 [L, H, 2, m]: the weight behind each, exact. */
+    /** float32 [L, H, 2, m]: exact weight of each prediction. */
     weights: Text64;
     /** uint8 [L, H, m, m] as in `EmbeddedMaps`, and the maximum of each map. */
     maps: Text64;
     maxima: number[];
-    /** The content of the matrices, after the first request. */
+    /** Decoded arrays, after the first use. */
     read?: { governors: Uint16Array; weights: Float32Array; maps: Uint8Array };
   } | null;
 }
 
-/** The sentences that the page holds, and the index of the first. */
+/** Sentences stored in the page, and the index of the first. */
 interface HeldSentences {
   first: number;
   held: HeldSentence[];
 }
 
 interface OwnArcs {
-  /** How often every head is right on every one of R relations. */
+  /** Number of right predictions of every head on each of R relations. */
   measured: {
     relations: string[];
     /** int32 [L, H, 2, R]. */
@@ -48,7 +48,8 @@ interface OwnArcs {
 }
 
 /**
- * One head's part, as a kernel sends it: rounded weights, but exact ones behind each prediction.
+ * Return one head's predictions as a kernel sends them: rounded weights, but an exact weight for
+ * each prediction.
  */
 function ofHead({ drawn, predicted }: HeldSentence, index: number) {
   if (!predicted) return null;
@@ -71,7 +72,7 @@ function ofHead({ drawn, predicted }: HeldSentence, index: number) {
   return { governors: wire(headGovernors, [2, m]), map: wire(map, [m, m]) };
 }
 
-/** How often a head is right on a relation, where that was measured. */
+/** Return how often a head is right on a relation, if that was measured. */
 function measuredOf(
   measured: OwnArcs["measured"],
   head: Head | null,
@@ -90,14 +91,14 @@ function measuredOf(
   };
 }
 
-/** The answers of a probe for one sentence, as a page without a kernel holds them. */
+/** Answers of a probe for one sentence, as stored in a page without a kernel. */
 interface HeldAnswers {
   /** Drawing data and notes by layer, if the answers depend on the layer. */
   probe: Record<string, DrawnSentence>;
   notes: Record<string, string>;
 }
 
-/** A model whose answers follow the stepped layer. */
+/** Return a model whose answers follow the stepped layer. */
 function answersModel(state: ArcsState, { probe, notes }: HeldAnswers) {
   const model = localModel<ArcsState>({ ...state, _measured: null });
   const show = () => {
@@ -114,7 +115,7 @@ function answersModel(state: ArcsState, { probe, notes }: HeldAnswers) {
 
 const EMPTY = { relations: [], words: [], spaces: [], governors: wire(new Int32Array(), [0]) };
 
-/** Arcs over the sentences that the page holds, or the held answers of a probe. */
+/** Create the model of arcs over the page's sentences, or of the stored answers of a probe. */
 export const pageModel: Kernel<ArcsState, OwnArcs | HeldAnswers> = (figure, held) => {
   const { state, own } = figure;
   return "probe" in own

@@ -31,21 +31,21 @@ import {
 import type { Scene } from "./scene.js";
 import { type Arc, hasRelation } from "./tree.js";
 
-/** The words' own line, and their baseline in it. */
+/** Height of the line of words, and their baseline in it. */
 export const LINE = 20;
 export const BASELINE = 15;
-/** Room under the words for right or wrong and the arrow head. */
+/** Space under the words for the verdict and the arrowhead. */
 export const MARK_ROOM = 18;
-/** Under the words, where links begin: they have neither of both. */
+/** Distance from the words to the start of links, which have neither. */
 const UNDER = 5;
-/** The highest bar under a word. */
+/** Largest height of a bar under a word. */
 export const BARS = 22;
-/** Between a relation's name and whatever passes by. */
+/** Space around a relation's name. */
 const CLEAR = 3;
-/** Lines of one pixel lie on whole pixels. */
+/** Offset that puts lines of one pixel on full pixels. */
 const CRISP = 0.5;
 
-/** To a tenth of a pixel. */
+/** Round to a tenth of a pixel. */
 const px = (x: number) => Math.round(10 * x) / 10;
 
 const line = (d: string, stroke: string, attributes: Shape["attributes"] = {}) =>
@@ -54,7 +54,7 @@ const line = (d: string, stroke: string, attributes: Shape["attributes"] = {}) =
 const label = (text: string, x: number, y: number, fill: string, size = AXIS_LABEL_SIZE) =>
   shape("text", { x, y, fill, "font-size": size, "text-anchor": "middle" }, text);
 
-/** A tick or a cross, its middle at (x, y). */
+/** Return a check mark or a cross centered at (x, y). */
 export function verdict(x: number, y: number, outcome: Outcome, theme: Theme): Shape {
   const d = VERDICTS[outcome].map(
     (points) => `M${points.map(([dx, dy]) => `${x + dx} ${y + dy}`).join("L")}`,
@@ -62,13 +62,13 @@ export function verdict(x: number, y: number, outcome: Outcome, theme: Theme): S
   return line(d.join(""), theme[outcome], { "stroke-width": 1.5 });
 }
 
-/** The drawn parts of an arc, by which a page finds the arc again. */
+/** Return the parts of an arc as a group with attributes, by which a page finds the arc again. */
 const group = ({ governor, dependent }: Arc, parts: Shape[], kind = "attnw-annotated") =>
   shape("g", { class: kind, "data-governor": governor, "data-dependent": dependent }, parts);
 
 /**
- * An annotated arc to its dependent, from its governor or from the name of its governor; `y` is
- * where the words begin.
+ * Return an annotated arc to its dependent, from its governor or from the governor's name. `y` is
+ * the top of the words.
  */
 function annotatedArc({ x0, x1, height, edge }: PlacedArc, y: number): ArcPath {
   const foot = y - 2 + CRISP;
@@ -78,8 +78,8 @@ function annotatedArc({ x0, x1, height, edge }: PlacedArc, y: number): ArcPath {
 }
 
 /**
- * The arcs over the words of a row, whose top is at the row's height; those of the relation last,
- * with its name.
+ * Return the arcs above the words of a row, whose top is at the row's height. Arcs of the selected
+ * relation come last, with its name.
  */
 export function annotatedArcs(row: WordRow, scene: Scene, widths: Widths, theme: Theme): Shape[] {
   const { tree, state } = scene;
@@ -90,7 +90,7 @@ export function annotatedArcs(row: WordRow, scene: Scene, widths: Widths, theme:
     .sort((a, b) => Number(isShown(a)) - Number(isShown(b)))
     .map((arc) => {
       const color = isShown(arc) ? theme.text : theme.hairline;
-      // Whose governor is not named begins where the name would.
+      // If the governor's name is not printed, the arc begins at the edge.
       const way = Math.sign(arc.x1 - arc.x0);
       const start = isShown(arc) || !arc.edge ? arc.x0 : way > 0 ? 0 : row.across;
       const parts = arcShapes(annotatedArc({ ...arc, x0: start }, y), {
@@ -110,7 +110,7 @@ export function annotatedArcs(row: WordRow, scene: Scene, widths: Widths, theme:
   return [group({ governor: tree.root, dependent: tree.root }, root), ...arcs];
 }
 
-/** A relation's name on its arc. */
+/** Return a relation's name on its arc. */
 function relationName(arc: PlacedArc, y: number, widths: Widths, theme: Theme): Shape {
   const width = 2 * (Math.ceil(widths.relation(arc.relation) / 2) + CLEAR);
   const top = y - arc.height;
@@ -122,32 +122,32 @@ function relationName(arc: PlacedArc, y: number, widths: Widths, theme: Theme): 
   );
 }
 
-/** The governor's name where it stands in another row, in line with its arc. */
+/** Return the name of a governor in another row, level with its arc. */
 function edgeName(edge: EdgeName | undefined, y: number, fill: string, theme: Theme): Shape[] {
   if (!edge) return [];
   const text = label(edge.text, px(edge.x), y + 3.5, fill, NAME_SIZE);
   return onArc(text, edge.width, [edge.x, y], theme);
 }
 
-/** A predicted arc under the words, from the height `y` or beside a name. */
+/** Return a predicted arc under the words, from the height `y` or next to a name. */
 function hangingArc({ x0, x1, depth, edge }: HangingArc, y: number, tip: number): ArcPath {
   if (!edge) return roundArc([x0, y], [x1, tip], depth, -1);
   const low = y + depth;
   return x0 === x1 ? stem([x1, low - 7], [x1, tip]) : halfArc([x0, low], [x1, tip]);
 }
 
-/** Height of the predicted arcs of a row, with their marks and the bars that a page shows. */
+/** Return the height of the predicted arcs of a row, with their marks and the bars on a page. */
 export const hangingHeight = (arcs: HangingArc[]) =>
   Math.ceil(
-    // A governor's name reaches lower than its line.
+    // A governor's name extends below its line.
     MARK_ROOM + Math.max(BARS + 4, ...arcs.map(({ depth, edge }) => depth + (edge ? 8 : 4))),
   );
 
 const outcomeOf = ({ right }: HangingArc): Outcome => (right ? "right" : "wrong");
 
 /**
- * The arcs under the words of a row, from the words' bottom on, the strongest over the others; no
- * arc crosses a name or a mark.
+ * Return the arcs under the words of a row, from the bottom of the words on. Stronger arcs are
+ * drawn over weaker ones, and no arc crosses a name or a mark.
  */
 export function predictedArcs(arcs: HangingArc[], theme: Theme): Shape[] {
   const colorOf = (arc: HangingArc) => theme[outcomeOf(arc)];
@@ -162,7 +162,7 @@ export function predictedArcs(arcs: HangingArc[], theme: Theme): Shape[] {
       const hasArrow = !arc.isLink;
       const parts = arcShapes(hangingArc(arc, y, hasArrow ? MARK_ROOM - 2 : y), {
         color: colorOf(arc),
-        // An arc is a prediction, so every arc is visible.
+        // Every arc is a prediction, so keep even the weakest arc visible.
         width: widthOf(arc.weight, THINNEST),
         opacity: opacityOf(theme),
         isDashed: !arc.right,
@@ -174,7 +174,10 @@ export function predictedArcs(arcs: HangingArc[], theme: Theme): Shape[] {
   return [...drawn, ...marks, ...names];
 }
 
-/** A link with both words in the row: it has no arrow, and its mark stands on it. */
+/**
+ * Return whether an arc is a link with both words in the row. It has no arrow, and its mark is on
+ * it.
+ */
 const isWhole = ({ isLink, edge }: HangingArc) => Boolean(isLink) && !edge;
 
 function markOn(arc: HangingArc, theme: Theme): Shape[] {
@@ -183,10 +186,7 @@ function markOn(arc: HangingArc, theme: Theme): Shape[] {
   return onArc(verdict(x, y, outcomeOf(arc), theme), 14, [x, y], theme);
 }
 
-/**
- * Shapes with the arcs of a word as they are, and the others pale, as on a page while the word is
- * held.
- */
+/** Fade all arcs except those of a word, as on a page while the word is held. */
 export const pointing = (shapes: Shape[], word: number | undefined): Shape[] =>
   shapes.map((shape) => {
     const { "data-dependent": dependent, "data-governor": governor } = shape.attributes;
@@ -195,7 +195,7 @@ export const pointing = (shapes: Shape[], word: number | undefined): Shape[] =>
     return pale ? { ...shape, attributes: { ...shape.attributes, opacity: FAINT } } : shape;
   });
 
-/** Under each word, centered at `x`, its share of what the held word gives. */
+/** Return the bar under a word, centered at `x`, with its share of the held word's weights. */
 export const barAt = (x: number, share: number) => ({
   x: x - 7,
   y: MARK_ROOM,

@@ -37,14 +37,14 @@ import {
 import type { ArcsState } from "./state.js";
 import { DISTANCES, edges } from "./structural_probe_answerer.js";
 
-/** Between two rows of words. */
+/** Space between two rows of words. */
 const BETWEEN = 16;
-/** Over and under the word that is held. */
+/** Height of the marks above and below the held word. */
 const MARK = 2;
-/** The arcs end within the bars. */
+/** Bars are translucent, because arcs end inside them. */
 const BAR_OPACITY = 0.35;
 
-/** A sentence with its arcs; what no page can scroll breaks into rows. */
+/** Draw a sentence with its arcs. A picture cannot scroll, so a long sentence breaks into rows. */
 export const drawPicture: DrawPicture<ArcsState> = (state, request) => {
   const sheet = new Sheet(request);
   const { theme } = request;
@@ -87,7 +87,7 @@ export const drawPicture: DrawPicture<ArcsState> = (state, request) => {
   return { sheet, caption: said, table: tableOf(scene, request.brief) };
 };
 
-/** The distances of a structural probe beside those of the tree. */
+/** Draw the distances of a structural probe next to those of the tree. */
 function drawMatrices(sheet: Sheet, scene: Scene): void {
   const matrices = matricesOf(scene, sheet.look);
   if (!matrices) return;
@@ -97,7 +97,7 @@ function drawMatrices(sheet: Sheet, scene: Scene): void {
   sheet.colorBar(barTexts("linear", matrices.most, edges), DISTANCES);
 }
 
-/** A row of words with the arcs that end there. */
+/** Return a row of words with the arcs that end there. */
 function drawRow(row: WordRow, scene: Scene, widths: Widths, theme: Theme) {
   const { tree, answers, shown } = scene;
   const word = heldWord(scene);

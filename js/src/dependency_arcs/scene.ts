@@ -15,10 +15,10 @@ import {
   wordText,
 } from "./tree.js";
 
-/** Rows of the table that is kept with a notebook. */
+/** Number of table rows that a notebook stores. */
 const MOST_ROWS = 20;
 
-/** A sentence with its answers, and the user's filter. */
+/** Sentence with its answers, and the user's filter. */
 export interface Scene {
   state: ArcsState;
   drawn: DrawnSentence;
@@ -28,12 +28,12 @@ export interface Scene {
   answers: Answers | undefined;
   /** Predicted arcs of the relation. */
   shown: Predicted[];
-  /** What is shown; how often the answers are right, here and in the treebank. */
+  /** Title, and the text about how often the answers are right, here and in the treebank. */
   title: string;
   rightness: string;
 }
 
-/** What is shown of a state; nothing before the sentence arrives. */
+/** Return the scene of a state; undefined before the sentence arrives. */
 export function sceneOf(state: ArcsState): Scene | undefined {
   const { _drawn: drawn, relation } = state;
   if (!drawn) return undefined;
@@ -63,11 +63,11 @@ function rightnessText(outcomes: boolean[], measured: ArcsState["_measured"]): s
   );
 }
 
-/** The source of the sentence, and the units of its words. */
+/** Return the source of the sentence, and the units of its words. */
 export const sourceTexts = ({ drawn, state: { _source } }: Scene) =>
   [_source.model, drawn.name, _source.note].filter(Boolean);
 
-/** What is shown, in words; `brief` where the table has its first rows alone. */
+/** Return the caption. `brief`: Whether the table has only its first rows. */
 export function captionOf(scene: Scene, brief = false): Caption {
   const { drawn, named, answers, rightness } = scene;
   const { relation } = scene.state;
@@ -92,18 +92,22 @@ export function captionOf(scene: Scene, brief = false): Caption {
   });
 }
 
-/** The heights of the bars under the words while a word is active, as shares of the highest. */
+/**
+ * Return the heights of the bars under the words while a word is active, as shares of the highest.
+ */
 export function sharesOf({ answers }: Scene, word: number): number[] {
   const heights = answers?.bars(word) ?? [];
   const most = Math.max(...heights);
   return heights.map((height) => (most > 0 ? height / most : 0));
 }
 
-/** The held word that pictures mark. */
+/** Return the held word that pictures mark. */
 export const heldWord = ({ answerer, answers, state: { word } }: Scene): number | undefined =>
   answerer.keepsWord && answers ? (word ?? undefined) : undefined;
 
-/** The texts of the held word in pictures: its governors, and the reasons for the answer. */
+/**
+ * Return the texts about the held word in pictures: its governors, and the reasons for the answer.
+ */
 export function heldTexts(scene: Scene): string[] {
   const word = heldWord(scene);
   if (word === undefined) return [];
@@ -111,13 +115,16 @@ export function heldTexts(scene: Scene): string[] {
   return [arc, to].filter(Boolean);
 }
 
-/** The words of the relation; with all relations the root too. */
+/** Return the words of the relation; with all relations, including the root. */
 const listed = ({ tree, state: { relation } }: Scene) =>
   [...tree.words.keys()].filter(
     (i) => hasRelation(relation, tree.relations[i] ?? "") && (relation === ALL || i !== tree.root),
   );
 
-/** The words of the relation with both governors; `brief` for the first ones alone. */
+/**
+ * Return the table of the relation's words with both governors. `brief`: Whether to return only the
+ * first rows.
+ */
 export function tableOf(scene: Scene, brief = false): Table {
   const { drawn, tree, answers } = scene;
   if (drawn.problem) return { columns: ["problem"], rows: [[drawn.problem]] };
@@ -134,7 +141,7 @@ export function tableOf(scene: Scene, brief = false): Table {
   return { columns, rows: brief ? rows.slice(0, MOST_ROWS) : rows };
 }
 
-/** The relation of a word, its predicted governor, and what else the answers say of it. */
+/** Return the relation of a word, its predicted governor, and the other texts of its answer. */
 export function wordTexts({ tree, answers }: Scene, word: number, other?: number) {
   const governor = tree.governors[word] ?? -1;
   const relation =
@@ -145,7 +152,7 @@ export function wordTexts({ tree, answers }: Scene, word: number, other?: number
   return { arc: predicted ? `${annotated} · ${predicted}` : annotated, from, to, spoken };
 }
 
-/** What assistive technology reads on the two halves of the figure. */
+/** Return the accessible names of the two halves of the figure. */
 export function figureNames({ tree, shown, named }: Scene) {
   const right = shown.filter((arc) => arc.right).length;
   const root = tree.words[tree.root] ?? "none";

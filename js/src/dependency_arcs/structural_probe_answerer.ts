@@ -13,18 +13,21 @@ import {
 } from "./tree.js";
 import { verdictText } from "./weighted_arcs.js";
 
-/** Links have no weight: all are drawn as an arc of this weight. */
+/** Weight with which links are drawn, because they have none. */
 const DRAWN = 0.2;
-/** Nearest words that a readout names. */
+/** Number of nearest words in a readout. */
 const NAMED = 8;
 
-/** The quantity of both matrices. */
+/** Quantity of both matrices. */
 export const DISTANCES = "distances between words, in edges of the tree";
 
-/** A distance or a depth as texts have it. */
+/** Format a distance or a depth. */
 export const edges = (x: number) => x.toFixed(1);
 
-/** A probe that predicts the distances between the words, and so a tree without directions. */
+/**
+ * Return the answerer for a probe that predicts distances between words, and therefore an
+ * undirected tree.
+ */
 export const structuralProbe = (name: string, layers: readonly number[] = []): Answerer => ({
   noun: "probe",
   needsHead: false,
@@ -49,13 +52,13 @@ export const structuralProbe = (name: string, layers: readonly number[] = []): A
   answers: ({ structure }, tree) => (structure ? answersOf(structure, tree) : undefined),
 });
 
-/** The links of the predicted tree, and an arc to the word that is taken for its root. */
+/** Return the links of the predicted tree, and an arc to the predicted root. */
 function answersOf(sent: Structure, tree: Tree): Answers {
   const predicted = linksOf(sent, tree);
   const distances = distancesOf(sent, tree.words.length);
   const depths = asFloat32(sent.depths);
   const found = asInt32(sent.found);
-  /** Undefined for a word that is not counted. */
+  /** Return whether a word is right; undefined for a word that is not counted. */
   const isRight = (word: number) => ((found[word] ?? -1) < 0 ? undefined : found[word] === 1);
   return {
     predicted,
@@ -114,18 +117,18 @@ function distancesOf(sent: Structure, m: number): Distances {
   };
 }
 
-/** The words that a word is linked to, with -1 for the predicted root. */
+/** Return the words that a word is linked to, with -1 for the predicted root. */
 const linkedTo = (predicted: Predicted[], word: number): number[] =>
   predicted.flatMap(({ governor, dependent }) =>
     dependent === word ? [governor] : governor === word ? [dependent] : [],
   );
 
-/** How far two words are apart. */
+/** Return the distances between two words as text. */
 const pairText = ({ words }: Tree, { gold, predicted }: Distances, a: number, b: number) =>
   `${words[a]} – ${words[b]}: ${counted(gold(a, b), "edge")} apart, predicted ` +
   `${edges(predicted(a, b))}`;
 
-/** The words that a probe has nearest to a word. */
+/** Return the nearest words of a word according to the probe. */
 function nearestText({ words }: Tree, { gold, predicted }: Distances, word: number): string {
   const others = [...words.keys()]
     .filter((i) => i !== word)

@@ -6,22 +6,22 @@ import type { Outcome } from "../shared/verdict.js";
 import type { Answers } from "./answerer.js";
 import { numberedWord, type Predicted, type Tree, wordText } from "./tree.js";
 
-/** Weights that a readout names. */
+/** Number of weights in a readout. */
 const NAMED = 8;
 
 export const verdictText = (right: boolean) => (right ? "right" : "wrong");
 
-/** The look of arcs that have a weight. */
+/** Description of the look of arcs with a weight. */
 export const LEGEND: readonly (readonly [Outcome, string])[] = [
   ["right", "solid: the annotated governor"],
   ["wrong", "dashed: another word"],
 ];
 
-/** The note of the caption on this look. */
+/** Caption note on this look. */
 export const LOOK_NOTE =
   "solid where the predicted governor is the annotated one, dashed elsewhere";
 
-/** The parts of answers whose arcs have a weight of the given name. */
+/** Return the parts of answers whose arcs have a weight with the given name. */
 export function weightedParts(
   tree: Tree,
   predicted: Predicted[],
@@ -41,7 +41,7 @@ export function weightedParts(
   };
 }
 
-/** The predicted governor of a word, as the readout has it. */
+/** Return the predicted governor of a word for the readout. */
 export function predictedText(tree: Tree, predicted: Predicted[], word: number): string {
   const arc = predicted.find(({ dependent }) => dependent === word);
   if (!arc) return "";
@@ -49,7 +49,7 @@ export function predictedText(tree: Tree, predicted: Predicted[], word: number):
   return `predicted ${governor} with ${shareText(arc.weight)}, ${verdictText(arc.right)}`;
 }
 
-/** The words with the largest weights for a word, and the sum of the others. */
+/** Return the words with the largest weights for a word, and the sum of the others. */
 export function strongest(tree: Tree, word: number, weight: (other: number) => number): string {
   const others = tree.words
     .map((text, i) => ({ text: i === word ? "itself" : text, weight: weight(i) }))

@@ -94,7 +94,7 @@ function render(context: RenderContext<ArcsState>): void {
   const table = foldedTable(mounted.drawNow);
 
   let scene: Scene | undefined;
-  /** Whether the arcs of the scene are still to be drawn. */
+  /** Whether the arcs of the scene have not been drawn yet. */
   let isNew = false;
 
   function chooseRelation(relation: string): void {
@@ -104,7 +104,7 @@ function render(context: RenderContext<ArcsState>): void {
   function update(look: Look): void {
     const before = JSON.stringify(scene?.tree);
     scene = sceneOf(snapshot(model, WATCHED));
-    // The word under the pointer stays highlighted when the head changes.
+    // Keep the highlighted word when the head changes.
     if (JSON.stringify(scene?.tree) !== before) words.forget();
     if (!scene) return;
     const { answerer, drawn, state } = scene;
@@ -146,14 +146,14 @@ function render(context: RenderContext<ArcsState>): void {
 }
 
 /**
- * Brings the first word in question into sight, once for each sentence and relation: a word of the
- * relation, or of the outcome that a jump looked for.
+ * Scroll to the first word of interest, once for each sentence and relation: a word of the
+ * relation, or with the outcome that a jump searched for.
  */
 function wordInQuestion(reveal: (word: number) => void) {
   let sought: Outcome | undefined;
   let revealed = "";
   return {
-    /** A jump looks for a word with this outcome. */
+    /** Set the outcome that a jump searches for. */
     seek(outcome: Outcome): void {
       sought = outcome;
     },
@@ -169,8 +169,8 @@ function wordInQuestion(reveal: (word: number) => void) {
 }
 
 /**
- * The text about the active word. `announce`: read a text aloud, which follows the word while the
- * keyboard moves.
+ * Return the text about the active word. `announce`: Announce a text, which follows the keyboard
+ * cursor.
  */
 function wordReadout(announce: (text: string) => void) {
   let spoken = "";
@@ -195,14 +195,16 @@ function wordReadout(announce: (text: string) => void) {
       return html`<div class=${`attnw-arcs-readout${hint}`} ?hidden=${!scene.answers}
         >${lines.map((line) => html`<p>${line}</p>`)}</div>`;
     },
-    /** The keyboard has left: the next word is read aloud also where it is the same. */
+    /**
+     * Forget the announced text when the keyboard leaves, so that the same word is announced again.
+     */
     forget(): void {
       spoken = "";
     },
   };
 }
 
-/** The message after a search without a result. */
+/** Return the message after a search without a result. */
 function missed({ left, where = "" }: ArcsState["_jumped"]): string {
   if (!left) return `No other sentence${where} has such a word.`;
   return `None so far: ${counted(left, "sentence")} left, ask again to go on.`;
@@ -211,7 +213,7 @@ function missed({ left, where = "" }: ArcsState["_jumped"]): string {
 const titleOf = ({ answers, rightness, title }: Scene) =>
   answers ? `${title} · ${rightness}` : "";
 
-/** The look of right and wrong arcs, and the meaning of the bars under the words. */
+/** Return the look of right and wrong arcs, and the meaning of the bars under the words. */
 function legendView({ answerer, answers, state }: Scene) {
   const bars = answerer.barsOf(state);
   return html`<p class="attnw-arcs-legend" ?hidden=${!answers}>${answerer.legend.map(

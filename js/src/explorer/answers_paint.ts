@@ -8,13 +8,15 @@ const ROW = 18;
 const NAME = 84;
 const GAP = 8;
 const SHARES = 96;
-/** As on the page, bars are pale that show answers without a head that is on. */
+/**
+ * Opacity of the second bar while it shows the answer without a head that is on, as on the page.
+ */
 const WITHOUT = 0.5;
 const BEFORE = { light: "#9aa0a6", dark: "#7d8188" };
 
 export const answersHeight = ({ answers }: Guess): number => answers.length * ROW;
 
-/** Two thin bars for each answer of the model, gray before and blue after. */
+/** Draw two thin bars for each answer of the model: gray before, blue after. */
 export function paintAnswers(
   pen: Pen,
   { answers, isOff }: Guess,

@@ -6,18 +6,21 @@ import { fromWord } from "./from_word.js";
 import { type Answer, afterName, askedOf, type Guess, isChanged } from "./sentence/guess.js";
 import type { Reading } from "./sentence/reading.js";
 
-/** From these widths on, in pixels, answers stand in two columns of three, or three of two. */
+/** Widths in pixels from which answers are in two columns of three, or three columns of two. */
 const TWO_COLUMNS = 420;
 const THREE_COLUMNS = 640;
-/** Longer answers, such as the classes of a picture, stand in wide columns. */
+/** Number of characters above which answers, for example image classes, need wide columns. */
 const SHORT = 8;
 
-/** A bar on a fixed scale from 0 to 100 %. */
+/** Return a bar on a fixed scale from 0 to 100 %. */
 const bar = (share: number, kind: string) =>
   html`<span class=${`attnw-ex-bar-of ${kind}`}
     style=${`width: ${(100 * share).toFixed(2)}%`}></span>`;
 
-/** The second bar is pale while it shows the answer without a head that is on. */
+/**
+ * Return the class of the second bar, which is pale while it shows the answer without a head that
+ * is on.
+ */
 const afterClass = (isOff: boolean) => `attnw-ex-after${isOff ? "" : " attnw-ex-would"}`;
 
 function answerView({ text, before, after, isOwn }: Answer, isOff: boolean) {
@@ -34,14 +37,14 @@ function answerView({ text, before, after, isOwn }: Answer, isOff: boolean) {
   </li>`;
 }
 
-/** Whose answers they are. */
+/** Return the title of the answers: the question to the model. */
 function titleOf(guess: Guess, reading: Reading) {
   const { lead, word, rest } = askedOf(guess, reading);
   return html`${lead}${word ? fromWord(word) : nothing}${rest} says`;
 }
 
 /**
- * What the model says: two thin bars for each answer, before and after. The blue bar is pale while
+ * Return the model's answers, each with two thin bars, before and after. The blue bar is pale while
  * the head is on, because it shows the answer without the head.
  */
 export function answersView(

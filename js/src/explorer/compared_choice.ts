@@ -4,10 +4,10 @@ import { choice, controlView } from "../shared/controls.js";
 import { save } from "../shared/snapshot.js";
 import type { GridModel, ViewModel } from "./explorer_types.js";
 
-/** The control of the grid and of the view that this choice stands for. */
+/** Name of the control of the grid and of the view that this choice replaces. */
 export const MAPS = "maps";
 
-/** The maps of a comparison that all heads and the shown head show: the difference, A or B. */
+/** Return the choice of the maps that all figures of a comparison show: the difference, A or B. */
 export const comparedChoice = (
   grid: GridModel | undefined,
   view: ViewModel | undefined,
@@ -22,7 +22,8 @@ export const comparedChoice = (
       look: "buttons",
       label: "maps of A and B",
       hint: `A: ${first} · B: ${second}`,
-      // All three are as high as a page, and only Python and pages made by it ask for them.
+      // All three maps are as high as a page, so "all" is offered only if Python or a saved page
+      // has set it.
       values: OF_TWO_MAPS.filter((of) => of !== "all" || now === "all"),
       value: now,
       change: (comparison_part) => {

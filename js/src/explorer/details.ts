@@ -3,12 +3,12 @@ import { save } from "../shared/snapshot.js";
 import type { Model } from "../shared/types.js";
 import { type ExplorerState, PANELS, type Panel, TITLES } from "./explorer_types.js";
 
-/** The figures below the row "more"; at most one is open. */
+/** Return the figures below the row "more", of which at most one is open. */
 export function detailsBelow(model: Model<ExplorerState>, invalidate: () => void) {
-  /** All details, and the open detail. */
+  /** Available details, and the open one. */
   let there: Panel[] = [];
   let shown: Panel | undefined;
-  /** The detail that was last open. */
+  /** Detail that was open last. */
   let last: Panel | undefined;
 
   function open(name: Panel | null): void {
@@ -23,7 +23,7 @@ export function detailsBelow(model: Model<ExplorerState>, invalidate: () => void
   }
 
   return {
-    /** Follow the model. */
+    /** Follow a change of the model. */
     update(details: Panel[]): void {
       there = details;
       const tab = model.get("tab");
@@ -33,7 +33,7 @@ export function detailsBelow(model: Model<ExplorerState>, invalidate: () => void
     has: (panel: Panel) => there.includes(panel),
     isOpen: (panel: Panel) => shown === panel,
 
-    /** The buttons that open a detail. */
+    /** Return the buttons that open a detail. */
     buttons() {
       const mayName = "card" in model.get("_offers") && model.get("card") === null;
       return html`<button type="button" class="attnw-ex-quiet" aria-expanded=${shown !== undefined}
@@ -43,7 +43,10 @@ export function detailsBelow(model: Model<ExplorerState>, invalidate: () => void
           @click=${() => open("card")}>name the heads …</button>`;
     },
 
-    /** The tabs over `panels`, the panels of all details. `idOf`: the id of a panel's element. */
+    /**
+     * Return the tabs above `panels`, which contains the panels of all details. `idOf`: Id of a
+     * panel's element.
+     */
     view(panels: unknown, idOf: (panel: Panel) => string) {
       const note = (shown && model.get("_notes")[shown]) ?? "";
       return html`<div class="attnw-ex-details" ?hidden=${!shown}>
@@ -54,7 +57,7 @@ export function detailsBelow(model: Model<ExplorerState>, invalidate: () => void
   };
 }
 
-/** A list of tabs, with a note about the open tab; hidden where there is no tab. */
+/** Return a list of tabs with a note about the open tab. It is hidden if there are no tabs. */
 function tabList(of: {
   name: string;
   panels: Panel[];
@@ -87,7 +90,7 @@ function tabList(of: {
     html`<button type="button" role="tab" class="attnw-ex-tab" data-tab=${panel}
       aria-controls=${idOf(panel)} aria-selected=${panel === open}
       tabindex=${panel === open ? 0 : -1} @click=${() => pick(panel)}>${TITLES[panel]}</button>`;
-  // Every panel keeps its place, and therefore a tab keeps its element and the focus.
+  // Every panel keeps its position in the template, so that a tab keeps its element and the focus.
   return html`<div class="attnw-ex-tabs" ?hidden=${!panels.length}>
     <div role="tablist" aria-label=${name} class="attnw-ex-tablist" @keydown=${key}>
       ${PANELS.map((panel) => (panels.includes(panel) ? tab(panel) : nothing))}

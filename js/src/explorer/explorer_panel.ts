@@ -14,26 +14,26 @@ const WAITING: Partial<Record<Panel, string>> = {
   arcs: RELATIONS,
 };
 const RELATED = "How well does every head predict the dependencies between words?";
-/** What the button of a panel without a figure finds out. */
+/** Questions that the buttons of panels without a figure answer. */
 const QUESTIONS: Partial<Record<Panel, string>> = {
   card: "What does every head of this model do? The texts of the package tell, with controls.",
   table: RELATED,
   arcs: RELATED,
 };
 
-/** How a panel stands on the page. */
+/** State of a panel on the page. */
 interface Standing {
-  /** Whether it is in sight; it is drawn when it is for the first time. */
+  /** Whether the panel is visible. It is drawn when it becomes visible for the first time. */
   open: boolean;
-  /** Whether a tab of a list opens it. */
+  /** Whether a tab opens the panel. */
   tab: boolean;
-  /** Whether the figures still show another text than the one asked for. */
+  /** Whether the figures still show another text than the requested one. */
   behind: boolean;
 }
 
 /**
- * One panel: the widget that the model names, drawn when first opened, and what is said in its
- * place.
+ * Return one panel: the widget that the model names, drawn when the panel is first opened, or a
+ * text in its place.
  */
 export function explorerPanel(
   name: Panel,
@@ -70,7 +70,7 @@ export function explorerPanel(
     }
   }
 
-  /** The widget of an open panel takes its place; the view has been rendered. */
+  /** Mount the widget of an open panel. The view must have been rendered. */
   function fill(): void {
     const place = slot.value;
     const reference = model.get(name);

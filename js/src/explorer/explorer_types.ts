@@ -19,27 +19,27 @@ export const PANELS = [
 export type Panel = (typeof PANELS)[number];
 type ByPanel<T> = Partial<Record<Panel, T>>;
 
-/** The input that the figures show. */
+/** Input that the figures show. */
 export interface Input {
   text: string;
   pair: string | null;
-  /** The separate text of a decoder. */
+  /** Separate text of a decoder. */
   target: string | null;
-  /** The second text of a comparison. */
+  /** Second text of a comparison. */
   versus_text: string | null;
 }
 
-/** A text of which something is known to be worth seeing. */
+/** Text with something known to see. */
 export interface Example {
   name: string;
   text: string;
   pair: string | null;
 }
 
-/** A head with a tested name. */
+/** Head with a tested name. */
 export interface NamedHead {
   head: Head;
-  /** The name in the atlas. It is the label of the head, unless a reader wrote another label. */
+  /** Name in the atlas, and the default label of the head. */
   label: string;
   family: Family;
 }
@@ -47,50 +47,54 @@ export interface NamedHead {
 export const NO_PANELS = "There are no panels: name some in `panels`.";
 
 /**
- * Each panel's trait is the name of its widget, "anywidget:…", or null before the widget exists.
+ * State of an explorer. Each panel's trait is a reference to its widget, "anywidget:…", or null
+ * before the widget exists.
  */
 export interface ExplorerState
   extends HeadsState,
     Omit<SharedState, "_axes">,
     Input,
     Record<Panel, string | null> {
-  /** The example that is shown. */
+  /** Selected example. */
   example: string | null;
-  /** The panels that there are. */
+  /** Panels of the explorer. */
   panels: Panel[];
-  /** The detail that is open; null while none is. */
+  /** Open detail, or null. */
   tab: Panel | null;
-  /** The share, 0 to 1, of what is measured for a panel. */
+  /** Progress from 0 to 1 of the measurements for each panel. */
   progress: ByPanel<number>;
   _shown: Input | Record<string, never>;
   _examples: Example[];
-  /** What tests found that heads do; null where nobody asked for names. */
+  /** Tested names of heads, or null if names were not requested. */
   _tested: NamedHead[] | null;
-  /** The links that tested names predict, uint8 [names, queries, keys]; null without names. */
+  /** Links that tested names predict, uint8 [names, queries, keys]; null without names. */
   _name_links: { names: string[]; values: WireArray } | null;
-  /** What the page cannot do without a model, in one sentence; "" with a model. */
+  /** Sentence on what the page cannot do without a model; "" with a model. */
   _without_model: string;
-  /** The token of unknown words in the vocabulary; null without one. */
+  /** Vocabulary entry for unknown words, or null. */
   _unknown: string | null;
-  /** The label of the button below an error, such as "read the first 512 tokens"; "" for none. */
+  /** Label of the button below an error, for example "read the first 512 tokens", or "". */
   _way_out: string;
-  /** The number of clicks on this button. */
+  /** Number of clicks on this button. */
   _way_out_taken: number;
-  /** The second text that the model can read, if any. */
+  /** Kind of the second text that the model can read, or "". */
   _second: "pair" | "target" | "";
-  /** What the button in a panel without a figure does. */
+  /** Label of the button in a panel without a figure. */
   _offers: ByPanel<string>;
-  /** The panel whose button was clicked. */
+  /** Panel whose button was clicked. */
   _accepted: Panel | "";
-  /** How often the sentence of the arcs was asked for. */
+  /** Number of requests for the sentence of the arcs. */
   _sentence_asked: number;
-  /** The source of a panel's numbers, or the reason for its absence. */
+  /** Source of a panel's numbers, or the reason for its absence. */
   _notes: ByPanel<string>;
   _problems: ByPanel<string>;
   _painted: boolean;
 }
 
-/** How anywidget hands a widget the others that its traits name, and their models. */
+/**
+ * Access of a widget to the widgets that its traits reference, and to their models, as anywidget
+ * provides it.
+ */
 export interface Host {
   getWidget(reference: string): Promise<{
     render(options: { el: HTMLElement; signal: AbortSignal }): Promise<unknown> | unknown;

@@ -1,5 +1,5 @@
 import { html } from "lit-html";
 import { inQuotes } from "../shared/labels.js";
 
-/** The word that looks, in its color. */
+/** Return the attending word in its color. */
 export const fromWord = (word: string) => html`<b class="attnw-ex-from-part">${inQuotes(word)}</b>`;

@@ -11,7 +11,7 @@ import type { Reading } from "./sentence/reading.js";
 const wordAt = (reading: Reading, side: "query" | "key", at: number) =>
   reading.words[side][at]?.text ?? "";
 
-/** What the colors of maps say; on dark paper, much attention is bright. */
+/** Return the explanation of the map colors. On dark paper, much attention is bright. */
 function colorHint(grid: GridState | undefined, isDark: boolean): string {
   if (grid?._thumbnails?.signed) {
     const than = grid.versus === "other";
@@ -23,7 +23,7 @@ function colorHint(grid: GridState | undefined, isDark: boolean): string {
   return `${isDark ? "bright" : "dark"} = ${of}${scale}; rows look, columns are looked at`;
 }
 
-/** The title of cells that paint the row of a token. */
+/** Return the title of cells that paint the row of a token. */
 function paintedTitle({ side, of }: WireRow, reading: Reading | undefined, count: number) {
   const text = of === null ? "" : reading?.words[side][of]?.text;
   const token = fromWord(text ?? "");
@@ -35,7 +35,10 @@ function paintedTitle({ side, of }: WireRow, reading: Reading | undefined, count
   return html`<span>${row} in each of the ${count} heads</span>`;
 }
 
-/** What the cells of all heads show: the heads, where a word looks, or how they link two words. */
+/**
+ * Return the title of the grid of all heads: the number of heads, where a word attends, or how
+ * heads link two words.
+ */
 export function gridTitle(
   reading: Reading | undefined,
   grid: GridState | undefined,

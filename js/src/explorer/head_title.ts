@@ -7,14 +7,14 @@ import type { Reading } from "./sentence/reading.js";
 const POWER = svg`<path d="M6 .8V6M3.2 2.4a4.6 4.6 0 1 0 5.6 0" fill="none" stroke="currentColor"
   stroke-width="1.5" stroke-linecap="round"></path>`;
 
-/** The head on the right: its name, the switch, and how it is drawn. */
+/** Return the title of the shown head: its name, the switch, and the choice of how it is drawn. */
 export function headTitle(of: {
   reading: Reading | undefined;
   /** Whether heads of the model have tested names. */
   hasNames: boolean;
   /** Whether the selected head is off. */
   isOff: boolean;
-  /** Why no head can be switched off; "" where heads can. */
+  /** Reason why no head can be switched off, or "" if heads can be. */
   fixed: string;
   switchHead(): void;
   ways: unknown;

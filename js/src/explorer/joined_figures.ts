@@ -11,7 +11,7 @@ import type {
   ViewModel,
 } from "./explorer_types.js";
 
-/** The models of the figures whose data the explorer reads. */
+/** Models of the figures whose data the explorer reads. */
 export interface Figures {
   grid: GridModel;
   view: ViewModel;
@@ -26,8 +26,8 @@ const TRAITS: { [N in Name]: string[] } = {
 };
 
 /**
- * The models of the figures whose data the explorer reads, once the host has them. `changed` is
- * called for every change of a trait that a figure draws.
+ * Return the models of the figures whose data the explorer reads, when the host has them. `changed`
+ * is called for every change of a trait that a figure draws.
  */
 export function joinedFigures(
   model: Model<ExplorerState>,
@@ -58,7 +58,7 @@ export function joinedFigures(
 
   return {
     models,
-    /** Join the figures that there are by now. */
+    /** Connect to the figures that exist by now. */
     update(): void {
       for (const name of Object.keys(TRAITS) as Name[]) join(name);
     },

@@ -7,8 +7,8 @@ import type { NamedHead } from "./explorer_types.js";
 const PAPER = html`<span class="attnw-ex-family attnw-ex-paper"><s></s>changed</span>`;
 
 /**
- * The one legend: the colors of weights, the marks of named heads, and the paper of heads that
- * other heads change. `named` is null where nobody asked for names.
+ * Return the legend: the colors of weights, the marks of named heads, and the background of heads
+ * that other heads change. `named` is null if names were not requested.
  */
 export function legendView(theme: Theme, named: NamedHead[] | null, hasChanges: boolean) {
   const there = FAMILIES.filter((family) => named?.some((of) => of.family === family));

@@ -3,7 +3,9 @@ import type { Line, Part } from "./sentence/line.js";
 
 export const SILENT_KERNEL = "The kernel does not answer: this is the last picture that it sent.";
 
-/** One part of the line; what rests on special tokens is a button that shows these tokens. */
+/**
+ * Return one part of the line. The share on special tokens is a button that shows or hides them.
+ */
 const partView = ({ text, style }: Part, toggleResting: () => void) =>
   style === "rest"
     ? html`<button type="button" class="attnw-ex-rests" title="show or hide these tokens"
@@ -12,7 +14,7 @@ const partView = ({ text, style }: Part, toggleResting: () => void) =>
       ? text
       : html`<span dir="ltr" class=${`attnw-ex-${style}-part`}>${text}</span>`;
 
-/** The line of words about the screen. */
+/** Return the line of words about the screen. */
 export const lineView = (line: Line | string, toggleResting: () => void, isSpoken: boolean) =>
   html`<p class="attnw-ex-look" aria-live=${isSpoken ? "polite" : "off"}>${
     typeof line === "string" ? line || nothing : line.map((part) => partView(part, toggleResting))

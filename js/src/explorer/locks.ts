@@ -8,9 +8,9 @@ type Tokens = [Side, number][];
 const last = (tokens: Tokens, side: Side) => tokens.filter(([of]) => of === side).at(-1)?.[1];
 
 /**
- * The locked words after a click on a word. The first click locks a word as the query, the second
- * click makes a pair, and the third click begins anew. A click on the locked word unlocks the word.
- * A word that the explorer opened with is locked like any other.
+ * Return the locked words after a click on a word. The first click locks a word as the query, the
+ * second makes a pair, and the third starts again. A click on the locked word unlocks it. Words
+ * that are locked when the explorer opens are no exception.
  */
 export function chosenWords(tokens: Tokens, { side, index }: Pointed, isOneText: boolean): Tokens {
   const from = last(tokens, "query");
@@ -35,13 +35,13 @@ export function chosenWords(tokens: Tokens, { side, index }: Pointed, isOneText:
     : looks;
 }
 
-/** The locked words without the one that was locked last: the pair first, then the word. */
+/** Return the locked words without the last one: the pair is unlocked first, then the word. */
 export function withoutLast(tokens: Tokens): Tokens {
   const from = last(tokens, "query");
   return from !== undefined && last(tokens, "key") !== undefined ? [["query", from]] : [];
 }
 
-/** Locks the words that a reader chooses. */
+/** Return callbacks that lock words. */
 export function wordLocks(model: Model<ExplorerState>) {
   return {
     choose(at: Pointed, isOneText: boolean): void {
@@ -58,8 +58,8 @@ export function wordLocks(model: Model<ExplorerState>) {
 }
 
 /**
- * Escape takes back what is locked or switched off, outside of forms and details. `takeBack`
- * returns whether there was anything.
+ * Let Escape undo locks and switched-off heads, outside of forms and details. `takeBack` returns
+ * whether there was anything to undo.
  */
 export function onEscape(root: HTMLElement, takeBack: () => boolean, signal: AbortSignal): void {
   const press = (event: KeyboardEvent) => {

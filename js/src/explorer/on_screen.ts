@@ -22,7 +22,7 @@ const READ = [
   "_unknown",
 ] as const;
 
-/** What is on the screen; `reading` is undefined while the figures have no data. */
+/** Content of the screen; `reading` is undefined while the figures have no data. */
 export interface OnScreen {
   reading: Reading | undefined;
   grid: GridState | undefined;
@@ -30,7 +30,7 @@ export interface OnScreen {
   predictions: PredictionState | undefined;
 }
 
-/** The head and the words on the screen, and what the model says about them. */
+/** Read the head and the words on the screen, and the model's answers about them. */
 export function readScreen(
   model: Model<ExplorerState>,
   figures: ReturnType<typeof joinedFigures>,
@@ -45,11 +45,11 @@ export function readScreen(
   return { reading, grid, guess: reading && guessOf(reading, predictions), predictions };
 }
 
-/** Whether the figures wait for the input that was asked for. */
+/** Return whether the figures wait for the requested input. */
 export const isWaiting = (model: Model<ExplorerState>): boolean =>
   !model.get("_error") && isBehind(model);
 
-/** The line about the screen. `isLost`: the kernel does not answer any more. */
+/** Return the line about the screen. `isLost`: Whether the kernel has stopped answering. */
 export function lineNow(
   model: Model<ExplorerState>,
   { reading, grid, guess }: OnScreen,
@@ -57,12 +57,14 @@ export function lineNow(
 ): Line | string {
   if (isLost) return SILENT_KERNEL;
   if (isWaiting(model)) return "";
-  // A page without a kernel holds no more than its panels show.
+  // A page without a kernel has only the data of its panels.
   if (!reading) return model.get("panels").length ? "" : NO_PANELS;
   return lineOf(reading, grid, guess);
 }
 
-/** Why the model says nothing about the active word, or what needs a model that is not there. */
+/**
+ * Return why the model has no answer about the active word, or what needs a model if there is none.
+ */
 export function guessHint(model: Model<ExplorerState>, { reading, predictions }: OnScreen): string {
   const lacks = model.get("_without_model");
   if (lacks || reading?.compared.length || !reading) return lacks;

@@ -28,7 +28,7 @@ import { paintSentence, sentencePicture } from "./sentence/paint.js";
 import { type Reading, readingOf } from "./sentence/reading.js";
 import { fitsSentence } from "./sentence/words.js";
 
-/** The state of an explorer, of its visible panels, and of predictions about the shown text. */
+/** State of an explorer with its visible panels and the predictions about the shown text. */
 type Whole = ExplorerState & {
   _drawn: Partial<Record<Panel, { state: never }>>;
   _answers: PredictionState | null;
@@ -47,17 +47,17 @@ const FIGURES: Record<Panel, DrawPicture<never>> = {
 const OWN_WIDTH = 1000;
 const GAP = 32;
 const TEXT_LINES = 2;
-/** Of the line of words. */
+/** Font size and height of the line of words. */
 const LINE_SIZE = 14;
 const LINE_HEIGHT = 20;
 const ANSWERS_WIDTH = 460;
-/** From this width on two columns have room for figures in the sizes of pictures. */
+/** Width from which a picture has two columns. */
 const TWO_COLUMNS = 760;
 const MOST_ROWS = 20;
-/** All panels take a second: these two are what a display shows at once. */
+/** Drawing all panels takes a second, so a display in the notebook shows only these two. */
 const QUICK: Panel[] = ["grid", "view"];
 
-/** Rows of columns of panels: all heads beside one head, and the detail below. */
+/** Return rows of columns of panels: all heads next to one head, and the detail below. */
 function rowsFor(width: number, shown: Panel[]): Panel[][][] {
   const details = shown.filter((name) => !QUICK.includes(name));
   const main = shown.filter((name) => QUICK.includes(name));
@@ -65,7 +65,7 @@ function rowsFor(width: number, shown: Panel[]): Panel[][][] {
   return [...(isOne ? main.map((name) => [[name]]) : [main.map((name) => [name])]), [details]];
 }
 
-/** What the picture says in words: the line, and the guess of the model in it. */
+/** Return the texts of the picture: the line, and the model's guess in it. */
 function said(state: Whole): {
   reading: Reading | undefined;
   guess: Guess | undefined;
@@ -81,7 +81,7 @@ function said(state: Whole): {
   return { reading, guess, line };
 }
 
-/** The panels in sight, placed as on the page. */
+/** Draw the visible panels, arranged as on the page. */
 export const drawPicture: DrawPicture<Whole> = (state, request) => {
   const whole = request.width ?? OWN_WIDTH;
   const sheet = new Sheet({ ...request, width: whole });
@@ -93,7 +93,7 @@ export const drawPicture: DrawPicture<Whole> = (state, request) => {
   const draw = (name: Panel, width: number): Sheet[] => {
     const panel = state._drawn[name];
     if (!panel) return [];
-    // On the page the table scrolls in a box of its first rows.
+    // On the page the table scrolls, and its box shows the first rows.
     const brief = request.brief || name === "table";
     const childRequest = {
       ...request,
@@ -184,7 +184,7 @@ function captionOf(
   });
 }
 
-/** The input, the heads, and the numbers of the shown one. */
+/** Return the table of the input, the heads, and the numbers of the shown head. */
 function tableOf(state: Whole, line: string, drawn: Partial<Record<Panel, Drawn>>): Table {
   const { text, pair, target, versus_text: other } = state._shown;
   const input = {

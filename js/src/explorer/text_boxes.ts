@@ -4,19 +4,19 @@ import { createRef, ref } from "lit-html/directives/ref.js";
 import type { Look } from "../shared/mount.js";
 import type { TextDraft } from "./text_draft.js";
 
-/** Names of the second text. */
+/** Names of the kinds of second text. */
 export const SECOND_NAMES = { pair: "second sentence", target: "target" } as const;
-/** Whether the style sheet makes boxes as high as their texts. */
+/** Whether CSS can make boxes as high as their texts. */
 const FITS_BY_STYLE = globalThis.CSS?.supports?.("field-sizing", "content") ?? false;
 
-/** As high as its text; the style sheet limits the height. */
+/** Make a box as high as its text; the style sheet limits the height. */
 function fit(area: HTMLTextAreaElement): void {
   if (FITS_BY_STYLE) return;
   area.style.height = "auto";
   if (area.scrollHeight) area.style.height = `${area.scrollHeight + 2}px`;
 }
 
-/** The boxes of a text and of its second text, which write into a draft. */
+/** Return the boxes of a text and its second text, which write into a draft. */
 export function textBoxes(
   draft: TextDraft,
   changed: () => void,
@@ -44,7 +44,7 @@ export function textBoxes(
     focus: (of: "first" | "second") => boxes[of].value?.focus(),
     isIn: (of: "first" | "second") => boxes[of].value?.matches(":focus") ?? false,
 
-    /** `isHeard`: the input is a sound, and has no text. */
+    /** Return the boxes. `isHeard`: Whether the input is a sound without text. */
     view(isHeard: boolean) {
       const { hasSecond, kind, compares } = draft;
       const name = SECOND_NAMES[kind];
@@ -56,8 +56,8 @@ export function textBoxes(
     },
 
     /**
-     * Make the boxes as high as their texts, once the view is rendered. Only another text or width
-     * is measured, because a measurement makes the browser lay the page out.
+     * Make the boxes as high as their texts, after the view is rendered. Measure only after a
+     * change of text or width, because measuring forces the browser to lay out the page.
      */
     fit({ width }: Look): void {
       if (FITS_BY_STYLE) return;
@@ -65,7 +65,7 @@ export function textBoxes(
         const now = area && `${width} ${area.value}`;
         if (!area || fitted.get(area) === now) continue;
         fit(area);
-        // A page that has not been attached has no heights.
+        // A page that is not attached has no heights.
         if (area.scrollHeight) fitted.set(area, now);
       }
     },

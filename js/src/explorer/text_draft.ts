@@ -4,45 +4,45 @@ import type { ExplorerState, Input } from "./explorer_types.js";
 
 const INPUT = ["text", "pair", "target", "versus_text"] as const;
 
-/** An input as text that can be compared: a text that is not there is null. */
+/** Return an input as comparable text. Missing texts are null. */
 const written = (input: Partial<Input>): string =>
   JSON.stringify(INPUT.map((name) => input[name] || null));
 
-/** The input that the page has asked for. */
+/** Return the input that the page has requested. */
 const askedInput = (model: Model<ExplorerState>): Input =>
   snapshot(model, INPUT as readonly (keyof ExplorerState)[]);
 
-/** Whether the figures show another input than the one asked for. */
+/** Return whether the figures show another input than the requested one. */
 export function isBehind(model: Model<ExplorerState>): boolean {
   const shown = model.get("_shown");
   return shown.text !== undefined && written(shown) !== written(askedInput(model));
 }
 
-/** What is typed into the text boxes; it stays until the input changes elsewhere. */
+/** Text typed into the boxes. It stays until the input is changed elsewhere. */
 export class TextDraft {
-  /** The first box is for the second text of a comparison. */
+  /** Text of the first box, which is the second text in a comparison. */
   first = "";
   second = "";
   hasSecond = false;
   readonly #model: Model<ExplorerState>;
-  /** The input that the draft began with. */
+  /** Input at the start of the draft. */
   #begun = "";
 
   constructor(model: Model<ExplorerState>) {
     this.#model = model;
   }
 
-  /** The trait of the second box. */
+  /** Trait of the second box. */
   get kind(): "pair" | "target" {
     return this.#model.get("_second") || "pair";
   }
 
-  /** Whether two texts are compared: then the first one is kept as A. */
+  /** Whether two texts are compared, so that the first one is fixed as A. */
   get compares(): boolean {
     return Boolean(this.#model.get("versus_text"));
   }
 
-  /** Whether the first box has another text than the input. */
+  /** Whether the text of the first box differs from the input. */
   get isOther(): boolean {
     return this.first !== (this.#model.get("versus_text") || this.#model.get("text"));
   }
@@ -51,7 +51,7 @@ export class TextDraft {
     return written(this.input()) !== written(askedInput(this.#model));
   }
 
-  /** The input as it is typed. */
+  /** Return the input as typed. */
   input(): Input {
     const { compares, first } = this;
     return {
@@ -63,7 +63,9 @@ export class TextDraft {
     };
   }
 
-  /** Take over an input that has changed elsewhere. `isTyping`: the second box has the focus. */
+  /**
+   * Adopt an input that was changed elsewhere. `isTyping`: Whether the second box has the focus.
+   */
   update(isTyping: boolean): void {
     const now = askedInput(this.#model);
     if (written(now) === this.#begun) return;
@@ -74,7 +76,7 @@ export class TextDraft {
       this.second !== "" || (this.hasSecond && isTyping) || this.#model.get("_second") === "target";
   }
 
-  /** The next update drops what is typed. */
+  /** Discard the typed text at the next update. */
   drop(): void {
     this.#begun = "";
   }

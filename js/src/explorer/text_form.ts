@@ -10,10 +10,10 @@ import { TextDraft } from "./text_draft.js";
 const RUN_KEYS = "Enter; Shift+Enter begins a new line";
 const COMPARE = "keep the present text as A, and show A − B while this text is edited";
 
-/** JupyterLab would take the arrows for its own. */
+/** Keep JupyterLab from handling the arrow keys. */
 const keepFromHost = (event: Event) => event.stopPropagation();
 
-/** The menu of the examples, which calls a text of no example (`isOwn`) "your text". */
+/** Return the menu of examples. A text that is not an example (`isOwn`) is named "your text". */
 function exampleMenu(model: Model<ExplorerState>, isOwn: boolean) {
   const examples = model.get("_examples");
   const options = [
@@ -24,7 +24,8 @@ function exampleMenu(model: Model<ExplorerState>, isOwn: boolean) {
     const { value } = currentTarget as HTMLSelectElement;
     const chosen = examples.find(({ name }) => name === value);
     if (!chosen) return;
-    // Send the text with its name: the page marks the figures as outdated at once.
+    // Send the text together with the name, so that the page can mark the figures as outdated
+    // immediately.
     const { name, text, pair } = chosen;
     save(model, { example: name, text, pair, target: null, versus_text: null });
   };
@@ -34,8 +35,8 @@ function exampleMenu(model: Model<ExplorerState>, isOwn: boolean) {
 }
 
 /**
- * The text box (two boxes for pairs), which takes the place of the sentence while a reader edits
- * it, and the menu of the examples.
+ * Return the text box (two for pairs), which replaces the sentence while the user edits it, and the
+ * menu of examples.
  */
 export function textForm(
   model: Model<ExplorerState>,
@@ -43,7 +44,7 @@ export function textForm(
 ) {
   const draft = new TextDraft(model);
   const boxes = textBoxes(draft, schedule, key);
-  /** Whether a reader edits the text. */
+  /** Whether the user edits the text. */
   let isOpen = false;
 
   const update = () => draft.update(boxes.isIn("second"));
@@ -55,7 +56,7 @@ export function textForm(
     schedule();
   }
 
-  /** Leave the box; what was typed is dropped. */
+  /** Close the box and discard the typed text. */
   function leave(): void {
     isOpen = false;
     draft.drop();
@@ -63,7 +64,7 @@ export function textForm(
     drawNow();
   }
 
-  /** Compare the present text with one that is edited, or stop. */
+  /** Compare the current text with the edited one, or stop comparing. */
   function compare(versus_text: string | null): void {
     save(model, { versus_text });
     schedule();
@@ -80,18 +81,18 @@ export function textForm(
   function turnSecond(): void {
     update();
     draft.hasSecond = !draft.hasSecond;
-    // A box is focused once it is shown.
+    // A box can be focused only after it is shown.
     drawNow();
     boxes.focus(draft.hasSecond ? "second" : "first");
   }
 
-  /** The text that is kept as A, while the second one is edited. */
+  /** Return the text fixed as A, while the second one is edited. */
   const keptText = () =>
     html`<p class="attnw-ex-kept"><b>A</b> <span>${model.get("text")}</span>
       <button type="button" class="attnw-ex-quiet" @click=${() => compare(null)}
         >stop comparing</button></p>`;
 
-  /** The encoder of a speech model reads no text. */
+  /** Return whether the input is a sound: the encoder of a speech model reads no text. */
   const isHeard = () => draft.kind === "target" && !model.get("text");
 
   function actionsView() {
@@ -110,12 +111,11 @@ export function textForm(
 
   return {
     update,
-    /** Whether the box takes the place of the sentence, as in comparisons of two texts. */
+    /** Return whether the box replaces the sentence, as in comparisons of two texts. */
     isOpen: () => isOpen || draft.compares,
-    /** Edit the text. */
     edit(): void {
       isOpen = true;
-      // The box is focused once it is shown.
+      // The box can be focused only after it is shown.
       drawNow();
       boxes.focus("first");
     },
@@ -131,7 +131,7 @@ export function textForm(
   };
 }
 
-/** Why the input was not read, with a button for the way out where there is one. */
+/** Return the reason why the input was not read, with a button for a way out if there is one. */
 export function errorWithWayOut(model: Model<ExplorerState>) {
   const text = errorOf(model);
   const way = text ? model.get("_way_out") : "";

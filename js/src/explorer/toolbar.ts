@@ -21,10 +21,10 @@ const KEYS = [
   ["Arrow keys in the tabs", "the next / previous detail"],
   ["? in a figure", "its own keys"],
 ] as const;
-/** The control of the view that stands beside the shown head: lines or a matrix. */
+/** Name of the view's control next to the shown head: lines or matrix. */
 const WAY = "mode";
 
-/** The controls that figures share: how the shown head is drawn, and a menu with the rest. */
+/** Return the shared controls: how the shown head is drawn, and a menu of the other options. */
 export function toolbar(model: Model<ExplorerState>, mounted: Mounted, signal: AbortSignal) {
   const { fixed } = model.get("_source");
   const keys = keyList(fixed ? KEYS.filter(([key]) => key !== OFF) : KEYS, mounted, signal);
@@ -53,11 +53,11 @@ export function toolbar(model: Model<ExplorerState>, mounted: Mounted, signal: A
       const way = figures.control(WAY);
       return way && controlView(way);
     },
-    /** The menu of the options that a reader needs less often. */
+    /** Return the menu of less frequent options. */
     menu: () => figures.view(stepper(), WAY),
     keysButton: keys.button,
     keysList: keys.list,
-    /** Lines or matrix, by a key. */
+    /** Switch between lines and matrix. */
     turnWay(): void {
       const way = figures.control(WAY);
       if (way?.kind !== "choice") return;
@@ -65,7 +65,7 @@ export function toolbar(model: Model<ExplorerState>, mounted: Mounted, signal: A
       if (next !== undefined) way.change(next);
     },
     toggleKeys: keys.toggle,
-    /** Open the menu "save", by a key; false on pages without a kernel, which cannot save. */
+    /** Open the menu "save"; returns false on pages without a kernel, which cannot save. */
     save(): boolean {
       const button = mounted.save.querySelector("button");
       button?.click();
@@ -75,13 +75,13 @@ export function toolbar(model: Model<ExplorerState>, mounted: Mounted, signal: A
   };
 }
 
-/** Whether the element takes keys itself. */
+/** Return whether an element handles keys itself. */
 const takesKeys = (target: EventTarget | null): boolean =>
   target instanceof HTMLTextAreaElement ||
   target instanceof HTMLSelectElement ||
   (target instanceof HTMLInputElement && target.type !== "checkbox");
 
-/** The keys of the explorer; the function returns whether it took the key. */
+/** Return the key handler of the explorer, which returns whether it handled the key. */
 export const explorerKeys =
   (bar: ReturnType<typeof toolbar>, switchHead: () => void) =>
   ({ target, key, ctrlKey, metaKey, altKey }: KeyboardEvent): boolean => {

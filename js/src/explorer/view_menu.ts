@@ -5,17 +5,17 @@ import type { Mounted } from "../shared/mount.js";
 import { MAPS } from "./compared_choice.js";
 
 /**
- * The explorer has one of these for all figures: the stepper of layers, the list of keys, the
- * button that switches the shown head, and the choice between the maps of a comparison.
+ * Controls that the explorer has once for all figures: the stepper of layers, the list of keys, the
+ * switch of the shown head, and the choice of the maps of a comparison.
  */
 const REPLACED = ["layer", "play", "keys", "switch", MAPS];
-/** The figures of the first question: all their controls leave their bars. */
+/** Main figures, whose controls are all moved out of their bars. */
 const MAIN = ["head-grid", "view"];
 
 /**
- * The controls of the figures in the explorer: the controls that figures share, once for all
- * figures, the controls of the figures' menus, and all controls of the two main figures. Another
- * figure keeps its bar.
+ * Collect the controls of the figures in the explorer: shared controls once for all figures, the
+ * controls of the figures' menus, and all controls of the two main figures. Other figures keep
+ * their bars.
  */
 export function viewMenu(mounted: Mounted, signal: AbortSignal) {
   const lists = new Map<string, Control[]>();
@@ -33,7 +33,7 @@ export function viewMenu(mounted: Mounted, signal: AbortSignal) {
     signal,
   );
 
-  /** All controls; of a control that several figures share the first one. */
+  /** Return all controls; of a control that several figures share, only the first. */
   function all(): Control[] {
     const seen = new Set<string>(REPLACED);
     return [...lists.values()].flat().filter(({ name, shared = false }) => {
@@ -44,12 +44,12 @@ export function viewMenu(mounted: Mounted, signal: AbortSignal) {
   }
 
   return {
-    /** A control of the figures, by its name. */
+    /** Return a control of the figures by name. */
     control: (name: string) => all().find((control) => control.name === name),
-    /** The menu of all controls but one; `first` stands above them. */
+    /** Return the menu of all controls except `without`; `first` is above them. */
     view(first: unknown, without: string): unknown {
       const controls = all().filter(({ name }) => name !== without);
-      // What figures share comes first.
+      // Shared controls come first.
       const ordered = [true, false].flatMap((shared) =>
         controls.filter((control) => (control.shared ?? false) === shared),
       );

@@ -60,10 +60,10 @@ const WATCHED: (keyof ExplorerState)[] = [
   "_second",
   "_offers",
 ];
-/** Of a page that has not been attached yet. */
+/** Width of a page that is not attached yet. */
 const USUAL_WIDTH = 1000;
 const PARTS = ["panels", "progress", "_offers", "_problems", ...PANELS] as const;
-/** Panels whose numbers are of a treebank and do not wait for the text. */
+/** Panels with numbers from a treebank, which do not depend on the text. */
 const OF_TREEBANK: Panel[] = ["table", "arcs"];
 
 function render({ model, el, signal, host }: ExplorerContext): void {
@@ -100,13 +100,13 @@ function render({ model, el, signal, host }: ExplorerContext): void {
   const keys = explorerKeys(bar, () => switchHead(model));
   onEscape(root, takeBack, signal);
 
-  /** What is on the screen, when it was last drawn. */
+  /** Content of the screen at the last drawing. */
   let reading: Reading | undefined;
-  /** The panels that are always in sight, and the width of all heads. */
+  /** Panels that are always visible, and the width of all heads. */
   let fixed: Panel[] = [];
   let left = 0;
 
-  /** Take back what is locked last: the pair, the word, then the heads that are off. */
+  /** Undo the last lock or switch: the pair, the word, then the heads that are off. */
   function takeBack(): boolean {
     if (!locks.takeBack() && !switchAllOn(model)) return false;
     schedule();
@@ -126,7 +126,7 @@ function render({ model, el, signal, host }: ExplorerContext): void {
 
   const isOpen = (panel: Panel) => fixed.includes(panel) || details.isOpen(panel);
 
-  /** The panels with these names. */
+  /** Return the panels with these names. */
   function panelViews(isOne: (name: Panel) => boolean) {
     const waits = isWaiting(model);
     const those = panels.filter(({ name }) => isOne(name));
@@ -185,7 +185,7 @@ function render({ model, el, signal, host }: ExplorerContext): void {
   }
 
   watchLink(root, schedule, signal);
-  // Figures are asked for at once, not in the next frame.
+  // Request the figures now, not in the next frame.
   mounted.drawNow();
   const drawn = Promise.all(panels.map((panel) => panel.drawn()));
   void drawn.then(() => tellPainted(model, signal));
@@ -193,7 +193,7 @@ function render({ model, el, signal, host }: ExplorerContext): void {
 
 const selecting = (model: Model<ExplorerState>) => (head: Head) => selectHeads(model, [head]);
 
-/** Hide the special tokens on which attention rests, or show these tokens. */
+/** Hide or show the special tokens with much attention. */
 function toggleResting(model: Model<ExplorerState>): void {
   const kinds = model.get("_source").resting?.kinds ?? [];
   const hidden = model.get("hidden");
@@ -204,7 +204,7 @@ function toggleResting(model: Model<ExplorerState>): void {
   save(model, { hidden: next });
 }
 
-/** Switch all heads on; returns whether one was off. */
+/** Switch all heads on; returns whether any was off. */
 function switchAllOn(model: Model<ExplorerState>): boolean {
   const isOff = model.get("disabled").length > 0;
   if (isOff) save(model, { disabled: [] });
@@ -218,14 +218,14 @@ function switchHead(model: Model<ExplorerState>): void {
   save(model, { disabled: switchedOff(model.get("disabled"), [head]) });
 }
 
-/** Whether the grid shows numbers that the legend of the explorer does not explain. */
+/** Return whether the grid shows numbers that the legend of the explorer does not explain. */
 function hasOwnLegend(model: Model<ExplorerState>, { reading, grid }: OnScreen): boolean {
   const isPlain = model.get("scale") === "absolute" && model.get("quantity") === "weights";
   const isOnPictures = grid?._thumbnails?.row;
   return !isPlain || Boolean(reading?.compared.length || grid?.times_keys || isOnPictures);
 }
 
-/** The question that all heads answer, and the choice between the maps of a comparison. */
+/** Return the title of all heads, and the choice between the maps of a comparison. */
 function questionOf(
   model: Model<ExplorerState>,
   { reading, grid }: OnScreen,
@@ -237,7 +237,7 @@ function questionOf(
   return html`${gridTitle(reading, grid, theme.dark, selecting(model))} ${maps}`;
 }
 
-/** The name of the shown head, and its switch. */
+/** Return the title of the shown head with its switch. */
 function shownHead(
   model: Model<ExplorerState>,
   reading: Reading | undefined,
@@ -258,7 +258,7 @@ function shownHead(
   });
 }
 
-/** The model and its size. */
+/** Return the model and its size. */
 function modelText(model: Model<ExplorerState>): string {
   const [stack] = model.get("_stacks");
   const size = stack
@@ -267,14 +267,17 @@ function modelText(model: Model<ExplorerState>): string {
   return inLine([model.get("_source").model, size]);
 }
 
-/** Call when the kernel is lost or back: the line names no picture of a kernel that is gone. */
+/**
+ * Call `changed` when the kernel is lost or back: the line must not describe a figure without a
+ * kernel.
+ */
 function watchLink(root: HTMLElement, changed: () => void, signal: AbortSignal): void {
   const link = new MutationObserver(changed);
   link.observe(root, { attributeFilter: ["data-link"] });
   signal.addEventListener("abort", () => link.disconnect());
 }
 
-/** Tell the kernel that the page shows something, so that the kernel measures the rest. */
+/** Tell the kernel that the page is painted, so that the kernel measures the rest. */
 function tellPainted(model: Model<ExplorerState>, signal: AbortSignal): void {
   requestAnimationFrame(() =>
     requestAnimationFrame(() => {

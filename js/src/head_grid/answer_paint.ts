@@ -8,41 +8,41 @@ import type { Scene } from "./scene.js";
 import type { Rows } from "./state.js";
 import { othersOf, pairAnswers, wordAnswers } from "./word_answers.js";
 
-/** The question that the cells answer in place of thumbnails: about one word, or about two. */
+/** Question that the cells answer instead of showing thumbnails: about one word, or about two. */
 export interface WordQuestion {
   rows: Rows;
-  /** The key that a query is asked about; undefined if one word is locked. */
+  /** Key of a locked pair; undefined if one word is locked. */
   key: number | undefined;
 }
 
-/** Height of a line of a word or a number, and room round the lines, in pixels. */
+/** Height of a line with a word or a number, and space around the lines, in pixels. */
 const LINE = 11;
 const EDGE = 1;
-/** Most lines of a word and its number. */
+/** Largest number of lines of a word and its number. */
 const MOST_LINES = 3;
-/** From this size on a number of a pair is printed large, and from the next one on at all. */
+/** Cell sizes from which the number of a pair is large, and from which it is printed at all. */
 const LARGE = 34;
 const PRINTED = 16;
-/** Cells with words have this height where there is room: two lines of a word and its number. */
+/** Height of cells with words, if there is room: two lines of a word and its number. */
 export const WRITTEN = { from: WITH_WORD, tall: MOST_LINES * LINE + EDGE };
 const WORD_SIZES = [11, 10];
 const NUMBER_SIZE = 10;
 const PAIR_SIZE = { large: 12, small: 10 };
-/** Width of the mark of a family at the left of a cell, and where strips begin beside it. */
+/** Width of a family's mark at the left edge of a cell, and the start of strips next to it. */
 const MARK = 3;
 const GUTTER = MARK + 1;
 const DOT = 2;
 
 const whole = (weight: number) => String(Math.round(100 * weight));
 
-/** Number of lines of text in a cell; 0 where cells have strips. */
+/** Return the number of lines of text in a cell; 0 if cells have strips. */
 export const linesIn = ({ cell, tall }: GridLayout): number =>
   cell < WITH_WORD ? 0 : Math.min(MOST_LINES, Math.floor((tall - EDGE) / LINE));
 
-/** Letters with their accents. */
+/** Split a text into letters with their accents. */
 const lettersOf = (text: string): string[] => text.match(/.\p{M}*/gsu) ?? [];
 
-/** Break a word into `count` lines of about the same number of letters. */
+/** Break a word into `count` lines with about the same number of letters. */
 function broken(text: string, count: number): string[] {
   const letters = lettersOf(text);
   return Array.from({ length: count }, (_, i) => {
@@ -52,9 +52,9 @@ function broken(text: string, count: number): string[] {
 }
 
 /**
- * A word in a cell with room for `most` lines: in one line if it fits, otherwise in smaller type,
- * and then in several lines. Of a word that does not fit at all, each line has as many letters as
- * fit: half a word says more than an ellipsis.
+ * Lay out a word in a cell with room for `most` lines: on one line if it fits, otherwise in a
+ * smaller font, and then on several lines. If a word does not fit at all, each line has as many
+ * letters as fit, because half a word is more useful than an ellipsis.
  */
 export function wordLines(
   measure: (text: string, size: number) => number,
@@ -80,8 +80,8 @@ export function wordLines(
 }
 
 /**
- * The visible weights of a word in a head, in at most `most` columns: each other word has a column,
- * and neighboring words of a long text share one, which shows their largest weight.
+ * Return the visible weights of a word in a head, in at most `most` columns. Each other word has a
+ * column. Neighboring words of a long text share a column, which shows their largest weight.
  */
 export function stripWeights(row: ArrayLike<number>, shown: number[], most: number): number[] {
   const across = Math.min(shown.length, Math.max(1, Math.floor(most)));
@@ -99,7 +99,7 @@ function stripOf(weights: number[], table: Uint32Array): Raster {
   return { across: weights.length, down: 1, words };
 }
 
-/** The answers of all heads, on the ink of their weights. */
+/** Draw the answers of all heads, on the color of their weights. */
 export function paintAnswers(pen: Pen, scene: Scene, { rows, key }: WordQuestion): void {
   if (key === undefined) paintWord(pen, scene, rows);
   else paintPair(pen, scene, rows, key);
@@ -116,7 +116,7 @@ function cellsOf({ layout, order }: Scene): { head: number; x: number; y: number
 const scaleOf = ({ look, theme }: Scene, head: number): Uint32Array =>
   look.papers?.get(head) ?? ramp(theme);
 
-/** Fill the cell of a head with the ink of a weight; the color of letters on it. */
+/** Fill the cell of a head with the color of a weight and return the color of letters on it. */
 function square(
   pen: Pen,
   scene: Scene,
@@ -149,7 +149,7 @@ function paintWord(pen: Pen, scene: Scene, rows: Rows): void {
   const count = others.text.length;
   const most = linesIn(layout);
   const isStrip = most === 0;
-  // The columns of all strips stand in the same places; words take the room that their cell has.
+  // The columns of all strips are at the same positions; words use the space of their own cell.
   const gutter = scene.families.size ? GUTTER : 0;
   const measure = (text: string, size: number) => {
     pen.font = labelFont(font, false, size);
@@ -174,7 +174,8 @@ function paintWord(pen: Pen, scene: Scene, rows: Rows): void {
     pen.textAlign = "center";
     const text = isItself ? "self" : spelledOf(others, answer.other);
     const { lines, size } = wordLines(measure, text, cell - left - 2, most);
-    // The whole word is worth more than the number: the ink shows the weight too.
+    // The complete word is more important than the number, because the color shows the weight as
+    // well.
     const hasNumber = lines.length < most;
     const shownLines = lines.length + Number(hasNumber);
     const lineAt = (line: number) => y + tall / 2 + (line - (shownLines - 1) / 2) * LINE;

@@ -5,13 +5,16 @@ import type { Theme } from "../shared/theme.js";
 const ORANGE = { light: "#f7b95a", dark: "#8a5410" };
 
 /**
- * How much of the orange the paper of a changed head takes, 0 to 1. The scale is the same in every
- * figure: a head that another text would change hardly at all is hardly colored.
+ * Return the share of orange in the background of a changed head, 0 to 1. The scale is the same in
+ * every figure, so that a small change is a faint color everywhere.
  */
 export const paperStrength = (change: number): number =>
   Math.min(1, 3 * Math.sqrt(Math.max(0, change)));
 
-/** The sequential scale on the paper of a changed head: entry 0 moves most, the last one stays. */
+/**
+ * Return the sequential scale on the background of a changed head: entry 0 changes most, the last
+ * entry not at all.
+ */
 function onPaper(table: Uint32Array, { dark }: Theme, change: number): Uint32Array {
   const strength = paperStrength(change);
   const orange = channels(dark ? ORANGE.dark : ORANGE.light);
@@ -31,14 +34,14 @@ function onPaper(table: Uint32Array, { dark }: Theme, change: number): Uint32Arr
   });
 }
 
-/** The scale of each changed head, as layer * heads + head. */
+/** Return the scale of each changed head, by layer * heads + head. */
 export function papersOf(
   table: Uint32Array,
   theme: Theme,
   changes: Float32Array | null,
 ): Map<number, Uint32Array> {
   const papers = new Map<number, Uint32Array>();
-  // The system's colors leave no hue for a paper: outlines say it there.
+  // Forced colors leave no hue for a background, so outlines mark changed heads instead.
   if (theme.forced) return papers;
   const made = new Map<number, Uint32Array>();
   for (const [head, change] of changes?.entries() ?? []) {

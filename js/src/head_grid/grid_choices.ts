@@ -12,12 +12,12 @@ import type { Head, Model } from "../shared/types.js";
 import { similarHeads } from "./metric_controls.js";
 import type { GridState } from "./state.js";
 
-/** What Escape takes back. */
+/** Choices that Escape undoes. */
 type Chosen = Pick<GridState, "selected" | "disabled">;
 
 /**
- * The heads that a reader selects and switches off, and the layer. `headAt`: the head of a drawn
- * cell, while the drawing shows the stack of the grid.
+ * Return callbacks for the selected heads, the disabled heads and the layer. `headAt`: Head of a
+ * drawn cell, if the drawing shows the stack of the grid.
  */
 export function gridChoices(
   model: Model<GridState>,
@@ -41,14 +41,14 @@ export function gridChoices(
     const shown = stackOf(model.get("stack"));
     if (!shown || !last || last[2] === shown.name) stepTo(model, layer, shown);
     else {
-      // The selection is in another stack: stepping brings it to this one.
+      // The selection is in another stack, so move it to this one.
       const target = reachedLayer(shown, model.get("layer"), layer);
       selectHeads(model, [[target, Math.min(last[1], shown.n_heads - 1), shown.name]]);
     }
   }
 
   function choose(cell: Cell, add: boolean): void {
-    // While the picture still shows another stack, the pointer selects no head.
+    // While the grid still shows another stack, the pointer selects no head.
     const head = headAt(cell);
     if (head) select(chosenHeads(model.get("selected"), head, add));
   }
@@ -59,7 +59,7 @@ export function gridChoices(
     else history.choose({ ...now(), disabled });
   }
 
-  /** Switch heads off, or on again where all of them are off. */
+  /** Switch heads off, or on again if all of them are off. */
   const switchOff = (heads: Head[]) => switchTo(switchedOff(model.get("disabled"), heads));
 
   /** Switch a head, or all heads of its layer. */
@@ -69,7 +69,7 @@ export function gridChoices(
     switchOff(withLayer ? layer : [head]);
   }
 
-  /** Select the shown head with the most similar heads; the shown head does not change. */
+  /** Select the shown head together with the most similar heads; the shown head does not change. */
   function selectSimilar(): void {
     const shown = shownHead(model);
     if (!shown) return;

@@ -14,7 +14,7 @@ import { headSwitch } from "./switch_controls.js";
 
 const PLAY_MS = 700;
 
-/** Steps through the layers on its own, until it is paused or the page lets go of the figure. */
+/** Return a control that steps through the layers until it is paused or the figure is removed. */
 export function layerPlayer(
   { model, signal }: RenderContext<GridState>,
   step: (layer: number) => void,
@@ -30,7 +30,7 @@ export function layerPlayer(
     const next = () => {
       const before = model.get("layer");
       step((before + 1) % layers);
-      // The layers after the last one with attention are passed by.
+      // Skip the layers after the last one with attention.
       if (model.get("layer") === before) step(0);
     };
     const isPlaying = timer !== undefined;
@@ -51,7 +51,7 @@ export function layerPlayer(
   };
 }
 
-/** What the controls of the grid do. */
+/** Callbacks of the controls of the grid. */
 export interface GridActions {
   /** Switch a head off, or on again. */
   toggle(head: Head): void;
@@ -59,7 +59,7 @@ export interface GridActions {
   play(layers: number): Control;
 }
 
-/** The controls of the grid, without those of a metric. */
+/** Return the controls of the grid, without those of a metric. */
 export function gridControls(
   model: Model<GridState>,
   { state, maps, stack }: Scene,
@@ -108,7 +108,7 @@ export function gridControls(
     }),
     {
       ...hideControl(model, (kind) => specialName(state._axes, kind)),
-      // Special tokens have no place on a picture.
+      // Pictures have no place for special tokens.
       hidden: Boolean(maps?.row),
     },
     ...drawnControls(model),
@@ -126,7 +126,7 @@ export function gridControls(
   ];
 }
 
-/** The row of controls under the grid, with the meaning of its colors. */
+/** Return the row of controls under the grid, with the legend of its colors. */
 export function controlRow(
   scene: Scene,
   controls: ReturnType<WithControls["bar"]>,

@@ -21,8 +21,8 @@ export const KEYS = [
 ] as const;
 
 /**
- * The letters and signs of a grid: comparisons, checkpoints, and switching the head that is pointed
- * at, or else the shown head. The function returns whether a key was one of them.
+ * Return the handler of letter and punctuation keys: comparisons, checkpoints, and the switch of
+ * the head under the pointer or of the shown head. It returns whether it handled the key.
  */
 export function gridLetters(
   model: Model<GridState>,

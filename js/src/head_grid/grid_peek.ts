@@ -6,7 +6,7 @@ import { headIn } from "./head_order.js";
 import { rowValue } from "./painted_rows.js";
 import type { Scene } from "./scene.js";
 
-/** A head as its thumbnail has it. */
+/** Return a head as a preview for linked figures, with the data of its thumbnail. */
 function peeked(maps: SmallMaps, [row, col]: Cell): Peeked {
   const { stack, quantity, unit, hidden, height, width } = maps;
   const head = row * maps.cols + col;
@@ -23,7 +23,7 @@ function peeked(maps: SmallMaps, [row, col]: Cell): Peeked {
   };
 }
 
-/** The row that a thumbnail paints, with NaN where masked; undefined of a map. */
+/** Return the row that a thumbnail paints, NaN if masked; undefined for a map. */
 function peekedRow({ row, signed }: SmallMaps, head: number): Peeked["row"] {
   if (!row) return undefined;
   const [, , count = 0] = row.values.shape;
@@ -33,12 +33,15 @@ function peekedRow({ row, signed }: SmallMaps, head: number): Peeked["row"] {
   return { side: row.side, of: row.of, values };
 }
 
-/** Returns a function that shows a head in the linked figures; whether a figure shows the head. */
+/**
+ * Return a function that previews a head in the linked figures and returns whether any figure shows
+ * it.
+ */
 function linkedPeek(signal: AbortSignal, circle: () => string) {
   let last: readonly [SmallMaps, number, number] | undefined;
   let shown = false;
   const point = (maps: SmallMaps | null, head: Cell | undefined): boolean => {
-    // A linked figure shows weights, and neither differences nor weights times their keys.
+    // Linked figures preview weights only, not differences or weights times keys.
     const hasMap = maps?.row || maps?.values.length;
     const isMap = hasMap && !maps.signed && !maps.times_keys;
     const now = isMap && head ? ([maps, ...head] as const) : undefined;
@@ -52,28 +55,28 @@ function linkedPeek(signal: AbortSignal, circle: () => string) {
 }
 
 /**
- * Shows the head that is pointed at: in linked figures, or else in a preview. `circle`: the name
- * that the linked figures share.
+ * Return the previews of the head under the pointer: in linked figures, or otherwise in a popover.
+ * `circle`: Name shared by the linked figures.
  */
 export function gridPeek(signal: AbortSignal, circle: () => string) {
   const peek = linkedPeek(signal, circle);
   let revealed: Cell | undefined;
   let passedBy: Cell | undefined;
-  /** The selected head, where it has still to be scrolled to. */
+  /** Selected head to which the grid has not scrolled yet. */
   let unrevealed: Cell | undefined;
 
   return {
-    /** What was in sight may be so no longer. */
+    /** Handle a new layout, after which the selected head may be out of sight. */
     laidOut(): void {
       revealed = undefined;
     },
-    /** The selected head that has still to be scrolled to, once. */
+    /** Return the selected head to scroll to, once. */
     toReveal(): Cell | undefined {
       const target = unrevealed;
       unrevealed = undefined;
       return target;
     },
-    /** The cell that is pointed at, where no linked figure shows its head. */
+    /** Return the cell under the pointer, if no linked figure shows its head. */
     previewed(
       maps: SmallMaps | null,
       { order, selected }: Scene,
@@ -82,7 +85,7 @@ export function gridPeek(signal: AbortSignal, circle: () => string) {
       const last = selected.at(-1);
       if (last && !sameCell(last, revealed)) {
         unrevealed = last;
-        // What is chosen by a key is shown, though the pointer stays on another head.
+        // Show a head that was selected by key, although the pointer stays on another head.
         passedBy = at && !sameCell(at, last) ? at : undefined;
       }
       if (!sameCell(at, passedBy)) passedBy = undefined;

@@ -8,7 +8,7 @@ import { headIn, type Order } from "./head_order.js";
 import { drawRow, type PaintedRows } from "./painted_rows.js";
 import type { Edited, Thumbnails, WireRow } from "./state.js";
 
-/** Decoded thumbnails of one stack: rows x cols heads of height x width cells. */
+/** Decoded thumbnails of one stack: rows x cols heads with height x width cells. */
 export interface SmallMaps
   extends Pick<Thumbnails, "stack" | "quantity" | "unit" | "hidden">,
     Omit<Edited, "changes"> {
@@ -19,7 +19,7 @@ export interface SmallMaps
   values: Uint8Array;
   maxima: Float32Array;
   strongest: Int32Array;
-  /** Largest value of all heads, whatever its sign. */
+  /** Largest absolute value of all heads. */
   maximum: number;
   changes: Float32Array | null;
   row: WireRow | null;
@@ -51,8 +51,8 @@ export function decode(thumbnails: Thumbnails): SmallMaps {
 }
 
 /**
- * First and last source cell behind each of `size` pixels: all that a pixel covers, or the nearest
- * one when enlarging.
+ * Return the first and the last source cell of each of `size` pixels: all cells that a pixel
+ * covers, or the nearest cell when enlarging.
  */
 export function spans(source: number, size: number): Int32Array {
   const out = new Int32Array(2 * size);
@@ -65,8 +65,8 @@ export function spans(source: number, size: number): Int32Array {
 }
 
 /**
- * The pixel of each byte round(255 sqrt(share)), where `gain` is the head's maximum as a share of
- * the end of the scale; or of the bytes of differences.
+ * Return the pixel of each byte round(255 * sqrt(share)), or of each byte of signed differences.
+ * `gain` is the head's maximum as a share of the end of the scale.
  */
 export function bytePixels(
   table: Uint32Array,
@@ -84,9 +84,9 @@ export function bytePixels(
 }
 
 /**
- * The value at the end of the scale of all heads; null if the scale ends at the largest value of
- * each head. Differences and weights times keys have one scale for all heads, so that noise in a
- * head does not look like a change.
+ * Return the value at the end of the scale of all heads; null if each head has its own scale.
+ * Differences and weights times keys have one scale for all heads, so that noise in a head does not
+ * look like a change.
  */
 export function gridEnd(scale: Scale, maps: SmallMaps | null): number | null {
   const isOne = scale === "absolute" || maps?.signed || maps?.times_keys;
@@ -96,23 +96,25 @@ export function gridEnd(scale: Scale, maps: SmallMaps | null): number | null {
   return isPlain ? endOfScale(scale, maps?.quantity ?? "weights", largest) : largest;
 }
 
-/** How values become colors. */
+/** Mapping from values to colors. */
 export interface Look {
   table: Uint32Array;
-  /** The scales of heads that stand on another paper, as layer * heads + head. */
+  /** Scales of heads with a colored background, by layer * heads + head. */
   papers?: Map<number, Uint32Array>;
-  /** Between maps. */
+  /** Color between the maps. */
   ground?: number;
-  /** Of the hairline round a map. */
+  /** Color of the hairline around a map. */
   line: number;
   scale: Scale;
-  /** The value at the end of the scale of all heads; null where each head has its own. */
+  /** Value at the end of the scale of all heads; null if each head has its own scale. */
   end: number | null;
-  /** What is painted on pictures in place of maps. */
+  /** Rows that are painted on pictures, instead of maps. */
   rows?: PaintedRows | undefined;
 }
 
-/** Draw one head as `across` x `down` pixels at `offset` of a buffer with rows of `stride`. */
+/**
+ * Draw one head as `across` x `down` pixels at `offset` of a buffer with rows of `stride` pixels.
+ */
 export function drawHead(
   pixels: Uint32Array,
   stride: number,
@@ -163,12 +165,15 @@ export function drawHead(
   }
 }
 
-/** Device pixels of the hairline round a map: light maps side by side would look like one. */
+/**
+ * Return the width in device pixels of the hairline around a map. Without it, adjacent light maps
+ * would look like one.
+ */
 export const hairline = ({ gap, dpr }: GridLayout) => Math.floor((gap * dpr) / 2);
 
 /**
- * The maps of all cells, each in its hairline, with their gaps, in device pixels; they begin a
- * hairline before the first cell.
+ * Return an image of the maps of all cells, with hairlines and gaps, in device pixels. It starts
+ * one hairline before the first cell.
  */
 export function compose(layout: GridLayout, maps: SmallMaps, order: Order, look: Look): Raster {
   const edge = hairline(layout);

@@ -19,9 +19,9 @@ const GAP = 4;
 type Edges = Record<"left" | "top" | "right" | "bottom", number>;
 
 /**
- * Top-left corner of a preview outside of the grid, level with the hovered cell: beside it, else
- * under or over it. Where a grid leaves no room it stands at the side that is farther from the
- * cell.
+ * Return the top left corner of a preview outside of the grid, level with the cell: on the right,
+ * below, above or on the left. If none of these has room, the preview is inside the bounds, on the
+ * side that is farther from the cell.
  */
 export function placeOutside(
   grid: Edges,
@@ -47,7 +47,7 @@ export function placeOutside(
   return outside.find(fits) ?? [isLeft ? bounds.right - width : bounds.left, y];
 }
 
-/** What a preview says of a head. */
+/** Return the content of the preview of a head. */
 function contents(scene: Scene, maps: SmallMaps, at: Cell) {
   const { layout, look, stack, metric, state } = scene;
   const paint = (canvas: HTMLCanvasElement) => {
@@ -79,13 +79,13 @@ function contents(scene: Scene, maps: SmallMaps, at: Cell) {
 }
 
 /**
- * An enlarged thumbnail beside the grid. It is a popover: the output areas of notebooks clip
- * whatever leaves them.
+ * Return an enlarged thumbnail next to the grid. It is a popover, because the output areas of
+ * notebooks clip everything outside of them.
  */
 export function gridPreview() {
   const box = createRef<HTMLElement>();
   return {
-    /** The shown head, if it has a map. */
+    /** Return the preview of a cell's head, if it has a map. */
     view(scene: Scene, cell: Cell | undefined) {
       const at = cell && headIn(scene.order, cell);
       const { maps } = scene;
@@ -94,11 +94,11 @@ export function gridPreview() {
         >${at && maps ? contents(scene, maps, at) : nothing}</div>`;
     },
 
-    /** Put the preview beside its cell, over everything else on the page. */
+    /** Place the preview next to its cell, above everything else on the page. */
     place(grid: HTMLElement, canvas: HTMLCanvasElement, layout: GridLayout, cell?: Cell): void {
       const node = box.value;
       if (!node) return;
-      // Not every browser, and no test, has popovers.
+      // Old browsers and the test environment have no popovers.
       const floats = typeof node.showPopover === "function";
       const isOpen = floats && node.matches(":popover-open");
       if (node.hidden || !cell) {

@@ -1,7 +1,7 @@
 import { columnsInSight, rowsInSight } from "../shared/cells.js";
 import type { Scene } from "./scene.js";
 
-/** How many layers and heads are in sight, where the box is too small for all. */
+/** Count the visible layers and heads, if the box is too small for all. */
 export function gridSight(schedule: () => void, signal: AbortSignal) {
   const resized = new ResizeObserver(schedule);
   signal.addEventListener("abort", () => resized.disconnect());
@@ -9,7 +9,10 @@ export function gridSight(schedule: () => void, signal: AbortSignal) {
   let text = "";
 
   return {
-    /** A sentence, or "" while all are in sight. The last painting knows it. */
+    /**
+     * Return a sentence about the visible part, or "" if everything is visible, as of the last
+     * painting.
+     */
     text: () => text,
     count({ layout, order }: Scene, box: HTMLElement): void {
       if (box !== watched) {

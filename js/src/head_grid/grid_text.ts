@@ -35,13 +35,13 @@ import { colorsOf, type Scene } from "./scene.js";
 import type { GridState, OfTwo } from "./state.js";
 import { stepNote } from "./training_step.js";
 
-/** Rows of the table beside a picture. */
+/** Number of rows of the table next to a picture. */
 const MOST_ROWS = 20;
 
-/** The symbol of weights times the number of keys. */
+/** Name of weights times the number of keys. */
 const TIMES_KEYS = "weight × keys";
 
-/** The pair of a head's largest value; undefined where nothing is left to see. */
+/** Return the pair with a head's largest value; undefined if no visible value is left. */
 export function strongest(maps: SmallMaps, axes: Axes, [row, col]: Cell) {
   const head = row * maps.cols + col;
   const weight = maps.maxima[head] ?? 0;
@@ -56,21 +56,24 @@ export function strongest(maps: SmallMaps, axes: Axes, [row, col]: Cell) {
   };
 }
 
-/** Prints the values of thumbnails: differences with a sign, weights times keys as a multiple. */
+/**
+ * Return the formatter of thumbnail values: differences with a sign, weights times keys as a
+ * multiple.
+ */
 function printOf({ quantity, signed, times_keys }: SmallMaps) {
   const digits = tablePrinter(quantity);
   if (times_keys) return (x: number) => `${digits(x)}×`;
   return (signed ? differencePrinter : printer)(quantity);
 }
 
-/** Prints the values of thumbnails in one column of a table. */
+/** Return the formatter of thumbnail values in one table column. */
 function columnPrinterOf({ quantity, signed, times_keys }: SmallMaps, values: number[]) {
   const print = columnPrinter(times_keys ? "multiples" : quantity, values);
   if (times_keys) return (x: number) => `${print(x)}×`;
   return signed ? signedValue(print) : print;
 }
 
-/** The change of a head after heads were switched off. */
+/** Return the change of a head after heads were switched off. */
 export function editText(
   { off, changes, maps }: Pick<Scene, "off" | "changes" | "maps">,
   [row, col]: Cell,
@@ -82,7 +85,7 @@ export function editText(
   return change > 0 ? `changed ${print(change)}` : "";
 }
 
-/** A head in words, for assistive technology. */
+/** Describe a head for assistive technology. */
 export function describe(
   head: Cell | undefined,
   pair: ReturnType<typeof strongest>,
@@ -105,10 +108,13 @@ export function describe(
   return parts.filter(Boolean).join(", ");
 }
 
-/** The relative error of sums in float32, by which values of one rank may differ. */
+/** Relative error of float32 sums, within which values have the same rank. */
 const ROUNDING = 1e-6;
 
-/** The value of a head, and its rank among all heads of the stack; rank 1 is the largest value. */
+/**
+ * Return the value of a head and its rank among all heads of the stack. Rank 1 is the largest
+ * value.
+ */
 function rankedText({ values }: Metric, index: number): string {
   const value = values[index] ?? Number.NaN;
   if (Number.isNaN(value)) return "";
@@ -118,13 +124,13 @@ function rankedText({ values }: Metric, index: number): string {
   return `${figures(value)}, rank ${larger + 1} of ${count}`;
 }
 
-/** The chosen metric of one head, in words. */
+/** Describe the selected metric of one head. */
 export function metricText(metric: Metric | undefined, head: Cell, heads: number): string {
   const said = metric && rankedText(metric, head[0] * heads + head[1]);
   return said ? `${metric.title} ${said}` : "";
 }
 
-/** What a caption says of the metric: its bars, the order and the filter. */
+/** Return the caption notes about the metric: its bars, the order and the filter. */
 function metricNotes(metric: Metric, order: Order, state: GridState): string[] {
   const { filter, descending, _metrics_of: of = "", _source: source } = state;
   const [low, high] = barRange(metric);
@@ -150,19 +156,19 @@ function metricNotes(metric: Metric, order: Order, state: GridState): string[] {
   return notes;
 }
 
-/** What thumbnails of differences are. */
+/** Return the name of the difference that thumbnails show. */
 const differenceName = ({ versus }: GridState) =>
   versus === "other" ? "A − B" : "difference from the intact model";
 
-/** Which of two that are compared is shown alone. */
+/** Return which of two compared attentions is shown, or "". */
 const comparedName = ({ _compared: names = [], comparison_part: of }: GridState) =>
   names.length && of !== "difference" ? ofTwoText(of, names) : "";
 
-/** What can be shown of two that are compared. */
+/** Return the name of a choice of maps in a comparison. */
 export const ofTwoText = (of: OfTwo, names: string[] = []) =>
   ({ difference: "A − B", first: `A: ${names[0]}`, second: `B: ${names[1]}` })[of];
 
-/** The color bar, the values under it, and the words beside it. */
+/** Return the color bar, the values below it, and the text next to it. */
 export function legendOf(scene: Scene) {
   const { state } = scene;
   const { maps, scale, end, rows, table } = colorsOf(scene);
@@ -190,7 +196,7 @@ export function legendOf(scene: Scene) {
       texts: barTexts(scale, end, barPrinter(quantity, scale)),
       words: words(quantity === "weights" ? "" : "one scale for all heads"),
     };
-  // Without a common end the scale is in parts of each head's own.
+  // Without a common end, the scale is in parts of each head's maximum.
   const [low, middle] = barTexts(scale, 100);
   const texts: [string, string, string] = [
     low === "0" ? low : `${low}\u00a0%`,
@@ -200,7 +206,7 @@ export function legendOf(scene: Scene) {
   return { bar, texts, words: words("per head") };
 }
 
-/** A description of the grid, with all omitted, merged or reduced parts. */
+/** Return the caption of the grid, with notes on everything that is omitted, merged or reduced. */
 export function captionOf(scene: Scene): Caption {
   const { state, stack, metric, order, bands } = scene;
   const { hidden, _source: source, _axes: axes } = state;
@@ -236,7 +242,7 @@ export function captionOf(scene: Scene): Caption {
   });
 }
 
-/** What a caption says of cells that answer for locked words, in place of maps. */
+/** Return the caption note about cells that answer for locked words instead of showing maps. */
 function askedNote({ asked, layout, state: { _axes: axes } }: Scene): string {
   if (!asked) return "";
   const { side, of } = asked.rows;
@@ -256,7 +262,7 @@ function askedNote({ asked, layout, state: { _axes: axes } }: Scene): string {
   return `cells: ${asks}${lines > 1 ? `, with ${share} in per cent` : ""}`;
 }
 
-/** What a caption says of rows that are painted on pictures, and of what cells leave out. */
+/** Return the caption notes about rows painted on pictures, and about what the cells leave out. */
 function paintedNotes({ asked, look: { rows }, maps, state }: Scene): string[] {
   if (!rows || asked) return [];
   const { _axes: axes } = state;
@@ -272,7 +278,7 @@ function paintedNotes({ asked, look: { rows }, maps, state }: Scene): string[] {
   ].filter(Boolean);
 }
 
-/** "where “[CLS]” looks", "who looks at “r3c4”", "where all queries look on average". */
+/** Return "where “[CLS]” looks", "who looks at “r3c4”" or "where all queries look on average". */
 const rowWords = ({ side }: Pick<PaintedRows, "side">, token: string): string =>
   side === "key"
     ? `who looks at ${token}`
@@ -280,13 +286,13 @@ const rowWords = ({ side }: Pick<PaintedRows, "side">, token: string): string =>
       ? `where ${token} looks`
       : "where all queries look on average";
 
-/** What a caption says of the colors at the left of cells. */
+/** Return the caption note about the colors at the left edge of cells. */
 const familyNote = ({ families }: Scene): string => {
   const there = FAMILIES.filter((family) => [...families.values()].includes(family));
   return there.length ? `left edge: what tests found that heads do (${there.join(", ")})` : "";
 };
 
-/** What a caption says of the corners of cells. */
+/** Return the caption note about the corners of cells. */
 function labelNote({ labels = [], stack, _stacks }: GridState): string {
   const heads = labels.map(([head]) => head).filter(([, , name]) => name === stack);
   return heads.length
@@ -294,7 +300,7 @@ function labelNote({ labels = [], stack, _stacks }: GridState): string {
     : "";
 }
 
-/** What a caption says of heads that are off. */
+/** Return the caption notes about heads that are off. */
 function editNotes(scene: Scene): string[] {
   const { off, changes, maps, state } = scene;
   const notes = off.size ? ["empty and struck through: switched off"] : [];
@@ -322,7 +328,7 @@ function editNotes(scene: Scene): string[] {
   return notes;
 }
 
-/** "15 tokens", "12 × 15 words". */
+/** Return for example "15 tokens" or "12 × 15 words". */
 function lengths({ state: { _axes: axes }, stack }: Scene): string {
   if (!axes.query) return "";
   const n = axes.query.text.length;
@@ -332,7 +338,7 @@ function lengths({ state: { _axes: axes }, stack }: Scene): string {
     : counted(n, axes.unit.slice(0, -1));
 }
 
-/** What becomes of more tokens than a thumbnail has cells. */
+/** Return the note on more tokens than a thumbnail has cells. */
 function pooled({ maps, state: { _axes: axes, hidden } }: Scene): string {
   if (!maps || !axes.query) return "";
   const { height, width } = maps;
@@ -349,8 +355,8 @@ function pooled({ maps, state: { _axes: axes, hidden } }: Scene): string {
 }
 
 /**
- * The selected and the disabled heads, then the first heads in the order of the metric, or of the
- * largest values.
+ * Return the table of the selected and disabled heads, followed by the first heads in the order of
+ * the metric or of the largest values.
  */
 export function tableOf(scene: Scene): Table {
   const { state, maps, metric, off, changes } = scene;

@@ -12,7 +12,7 @@ export interface MetricState {
   _metrics: Metrics | null;
 }
 
-/** The chosen metric of the stack shown, layer by layer. */
+/** Selected metric of the shown stack, layer by layer. */
 export interface Metric {
   title: string;
   values: Float32Array;
@@ -20,7 +20,9 @@ export interface Metric {
   high: number;
 }
 
-/** The chosen metric; undefined where none is chosen or the stack shown lacks it. */
+/**
+ * Return the selected metric; undefined if none is selected or the shown stack does not have it.
+ */
 export function chosenMetric({
   _metrics: metrics,
   metric: title,
@@ -31,34 +33,34 @@ export function chosenMetric({
   const [, layers = 0, heads = 0] = metrics.values.shape;
   const count = layers * heads;
   const values = asFloat32(metrics.values).subarray(index * count, (index + 1) * count);
-  // Layers without attention have no numbers.
+  // Layers without attention have no values.
   const measured = values.filter((value) => !Number.isNaN(value));
-  // Numbers of all checkpoints share a range, so that their bars compare.
+  // All checkpoints share a range, so that their bars can be compared.
   const [low, high] = metrics.ranges?.[index] ?? [Math.min(...measured), Math.max(...measured)];
   return { title, values, low, high };
 }
 
-/** Whether a value passes; Python compares in float32 as well. */
+/** Return whether a value passes the filter. Python compares in float32 as well. */
 export function passes(value: number, filter: MetricState["filter"]): boolean {
   return !filter || (value >= Math.fround(filter[0]) && value <= Math.fround(filter[1]));
 }
 
-/** Which head stands in which cell. */
+/** Assignment of heads to cells. */
 export interface Order {
   sort: MetricState["sort"];
   rows: number;
   cols: number;
-  /** Head of each cell as layer * heads + head, -1 in an empty cell. */
+  /** Head of each cell as layer * heads + head; -1 for an empty cell. */
   heads: number[];
-  /** Heads of a layer, where layers lie side by side: a column is a layer then. */
+  /** Number of heads per layer, if each column is a layer. */
   perLayer?: number;
 }
 
 type Wish = Pick<MetricState, "sort" | "descending">;
 
 /**
- * Heads in their places, sorted as wished; of equal ones the first comes first. Layers `without`
- * attention have no heads.
+ * Return the heads in their cells, sorted as requested with a stable order. Layers in `without`
+ * have no heads.
  */
 export function orderHeads(
   layers: number,
@@ -88,7 +90,7 @@ export function orderHeads(
   return { sort, rows: heads.length / cols, cols, heads };
 }
 
-/** The same heads with layers side by side; of sorted heads the order says more. */
+/** Return the same heads with layers as columns; sorted heads keep their order. */
 export function flipped(order: Order): Order {
   const { sort, rows, cols, heads } = order;
   if (sort !== "none") return order;
@@ -99,20 +101,20 @@ export function flipped(order: Order): Order {
   return { sort, rows: cols, cols: rows, heads: turned, perLayer: cols };
 }
 
-/** The head in a cell as [layer, head]; undefined where it is empty. */
+/** Return the head in a cell as [layer, head]; undefined for an empty cell. */
 export function headIn({ heads, cols, perLayer }: Order, [row, col]: Cell): Cell | undefined {
   const head = heads[row * cols + col] ?? -1;
   const count = perLayer ?? cols;
   return head < 0 ? undefined : [Math.floor(head / count), head % count];
 }
 
-/** The cell of a head; undefined where its layer has none. */
+/** Return the cell of a head; undefined if its layer has none. */
 export function cellOf({ heads, cols, perLayer }: Order, [layer, head]: Cell): Cell | undefined {
   const index = heads.indexOf(layer * (perLayer ?? cols) + head);
   return index < 0 ? undefined : [Math.floor(index / cols), index % cols];
 }
 
-/** The two ends of the bars: 0 and the farthest value, or both farthest ones where signs differ. */
+/** Return the ends of the bars' range, which includes 0. */
 export const barRange = ({ low, high }: Metric): [number, number] => [
   Math.min(0, low),
   Math.max(0, high),

@@ -14,7 +14,7 @@ import type { GridState } from "./state.js";
 
 const SORTS = { none: "by number", rows: "within layers", all: "all heads" };
 const ORDERS = Object.keys(SORTS) as MetricState["sort"][];
-/** Steps of the range between the smallest and the largest value. */
+/** Number of steps of the sliders between the smallest and the largest value. */
 const STEPS = 200;
 const STRIP: [number, number] = [160, 14];
 
@@ -23,7 +23,7 @@ const valueAt = (of: Metric, step: number) =>
 const stepOf = (of: Metric, value: number) =>
   of.high > of.low ? Math.round((STEPS * (value - of.low)) / (of.high - of.low)) : 0;
 
-/** The controls of a metric: which one, heads alike, the order. */
+/** Return the controls of a metric: the metric, similar heads, and the order. */
 export function metricControls(
   model: Model<GridState>,
   scene: Scene,
@@ -74,7 +74,7 @@ export function metricControls(
   ];
 }
 
-/** The row of a metric, with the range of the heads that are kept. */
+/** Return the row of a metric, with the sliders of the filter. */
 export function metricRow(
   model: Model<GridState>,
   scene: Scene,
@@ -89,7 +89,7 @@ export function metricRow(
   </div>`;
 }
 
-/** Two sliders in one place, over a tick for each head. */
+/** Return two overlapping sliders over a strip with a tick for each head. */
 function rangeOf(model: Model<GridState>, scene: Scene, metric: Metric) {
   const { state, theme } = scene;
   const [low, high] = state.filter ?? [metric.low, metric.high];
@@ -107,14 +107,14 @@ function rangeOf(model: Model<GridState>, scene: Scene, metric: Metric) {
     if (pen) paintStrip(pen, STRIP, theme, metric.values, [metric.low, metric.high], marked);
   };
   const bound = { max: STEPS, disabled: metric.high <= metric.low };
-  // Each end pushes the opposite end, so that the range is never reversed.
+  // Each end pushes the other, so that the range is never reversed.
   const lower = rangeInput({
     ...bound,
     label: "smallest value to keep",
     value: from,
     valueText: figures(low),
     slide: (step) => keep(step, Math.max(step, to)),
-    // If two thumbs overlap, the thumb that can still move is on top.
+    // If the thumbs overlap, put the one that can still move on top.
     className: from > STEPS / 2 ? "attnw-metric-top" : "",
   });
   const upper = rangeInput({
@@ -133,7 +133,7 @@ function rangeOf(model: Model<GridState>, scene: Scene, metric: Metric) {
   </span>`;
 }
 
-/** The heads most like one, nearest first, as [layer, head]. */
+/** Return the most similar heads, nearest first, as [layer, head]. */
 export function similarHeads(model: Model<GridState>, layer: number, head: number): Cell[] {
   const metrics = model.get("_metrics");
   if (!metrics) return [];

@@ -8,35 +8,38 @@ import type { Axes, Head, Side } from "../shared/types.js";
 import { asFloat32, asInt32, type WireArray } from "../shared/wire.js";
 import type { GridState, Rows, Thumbnails } from "./state.js";
 
-/** Numbers beside the painted rows or columns of n tokens, for all heads; maps have the rows. */
+/**
+ * Values for the painted rows or columns of n tokens, for all heads. The maps have the rows
+ * themselves.
+ */
 interface PaintedAnswers {
-  /** float32 [n,L,H]: the value that byte 255 stands for. */
+  /** float32 [n, L, H]: value that byte 255 encodes. */
   largest: WireArray;
-  /** float32 [n,L,H]: the value of the strongest link to a token with a place. */
+  /** float32 [n, L, H]: value of the strongest link to a token with a region. */
   maxima: WireArray;
-  /** int32 [n,L,H]: the token at the other end of this link. */
+  /** int32 [n, L, H]: token at the other end of this link. */
   others: WireArray;
 }
 
-/** The thumbnails of a stack in one unit, as they were drawn when the page was saved. */
+/** Thumbnails of a stack in one unit, as drawn when the page was saved. */
 export interface DrawnThumbnails {
   axes: Axes;
-  /** Without a locked token, if the row of the locked token is painted. */
+  /** Thumbnails without a locked token, if they paint the row of the locked token. */
   thumbnails: Thumbnails;
   placed_on: GridState["_placed_on"];
   places: WirePlaces | null;
-  /** The sides of locked tokens for which the cells can answer. */
+  /** Sides of locked tokens for which the cells can answer. */
   rows: Side[];
-  /** The numbers for each side; null if no token is painted, or always the same token. */
+  /** Values for each side; null if no token is painted, or always the same token. */
   painted: Partial<Record<Side, PaintedAnswers>> | null;
 }
 
 interface Own {
-  /** The metrics for each stack, and for each checkpoint if the grid shows a training. */
+  /** Metrics for each stack, and for each checkpoint if the grid shows a training. */
   metrics: Metrics[];
 }
 
-/** A grid that shows the thumbnails, metrics and rows that the page holds. */
+/** Create the model of a grid that shows the page's thumbnails, metrics and rows. */
 export const pageModel: Kernel<GridState, Own> = ({ state, own }, held) => {
   const drawn = (held.thumbnails ?? []) as DrawnThumbnails[];
   const model = localModel<GridState>({
@@ -53,7 +56,7 @@ export const pageModel: Kernel<GridState, Own> = ({ state, own }, held) => {
       .filter(([of, at]) => of === side && at < axes[side].text.length)
       .at(-1)?.[1];
 
-  /** Whether the thumbnails are of the kind that the reader wants: painted rows, or maps. */
+  /** Return whether the thumbnails are of the requested kind: painted rows, or maps. */
   const isWanted = ({ thumbnails, placed_on }: DrawnThumbnails) => {
     const wish = model.get("thumbnail") ?? (placed_on === "pictures" ? "places" : "maps");
     return Boolean(thumbnails.row) === (wish === "places");
@@ -96,7 +99,7 @@ export const pageModel: Kernel<GridState, Own> = ({ state, own }, held) => {
         ? paintedThumbnails(shown.thumbnails, maps, painted, side, of)
         : shown.thumbnails,
     );
-    // Painted thumbnails have the row of a single locked token.
+    // Painted thumbnails already have the row of a single locked token.
     const answers = !shown.thumbnails.row || (query !== undefined && key !== undefined);
     const isThere = maps && of !== undefined && answers && shown.rows.includes(side);
     const off = model.get("disabled").filter(([, , name]) => name === stack);
@@ -112,7 +115,7 @@ export const pageModel: Kernel<GridState, Own> = ({ state, own }, held) => {
   for (const name of ["stack", "unit", "comparison_part", "thumbnail", "tokens"])
     model.on(`change:${name}`, draw);
   model.on("change:step", measure);
-  // As in the kernel, another metric starts without a range: it was one of the metric before.
+  // As in the kernel, a new metric starts without a filter, whose range belonged to the old metric.
   let metric = model.get("metric");
   model.on("change:metric", () => {
     if (metric !== null) model.set("filter", null);
@@ -126,7 +129,7 @@ export const pageModel: Kernel<GridState, Own> = ({ state, own }, held) => {
   return model;
 };
 
-/** Returns a query's row, or a key's column, for all heads; heads that are off have zeros. */
+/** Return a query's row, or a key's column, for all heads; heads that are off have zeros. */
 function rowsOf(maps: EmbeddedMaps, side: Side, of: number, off: Head[]): WireArray {
   const [layers, heads] = maps.shape;
   const cells = cellsOf(maps, side, of);
@@ -137,7 +140,7 @@ function rowsOf(maps: EmbeddedMaps, side: Side, of: number, off: Head[]): WireAr
   return wire(Float32Array.from(values.flat()), [layers, heads, cells.length]);
 }
 
-/** Thumbnails that paint the row, or the column, of a locked token. */
+/** Return thumbnails that paint the row or the column of a locked token. */
 function paintedThumbnails(
   thumbnails: Thumbnails,
   maps: EmbeddedMaps,

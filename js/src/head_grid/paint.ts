@@ -27,20 +27,20 @@ import { hairline } from "./grid_pixels.js";
 import { barRange, headIn, type Metric, type Order, passes } from "./head_order.js";
 import { hasLabels, type Scene } from "./scene.js";
 
-/** Middle of the line of column labels. */
+/** Vertical center of the column labels. */
 const LABEL_LINE = 9;
-/** Numbers beside cells smaller than this would touch. */
+/** Cell size below which numbers next to cells would touch. */
 const CROWDED = 14;
 /** Largest notch of a selected cell with a map, and with a word whose letters reach the edges. */
 const NOTCH = { map: 11, word: 6 };
-/** Words leave the corners of wider cells free. */
+/** Cell width from which words leave the corners free. */
 const WIDE = 48;
-/** Stands for no row and no column, and is beside none. */
+/** Index far from every row and column. */
 const NO_PLACE = -9;
 
 /**
- * Everything, with the small maps as `composed` made them; squares stand for maps that are not
- * there. A picture has no `hand`, and no mark of the layer that the next step starts from.
+ * Draw the grid, with the maps as `composed` returns them, or squares if there are no maps. A
+ * picture has no `hand` and no mark of the stepped layer.
  */
 export function paintGrid(pen: Pen, scene: Scene, maps: Raster | undefined, hand?: Hand): void {
   const pointer = hand ?? NOWHERE;
@@ -85,8 +85,8 @@ export function paintGrid(pen: Pen, scene: Scene, maps: Raster | undefined, hand
 }
 
 /**
- * A line through disabled heads. Heads that this choice changes stand on another paper; with the
- * system's colors, and on pictures, they have an outline.
+ * Draw a line through disabled heads. Heads changed by them have a colored background; with forced
+ * colors and on pictures, they have an outline.
  */
 function paintEdits(pen: Pen, { layout, theme, order, off, changes, maps, look }: Scene) {
   for (const [i, head] of order.heads.entries()) {
@@ -98,7 +98,7 @@ function paintEdits(pen: Pen, { layout, theme, order, off, changes, maps, look }
   }
 }
 
-/** An empty cell with a line through it: a head that is off has no ink. */
+/** Draw an empty cell with a line through it, for a head that is off. */
 function paintEmpty(pen: Pen, layout: GridLayout, at: Cell, theme: Theme) {
   const [x, y] = corner(layout, at);
   pen.fillStyle = theme.background;
@@ -107,8 +107,8 @@ function paintEmpty(pen: Pen, layout: GridLayout, at: Cell, theme: Theme) {
 }
 
 /**
- * The accent round a selected head, and a notch where causal maps are masked: solid on the head
- * that is shown.
+ * Draw the frame of a selected head, with a notch where causal maps are masked. The notch is solid
+ * on the shown head.
  */
 function paintFrame(
   pen: Pen,
@@ -117,7 +117,7 @@ function paintFrame(
   theme: Theme,
   { solid, notch }: { solid: boolean; notch: number },
 ) {
-  // A line of background keeps the accent apart from cells of a like color.
+  // A line of background separates the frame from cells of a similar color.
   outline(pen, layout, at, theme.background, 1, -0.5);
   outline(pen, layout, at, theme.accent, layout.gap);
   const [x, y] = corner(layout, at);
@@ -131,16 +131,16 @@ function paintFrame(
     pen.closePath();
     pen.fill();
   };
-  // At most a third of a small cell, whose map would be hidden.
+  // Limit the notch to a third of a small cell, so that it does not hide the map.
   const side = Math.min(notch, Math.ceil(layout.tall / 3));
-  // A small notch that is not solid could not be told from one that is.
+  // A small outlined notch would look like a solid one.
   if (!solid && side <= NOTCH.word) return;
   triangle(theme.background, right - side - 2, right, y - 1);
   triangle(theme.accent, right - side, right, y - 1);
   if (!solid) triangle(theme.background, right - side / 2, right - 2, y + 1);
 }
 
-/** Over rows that are scrolled away. */
+/** Draw the column labels above the scrolled rows. */
 function paintColumnLabels(pen: Pen, scene: Scene, { hovered, scrolled: [left, top] }: Hand) {
   const { layout, theme, sorting, bands } = scene;
   const line = top + LABEL_LINE;
@@ -172,7 +172,7 @@ function paintColumnLabels(pen: Pen, scene: Scene, { hovered, scrolled: [left, t
   }
 }
 
-/** The rows' names, strong where they are `marked`, over columns that are scrolled away. */
+/** Draw the row labels left of the scrolled columns. Rows in `marked` are highlighted. */
 function paintRowLabels(
   pen: Pen,
   scene: Scene,
@@ -201,17 +201,20 @@ function paintRowLabels(
   }
 }
 
-/** The number of a row or column, or the short name where heads combine others. */
+/** Return the number of a row or column, or the short name if heads combine others. */
 function marginName({ stack, order }: Scene, side: "rows" | "columns", at: number): string {
   const turned = side === "rows" ? "columns" : "rows";
   return stack?.names?.[order.perLayer ? turned : side]?.[at] ?? String(at);
 }
 
-/** Of small cells every fifth number is printed, and those that are marked, without neighbors. */
+/**
+ * Return whether to skip a number: next to small cells, print every fifth number and the marked
+ * ones without their neighbors.
+ */
 const isCrowded = (cell: number, at: number, marked: Set<number>): boolean =>
   cell < CROWDED && !marked.has(at) && (at % 5 !== 0 || marked.has(at - 1) || marked.has(at + 1));
 
-/** A strip at the left of each head with a tested name, in the color of what the head does. */
+/** Draw a strip at the left edge of each head with a tested name, in the color of its family. */
 function paintFamilies(pen: Pen, { layout, theme, order, families }: Scene): void {
   const width = layout.cell > 24 ? 3 : 2;
   const colors = FAMILY_COLORS[theme.dark ? "dark" : "light"];
@@ -224,7 +227,7 @@ function paintFamilies(pen: Pen, { layout, theme, order, families }: Scene): voi
   }
 }
 
-/** Words in place of the heads of layers without attention. */
+/** Draw a text instead of the heads of layers without attention. */
 function paintEmptyRows(pen: Pen, { layout, theme, emptyRows }: Scene) {
   for (const row of emptyRows) {
     const [x, y] = corner(layout, [row, 0]);
@@ -232,7 +235,7 @@ function paintEmptyRows(pen: Pen, { layout, theme, emptyRows }: Scene) {
   }
 }
 
-/** A line under the heads of the stepped layer, where sorting scatters these heads. */
+/** Draw a line under the heads of the stepped layer, if sorting scatters these heads. */
 function paintLayerLine(pen: Pen, { layout, theme, order, state: { layer } }: Scene) {
   if (order.sort !== "all") return;
   const { cell, tall, gap, band, cols } = layout;
@@ -248,7 +251,7 @@ const BADGE_SIZE = 10;
 const LABEL_CORNER = 8;
 const LABEL_GAP = 6;
 
-/** A corner on each head with a label, and the labels under the cells where there is room. */
+/** Draw a corner on each head with a label, and the labels under the cells if there is room. */
 function paintHeadLabels(pen: Pen, scene: Scene): void {
   const { layout, theme, labels } = scene;
   const side = Math.min(LABEL_CORNER, layout.tall / 4);
@@ -271,7 +274,7 @@ function paintHeadLabels(pen: Pen, scene: Scene): void {
   if (hasLabels(scene)) paintLabelTexts(pen, scene);
 }
 
-/** Each label under its cell; a long one takes the free places beside it. */
+/** Draw each label under its cell; a long label extends into free space next to it. */
 function paintLabelTexts(pen: Pen, { layout, theme, font, labels }: Scene): void {
   const { cell, tall, band } = layout;
   pen.font = labelFont(font, false, BADGE_SIZE);
@@ -293,25 +296,25 @@ function paintLabelTexts(pen: Pen, { layout, theme, font, labels }: Scene): void
   }
 }
 
-/** Weights, selection and metrics each have a color of their own. */
+/** Return the color of metrics, which differs from those of weights and of the selection. */
 const metricColor = ({ dark, forced, text }: Theme) =>
   forced ? text : dark ? "#00a87b" : "#008060";
 
-/** Room between two texts, in a cell and from one cell to the next. */
+/** Space between two texts, inside a cell and between cells. */
 const TEXT_GAP = 4;
 
 /**
- * Numbers of a metric under each other: as many decimals as its largest value needs for `digits`
- * digits.
+ * Return a formatter for a column of metric values, with as many decimals as the largest value
+ * needs for `digits` digits.
  */
 export function decimals({ low, high }: Metric, digits: number): (x: number) => string {
   return aligned(Math.max(Math.abs(low), Math.abs(high)), digits);
 }
 
 /**
- * Name and number under each cell, in the longest spelling that fits under all cells: numbers lose
- * a digit first, then names their letters, then the numbers go. Names are only needed where the
- * order does not tell them.
+ * Return the name and number under each cell, in the longest form that fits under all cells: first
+ * numbers lose a digit, then names lose their letters, then the numbers are left out. Names are
+ * needed only if the order does not determine them.
  */
 export function badgeTexts(
   order: Order,
@@ -347,7 +350,9 @@ export function badgeTexts(
 const pairs = (names: string[], numbers: string[]) =>
   names.map((name, i): [string, string] => [name, numbers[i] ?? ""]);
 
-/** A bar under each cell for its metric, its texts, and a veil over heads outside the filter. */
+/**
+ * Draw a bar under each cell for its metric, its texts, and a veil over heads outside the filter.
+ */
 function paintBadges(pen: Pen, scene: Scene, metric: Metric): void {
   const { layout, order, theme } = scene;
   const { cell, tall } = layout;
@@ -361,7 +366,7 @@ function paintBadges(pen: Pen, scene: Scene, metric: Metric): void {
     if (!headIn(order, place)) continue;
     const [x, y] = corner(layout, place);
     const value = metric.values[head] ?? 0;
-    // The system's gray may be as strong as its text.
+    // The gray of forced colors may be as strong as the text.
     const track = theme.forced ? 1 : 3;
     pen.fillStyle = theme.hairline;
     pen.fillRect(x, y + tall + 5 - track, cell, track);

@@ -10,45 +10,48 @@ import { asFloat32, asUint8 } from "../shared/wire.js";
 import type { SmallMaps } from "./grid_pixels.js";
 import type { GridState } from "./state.js";
 
-/** A token on a picture or a sound, in shares of its width and height. */
+/** Region of a token on a picture or a sound, in shares of its width and height. */
 interface Spot extends Record<"left" | "top" | "right" | "bottom", number> {
   position: number;
 }
 
-/** A picture or a sound in a cell, in shares of the cell. */
+/** Picture or sound in a cell, in shares of the cell. */
 interface Plate extends Record<"left" | "top" | "width" | "height", number> {
   isPicture: boolean;
   spots: Spot[];
 }
 
 /**
- * The rows or columns that cells paint at the places of pictures and sounds, of all heads. The
- * pictures themselves are left out: their dark parts would look like weights.
+ * Rows or columns of all heads that cells paint at the regions of pictures and sounds. The pictures
+ * themselves are left out, because their dark parts would look like weights.
  */
 export interface PaintedRows {
-  /** "query": where the token looks; "key": which queries look at it. */
+  /** Side of the token. "query": where the token attends; "key": which queries attend to it. */
   side: Side;
-  /** The token; null for the mean over all queries. */
+  /** Index of the token; null for the mean over all queries. */
   of: number | null;
-  /** A byte for each head and token: 0 masked, 1 to 255 the root of the value; signed about 128. */
+  /**
+   * Byte for each head and token: 0 masked, 1 to 255 the square root of the value, or signed around
+   * 128.
+   */
   values: Uint8Array;
   count: number;
   largest: Float32Array;
-  /** Colors of values; the first one is the ground of the page. */
+  /** Colors of values; the first is the background of the page. */
   table: Uint32Array;
   plates: Plate[];
-  /** Whether cells leave out the whole picture below its tiles. */
+  /** Whether cells leave out the complete picture below its tiles. */
   isTiled: boolean;
-  /** The value of even attention; undefined where it differs from head to head. */
+  /** Even share; undefined if it differs between heads. */
   even: number | undefined;
 }
 
-/** The side whose places are painted. */
+/** Return the side whose regions are painted. */
 const paintedSide = (side: Side): Side => (side === "query" ? "key" : "query");
 
 const made = new WeakMap<object, { of: unknown[]; rows: PaintedRows }>();
 
-/** The painted rows of thumbnails; undefined for thumbnails of maps, and without the places. */
+/** Return the painted rows of thumbnails; undefined for thumbnails of maps, or without regions. */
 export function paintedRows(
   maps: SmallMaps | null,
   state: GridState,
@@ -80,14 +83,17 @@ export function paintedRows(
   return rows;
 }
 
-/** The even share of a row of weights, by the first head. */
+/** Return the even share of a row of weights, which is computed from the first head. */
 function evenOf({ quantity, signed, times_keys }: SmallMaps, side: Side, row: Uint8Array) {
   if (quantity !== "weights" || signed || side === "key") return undefined;
   const seen = row.reduce((count, byte) => count + Number(byte > 0), 0);
   return seen === 0 ? undefined : times_keys ? 1 : 1 / seen;
 }
 
-/** Every picture and sound with places, in rows; of tiles, without the whole picture. */
+/**
+ * Return all pictures and sounds with regions, in rows. Of a tiled picture, only the tiles are
+ * included.
+ */
 function platesOf(
   places: (TokenPlace | undefined)[],
   levels: Uint8Array,
@@ -108,7 +114,7 @@ function platesOf(
     if (!picture) {
       const end = sounds[medium - pictures.length]?.seconds ?? 1;
       const high = Math.max(...group.map(({ bottom }) => bottom || 0)) || 1;
-      // Frequencies grow upwards; without any, a span has the whole height.
+      // Frequencies increase upward; a span without frequencies has the full height.
       const spots = group
         .filter((place) => place.left < end)
         .map(({ position, ...place }) => ({
@@ -140,14 +146,14 @@ function platesOf(
   });
 }
 
-/** The value of a byte of a row whose largest value is known; NaN where masked. */
+/** Return the value of a byte, given the largest value of its row; NaN if masked. */
 export function rowValue(byte: number, largest: number, signed: boolean): number {
   if (byte === 0) return Number.NaN;
   const root = signed ? (byte - 128) / 127 : (byte - 1) / 254;
   return Math.sign(root) * largest * root * root;
 }
 
-/** The order in which tokens are drawn: the strongest last, because each has a pixel at least. */
+/** Return the tokens in drawing order, strongest last, because each covers at least a pixel. */
 function ascending(spots: Spot[], row: Uint8Array, signed: boolean): Spot[] {
   const size = (spot: Spot) => {
     const byte = row[spot.position] ?? 0;
@@ -158,7 +164,10 @@ function ascending(spots: Spot[], row: Uint8Array, signed: boolean): Spot[] {
   return buckets.flat();
 }
 
-/** Draw the row of a head as `wide` x `high` pixels at `offset` of rows of `stride` pixels. */
+/**
+ * Draw the row of a head as `wide` x `high` pixels at `offset` of a buffer with rows of `stride`
+ * pixels.
+ */
 export function drawRow(
   pixels: Uint32Array,
   stride: number,
@@ -180,7 +189,7 @@ export function drawRow(
     const top = Math.round(plate.top * high);
     const across = Math.max(1, Math.round((plate.left + plate.width) * wide) - left);
     const down = Math.max(1, Math.round((plate.top + plate.height) * high) - top);
-    // What the token does not see is blank.
+    // Tokens that the query does not see stay blank.
     for (const spot of ascending(plate.spots, row, signed)) {
       const byte = row[spot.position] ?? 0;
       const word = byte ? (table[levels[byte] ?? 0] ?? ground) : ground;
@@ -198,7 +207,7 @@ export function drawRow(
 
 const bars = new WeakMap<PaintedRows, Map<number, Raster>>();
 
-/** The scale of painted rows, with a tick at the even share. */
+/** Return the color bar of painted rows, with a tick at the even share. */
 export function rowsBar(rows: PaintedRows, scale: Scale, end: number | null): Raster | undefined {
   if (!rows.plates.length) return undefined;
   const { even, table } = rows;

@@ -8,12 +8,12 @@ import { paintGrid } from "./paint.js";
 import { areCurrent, colorsOf, composed, sceneOf } from "./scene.js";
 import type { GridState } from "./state.js";
 
-/** A file cannot scroll: cells are so small that all heads fit in the column of a paper. */
+/** Smallest cell size. A file cannot scroll, so all heads must fit the column of a paper. */
 const LEAST = 4;
-/** So dense that hardly anything is lost where cells end on whole pixels. */
+/** Density at which rounding cells to full pixels loses almost nothing. */
 const FINE = 100;
 
-/** All heads at once. */
+/** Draw all heads. */
 export const drawPicture: DrawPicture<GridState> = (state, request) => {
   const sheet = new Sheet(request);
   const maps = state._thumbnails && decode(state._thumbnails);
@@ -25,7 +25,7 @@ export const drawPicture: DrawPicture<GridState> = (state, request) => {
     sheet.text(state._error, { size: LABEL_SIZE, color: request.theme.text });
     return { sheet, caption: said, table: tableOf({ ...scene, maps: null }) };
   }
-  // Cells that end on whole pixels must not change the size of the picture.
+  // Rounding cells to full pixels must not change the size of the picture.
   sheet.reserve(sceneOf(state, maps, { ...sheet.look, density: FINE }, { least: LEAST }).width);
   sheet.figure(scene.width, scene.height, (pen) => paintGrid(pen, scene, composed(scene)));
   const { texts, words, bar } = legendOf(scene);

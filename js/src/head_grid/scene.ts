@@ -27,41 +27,41 @@ import {
 import { paintedRows } from "./painted_rows.js";
 import type { GridState } from "./state.js";
 
-/** All that a grid draws of a state. */
+/** Complete description of the drawing of a grid. */
 export interface Scene extends Omit<Page, "width"> {
-  /** The available width, and the used part of it. */
+  /** Available width, and the width in use. */
   room: number;
   width: number;
   state: GridState;
-  /** Null until the kernel has answered. */
+  /** Decoded thumbnails; null until the kernel has answered. */
   maps: SmallMaps | null;
   stack: StackInfo | undefined;
   metric: Metric | undefined;
   order: Order;
   look: Look;
-  /** The number of heads with separate keys, if groups of adjacent heads share keys; else 0. */
+  /** Number of heads with their own keys, if groups of adjacent heads share keys; otherwise 0. */
   bands: number;
   layout: GridLayout;
   height: number;
-  /** How the heads are sorted, in words; "" where they are not. */
+  /** Description of the order of the heads, or "" if they are not sorted. */
   sorting: string;
   /** Rows of layers without attention. */
   emptyRows: number[];
-  /** Where the selected heads stand; the last one is the head that a view shows. */
+  /** Cells of the selected heads; a view shows the last one. */
   selected: Cell[];
-  /** Heads of the stack that are off, as layer * heads + head. */
+  /** Disabled heads of the stack, as layer * heads + head. */
   off: Set<number>;
-  /** The labels of heads that have a cell, from the top left to the bottom right. */
+  /** Labels of heads with a cell, from the top left to the bottom right. */
   labels: { at: Cell; text: string }[];
-  /** What the cells show in place of thumbnails; undefined for the thumbnails. */
+  /** Question that the cells answer instead of showing thumbnails; undefined for thumbnails. */
   asked: WordQuestion | undefined;
-  /** The families of heads with a tested name, as layer * heads + head. */
+  /** Families of heads with a tested name, by layer * heads + head. */
   families: Map<number, Family>;
-  /** How far each head is from the intact one, in nats; null where none is off. */
+  /** Divergence of each head from the intact one, in nats; null if no head is off. */
   changes: Float32Array | null;
 }
 
-/** What the locked words ask of all heads; undefined where the maps answer. */
+/** Return the question of the locked words to all heads; undefined if the cells show maps. */
 function askedOf(state: GridState): WordQuestion | undefined {
   const { _rows: rows, tokens, cells, stack, unit, quantity } = state;
   if (cells !== "answers" || !rows || quantity !== "weights") return undefined;
@@ -77,18 +77,18 @@ function askedOf(state: GridState): WordQuestion | undefined {
 }
 
 /**
- * What the colors of cells stand for: of thumbnails as the reader asked, of answers for locked
- * words always weights on the absolute scale.
+ * Return the mapping from values to colors. Answers for locked words are always weights on the
+ * absolute scale.
  */
 export const colorsOf = ({ asked, maps, look, theme }: Scene) =>
   asked
     ? { maps: null, scale: "absolute" as const, end: 1, table: ramp(theme), rows: undefined }
     : { maps, ...look };
 
-/** The smallest cells of a grid whose layers lie across, where cells would be larger otherwise. */
+/** Smallest cells of a grid with horizontal layers, unless cells are larger otherwise. */
 const TURNED = 10;
 
-/** What is shown of a state, and where. */
+/** Return the scene of a state on a page. */
 export function sceneOf(
   state: GridState,
   maps: SmallMaps | null,
@@ -98,7 +98,7 @@ export function sceneOf(
   const stack = state._stacks.find(({ name }) => name === state.stack);
   const rows = maps?.rows ?? stack?.n_layers ?? 0;
   const cols = maps?.cols ?? stack?.n_heads ?? 0;
-  // While another stack's maps are still up, the metric is not that of their heads.
+  // While the maps of another stack are still shown, the metric does not belong to their heads.
   const metric = !maps || maps.stack === state.stack ? chosenMetric(state) : undefined;
   const without = stack?.layers_without_attention ?? [];
   const upright = orderHeads(rows, cols, metric, state, without);
@@ -108,15 +108,15 @@ export function sceneOf(
   const bare = labels.length && !families.length ? "label" : "nothing";
   const below = upright.sort !== "none" ? "name" : metric ? "bar" : bare;
   const shared = stack && stack.n_key_heads < stack.n_heads && upright.sort === "none";
-  // Pictures keep their shape.
+  // Cells with pictures keep their shape.
   const shape = maps?.row && state._media?.pictures.length ? { widest: 1 } : { written: WRITTEN };
   const layoutOf = ({ rows, cols }: Order, isBanded: boolean, more: Partial<CellLimits> = {}) =>
     gridLayout(room, rows, cols, isBanded, density, below, { ...limits, ...shape, ...more });
   const turned = flipped(upright);
   const before = layoutOf(upright, shared === true);
   const after = layoutOf(turned, false, { least: Math.min(limits.least ?? TURNED, TURNED) });
-  // The longer side lies across, on pages and in files alike, unless that makes cells both smaller
-  // and too small. Layers without attention stay rows, which have room for the words that say it.
+  // The longer side is horizontal, on pages and in files, unless that makes cells both smaller and
+  // too small. Layers without attention stay rows, which have room for their text.
   const fits = after.tall >= TURNED && canvasSize(after)[0] <= room;
   const turns = rows > cols && !without.length && (fits || after.tall > before.tall);
   const order = turns ? turned : upright;
@@ -158,7 +158,7 @@ export function sceneOf(
       end: gridEnd(state.scale, maps),
       rows: painted,
     },
-    // Of two attentions that are compared, the heads of the second are on.
+    // In a comparison of two attentions, the heads of the second are all on.
     off: new Set(
       maps?.versus && maps.comparison_part === "second"
         ? []
@@ -173,7 +173,7 @@ export function sceneOf(
       })
       .sort((a, b) => a.at[0] - b.at[0] || a.at[1] - b.at[1]),
     changes,
-    // A few heads are narrower than what is said of their order.
+    // The description of the order may be wider than a few heads.
     width: snap(sorting ? clamp(sortingEnd, width, room) : width),
     selected: state.selected.flatMap(([layer, head, name]) => {
       const inside = name === state.stack && head < cols;
@@ -183,21 +183,24 @@ export function sceneOf(
   };
 }
 
-/** How the heads are sorted, in words. */
+/** Describe the order of the heads. */
 function sortingText(order: Order, metric: Metric | undefined, descending: boolean): string {
   if (order.sort === "none" || !metric) return "";
   return `${metric.title}, ${descending ? "largest" : "smallest"} first →`;
 }
 
-/** Whether labels are printed under their cells. */
+/** Return whether labels are printed under their cells. */
 export const hasLabels = ({ metric, layout, labels, families }: Scene): boolean =>
   labels.length > 0 && !metric && !families.size && layout.band > 0;
 
-/** The small maps as pixels; undefined where there are none to see. */
+/** Return the maps as an image; undefined if there are none. */
 export const composed = ({ maps, layout, order, look }: Scene): Raster | undefined =>
   maps && (maps.values.length || look.rows) ? compose(layout, maps, order, look) : undefined;
 
-/** Composes the small maps, and again only where something that they depend on has changed. */
+/**
+ * Return a function that composes the maps, and repeats it only if something they depend on has
+ * changed.
+ */
 export function rasterOfScenes(): (scene: Scene) => Raster | undefined {
   let raster: Raster | undefined;
   let before: unknown[] = [];
@@ -214,7 +217,7 @@ export function rasterOfScenes(): (scene: Scene) => Raster | undefined {
   };
 }
 
-/** Whether the maps belong to the requested state. */
+/** Return whether the maps match the requested state. */
 export function areCurrent(maps: SmallMaps | null, state: GridState): maps is SmallMaps {
   const set = (kinds: (string | Head)[]) => kinds.map(String).sort().join();
   return (
@@ -231,7 +234,7 @@ export function areCurrent(maps: SmallMaps | null, state: GridState): maps is Sm
   );
 }
 
-/** Whether a painted row belongs to the last locked query; true without a locked query. */
+/** Return whether a painted row belongs to the last locked query; true without a locked query. */
 function isOfLocked({ row }: SmallMaps, { tokens, thumbnail, _axes: axes }: GridState): boolean {
   if (!row) return true;
   const locked = tokens.filter(([side]) => side === "query").at(-1)?.[1];

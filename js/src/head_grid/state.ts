@@ -4,13 +4,13 @@ import type { Head, SharedState, Side } from "../shared/types.js";
 import type { WireArray } from "../shared/wire.js";
 import type { MetricState } from "./head_order.js";
 
-/** The first attention, the second, or the difference. */
+/** Maps to show in a comparison: the difference, the first attention, or the second. */
 export const COMPARISON_PARTS = ["difference", "first", "second"] as const;
 export type OfTwo = (typeof COMPARISON_PARTS)[number];
 export const nextComparisonPart = (now: OfTwo): OfTwo =>
   COMPARISON_PARTS[(COMPARISON_PARTS.indexOf(now) + 1) % COMPARISON_PARTS.length] ?? "difference";
 
-/** What thumbnails say of heads that are off. */
+/** Fields of thumbnails about heads that are off. */
 export interface Edited {
   disabled: Head[];
   method: string | null;
@@ -18,26 +18,34 @@ export interface Edited {
   /** Which of the two compared attentions the thumbnails show. */
   comparison_part: OfTwo;
   /**
-   * Of differences: bytes are 128 + sign round(127 sqrt(|value| / largest)), maxima the values
-   * farthest from 0.
+   * Whether values are differences. Then bytes are 128 + sign * round(127 * sqrt(|value| /
+   * largest)), and maxima are the values with the largest absolute value.
    */
   signed: boolean;
   /** Whether values are weights times the number of keys that their query sees. */
   times_keys: boolean;
-  /** Queries and keys that are in both of two inputs that differ: the others have no difference. */
+  /**
+   * Numbers of queries and keys that two different inputs have in common. Other tokens have no
+   * difference.
+   */
   common: [number, number] | null;
-  /** float32 [L,H]: how far the heads are from the intact ones, nats; null where none is off. */
+  /**
+   * float32 [L, H]: divergence of the heads from the intact ones, in nats; null if no head is off.
+   */
   changes: WireArray | null;
 }
 
-/** The row of a query, or the column of a key, in every head. */
+/** Row of a query, or column of a key, in every head. */
 export interface WireRow {
   side: Side;
-  /** The position of the token; null for the mean over all queries. */
+  /** Position of the token; null for the mean over all queries. */
   of: number | null;
-  /** uint8 [L,H,n]: 0 masked, 1 + round(254 sqrt(value / largest)); differences about 128. */
+  /**
+   * uint8 [L, H, n]: 0 if masked, otherwise 1 + round(254 * sqrt(value / largest)); differences are
+   * signed around 128.
+   */
   values: WireArray;
-  /** float32 [L,H]: the largest size of a value in each row. */
+  /** float32 [L, H]: largest absolute value of each row. */
   largest: WireArray;
 }
 
@@ -46,65 +54,66 @@ export interface Thumbnails extends Partial<Edited> {
   quantity: string;
   unit: string;
   hidden: string[];
-  /** uint8 [L,H,R,C]: round(255 sqrt(value / the head's maximum)). */
+  /** uint8 [L, H, R, C]: round(255 * sqrt(value / the head's maximum)). */
   values: WireArray;
-  /** float32 [L,H]: each head's largest value. */
+  /** float32 [L, H]: largest value of each head. */
   maxima: WireArray;
-  /** int32 [L,H,2]: query and key index of that value. */
+  /** int32 [L, H, 2]: query and key index of this value. */
   strongest: WireArray;
-  /** What is painted on pictures in place of maps, which have no cells then; null for maps. */
+  /** Row that is painted on pictures instead of maps, which then have no cells; null for maps. */
   row?: WireRow | null;
 }
 
-/** The row of a query, or the column of a key, in every head. */
+/** Row of a query, or column of a key, in every head. */
 export interface Rows {
   stack: string;
   unit: string;
   quantity: string;
   side: Side;
-  /** The position of the query or key. */
+  /** Position of the query or key. */
   of: number;
-  /** float32 [L,H,K] or [L,H,Q], NaN where masked, 0 in heads that are off. */
+  /** float32 [L, H, K] or [L, H, Q]: weights, NaN if masked, 0 in heads that are off. */
   values: WireArray;
 }
 
-/** The traits of `HeadGrid`. */
+/** Traits of `HeadGrid`. */
 export interface GridState extends SharedState, MetricState {
   stack: string;
-  /** Draw weights times the number of keys that their query sees. */
+  /** Whether to draw weights times the number of keys that their query sees. */
   times_keys: boolean;
   /**
-   * What thumbnails are compared with: the intact model, while heads are off, or another attention.
+   * Attention that thumbnails are compared with: the intact model, while heads are off, or another
+   * attention.
    */
   versus: "intact" | "other" | null;
   comparison_part: OfTwo;
-  /** What the two are called that are compared; empty while nothing is. */
+  /** Names of the two compared attentions; empty without a comparison. */
   _compared?: string[];
-  /** What was off when the metrics were given. */
+  /** Edits that were active when the metrics were set. */
   _metrics_of?: string;
-  /** What the metrics were measured on. */
+  /** Data on which the metrics were measured. */
   _metrics_note?: string;
   _thumbnails: Thumbnails | null;
-  /** What thumbnails are; null for places where keys are on pictures, else maps. */
+  /** Kind of thumbnails; null for "places" if keys are on pictures, otherwise "maps". */
   thumbnail?: "maps" | "places" | null;
-  /** What thumbnails of the shown stack can be painted on; "" for nothing. */
+  /** Media on which thumbnails of the shown stack can be painted, or "". */
   _placed_on?: "pictures" | "sounds" | "";
-  /** Where the tokens come from, while thumbnails are painted. */
+  /** Regions of the tokens, while thumbnails are painted. */
   _places?: WirePlaces | null;
   _media?: { pictures: { width: number; height: number }[]; sounds: { seconds: number }[] } | null;
-  /** What the cells show while a word is locked: what each head does for it, or the maps. */
+  /** Content of cells while a word is locked: the answer of each head, or the maps. */
   cells?: "answers" | "maps";
-  /** Of the locked query, else of the locked key; null without, and with too many numbers. */
+  /** Rows of the locked query or key; null without one, or if there are too many values. */
   _rows?: Rows | null;
-  /** The families of heads with a tested name. */
+  /** Families of heads with a tested name. */
   _families?: [head: Head, family: Family][];
-  /** The shown checkpoint of a training; null for the last. */
+  /** Shown checkpoint of a training; null for the last. */
   step: string | null;
-  /** The checkpoints of metrics over a training. */
+  /** Checkpoints of metrics over a training. */
   _steps?: string[];
 }
 
-/** Those that are drawn. */
+/** Traits whose changes redraw the figure. */
 export const WATCHED: (keyof GridState)[] = [
   "selected",
   "layer",

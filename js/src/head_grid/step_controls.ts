@@ -6,7 +6,7 @@ import type { Model } from "../shared/types.js";
 import type { GridState } from "./state.js";
 import { shownStep } from "./training_step.js";
 
-/** Show the checkpoint `by` places after the shown one. */
+/** Show the checkpoint `by` steps after the shown one. */
 export function stepThrough(model: Model<GridState>, by: number): boolean {
   const steps = model.get("_steps") ?? [];
   if (!steps.length) return false;
@@ -16,7 +16,7 @@ export function stepThrough(model: Model<GridState>, by: number): boolean {
   return true;
 }
 
-/** The slider over the checkpoints of a training. */
+/** Return the slider over the checkpoints of a training. */
 export function stepControls(model: Model<GridState>) {
   const steps = model.get("_steps") ?? [];
   if (steps.length < 2) return nothing;

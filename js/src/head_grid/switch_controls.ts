@@ -17,11 +17,11 @@ const EVERY = Object.keys(METHODS) as Method[];
 const named = (heads: Head[], labels?: GridState["labels"]) =>
   headNames(heads, { most: 4, short: true, labels });
 
-/** What is read aloud after heads were switched. */
+/** Return the announcement after heads were switched. */
 export const offText = (off: Head[]) =>
   off.length ? `${counted(off.length, "head")} off: ${named(off)}` : "all heads on";
 
-/** The button that switches the shown head. */
+/** Return the button that switches the shown head. */
 export function headSwitch(state: GridState, toggle: (head: Head) => void): Control {
   const shown = state.selected.at(-1);
   const isOff = shown && state.disabled.some((head) => sameHead(head, shown));
@@ -36,7 +36,9 @@ export function headSwitch(state: GridState, toggle: (head: Head) => void): Cont
   };
 }
 
-/** The row for heads that are off; hidden while none is. `clear`: switch all heads on. */
+/**
+ * Return the row for heads that are off, hidden if there are none. `clear`: Switch all heads on.
+ */
 export function offControls(model: Model<GridState>, state: GridState, clear: () => void) {
   const isFixed = Boolean(state._source.fixed);
   const off = named(state.disabled, state.labels);

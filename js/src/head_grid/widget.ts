@@ -80,7 +80,7 @@ function render(context: RenderContext<GridState>): void {
     if (cell) choices.choose(cell, false);
   }
 
-  /** The head of a drawn cell, while the drawing shows the stack of the grid. */
+  /** Return the head of a drawn cell, if the drawing shows the stack of the grid. */
   function headAt(cell: Cell | undefined): Head | undefined {
     const stack = model.get("stack");
     const at = cell && scene?.maps?.stack === stack ? headIn(scene.order, cell) : undefined;
@@ -95,7 +95,7 @@ function render(context: RenderContext<GridState>): void {
     scene = sceneOf(state, maps, look, limits);
     raster = rasterOf(scene);
     caption = captionText(captionOf(scene));
-    // What was in sight may be so no longer.
+    // After a change of the layout, the selected head may be out of sight.
     const place = JSON.stringify([scene.layout, limits]);
     if (place !== before) peek.laidOut();
     before = place;
@@ -157,8 +157,8 @@ function render(context: RenderContext<GridState>): void {
 }
 
 /**
- * The sizes between which cells are made, where the style sheet names them: figures that share the
- * screen with others have less height.
+ * Return the limits on cell sizes that the style sheet sets: figures that share the screen with
+ * others have less height.
  */
 function limitsOf(root: HTMLElement): Partial<CellLimits> {
   const style = getComputedStyle(root);
@@ -172,7 +172,7 @@ function limitsOf(root: HTMLElement): Partial<CellLimits> {
   return Object.fromEntries(Object.entries(named).filter(([, value]) => value));
 }
 
-/** What is read aloud of a cell. */
+/** Return the accessible name of a cell. */
 function cellText(scene: Scene, cell: Cell, isSelected: boolean): string {
   const { order, metric, layout, state, maps } = scene;
   const head = headIn(order, cell);
@@ -186,10 +186,10 @@ function cellText(scene: Scene, cell: Cell, isSelected: boolean): string {
   );
 }
 
-/** The offer to hide, or to show, special tokens on which much attention rests. */
+/** Return the offer to hide or show special tokens with much attention. */
 function offerView(model: Model<GridState>, { state, maps }: Scene) {
   if (!areCurrent(maps, state) || !state._axes.query) return nothing;
-  // Special tokens have no place on a picture.
+  // Pictures have no place for special tokens.
   if (maps.row) return nothing;
   return hideOffer(model, state._axes, state._source);
 }

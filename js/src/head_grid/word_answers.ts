@@ -3,23 +3,29 @@ import type { Axes, Axis } from "../shared/types.js";
 import { asFloat32 } from "../shared/wire.js";
 import type { Rows } from "./state.js";
 
-/** A number is printed from so many even shares on, where another key gets more. */
+/**
+ * Multiple of the even share from which a number is printed, although another key has a larger
+ * weight.
+ */
 const TIMES_PRINTED = 3;
-/** The word is printed where it stands out: from so many even shares on, and from so much. */
+/** Multiple of the even share, and smallest weight, from which the word is printed. */
 const TIMES_STANDS_OUT = 2;
 const LEAST = 0.1;
 
-/** Where the locked word looks in one head, or who looks at it. */
+/** Word with the largest weight from (or to) the locked word, in one head. */
 interface WordAnswer {
-  /** The visible key that gets most, or the query that gives most; -1 without any. */
+  /**
+   * Visible key with the largest weight, or query that gives the largest weight; -1 if there is
+   * none.
+   */
   other: number;
   weight: number;
   standsOut: boolean;
 }
 
-/** How much of its attention the locked word gives to the locked key, in one head. */
+/** Attention from the locked word to the locked key, in one head. */
 interface PairAnswer {
-  /** 0 where the key is masked. */
+  /** Weight; 0 if the key is masked. */
   weight: number;
   /** Whether the key gets strictly more than every other key. */
   isLargest: boolean;
@@ -29,11 +35,11 @@ interface PairAnswer {
 const isHidden = (axis: Axis, hidden: readonly string[]) =>
   axis.special.map((kind) => hidden.includes(kind));
 
-/** The words whose weights the rows have: the keys of a query, or the queries of a key. */
+/** Return the words of the rows' weights: the keys of a query, or the queries of a key. */
 export const othersOf = ({ side }: Pick<Rows, "side">, axes: Axes): Axis =>
   side === "query" ? axes.key : axes.query;
 
-/** The rows of all heads, each with the even share of its values. */
+/** Return the rows of all heads, each with its even share. */
 function rowsOf({ values, side }: Rows, axes: Axes) {
   const [layers = 0, heads = 0, count = 0] = values.shape;
   const all = asFloat32(values);
@@ -44,7 +50,7 @@ function rowsOf({ values, side }: Rows, axes: Axes) {
   });
 }
 
-/** What the word does in every head, as layer * heads + head. */
+/** Return the answer for the locked word in every head, by layer * heads + head. */
 export function wordAnswers(rows: Rows, axes: Axes, hidden: readonly string[]): WordAnswer[] {
   const hides = isHidden(othersOf(rows, axes), hidden);
   return rowsOf(rows, axes).map(({ row, even }) => {
@@ -56,7 +62,7 @@ export function wordAnswers(rows: Rows, axes: Axes, hidden: readonly string[]): 
   });
 }
 
-/** How the heads link the word with a key. */
+/** Return the attention from the word to a key in every head. */
 export function pairAnswers(
   rows: Rows,
   key: number,
@@ -72,8 +78,8 @@ export function pairAnswers(
 }
 
 /**
- * The number of heads that give the key strictly more than every other visible key, and the head
- * with the largest weight; undefined below 10 %.
+ * Return the number of heads that give the key strictly more than every other visible key, and the
+ * head with the largest weight; undefined below 10 %.
  */
 export function pairCount(rows: Rows, key: number, axes: Axes, hidden: readonly string[]) {
   const answers = pairAnswers(rows, key, axes, hidden);

@@ -3,34 +3,38 @@ import { LABEL_SIZE, labelFont, shorten, tableRuler } from "../shared/labels.js"
 import { boxAround, type Edges, meets } from "./head_numbers.js";
 import type { MapLayout, Point } from "./map_points.js";
 
-/** The name of a behavior, written where most of its heads are. */
+/** Name of a behavior, printed near most of its heads. */
 export interface GroupName {
   text: string;
   slot: number;
-  /** Its middle, in pixels of the map. */
+  /** Center of the name in pixels of the map. */
   x: number;
   y: number;
-  /** Its place on the map. */
+  /** Region of the name on the map. */
   box: Edges;
 }
 
-/** Of a group, nearest to its middle: stragglers do not say where it is. */
+/**
+ * Share of a group's heads, nearest to its medoid, that determine its position: outliers are
+ * ignored.
+ */
 const CORE = 0.6;
 const LONGEST = 160;
 const HEIGHT = 16;
-/** Places that are tried: so many steps to each side of the core. */
+/** Size and number of steps, to each side of the core, of the candidate positions. */
 const STEP = 12;
 const STEPS = 10;
 /**
- * The cost of a place: a head under the name, a head of a foreign group beside it, another name.
+ * Cost of a position: per head under the name, per head of another group next to it, per other
+ * name.
  */
 const COST = { covered: 400, others: 12, name: 1e6 };
 const NEAR = 14;
 
 /**
- * The place of each name: beside the core of its group, over as few heads as possible, never over
- * another name. The width includes the table on pages too, so that pictures and pages have the
- * names at the same places.
+ * Return the positions of the names: next to the core of their group, over as few heads as
+ * possible, and never over another name. Widths come from the table on pages too, so that pictures
+ * and pages have the names at the same positions.
  */
 export function groupNames(
   points: Point[],
@@ -43,7 +47,7 @@ export function groupNames(
   const members = groups.map((_, i) => points.filter(({ group }) => group === i));
   const named = groups
     .map(({ name, slot }, i) => ({ name, slot, own: members[i] ?? [] }))
-    // Grey heads form no group.
+    // Gray heads form no group.
     .filter(({ slot, own }) => slot >= 0 && own.length > 0)
     .sort((a, b) => b.own.length - a.own.length);
   const boxes = [...taken];
@@ -70,7 +74,7 @@ export function groupNames(
   });
 }
 
-/** The heads around the medoid, the head nearest to all heads of the group. */
+/** Return the heads around the medoid, which is the head nearest to all heads of the group. */
 function coreOf(points: Point[]): Point[] {
   const away = (to: Point) =>
     points.reduce((sum, { x, y }) => sum + Math.hypot(x - to.x, y - to.y), 0);
@@ -82,7 +86,7 @@ function coreOf(points: Point[]): Point[] {
 const distance = (a: Point, b: Point) => Math.hypot(a.x - b.x, a.y - b.y);
 const mean = (values: number[]) => values.reduce((sum, value) => sum + value, 0) / values.length;
 
-/** From a point to a box; 0 inside. */
+/** Return the distance from a point to a box; 0 inside. */
 const outside = ({ x, y }: Point, { x0, y0, x1, y1 }: Edges) =>
   Math.hypot(Math.max(x0 - x, 0, x - x1), Math.max(y0 - y, 0, y - y1));
 

@@ -7,12 +7,12 @@ import type { MapScene } from "./scene.js";
 
 export const NUMBER_SIZE = 10;
 
-/** A text beside a head: its number, or its label. */
+/** Text next to a head: its number or its label. */
 export interface HeadText {
   text: string;
-  /** Whether a reader gave the text to the head. */
+  /** Whether the text is a label that the user gave to the head. */
   isLabel: boolean;
-  /** The left end and the middle of the line. */
+  /** Left end and vertical center of the line. */
   x: number;
   y: number;
 }
@@ -26,17 +26,16 @@ export interface Edges {
 
 const GAP = 3;
 const LABEL_GAP = 4;
-/** Whether two places have a part in common. */
+/** Return whether two boxes overlap. */
 export const meets = (a: Edges, b: Edges) =>
   a.x0 < b.x1 && b.x0 < a.x1 && a.y0 < b.y1 && b.y0 < a.y1;
 
 /**
- * The label or the number of each head that has room for it beside its mark. No text covers a mark,
- * a second text or a `taken` place. Labels come first; the name of the shown head, the last of
- * `selected`, is drawn elsewhere. The width includes the table on pages too,
- * so that pictures and pages have the texts at the same places.
- *
- * `byLayer`: marks are numbers of layers, and the number of the head follows: "3" and "·7".
+ * Return the label or the number of each head that has room for it next to its mark. No text covers
+ * a mark, another text or a `taken` box. Labels have priority. The name of the shown head, the last
+ * of `selected`, is drawn elsewhere. Widths come from the table on pages too, so that pictures and
+ * pages have the texts at the same positions.
+ * If `byLayer`, marks are layer numbers followed by the number of the head: "3" and "·7".
  */
 export function headTexts(
   points: Point[],
@@ -68,7 +67,7 @@ export function headTexts(
     const joins = byLayer && !isLabel && !rings.has(point);
     const away = half(point) + (joins ? 0 : isLabel ? LABEL_GAP : GAP);
     const [right, ...others] = placesBeside(point, away, width, height);
-    // The number of a head is read after the number of its layer.
+    // The number of a head must follow the number of its layer.
     const places = isLabel || !byLayer ? [right, ...others] : [right];
     const box = places.find(
       (place): place is Edges =>
@@ -93,10 +92,13 @@ export function headTexts(
   return texts;
 }
 
-/** Room round the name of a head, and its height. */
+/** Padding around the name of a head, and its height. */
 export const NAME = { pad: 4, height: 16 };
 
-/** The place of a head's name, `away` from it and inside the map: over as few heads as can be. */
+/**
+ * Return the box of a head's name, `away` from the head and inside the map, over as few heads as
+ * possible.
+ */
 export function nameBox(
   name: string,
   point: Point,
@@ -127,11 +129,11 @@ const boxAt = (x0: number, y0: number, width: number, height: number): Edges => 
   y1: y0 + height,
 });
 
-/** The place round a point, so far to its sides, and up and down. */
+/** Return the box around a point with these half sizes. */
 export const boxAround = ({ x, y }: Pick<Point, "x" | "y">, across: number, down: number): Edges =>
   boxAt(x - across, y - down, 2 * across, 2 * down);
 
-/** Boxes right of a point, left of it, above it and below it. */
+/** Return boxes to the right of a point, to its left, above it and below it. */
 function placesBeside({ x, y }: Point, away: number, width: number, height: number): Edges[] {
   const top = y - height / 2;
   return [

@@ -21,7 +21,7 @@ const KEYS = [
   ["?", "show or hide this list"],
 ] as const;
 
-/** What stands beside or under the map: the legend, the caption, the keys. */
+/** Return the parts next to or under the map: the legend, the caption and the keys. */
 export function mapAside(
   { model, signal }: RenderContext<MapState>,
   mounted: Mounted,

@@ -4,31 +4,32 @@ import type { Point } from "./map_points.js";
 import { movedPoint, pointAt, type Rectangle, within } from "./scene.js";
 
 interface MapActions {
-  /** Points in pixels of the canvas. */
+  /** Return the points in pixels of the canvas. */
   points(): Point[];
   selected(): Point[];
   redraw(): void;
   choose(points: Point[], add: boolean): void;
-  /** False where nothing is selected. */
+  /** Clear the selection; returns false if nothing is selected. */
   clear(): boolean;
 }
 
-/** Where the pointer and the keyboard are on the map. */
+/** Pointer and keyboard cursor on the map. */
 interface MapCursor {
   hovered: Point | undefined;
-  /** Index of the keyboard's head. */
+  /** Index of the head under the keyboard cursor. */
   focused: number;
   /** Whether the keyboard is in use. */
   byKeyboard: boolean;
   brush: Rectangle | undefined;
 }
 
-/** A press that moves less than this is a click. */
+/** Distance in pixels below which a press is a click. */
 const STILL = 4;
 
 /**
- * Mouse and keyboard of the map: changes the returned cursor and calls the actions; `key` returns
- * whether it took the key. A template hands over the box round the canvas with `ref(attach)`.
+ * Handle mouse and keyboard on the map: update the returned cursor and call the actions. `key`
+ * returns whether it handled the key. A template passes the box around the canvas with
+ * `ref(attach)`.
  */
 export function mapInput(signal: AbortSignal, actions: MapActions) {
   const cursor: MapCursor = { hovered: undefined, focused: 0, byKeyboard: false, brush: undefined };
@@ -60,7 +61,7 @@ export function mapInput(signal: AbortSignal, actions: MapActions) {
       if (event.button !== 0) return;
       pressed = at(event);
       update({ byKeyboard: false });
-      // A drag on a touch screen scrolls the page: brushes are for the mouse and the pen.
+      // A drag on a touch screen scrolls the page, so brushes need a mouse or a pen.
       if (event.pointerType !== "touch") canvas.setPointerCapture?.(event.pointerId);
     });
     on(canvas, "pointermove", (event) => {

@@ -1,6 +1,6 @@
 import type { Head } from "../shared/types.js";
 
-/** A head in the plane of the data. */
+/** Head in the plane of the data. */
 export interface Point {
   head: Head;
   x: number;
@@ -10,14 +10,14 @@ export interface Point {
 }
 
 /**
- * Where the plane lies on the canvas, in CSS pixels; one scale for both directions, as distances
- * ask for.
+ * Transformation from the plane to the canvas, in CSS pixels. Both directions have the same scale,
+ * so that distances are comparable.
  */
 export interface MapLayout {
   width: number;
   height: number;
   scale: number;
-  /** Where the plane's origin is. */
+  /** Position of the plane's origin. */
   x0: number;
   y0: number;
 }

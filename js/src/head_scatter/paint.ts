@@ -12,9 +12,9 @@ import { type MapScene, type Rectangle, within } from "./scene.js";
 const of = ({ dark }: Theme) => (dark ? palette.dark : palette.light);
 
 /**
- * The color of layer `layer` of `count`: first layer to last, away from the background; every step
- * can be read as a number (4.5:1). Weights have a scale of their own; these hues keep the two
- * apart.
+ * Return the color of layer `layer` of `count`, from the first layer to the last, increasingly
+ * different from the background. Every color has enough contrast for numbers (4.5:1). The hues
+ * differ from those of the scale of weights.
  */
 export function layerColor(theme: Theme, layer: number, count: number): string {
   if (theme.forced) return theme.text;
@@ -22,7 +22,7 @@ export function layerColor(theme: Theme, layer: number, count: number): string {
   return `rgb(${mixed.join(" ")})`;
 }
 
-/** All layers, left to right. */
+/** Draw all layers from left to right. */
 export function paintLayers(
   pen: Pen,
   theme: Theme,
@@ -33,12 +33,12 @@ export function paintLayers(
   for (let layer = 0; layer < layers; layer++) {
     pen.fillStyle = layerColor(theme, layer, layers);
     const x = (layer * width) / layers;
-    // On to the end: between two that only meet the ground would show.
+    // Extend each bar to the end, because the background would show between adjacent bars.
     pen.fillRect(x, 0, width - x, height);
   }
 }
 
-/** Color and shape of a behavior: pairs repeat after 24 slots only. */
+/** Return the color of a behavior. Pairs of color and shape repeat only after 24 slots. */
 export function groupColor(theme: Theme, slot: number): string {
   const { series, rest } = of(theme);
   if (theme.forced) return theme.text;
@@ -47,7 +47,9 @@ export function groupColor(theme: Theme, slot: number): string {
 
 type Corners = [x: number, y: number][];
 
-/** Corners on a circle of radius 1, from angle `start` (turns, clockwise from the top). */
+/**
+ * Return corners on a circle of radius 1, from angle `start` (in turns, clockwise from the top).
+ */
 const regular = (count: number, start = 0): Corners =>
   Array.from({ length: count }, (_, i) => {
     const angle = 2 * Math.PI * (start + i / count);
@@ -60,10 +62,12 @@ const turned = (corners: Corners, turns: number): Corners => {
 };
 const ARM = 0.38;
 const TIP = 1.1;
-/** The end of an arm and the corner that follows it. */
+/** End of an arm, before the corner that follows it. */
 const END: Corners = [-ARM, ARM].map((x) => [x, -TIP]);
 const PLUS = [0, 1 / 4, 1 / 2, 3 / 4].flatMap((turns) => turned([...END, [ARM, -ARM]], turns));
-/** Corners in units of the radius, so large that all shapes cover like areas; a circle has none. */
+/**
+ * Corners in units of the radius, scaled so that all shapes have a similar area; a circle has none.
+ */
 const SHAPES: Record<string, Corners> = {
   circle: [],
   square: regular(4, 1 / 8).map(([x, y]) => [1.25 * x, 1.25 * y]),
@@ -78,7 +82,7 @@ const NAMES = Object.keys(SHAPES);
 export const groupShape = (slot: number): string =>
   slot < 0 ? "ring" : (NAMES[slot % NAMES.length] ?? "circle");
 
-/** The mark of a behavior, of about `radius` round a point. */
+/** Draw the mark of a behavior with a radius of about `radius` around a point. */
 export function paintMark(
   pen: Pen,
   theme: Theme,
@@ -100,12 +104,12 @@ export function paintMark(
   else pen.fill();
 }
 
-/** Where the pointer and the keyboard are. */
+/** Heads under the pointer and the keyboard cursor, and the brush. */
 interface Pointed {
   hovered: Point | undefined;
   focused: Point | undefined;
   brush: Rectangle | undefined;
-  /** What is written beside the hovered or focused head. */
+  /** Text next to the head under the pointer or cursor. */
   label: string;
 }
 
@@ -120,7 +124,7 @@ function paintHead(pen: Pen, scene: MapScene, point: Point): void {
   pen.fillStyle = layerColor(theme, layer, layers);
   pen.strokeStyle = theme.background;
   pen.lineWidth = 2;
-  // A line of background keeps numbers apart where they meet.
+  // A line of background separates overlapping numbers.
   if (scene.touching.has(point)) pen.strokeText(number, point.x, point.y);
   pen.fillText(number, point.x, point.y);
 }
@@ -133,7 +137,7 @@ function ring(pen: Pen, { x, y }: Point, radius: number, width: number, color: s
   pen.stroke();
 }
 
-/** A line of text beside a point, on a plate of background. */
+/** Draw a line of text next to a point, on a box of background color. */
 function paintLabel(pen: Pen, scene: MapScene, point: Point, text: string, away: number): void {
   const { theme } = scene;
   const { x0, x1, y0 } = nameBox(text, point, away, scene);
@@ -144,7 +148,7 @@ function paintLabel(pen: Pen, scene: MapScene, point: Point, text: string, away:
   write(pen, text, [x0 + NAME.pad, y0 + NAME.height / 2], theme.text);
 }
 
-/** Behaviors where their heads are, parted from these by a line of the ground. */
+/** Draw the names of behaviors over their heads, with a rim of background color. */
 function paintNames(pen: Pen, { names, theme, font }: MapScene): void {
   pen.font = labelFont(font, true, LABEL_SIZE);
   pen.textAlign = "center";
@@ -157,7 +161,7 @@ function paintNames(pen: Pen, { names, theme, font }: MapScene): void {
   }
 }
 
-/** Numbers and labels beside their heads. */
+/** Draw numbers and labels next to their heads. */
 function paintTexts(pen: Pen, { texts, theme, font }: MapScene): void {
   for (const { text, isLabel, x, y } of texts) {
     pen.font = labelFont(font, false, isLabel ? LABEL_SIZE : NUMBER_SIZE);
@@ -165,13 +169,13 @@ function paintTexts(pen: Pen, { texts, theme, font }: MapScene): void {
   }
 }
 
-/** The heads, the selected ones ringed; `pointed` is a page's alone. */
+/** Draw the heads, with rings around the selected ones. `pointed` is used only on pages. */
 export function paintMap(pen: Pen, scene: MapScene, pointed?: Pointed): void {
   const { theme, font, points, selected, size } = scene;
   const around = size.ring;
   const chosen = new Set(selected);
   pen.textBaseline = "middle";
-  // Under all numbers: a ring hides no neighbor of its head.
+  // Draw rings below all numbers, so that a ring does not hide a neighboring head.
   for (const point of selected) {
     ring(pen, point, around, 4, theme.background);
     ring(pen, point, around, 2, theme.accent);
@@ -220,18 +224,18 @@ export const MARK_RADIUS = 4.5;
 const BAR = { width: 184, height: 8 };
 const ROW = 24;
 const LINE = 14;
-/** From a mark to its name, from a name to its count, from a count to the next mark. */
+/** Gaps between a mark, its name and its count, and from a count to the next mark. */
 const GAP = 6;
 const APART = 16;
 
-/** What is drawn of a legend, and how large it is. */
+/** Size and painter of a legend. */
 interface Legend {
   width: number;
   height: number;
   paint(pen: Pen): void;
 }
 
-/** The layers from first to last. */
+/** Return the legend of layers, from first to last. */
 export function layerLegend({ theme, font, layers }: MapScene): Legend {
   return {
     width: BAR.width,
@@ -245,14 +249,17 @@ export function layerLegend({ theme, font, layers }: MapScene): Legend {
   };
 }
 
-/** Mark, name and count of each behavior: one a row beside the map, side by side under it. */
+/**
+ * Return the legend of behaviors with mark, name and count: one per row next to the map, or side by
+ * side under it.
+ */
 export function groupLegend(scene: MapScene, names: string[], room: number, ruler: Ruler): Legend {
   const { theme, font, slots, points, beside } = scene;
   const measure = ruler(labelFont(font, false, LABEL_SIZE));
   let x = 0;
   let y = 0;
   let height = 0;
-  /** Mark, name and count stand in the first line of a row; the count ends at `right`. */
+  /** Mark, name and count are on the first line of an item; the count ends at `right`. */
   const items = names.map((name, i) => {
     const count = String(points.filter(({ group }) => group === i).length);
     const around = MARK + GAP + GAP + measure(count);

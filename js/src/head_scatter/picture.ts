@@ -14,7 +14,7 @@ import {
 } from "./scene.js";
 import type { MapState } from "./state.js";
 
-/** Heads in the plane, with the legend that a page has beside or under them. */
+/** Draw heads in the plane, with the legend of the page. */
 export const drawPicture: DrawPicture<MapState> = (state, request) => {
   const sheet = new Sheet(request);
   const { theme } = request;

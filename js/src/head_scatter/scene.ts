@@ -11,7 +11,9 @@ import { type HeadText, headTexts, nameBox } from "./head_numbers.js";
 import type { MapLayout, Point } from "./map_points.js";
 import type { MapState, PlacedHeads } from "./state.js";
 
-/** All heads that have a place, layer by layer: the heads of layers without attention have none. */
+/**
+ * Return all heads with a position, layer by layer. Heads of layers without attention have none.
+ */
 export function decodePoints(heads: PlacedHeads): Point[] {
   const [layers = 0, perLayer = 0] = heads.positions.shape;
   const positions = asFloat32(heads.positions);
@@ -32,7 +34,7 @@ const MARGIN = 20;
 const LOWEST = 240;
 const HIGHEST = 560;
 
-/** The largest scale at which all points fit into `width`, no higher than a screen. */
+/** Return the layout with the largest scale at which all points fit into `width` and a screen. */
 export function mapLayout(points: Point[], width: number): MapLayout {
   const range = (values: number[]): [number, number] =>
     values.length ? [Math.min(...values), Math.max(...values)] : [0, 0];
@@ -45,18 +47,18 @@ export function mapLayout(points: Point[], width: number): MapLayout {
   const height = Math.round(wanted);
   const scale = Math.min(room / across, up ? (height - 2 * MARGIN) / up : Number.POSITIVE_INFINITY);
   const x0 = width / 2 - (scale * (left + right)) / 2;
-  // The plane's y points up.
+  // The y axis of the plane points up.
   const y0 = height / 2 + (scale * (low + high)) / 2;
   return { width, height, scale, x0, y0 };
 }
 
-/** Points in pixels of the canvas. */
+/** Return the points in pixels of the canvas. */
 export const toCanvas = ({ scale, x0, y0 }: MapLayout, points: Point[]): Point[] =>
   points.map((point) => ({ ...point, x: x0 + scale * point.x, y: y0 - scale * point.y }));
 
 const REACH = 14;
 
-/** The point nearest to a place, if it is within reach. */
+/** Return the nearest point within reach of a position. */
 export function pointAt(points: Point[], x: number, y: number): Point | undefined {
   let best: Point | undefined;
   let least = REACH ** 2;
@@ -84,8 +86,8 @@ const WAYS: Record<string, [number, number]> = {
 };
 
 /**
- * The point that a key moves to: arrows move to the nearest point in their direction, further keys
- * in the order of heads, so that every head can be reached. Undefined for unused keys.
+ * Return the point that a key moves to. Arrows move to the nearest point in their direction; other
+ * keys follow the order of heads, so that every head can be reached. Undefined for other keys.
  */
 export function movedPoint(key: string, points: Point[], from: Point): Point | undefined {
   const index = points.findIndex(({ head }) => sameHead(head, from.head));
@@ -102,10 +104,10 @@ export function movedPoint(key: string, points: Point[], from: Point): Point | u
     const dy = point.y - from.y;
     const away = Math.hypot(dx, dy);
     const ahead = dx * way[0] + dy * way[1];
-    // Heads in one place are told apart by their order, or some of them could not be reached.
+    // Use the order of heads at equal positions: otherwise some could not be reached.
     const forward = away === 0 ? (i - index) * (way[0] + way[1]) > 0 : ahead > 0;
-    // A head straight ahead costs its distance, a head at 45 degrees twice its distance, and more
-    // to the side much more.
+    // A head straight ahead costs its distance, a head at 45 degrees twice its distance, and heads
+    // further to the side much more.
     const cost = away === 0 ? 0 : away * (away / ahead) ** 2;
     const nearer = cost < least || (cost === least && Math.abs(i - index) < Math.abs(best - index));
     if (forward && nearer) {
@@ -116,42 +118,42 @@ export function movedPoint(key: string, points: Point[], from: Point): Point | u
   return points[best];
 }
 
-/** From this room on the legend stands beside the map. */
+/** Width from which the legend is next to the map. */
 const WIDE = 704;
 export const ASIDE = 224;
 const SPACE = 24;
-/** From this many heads on the marks are smaller. */
+/** Number of heads above which marks are smaller. */
 const MANY = 200;
-/** Closer than so many letter heights numbers may touch. */
+/** Distance, in letter heights, below which numbers may touch. */
 const APART = 1.3;
 
-/** All that is drawn of a state, as far as the pointer and the keyboard have no part in it. */
+/** Drawing of a state, without the pointer and the keyboard cursor. */
 export interface MapScene {
   theme: Theme;
   font: string;
-  /** Whether there is room for the legend beside the map. */
+  /** Whether there is room for the legend next to the map. */
   beside: boolean;
   layout: MapLayout;
-  /** In pixels of the map. */
+  /** Points in pixels of the map. */
   points: Point[];
   /** Heads whose numbers overlap the number of an earlier head. */
   touching: Set<Point>;
-  /** The last one is the head that a view shows. */
+  /** Selected heads; a view shows the last one. */
   selected: Point[];
-  /** Layers to color by, where heads have no behaviors; else 0. */
+  /** Number of layers for the colors if heads have no behaviors, otherwise 0. */
   layers: number;
   labels: HeadLabel[] | undefined;
   /** Numbers and labels of heads, where they cover nothing. */
   texts: HeadText[];
-  /** The mark of each behavior. */
+  /** Mark of each behavior. */
   slots: number[];
-  /** The names of behaviors that stand on the map. */
+  /** Names of behaviors on the map. */
   names: GroupName[];
-  /** Of letters, marks and rings. */
+  /** Sizes of letters, marks and rings. */
   size: { text: number; radius: number; ring: number };
 }
 
-/** The map of `plane`, the heads of `_heads`, which are decoded once. */
+/** Return the scene of a state. `plane`: Decoded heads of `_heads`. */
 export function sceneOf(state: MapState, plane: Point[], look: Look): MapScene {
   const { theme, width: room, font } = look;
   const beside = room >= WIDE;
@@ -164,7 +166,7 @@ export function sceneOf(state: MapState, plane: Point[], look: Look): MapScene {
   const selected = selectedOf(state, points);
   const labels = state.labels ?? [];
   const shown = selected.slice(-1);
-  // The shown head's own name stands beside it.
+  // The name of the shown head is next to it.
   const taken = shown.map((point) =>
     nameBox(shortName(point.head, { labels }), point, size.ring + 2, {
       points,
@@ -199,10 +201,10 @@ export function sceneOf(state: MapState, plane: Point[], look: Look): MapScene {
   };
 }
 
-/** The behaviors of the heads; without any, heads are colored by layer. */
+/** Return the behaviors of the heads. Without behaviors, heads are colored by layer. */
 const groupsOf = ({ _heads }: MapState) => _heads?.groups ?? [];
 
-/** The selected heads that the map has. */
+/** Return the selected heads that the map has. */
 const selectedOf = ({ selected }: MapState, points: Point[]): Point[] =>
   selected.flatMap((head) => points.find((point) => sameHead(point.head, head)) ?? []);
 
@@ -217,18 +219,18 @@ type Groups = { name: string }[];
 
 export const FIGURE = "Map of attention heads";
 export const HINT = "Click a head or drag a rectangle round some.";
-/** Heads that are written out, of the selection and of a row of the table. */
+/** Number of heads that are written out, in the selection and in a table row. */
 const NAMED = 12;
 
 const headsOf = (points: Point[]) => points.map(({ head }) => head);
 
-/** What is written beside a head: its names and its behavior. */
+/** Return the text next to a head: its names and its behavior. */
 export function pointLabel({ head, group }: Point, groups: Groups, labels?: HeadLabel[]): string {
   const behavior = groups[group]?.name;
   return inLine([shortName(head, { labels }), behavior]);
 }
 
-/** A head in words, for assistive technology. */
+/** Describe a head for assistive technology. */
 export function describePoint(
   point: Point,
   groups: Groups,
@@ -247,7 +249,7 @@ export function describePoint(
     .join(", ");
 }
 
-/** Which heads are selected; "" where none is. */
+/** Return which heads are selected, or "". */
 export function readoutOf(selected: Point[], labels?: HeadLabel[]): string {
   const heads = headsOf(selected);
   if (!heads.length) return "";
@@ -257,10 +259,10 @@ export function readoutOf(selected: Point[], labels?: HeadLabel[]): string {
 
 const stackOf = ({ _heads }: MapState) => (_heads && _heads.stack !== "self" ? _heads.stack : "");
 
-/** Whose heads they are. */
+/** Return the model and the stack of the heads. */
 export const sourceOf = (state: MapState): string => inLine([state._source.model, stackOf(state)]);
 
-/** What the map shows, in words. */
+/** Return the caption of the map. */
 export function captionOf(state: MapState, points: Point[]): Caption {
   const { model, quantity, note } = state._source;
   const stack = stackOf(state);
@@ -275,7 +277,7 @@ export function captionOf(state: MapState, points: Point[]): Caption {
   });
 }
 
-/** The selected heads, then the behaviors or layers with their heads. */
+/** Return the table of the selected heads, followed by the behaviors or layers with their heads. */
 export function tableOf(state: MapState, points: Point[]): Table {
   const rows: Table["rows"] = selectedOf(state, points).map(({ head }) => [
     "selected",

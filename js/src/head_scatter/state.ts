@@ -5,14 +5,14 @@ export interface PlacedHeads {
   stack: string;
   /** float32 [layers, heads, 2]. */
   positions: WireArray;
-  /** Behaviors in the order of the legend; `slot` chooses the mark, -1 is gray. */
+  /** Behaviors in the order of the legend. `slot` selects the mark; -1 is gray. */
   groups: { name: string; slot: number }[];
-  /** int32 [layers, heads]: index in `groups`; meaningless without any. */
+  /** int32 [layers, heads]: index in `groups`; unused if there are none. */
   group: WireArray;
 }
 
 export interface MapState extends HeadsState {
   _heads: PlacedHeads | null;
-  /** `quantity`: what the places stand for; `note`: how they were made. */
+  /** `quantity`: Meaning of the positions. `note`: How they were computed. */
   _source: { model: string; quantity: string; note: string };
 }

@@ -32,8 +32,8 @@ import type { MapState } from "./state.js";
 const WATCHED: (keyof MapState)[] = ["selected", "layer", "labels", "_heads", "_source"];
 
 /**
- * The selection after heads were chosen together: these heads alone, or added to the selection. A
- * single head that is added twice is removed.
+ * Return the selection after heads were selected together: only these heads, or the old selection
+ * with the heads added. A single head that is added twice is removed.
  */
 function chosenTogether(before: Head[], heads: Head[], add: boolean): Head[] {
   const others = before.filter((head) => !heads.some((other) => sameHead(head, other)));
@@ -41,7 +41,7 @@ function chosenTogether(before: Head[], heads: Head[], add: boolean): Head[] {
     const isToggle = heads.length === 1 && others.length < before.length;
     return isToggle ? others : [...others, ...heads];
   }
-  // The shown head stays shown if it is among the chosen heads.
+  // Keep showing the shown head if it is among the selected heads.
   const shown = before.at(-1);
   if (!shown) return heads;
   return heads.toSorted((a, b) => +sameHead(a, shown) - +sameHead(b, shown));
@@ -86,10 +86,10 @@ function render(context: RenderContext<MapState>): void {
     return true;
   }
 
-  /** What the keyboard is on, for assistive technology. */
+  /** Return the option under the keyboard cursor, for assistive technology. */
   function option(at: Point) {
     const isSelected = selected().includes(at);
-    // A fresh element with its own id: screen readers only speak when the active descendant
+    // Use a new element with its own id: screen readers speak only when the active descendant
     // changes.
     const id = idOf(at.head.join("-"));
     return keyed(

@@ -9,7 +9,7 @@ import { tickOf } from "./places/places_text.js";
 import type { Scene } from "./scene.js";
 import { tablesOf } from "./several/head_colors.js";
 
-/** The scale of weights: the colors of cells, or the thickness of lines. */
+/** Return the color bar of weights, which shows the colors of cells or the thickness of lines. */
 export function barOf(scene: Scene): Raster {
   const { theme, colors, state } = scene;
   if (state.mode === "places") return placesBar(scene, tickOf(scene));
@@ -21,7 +21,7 @@ export function barOf(scene: Scene): Raster {
   );
 }
 
-/** The scale of differences. */
+/** Return the color bar of differences. */
 export function differenceBarOf(scene: Scene): Raster {
   const { theme, state } = scene;
   if (state.mode === "places") return placesBar(scene, undefined, true);
@@ -32,8 +32,8 @@ export function differenceBarOf(scene: Scene): Raster {
 const bars = new Map<string, Raster>();
 
 /**
- * The scale of what is painted: above on a picture, below on tokens beside it. A tick in the color
- * of the text stands at the even share, if there is one.
+ * Return the bar of the places mode: upper half for pictures, lower half for tokens next to them. A
+ * tick in the text color marks the even share, if there is one.
  */
 function placesBar(scene: Scene, even: number | undefined, signed = false): Raster {
   const { theme, state, map, colors } = scene;

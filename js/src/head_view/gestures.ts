@@ -15,17 +15,17 @@ import {
   zoomed,
 } from "../shared/window.js";
 
-/** Shorter ways of the pointer are clicks. */
+/** Distance in pixels below which a drag counts as a click. */
 const DRAGGED = 5;
-/** How much nearer a wheel brings: a notch of a mouse nearly twice as near. */
+/** Zoom exponent per pixel of wheel movement. A notch of a mouse wheel zooms by nearly 2. */
 const TURN = 0.012;
 const NOTCH = 50;
-/** A step of a key or a button. */
+/** Zoom factor of a key or a button. */
 export const NEARER = 2;
-/** A key moves what is in sight by this share of it. */
+/** Share of the visible part by which an arrow key moves it. */
 const SHARE = 1 / 4;
 
-/** What is drawn of a map, and where, in CSS pixels of the page. */
+/** Visible part of a map and its rectangle, in CSS pixels of the page. */
 export interface Plot {
   size: Size;
   part: MapPart;
@@ -38,7 +38,7 @@ export interface Plot {
 
 type Point = Pick<MouseEvent, "clientX" | "clientY">;
 
-/** The place under a point, and whether it lies on the plot. */
+/** Return the position at a point, and whether the point is inside the plot. */
 export function placeAt({ part, left, top, width, height }: Plot, at: Point) {
   const right = (at.clientX - left) / width;
   const below = (at.clientY - top) / height;
@@ -47,13 +47,16 @@ export function placeAt({ part, left, top, width, height }: Plot, at: Point) {
   return { query: q0 + below * (q1 - q0), key: k0 + right * (k1 - k0), inside };
 }
 
-/** So many positions as so many pixels are. */
+/** Convert a distance in pixels to a number of positions. */
 const positions = ({ part, width, height }: Plot, dx: number, dy: number): Position => ({
   query: (dy / height) * (part[1] - part[0]),
   key: (dx / width) * (part[3] - part[2]),
 });
 
-/** What a finger that moves beside another one asks for: zoom, about which position, of what. */
+/**
+ * Return the zoom of a two-finger gesture: its factor, its center, and the part moved by the
+ * gesture.
+ */
 function pinched(plot: Plot, before: Point, here: Point, other: Point) {
   const apart = (at: Point) =>
     Math.max(8, Math.hypot(at.clientX - other.clientX, at.clientY - other.clientY));
@@ -74,7 +77,7 @@ function pinched(plot: Plot, before: Point, here: Point, other: Point) {
   };
 }
 
-/** The rectangle round a part to zoom to. */
+/** Return a frame around the part to zoom to. */
 function zoomFrame(box: HTMLElement) {
   const frame = element(box, "div", {
     class: "attnw-zoom-frame",
@@ -101,9 +104,9 @@ function zoomFrame(box: HTMLElement) {
 }
 
 /**
- * What moves and zooms a map, the same in every figure: a drag moves what is in sight; a drag with
- * Shift frames a part to zoom to; two fingers, a pinch on a trackpad and a wheel with Ctrl or
- * Command zoom about where they are. A wheel alone scrolls the page.
+ * Add gestures that move and zoom a map, the same in every figure. A drag moves the visible part,
+ * and a drag with Shift frames a part to zoom to. Two fingers, a pinch on a trackpad, and a wheel
+ * with Ctrl or Command zoom around their position. A wheel without a key scrolls the page.
  */
 export function windowGestures(
   box: HTMLElement,
@@ -116,7 +119,7 @@ export function windowGestures(
   const down = new Map<number, Point>();
   let start: { plot: Plot; event: PointerEvent } | undefined;
   let dragged = false;
-  /** Small turns and pinches add up until they are a position nearer. */
+  /** Accumulated zoom of small movements, applied when it changes the part by a position. */
   let owed = 1;
 
   function zoom(plot: Plot, times: number, place: Position, part = plot.part): void {
@@ -149,14 +152,14 @@ export function windowGestures(
     if (!dragged && down.size === 1 && Math.hypot(dx, dy) < DRAGGED) return;
     const isFirst = !dragged;
     dragged = true;
-    // Of all there is nothing to move: a finger scrolls the page.
+    // A complete map cannot be moved, so let a finger scroll the page.
     if (down.size === 1 && isWhole(plot.size, plot.part) && !framing()) return;
     if (isFirst) box.setPointerCapture?.(event.pointerId);
     const other = [...down].find(([id]) => id !== event.pointerId)?.[1];
     down.set(event.pointerId, event);
     if (framing()) frame.draw(start.plot, start.event, event);
     else if (!other) {
-      // From where the drag began: rounding does not add up.
+      // Shift from the start of the drag, so that rounding errors do not add up.
       show(shifted(plot.size, start.plot.part, positions(start.plot, -dx, -dy)));
     } else {
       const { times, middle, moved } = pinched(plot, before, event, other);
@@ -189,7 +192,7 @@ export function windowGestures(
     show(framed(plot.size, ...ends, plot.room));
   });
   on(box, "pointercancel", ({ pointerId }) => end(pointerId));
-  // The end of a drag chooses nothing.
+  // The click at the end of a drag must not select anything.
   box.addEventListener(
     "click",
     (event) => {
@@ -213,7 +216,7 @@ export function windowGestures(
 
   return {
     dragging: () => dragged && down.size > 0,
-    /** End a rectangle that is being dragged; whether there was one. */
+    /** Cancel a zoom frame that is being dragged; returns whether there was one. */
     cancel(): boolean {
       const had = dragged && framing();
       if (had) end();
@@ -230,15 +233,15 @@ const ARROWS: Record<string, Position> = {
   ArrowRight: { query: 0, key: 1 },
 };
 
-/** A step nearer (1) or farther (-1), about a place, or the middle of what is in sight. */
+/** Zoom in (1) or out (-1) by a step, around a position or the center of the visible part. */
 export function stepped({ size, part, room }: Plot, by: 1 | -1, at?: Position): MapPart {
   const place = at ?? middleOf(part);
   const next = zoomed(size, part, by > 0 ? NEARER : 1 / NEARER, place, room);
-  // Rounded to whole pixels a step out of large cells may be none.
+  // After rounding to full pixels, a step out of large cells may change nothing.
   return samePart(next, part) && by < 0 ? wholeOf(size) : next;
 }
 
-/** What a key brings into sight; undefined for other keys. */
+/** Return the part that a key makes visible, or undefined for other keys. */
 export function partByKey(
   { key, shiftKey }: Pick<KeyboardEvent, "key" | "shiftKey">,
   plot: Plot,

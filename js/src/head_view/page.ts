@@ -8,13 +8,13 @@ import type { ViewState } from "./state.js";
 
 /** Positions of highlighted words on the axes of a stack. */
 type Highlighted = ViewState["_highlighted"] & { stack: string; unit: string };
-/** What the page has of each stack and unit beside the maps. */
+/** Data of the page for each stack and unit, besides the maps. */
 interface Own {
   highlighted: Highlighted[];
   places?: WirePlaces[];
 }
 
-/** A view of the maps on the page. */
+/** Create the model of a view of the page's maps. */
 export const pageModel: Kernel<ViewState, Own> = ({ state, own }, { maps: alone = [], two }) => {
   if (state._maps?.complete === false) return onePart(state);
   const none = { query: [], key: [] };
@@ -54,10 +54,10 @@ export const pageModel: Kernel<ViewState, Own> = ({ state, own }, { maps: alone 
   return model;
 };
 
-/** Maps of a long input: the page has the visible part of those that were saved. */
+/** Return the model for a long input: the page holds only the visible part of the saved maps. */
 function onePart(state: ViewState): Model<ViewState> {
   const model = localModel<ViewState>(state);
-  // Another row is not on the page; what is painted on a picture stays.
+  // Another locked row is not on the page. Weights painted on a picture stay.
   model.on("change:tokens", () => {
     if (model.get("_row")?.links) model.set("_row", null);
   });

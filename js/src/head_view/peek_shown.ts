@@ -4,11 +4,11 @@ import { isTwo } from "./several/several.js";
 import type { ViewState } from "./state.js";
 import { type Shown, valuesOfHead } from "./view_shown.js";
 
-/** The tokens of an axis that are not hidden. */
+/** Return the indices of the tokens that are not hidden. */
 const kept = (axis: Axis, hidden: string[]): number[] =>
   [...axis.special.keys()].filter((i) => !hidden.includes(axis.special[i] ?? ""));
 
-/** One entry for each block of tokens: the first one of it. */
+/** Return the axis of blocks of tokens. Each block is represented by its first token. */
 function blocks(axis: Axis, places: number[], count: number): Axis {
   const firsts = Array.from(
     { length: count },
@@ -24,12 +24,12 @@ function blocks(axis: Axis, places: number[], count: number): Axis {
 }
 
 /**
- * A head that another figure points at, drawn from the bytes on the page; null if the tokens of
- * `last`, which is shown now, differ. Where bytes stand for blocks of tokens it is a matrix of
- * blocks.
+ * Return the preview of a head from another figure, drawn from its bytes; null if its tokens differ
+ * from those of `last`, which is shown now. If bytes stand for blocks of tokens, the preview is a
+ * matrix of blocks.
  */
 export function peekShown(state: ViewState, last: Shown | null, peeked: Peeked) {
-  // In a comparison, the head of a single attention would be misleading.
+  // In a comparison of two attentions, the head of only one would be misleading.
   if (isTwo(state)) return null;
   if (!last || last.axes.stack !== peeked.head[2] || last.axes.unit !== peeked.unit) return null;
   const { query, key } = last.axes;
@@ -68,8 +68,8 @@ export function peekShown(state: ViewState, last: Shown | null, peeked: Peeked) 
 }
 
 /**
- * The row of a head that another figure points at, where one row is painted; null in other modes,
- * which show whole maps.
+ * Return the preview of one row of a head from another figure, in the mode that paints a single
+ * row; null in other modes, which show complete maps.
  */
 function rowShown(state: ViewState, last: Shown, peeked: Peeked, row: NonNullable<Peeked["row"]>) {
   const { query, key } = last.axes;
@@ -81,7 +81,7 @@ function rowShown(state: ViewState, last: Shown, peeked: Peeked, row: NonNullabl
   const values = own.map((value) => (Number.isNaN(value) ? value : 0));
   if (row.side === "key")
     for (const [i, value] of row.values.entries()) values[i * counts.key + (row.of ?? 0)] = value;
-  // Every row is the mean row, so that their mean is this row.
+  // Set every row to the mean row, so that their mean is this row.
   else if (row.of === null)
     for (let i = 0; i < counts.query; i++) values.set(row.values, i * counts.key);
   else values.set(row.values, row.of * counts.key);
@@ -101,7 +101,7 @@ function rowShown(state: ViewState, last: Shown, peeked: Peeked, row: NonNullabl
   return { shown, state: { ...state, arrangement: "one" } as ViewState };
 }
 
-/** What is of tokens and not of blocks. */
+/** Options for a map of blocks, where options about tokens do not apply. */
 const BLOCKS: Partial<ViewState> = {
   mode: "matrix",
   tokens: [],
@@ -109,7 +109,7 @@ const BLOCKS: Partial<ViewState> = {
   window: null,
 };
 
-/** The values among all tokens; what the map shown now masks, all of its layers do. */
+/** Return the values among all tokens. All layers mask the same cells as the map shown now. */
 function placed(
   peeked: Peeked,
   rows: number[],
@@ -118,7 +118,8 @@ function placed(
   decoded: (byte?: number) => number,
 ): Float32Array {
   const nKeys = last.axes.key.text.length;
-  // Even attention counts hidden keys, of which the bytes say nothing.
+  // The even share counts hidden keys as well, so set their cells to 0: the bytes do not include
+  // them.
   const own = valuesOfHead(last);
   const values = own.map((value) => (Number.isNaN(value) ? value : 0));
   for (const [r, row] of rows.entries())

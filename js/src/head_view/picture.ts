@@ -62,16 +62,18 @@ import {
   title,
 } from "./view_text.js";
 
-/** So many tokens are drawn in full; of more only as many as a page has in sight. */
+/**
+ * Largest number of tokens that a picture draws completely; a longer input shows as many as a page.
+ */
 const MOST_WHOLE = 60;
-/** Of the strongest so many are listed. */
+/** Number of strongest links that are listed. */
 const LISTED = 8;
-/** The colors of heads with their names: the size of a color, the room between two, a line. */
+/** Key of head colors: size of a swatch, gap between entries, line height. */
 const SWATCH = 10;
 const GAP = 16;
 const LINE = 18;
 
-/** One head in full, as lines or as a matrix, or several heads. */
+/** Draw one head as lines or as a matrix, or several heads. */
 export const drawPicture: DrawPicture<ViewState> = (saved, request) => {
   const state = drawnState(saved);
   const sheet = new Sheet(request);
@@ -80,7 +82,7 @@ export const drawPicture: DrawPicture<ViewState> = (saved, request) => {
   const shown = head ? shownHeads(state, head, null).shown : null;
   if (!head || !shown) {
     sheet.title(FIGURE, model);
-    // A head without a map has an error that says why.
+    // The error of a head without a map says why there is none.
     sheet.text(state._error || NO_SELECTION, { size: LABEL_SIZE, color: request.theme.text });
     const none = caption(FIGURE, {
       model,
@@ -91,7 +93,7 @@ export const drawPicture: DrawPicture<ViewState> = (saved, request) => {
   }
   const map = visibleOf(state, shown);
   const { several, quantity, unit } = shown;
-  // Two attentions have their names over their maps.
+  // Two compared attentions have their names above their maps.
   const named = several?.names ? shareOf(several) : "";
   sheet.title(
     several
@@ -120,7 +122,7 @@ export const drawPicture: DrawPicture<ViewState> = (saved, request) => {
     const { width, height } = curveSize(scene);
     if (row) sheet.place(width, height, (pen) => paintCurve(pen, scene, row));
     if (room < sheet.room) sheet.aside(ASIDE);
-    // A full-size picture would differ from the visible part.
+    // A minimap of the complete map would equal the figure, so draw it only for a part.
     if (hasMinimap(scene) && !isWhole(sizeOf(map), scene.part))
       sheet.place(MINIMAP, MINIMAP, (pen) => paintMinimap(pen, scene));
     readOut(sheet, scene);
@@ -144,7 +146,7 @@ export const drawPicture: DrawPicture<ViewState> = (saved, request) => {
   return { sheet, caption: words, table };
 };
 
-/** The weight of a locked pair, and the strongest of a locked token. */
+/** Add the weight of a locked pair and the strongest links of a locked token. */
 function readOut(sheet: Sheet, scene: Scene): void {
   const target = leads(scene);
   const style = { size: LABEL_SIZE, color: scene.theme.text, line: 16 };
@@ -159,7 +161,7 @@ function readOut(sheet: Sheet, scene: Scene): void {
     if (strongest) readList(sheet, scene, strongest);
 }
 
-/** Weights under a heading. */
+/** Add weights under a heading. */
 function readList(
   sheet: Sheet,
   scene: Scene,
@@ -169,7 +171,7 @@ function readList(
   sheet.text(strongest.of);
   const first = strongest.listed.slice(0, LISTED);
   const listed = first.map(({ label, weight }) => `${label} ${weight}`);
-  // A narrow column has a line for each.
+  // In a narrow column, each weight has its own line.
   for (const text of sheet.room <= ASIDE ? listed : [listed.join(" · ") || "nothing"])
     sheet.text(text, style);
   sheet.gap();
@@ -182,7 +184,7 @@ interface Entry {
   y: number;
 }
 
-/** Which color is which head's, in as many lines as are needed. */
+/** Key of head colors, in as many lines as needed. */
 interface ColorKey {
   entries: Entry[];
   width: number;
@@ -218,13 +220,13 @@ function paintKey(pen: Pen, { entries }: ColorKey, { theme, font }: Scene): void
   }
 }
 
-/** A figure of one scene: its size, its painter, its omissions. */
+/** Drawing of one scene: its size, painter and notes. */
 interface Drawing extends Record<"width" | "height", number> {
   paint(pen: Pen): void;
   notes: string[];
 }
 
-/** Draws the heads of a scene; returns what the caption must say about that. */
+/** Draw the heads of a scene and return the caption notes. */
 function drawHeads(sheet: Sheet, scene: Scene): string[] {
   const { several, state } = scene;
   if (several?.arrangement === "overlay") {
@@ -245,7 +247,7 @@ function drawHeads(sheet: Sheet, scene: Scene): string[] {
   return [...severalNotes(scene), ...drawing.notes, ...tiledNotes(scene)];
 }
 
-/** What is arranged where the last locked token is in sight. */
+/** Return the layout in which the last locked token is visible. */
 function sight(scene: Scene, arrange: (top: number, whole: boolean) => LinesLayout): LinesLayout {
   const whole = Math.max(scene.map.rows.length, scene.map.cols.length) <= MOST_WHOLE;
   const first = arrange(0, whole);

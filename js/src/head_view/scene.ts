@@ -20,14 +20,14 @@ import { partOf, positionOf, sizeOf } from "./source/window_of.js";
 import type { Staircase, ViewState } from "./state.js";
 import type { Shown } from "./view_shown.js";
 
-/** From this width on the legend stands beside the figure. */
+/** Width from which the legend is next to the figure. */
 const WIDE = 840;
 export const ASIDE = 224;
 const GAP = 24;
 
 /**
- * What a widget or a picture of this width leaves for the figure; heads side by side take all of
- * it.
+ * Return the space for the figure in a widget or picture of this width. Heads side by side take all
+ * of it.
  */
 export const roomFor = (width: number, several?: Several): number =>
   width >= WIDE && several?.arrangement !== "beside" ? width - ASIDE - GAP : width;
@@ -37,77 +37,86 @@ export interface Positions {
   key: Set<number>;
 }
 
-/** What a figure is drawn on: a page, or a picture. */
+/** Options of the page or picture on which a figure is drawn. */
 export interface Ground extends Omit<Look, "width"> {
-  /** Width there is to draw in, in CSS pixels. */
+  /** Available width in CSS pixels. */
   room: number;
-  /** Under the pointer or the keyboard's cursor. */
+  /** Target of the pointer or the keyboard cursor. */
   active: Target;
-  /** Lines become pixels here, for a reader that takes seconds for thousands of strokes. */
+  /** Whether to draw lines as pixels, for viewers that need seconds for thousands of strokes. */
   dense: boolean;
-  /** Only what is in sight is drawn: a picture is as large as all that it holds. */
+  /**
+   * Whether to draw only the visible part. Uncropped images would make a picture as large as the
+   * complete map.
+   */
   cropped?: boolean;
-  /** In sight while a hand moves it; else the window tells. */
+  /** Visible part during a drag; otherwise, the window determines it. */
   moved?: MapPart | undefined;
-  /** The part that colors are scaled to while a hand moves the map; else what is in sight. */
+  /** Part to which colors are scaled during a drag; default: the visible part. */
   scaledTo?: MapPart | undefined;
 }
 
-/** All that a figure of one map draws. */
+/** Complete description of the drawing of one map. */
 export interface Scene extends Ground {
   state: ViewState;
   map: VisibleMap;
   axes: Axes;
-  /** In sight of the map. */
+  /** Visible part of the map. */
   part: MapPart;
-  /** Of the letters of tokens, in pixels. */
+  /** Font size of tokens in pixels. */
   size: number;
-  /** Prints a weight. */
+  /** Formatter of weights. */
   print: Print;
-  /** Prints a weight beside a word: weights of one map in per cent, "" for less than 1 %. */
+  /** Formatter of weights next to words: percentages for the weights of a map, "" below 1 %. */
   printBeside: Print;
   locked: Positions;
   highlighted: Positions;
   /**
-   * Heads that are drawn together; for heads side by side, all in one scene and each in a separate
-   * scene.
+   * Heads that are drawn together. Heads side by side have one scene for all of them and one for
+   * each.
    */
   several?: Several | undefined;
-  /** The colors of overlaid heads. */
+  /** Colors of overlaid heads. */
   colors?: string[];
-  /** The largest weight of any head, where lines of several are on one scale. */
+  /** Map with the largest weight of any head, if lines of several heads share a scale. */
   reach?: VisibleMap | undefined;
-  /** Tokens that the map has no values of, where two inputs are compared. */
+  /** Tokens without values in this map, in a comparison of two inputs. */
   absent?: Record<Side, Set<number>>;
-  /** Too little room for numbers beside tokens. */
+  /** Whether there is too little room for numbers next to tokens. */
   slim?: boolean;
-  /** Where tokens come from, where they are drawn on pictures. */
+  /** Regions of the tokens, if the map is drawn on pictures or sounds. */
   places?: AxesPlaces | undefined;
-  /** The words of a transcript over time, of the shown head. */
+  /** Staircase of the shown head: the words of a transcript over time. */
   stairs?: Staircase | undefined;
-  /** Sides whose tokens are named at a matrix; both without it. */
+  /** Sides of a matrix that have token labels; default: both. */
   labeled?: Record<Side, boolean>;
 }
 
-/** One way to draw a scene. */
+/** Implementation of one way to draw a scene. */
 export interface Figure {
   element: HTMLElement;
   draw(scene: Scene): void;
-  /** What lies under a point of the page. */
+  /** Return the target at a point of the page. */
   hit(clientX: number, clientY: number): Target;
-  /** Bring a target into sight; `amid`: into the middle, where it was not in sight. */
+  /** Make a target visible. With `toMiddle`, center it if it was out of sight. */
   reveal(target: Target, toMiddle?: boolean): void;
-  /** Whether a side's label is too long to be printed whole. */
+  /** Return whether a side's label is too long to be printed completely. */
   isCut(scene: Scene, side: Side, text: string): boolean;
-  /** What the caption must say about the drawing. */
+  /** Return the caption notes of the drawing. */
   notes(): string[];
-  /** The token that an arrow key goes to, where tokens lie in a plane. */
+  /** Return the token that an arrow key leads to, for tokens in a plane. */
   neighbor?(scene: Scene, from: Target, key: string): Target | undefined;
-  /** What of the map lies where on the page, under a point or first; undefined of no window. */
+  /**
+   * Return the plot at a point of the page, or the first plot; undefined if the figure has no
+   * window.
+   */
   plot?(at?: Pick<MouseEvent, "clientX" | "clientY">): Plot | undefined;
 }
 
-/** The token of each side whose weights are printed: the active one, else the last locked. */
+/**
+ * Return the token of each side whose weights are printed: the active token, or the last locked
+ * one.
+ */
 export function leads(scene: Scene): Target {
   const token = isPair(scene.active) ? {} : scene.active;
   return {
@@ -116,14 +125,14 @@ export function leads(scene: Scene): Target {
   };
 }
 
-/** Positions on the visible axes of indices on the full ones. */
+/** Return the positions on the visible axes of indices on the complete axes. */
 function positions(map: VisibleMap, query: number[], key: number[]): Positions {
   const places = (visible: number[], wanted: number[]) =>
     new Set(wanted.map((index) => positionOf(visible, index)).filter((place) => place >= 0));
   return { query: places(map.rows, query), key: places(map.cols, key) };
 }
 
-/** Where on a visible axis what a model wrote begins; 0 where nothing does. */
+/** Return the position of the first generated token on a visible axis, or 0 if there is none. */
 export const writtenFrom = ({ prompt = 0 }: Axis, shown: number[]): number =>
   prompt > 0
     ? Math.max(
@@ -132,7 +141,7 @@ export const writtenFrom = ({ prompt = 0 }: Axis, shown: number[]): number =>
       )
     : 0;
 
-/** What decides which part of the map is shown: to know when it is another. */
+/** Return the options that determine the visible part of the map, to detect changes. */
 export const choices = (of: ViewState) => [
   of.hidden.join(),
   of.sentences,
@@ -141,26 +150,26 @@ export const choices = (of: ViewState) => [
 ];
 
 /**
- * Whether what is drawn has a window: a matrix, and lines of a map that is not complete, whose
- * columns would be longer than can be scrolled.
+ * Return whether the drawing has a window: a matrix, or the lines of an incomplete map, whose
+ * columns would be too long to scroll.
  */
 export const isZoomable = ({ mode }: Pick<ViewState, "mode">, map: VisibleMap): boolean =>
   mode === "matrix" || (mode === "lines" && !sourceOf(map).isComplete);
 
 /**
- * A state as it is drawn: on pictures no token is hidden, because special tokens stand beside the
- * picture.
+ * Return the state used for drawing. On pictures no token is hidden, because special tokens are
+ * next to the picture.
  */
 export const drawnState = (state: ViewState): ViewState =>
   state.mode === "places" ? { ...state, hidden: [] } : state;
 
-/** The part of the map that is shown, by what is hidden and filtered. */
+/** Return the map without hidden and filtered tokens. */
 export function visibleOf(state: ViewState, shown: Shown): VisibleMap {
   const { hidden, sentences, scale, disabled } = state;
   const { several, quantity } = shown;
   const isTwo = several?.names !== undefined;
   const heads = several?.heads ?? [shown.head];
-  /** Of two attentions, only the first has heads that are off. */
+  /** In a comparison of two attentions, heads can be off only in the first. */
   const isOff = (place: number) =>
     disabled.some((head) => sameHead(head, heads[place] as Head)) && !(isTwo && place > 0);
   const inked = (map: VisibleMap, place: number) => (isOff(place) ? emptied(map) : map);
@@ -175,27 +184,27 @@ export function visibleOf(state: ViewState, shown: Shown): VisibleMap {
 
 const widths = new WeakMap<number[], Map<string, number>>();
 
-/** The widest label of a side in bold letters, measured once however often the scene is drawn. */
+/** Return the width of the widest bold label of a side, cached between drawings. */
 export function widestOf({ map, axes, font, ruler, density }: Scene, side: Side, size: number) {
   const shown = side === "query" ? map.rows : map.cols;
   const known = widths.get(shown) ?? new Map<string, number>();
   widths.set(shown, known);
   const key = `${side} ${font} ${size} ${density}`;
   const measure = ruler(labelFont(font, true, size));
-  // Of many tokens some are named by their positions.
+  // On a long axis, some labels are positions instead of tokens.
   const last = isMany(axes[side]) ? measure(String(shown.at(-1) ?? 0)) : 0;
   const width = known.get(key) ?? Math.max(last, widestLabel(measure, axes[side], shown));
   known.set(key, width);
   return width;
 }
 
-/** The last locked token among the visible tokens. */
+/** Return the last locked token, if it is visible. */
 export function lastLock({ state, locked }: Scene): Target {
   const last = state.tokens.at(-1);
   return last ? { [last[0]]: [...locked[last[0]]].at(-1) } : {};
 }
 
-/** All that is drawn of a state. */
+/** Return the scene of a state. */
 export function sceneOf(state: ViewState, shown: Shown, map: VisibleMap, ground: Ground): Scene {
   const side = (name: Side) =>
     state.tokens.flatMap(([where, index]) => (where === name ? [index] : []));
@@ -206,7 +215,7 @@ export function sceneOf(state: ViewState, shown: Shown, map: VisibleMap, ground:
   return {
     ...ground,
     state,
-    // The absolute scale is the same in every part of a map.
+    // The absolute scale is the same for every part of a map.
     map:
       state.scale === "absolute" || isWhole(sizeOf(map), scaledTo)
         ? map
@@ -224,7 +233,7 @@ export function sceneOf(state: ViewState, shown: Shown, map: VisibleMap, ground:
   };
 }
 
-/** What a scene has of heads that are drawn together. */
+/** Return the fields of a scene that describe heads drawn together. */
 function together(several: Several | undefined, theme: Theme): Pick<Scene, "several" | "colors"> {
   if (several?.arrangement !== "overlay") return { several };
   return { several, colors: headColors(theme, several.heads, several.last) };

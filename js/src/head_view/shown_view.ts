@@ -24,48 +24,50 @@ import type { ViewState } from "./state.js";
 import type { viewFigures } from "./view_body.js";
 import { type Shown, shownHeads } from "./view_shown.js";
 
-/** What a change of the state has brought. */
+/** Result of following a change of the state. */
 export interface Followed {
   head: Head | undefined;
-  /** A head that another figure points at, in the place of the selected head. */
+  /** Preview of a head from another figure, which replaces the selected head. */
   peek: ReturnType<typeof peekShown>;
-  /** Whether values are still to come. */
+  /** Whether values are still missing. */
   busy: boolean;
 }
 
-/** What the view calls when it changes. */
+/** Callbacks to the view. */
 interface Events {
   invalidate(): void;
-  /** The map has other tokens, or other values. */
+  /** Handle a map with other tokens or values. */
   mapChanged(map: VisibleMap, of: Shown): void;
-  /** Whether a hand moves the map at the moment. */
+  /** Return whether the map is being dragged. */
   isDragging(): boolean;
 }
 
 /**
- * What a view shows: the head, its map, the part of the map in sight, and the place of the pointer
- * or cursor. The kernel is asked for the parts that the page lacks.
+ * State of a view: the head, its map, the visible part, and the target of the pointer or cursor. It
+ * requests the parts that are missing on the page from the kernel.
  */
 export class ShownView {
-  /** The map of the selection. */
+  /** Map of the selected head. */
   selected: Shown | null = null;
-  /** The drawn map: of the selection, or of a head that another figure points at. */
+  /** Map that is drawn: of the selected head, or of a head previewed by another figure. */
   shown: Shown | null = null;
   peeked: Peeked | null = null;
-  /** The tokens and values that are neither hidden nor filtered. */
+  /** Map without hidden and filtered tokens. */
   map: VisibleMap | undefined;
   scene: Scene | undefined;
-  /** In sight of the map, while it can be zoomed. */
+  /** Visible part of the map, if it can be zoomed. */
   part: MapPart | undefined;
-  /** Where the pointer or the cursor is; the scene has what is known there. */
+  /** Target of the pointer or cursor. The scene has the block that is known there. */
   active: Target = {};
   byKeyboard = false;
-  /** Whether another figure points at the active token, which stands in the place of the locks. */
+  /**
+   * Whether another figure points at the active token, which is then drawn instead of the locks.
+   */
   isPointed = false;
   readonly #requests: ReturnType<typeof tileRequests>;
-  /** What the map was made from. */
+  /** Values from which the map was computed. */
   #mapOf: unknown[] = [];
-  /** The part that colors are scaled to: what was in sight when a hand took hold of the map. */
+  /** Part to which colors are scaled: the part that was visible at the start of a drag. */
   #scaledTo: MapPart | undefined;
 
   constructor(
@@ -109,7 +111,7 @@ export class ShownView {
     return { head, peek, busy: busy && !peek };
   }
 
-  /** Whether the kernel has still to send the locked row or column of a long input. */
+  /** Return whether the kernel has not yet sent the locked row or column of a long input. */
   #lacksRow({ mode, _maps: maps, _row: row }: ViewState): boolean {
     if (mode !== "places" || maps?.complete !== false) return false;
     if (!this.model.send || !this.scene) return false;
@@ -128,7 +130,7 @@ export class ShownView {
     if (map.rows.length === 0 || map.cols.length === 0) return;
     const zooms = isZoomable(state, map) && of === this.selected;
     this.part = zooms ? (this.part ?? partOf(map, state.window)) : undefined;
-    // Colors that change under a moving hand would hide what moves.
+    // Keep the colors during a drag: changing colors would hide the movement.
     if (!this.part || !this.events.isDragging()) this.#scaledTo = this.part;
     this.scene = sceneOf(state, of, map, {
       ...look,
@@ -145,7 +147,7 @@ export class ShownView {
     if (this.map && now.every((value, i) => value === this.#mapOf[i])) return this.map;
     const before = this.map;
     const map = visibleOf(state, of);
-    // The cursor stays where it is from one head to the next.
+    // Keep the cursor when the head changes and the map has the same size.
     const isSame =
       before?.rows.length === map.rows.length && before.cols.length === map.cols.length;
     if (!isSame) {
@@ -158,7 +160,7 @@ export class ShownView {
     return map;
   }
 
-  /** The scene to draw now: with the cursor, and with what is in sight. */
+  /** Return the scene to draw now, with the current cursor and visible part. */
   drawn(before: Scene): Scene {
     const locked = this.isPointed
       ? { query: new Set<number>(), key: new Set<number>() }
@@ -173,8 +175,8 @@ export class ShownView {
   }
 
   /**
-   * The cell, or block of cells, that is known by now where the pointer or the cursor is. Of the
-   * cell of a link only its block may be known, until the tile round it is there.
+   * Return the cell, or block of cells, that is known at the pointer or cursor. Until the tile
+   * around a link arrives, only the block of its cell may be known.
    */
   known({ map, state }: Scene, at: Target): Target {
     const { step = 1 } = at;
@@ -184,7 +186,7 @@ export class ShownView {
     return block ? { query: block.query, key: block.key, step: block.step } : {};
   }
 
-  /** The middle of the cell under the cursor. */
+  /** Return the center of the cell under the cursor. */
   cursor(): Position | undefined {
     const { query, key, step = 1 } = this.active;
     if (query === undefined || key === undefined || this.model.get("mode") === "lines")
@@ -192,7 +194,7 @@ export class ShownView {
     return { query: query + step / 2, key: key + step / 2 };
   }
 
-  /** What can be zoomed under a point, with what is in sight by now: painting follows. */
+  /** Return the plot at a point with the current visible part, which may not be painted yet. */
   plotOf(figure: Figure, at?: Parameters<NonNullable<Figure["plot"]>>[0]) {
     const plot = figure.plot?.(at);
     return plot && this.part ? { ...plot, part: this.part } : undefined;
@@ -202,7 +204,7 @@ export class ShownView {
     return Boolean(this.map && this.part && !isWhole(sizeOf(this.map), this.part));
   }
 
-  /** Bring a part of the map into sight. */
+  /** Make a part of the map visible. */
   show(next: MapPart): void {
     if (!this.map) return;
     if (!this.part || !samePart(this.part, next)) {
@@ -213,7 +215,7 @@ export class ShownView {
     this.events.invalidate();
   }
 
-  /** Show the figure of a mode, and hide the others. */
+  /** Show the figure of a mode and hide the others. */
   showFigure(kept = this.kind()): void {
     for (const [name, { element: node }] of Object.entries(this.figures))
       node.hidden = !this.shown || name !== kept;

@@ -17,14 +17,14 @@ import type { Target } from "./source/target.js";
 import type { ViewState } from "./state.js";
 import { type Listed, legendOf } from "./view_text.js";
 
-/** About the time to read the text of a head. */
+/** Estimated width and line height of the readout of one head. */
 const READ_WIDTH = 150;
 const READ_LINE = 16;
 export const HINT = "Point at a token for its values, click to lock it.";
-/** Of what is zoomed: how, and how to get lines. */
+/** Hint for a figure that can be zoomed. */
 export const ZOOM_HINT =
   "Point at a cell for its weight, click to lock it, + and − zoom, drag to move; m shows lines.";
-/** Of a picture or a sound. */
+/** Return the hint for a picture or a sound. */
 export const placesHint = ({ _media }: Pick<ViewState, "_media">): string => {
   const part = _media?.pictures.length ? "patch" : "time";
   return `Point at a ${part} or a token for its row, click to lock it; x turns to who looks there.`;
@@ -36,7 +36,7 @@ interface Listing {
   listed: Listed[];
 }
 
-/** Weights under their heading, as buttons that go to their cells. */
+/** Return weights under their heading, as buttons that go to their cells. */
 function targetList(listing: Listing | undefined, go: (target: Target) => void) {
   const item = ({ label, weight, target }: Listed) =>
     html`<li><button type="button" class="attnw-strongest-go"
@@ -48,7 +48,7 @@ function targetList(listing: Listing | undefined, go: (target: Target) => void) 
   </div>`;
 }
 
-/** The figures of a view, one of which is in sight. */
+/** Create the figures of a view, of which one is visible. */
 export function viewFigures(
   document: Document,
   signal: AbortSignal,
@@ -69,7 +69,7 @@ export function viewFigures(
   return figures;
 }
 
-/** The values of the colors, and of those of a difference. */
+/** Return the color bars of the weights and of their differences. */
 export function legendView(scene: Scene, range: LineRange, quantity: string) {
   const { theme, map } = scene;
   const { texts, words } = legendOf(scene, range, quantity);
@@ -84,20 +84,20 @@ export function legendView(scene: Scene, range: LineRange, quantity: string) {
     </div>`;
 }
 
-/** What stands beside or under the figure, and how the figure stands. */
+/** Content next to or under the figure, and the state of the figure. */
 export interface BodyState {
   hidden: boolean;
-  /** Whether legend and caption are beside the figure. */
+  /** Whether legend and caption are next to the figure. */
   wide: boolean;
   several: Several | undefined;
-  /** Whether values are still to come. */
+  /** Whether values are still missing. */
   busy: boolean;
-  /** Height that is kept while a head is previewed, so that the page below does not move. */
+  /** Height reserved while a head is previewed, so that the page below does not move. */
   held: number;
   readout: string;
-  /** A hint below a readout that is never empty. */
+  /** Hint below a readout that is never empty. */
   hint: string;
-  /** The text of the button that plays a part of a sound; "" without one. */
+  /** Text of the button that plays a part of a sound; "" if there is none. */
   play: string;
   strongest: Listing | undefined;
   links: Listing | undefined;
@@ -108,10 +108,10 @@ export interface BodyState {
   curve: boolean;
 }
 
-/** What the body of a view does. */
+/** Callbacks of the body of a view. */
 interface BodyActions {
   go(target: Target): void;
-  /** Play the sound of the chosen token. */
+  /** Play the sound of the selected token. */
   play(): void;
   goTo(target: Target): void;
   minimapped(event: PointerEvent): void;
@@ -119,8 +119,8 @@ interface BodyActions {
 }
 
 /**
- * The figure with what stands beside or under it: the values pointed at, the small map of all, the
- * color bar, the caption.
+ * Return the figure with the parts next to or under it: the values under the pointer, the minimap,
+ * the color bar and the caption.
  */
 export function viewBody(
   figures: ReturnType<typeof viewFigures>,
@@ -133,7 +133,8 @@ export function viewBody(
   const elements = Object.values(figures).map(({ element }) => element);
 
   function view(of: BodyState, width: number) {
-    // The text of many heads is long: keep the page below it still while the pointer moves.
+    // The readout of many heads is long, so reserve its height: the page below must not move with
+    // the pointer.
     const read = (of.several?.heads.length ?? 0) * READ_WIDTH;
     const lines = Math.ceil(read / (of.wide ? ASIDE : width));
     return html`<div class=${of.wide ? "attnw-view-body attnw-wide" : "attnw-view-body"}

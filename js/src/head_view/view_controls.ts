@@ -22,7 +22,7 @@ const ARRANGEMENT_NAMES: Record<Arrangement, string> = {
 const SENTENCES: ViewState["sentences"][] = ["all", "aa", "ab", "ba", "bb"];
 
 /**
- * The ways that a figure can be drawn in: places need a picture or a sound, which a page without a
+ * Return the available modes. The mode "places" needs a picture or a sound, which a page without a
  * kernel may not have.
  */
 export function modesOf(model: Model<ViewState>): ViewState["mode"][] {
@@ -30,7 +30,7 @@ export function modesOf(model: Model<ViewState>): ViewState["mode"][] {
   return model.get("_has_places") && isThere ? MODES : MODES.filter((mode) => mode !== "places");
 }
 
-/** The choice between lines, a matrix and places, which stands beside the title. */
+/** Return the choice between lines, matrix and places, shown next to the title. */
 export const modeControl = (
   model: Model<ViewState>,
   setMode: (mode: ViewState["mode"]) => void,
@@ -44,7 +44,7 @@ export const modeControl = (
     change: setMode,
   });
 
-/** The other controls of the figure, whose map has these axes. */
+/** Return the other controls of the figure, for a map with these axes. */
 export function viewControls(model: Model<ViewState>, axes: Axes): Control[] {
   const pair = twoSentences(axes);
   const present = hideable(axes);
@@ -64,7 +64,7 @@ export function viewControls(model: Model<ViewState>, axes: Axes): Control[] {
         const names = present.get(kind);
         return kind === "first" && names ? "first token" : names?.join(" ");
       }),
-      // On a picture special tokens stand beside it.
+      // On a picture no token is hidden, because special tokens are next to the picture.
       hidden: model.get("mode") === "places",
     },
     choice<Arrangement>({

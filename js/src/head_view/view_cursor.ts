@@ -9,8 +9,8 @@ type Marks = ViewState["tokens"];
 const STEPS: Record<string, number> = { ArrowUp: -1, ArrowDown: 1 };
 
 /**
- * Where a key moves the cursor; undefined for other keys. In lines it is a token, in a matrix a
- * cell.
+ * Return the target after moving the cursor by a key; undefined for other keys. The cursor is a
+ * token in the lines mode and a cell in a matrix.
  */
 export function moved(
   key: string,
@@ -23,7 +23,7 @@ export function moved(
   const vertical = (index: number | undefined, count: number) => {
     if (key === "Home") return 0;
     if (key === "End") return count - 1;
-    // The first key shows the cursor where it is.
+    // The first key press only shows the cursor.
     return inside(index === undefined ? 0 : index + (STEPS[key] ?? 0), count);
   };
   const sideways = key === "ArrowLeft" || key === "ArrowRight";
@@ -45,7 +45,7 @@ export function moved(
     : { query: vertical(at.query, rows) };
 }
 
-/** The cursor's token or cell as the `tokens` trait names it, on the full axes. */
+/** Return the cursor's token or cell as the `tokens` trait stores it, on the complete axes. */
 export function marksOf(map: VisibleMap, { query, key }: Target): Marks {
   const marks: Marks = [];
   const add = (side: Side, index: number | undefined) =>
@@ -55,7 +55,7 @@ export function marksOf(map: VisibleMap, { query, key }: Target): Marks {
   return marks;
 }
 
-/** Lock tokens, or unlock them where all are locked; `add` keeps the others. */
+/** Lock tokens, or unlock them if all of them are locked. `add` keeps the other locks. */
 export function toggled(locked: Marks, marks: Marks, add: boolean): Marks {
   const same = (a: Marks[number]) => (b: Marks[number]) => a[0] === b[0] && a[1] === b[1];
   const others = locked.filter((mark) => !marks.some(same(mark)));

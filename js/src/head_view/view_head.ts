@@ -12,13 +12,13 @@ import type { ViewWords } from "./view_words.js";
 
 const NAMES = "The second name counts layers and heads from 1, as papers do.";
 
-/** Title, mode, zoom and the button of the keys. */
+/** Return the title, mode, zoom and keys button. */
 function viewHead(of: {
   title: string;
   note: string;
-  /** The choice between lines and matrix. */
+  /** Choice between lines, matrix and places. */
   modes: unknown;
-  /** Whether what is drawn can be zoomed, and whether it is. */
+  /** Whether the drawing can be zoomed, and whether it is zoomed. */
   zooms: boolean;
   zoomed: boolean;
   step(by: 1 | -1): void;
@@ -45,7 +45,7 @@ function viewHead(of: {
   </div>`;
 }
 
-/** Change between lines, matrix and places; the focus goes along. */
+/** Switch between lines, matrix and places; the focus moves to the new figure. */
 export function setMode(view: ShownView, mode: ViewState["mode"]): void {
   const { element } = view.figure;
   const hadFocus = element.contains(element.ownerDocument.activeElement);
@@ -58,7 +58,7 @@ export function setMode(view: ShownView, mode: ViewState["mode"]): void {
   view.figures[next].element.focus();
 }
 
-/** The title with the choice of lines or matrix, and the zoom. */
+/** Return the title with the mode and the zoom of a view. */
 export function headOf(
   view: ShownView,
   { heading, zoom }: ViewWords,

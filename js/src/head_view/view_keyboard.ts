@@ -11,34 +11,37 @@ import { sizeOf } from "./source/window_of.js";
 import { moved } from "./view_cursor.js";
 import type { ViewLocks } from "./view_locks.js";
 
-/** What keys do beside moving and locking. */
+/** Commands of keys other than moving and locking. */
 interface Commands {
   /** Show or hide the list of keys. */
   toggleKeys(): void;
   /** Step through the layers. */
   step(by: number): void;
-  /** Change between lines and matrix. */
+  /** Switch to the next mode. */
   turn(): void;
-  /** Go to the field that finds a token; returns whether there is one. */
+  /** Focus the search form; returns whether there is one. */
   find(): boolean;
-  /** Let go of what a hand moves; returns whether there was anything. */
+  /** Cancel a drag; returns whether there was one. */
   cancel(): boolean;
-  /** Play the sound of the chosen token; returns whether there is one. */
+  /** Play the sound of the selected token; returns whether there is one. */
   play(): boolean;
-  /** The cursor has moved. */
+  /** Handle a movement of the cursor. */
   moved(): void;
 }
 
-/** A select moves to the option that starts with the letter, and a search takes all letters. */
+/**
+ * Return whether an element handles letters itself: a select jumps to an option, and a search field
+ * takes text.
+ */
 const takesLetters = (target: EventTarget | null) =>
   target instanceof HTMLSelectElement ||
   (target instanceof HTMLInputElement && target.type === "search");
 
-/** The keys of a view; the function returns whether a key was one of them. */
+/** Return the key handler of a view, which returns whether it handled the key. */
 export function viewKeyboard(view: ShownView, locks: ViewLocks, commands: Commands) {
   const { model } = view;
 
-  /** The keys that change how heads are drawn, wherever the focus is in the figure. */
+  /** Handle the keys that change how heads are drawn, wherever the focus is in the figure. */
   function changed(key: string): boolean {
     if (key === "m") commands.turn();
     else if (key === "s") save(model, { arrangement: nextArrangement(model.get("arrangement")) });
@@ -50,7 +53,7 @@ export function viewKeyboard(view: ShownView, locks: ViewLocks, commands: Comman
     return true;
   }
 
-  /** The keys that move the cursor, and what is in sight. */
+  /** Handle the keys that move the cursor or the visible part. */
   function movedBy(event: KeyboardEvent, scene: Scene): boolean {
     const plot = view.plotOf(view.figure);
     const part = plot && partByKey(event, plot, view.cursor());
@@ -59,7 +62,7 @@ export function viewKeyboard(view: ShownView, locks: ViewLocks, commands: Comman
       view.show(part);
       return true;
     }
-    // A token may have been locked since the last drawing.
+    // Use the current locks, because a token may have been locked since the last drawing.
     const now = { ...scene, state: { ...scene.state, tokens: model.get("tokens") } };
     const target = view.figure.neighbor
       ? view.figure.neighbor(now, view.active, event.key)
@@ -71,14 +74,14 @@ export function viewKeyboard(view: ShownView, locks: ViewLocks, commands: Comman
     return true;
   }
 
-  /** Where a key moves the cursor; of blocks from block to block. */
+  /** Return the target after moving the cursor by a key, block by block if the map is in blocks. */
   function targetOf(key: string, scene: Scene): Target | undefined {
     const { map, part, state } = scene;
     const at = view.known(scene, view.active);
     const { rows, cols } = sizeOf(map);
     const isMatrix = state.mode === "matrix";
     const step = isMatrix ? (sourceOf(map).cells(part).at(-1)?.step ?? 1) : 1;
-    // The first key shows the cursor where it is.
+    // The first key press only shows the cursor.
     if (isEmpty(at) && !isWhole(sizeOf(map), part) && isMatrix && key.startsWith("Arrow")) {
       const first = { query: Math.floor(part[0] / step), key: Math.floor(part[2] / step) };
       return { query: first.query * step, key: first.key * step, step };

@@ -11,18 +11,18 @@ import { sizeOf } from "./source/window_of.js";
 import type { ViewState } from "./state.js";
 import { marksOf, toggled } from "./view_cursor.js";
 
-/** A click on a block, and on the small map of all, brings so much nearer. */
+/** Zoom factor of a click on a block or on the minimap. */
 export const INTO = 2 * NEARER;
 
-/** Locks of tokens and cells, and bringing them into sight. */
+/** Locks of tokens and cells, and scrolling to them. */
 export class ViewLocks {
   readonly #view: ShownView;
   readonly #schedule: () => void;
-  /** The locks that were last brought into sight. */
+  /** Locks that were last scrolled into view. */
   #sought: string | undefined;
-  /** The locks before the first of two clicks, which together show all of a zoomed matrix. */
+  /** Locks before the first click of a double click, which shows all of a zoomed matrix. */
   #before: ViewState["tokens"] = [];
-  /** How many marks the last lock set: Escape takes back a whole cell. */
+  /** Number of tokens in the last lock: Escape unlocks both tokens of a cell. */
   #size = 1;
 
   constructor(view: ShownView, schedule: () => void) {
@@ -32,7 +32,7 @@ export class ViewLocks {
 
   lock(target: Target, add: boolean): void {
     const { model, peeked, shown, scene } = this.#view;
-    // While the picture still shows another stack, its tokens cannot be locked.
+    // During a preview, the tokens of another head cannot be locked.
     if (peeked) return;
     const stays = shown?.head[2] === shownHead(model)?.[2] && shown?.unit === model.get("unit");
     if (!scene || !stays || isEmpty(target)) return;
@@ -45,7 +45,7 @@ export class ViewLocks {
     save(model, { tokens: toggled(model.get("tokens"), marks, add) });
   }
 
-  /** Turn from where a token looks to who looks at it, and back. */
+  /** Switch between "where a token attends" and "which tokens attend to it". */
   turn(): void {
     const { model, scene, peeked } = this.#view;
     if (!scene || peeked) return;
@@ -65,12 +65,12 @@ export class ViewLocks {
     return true;
   }
 
-  /** Remember the locks before a click, which may be the first of two. */
+  /** Remember the locks before a click, which may start a double click. */
   remember(): void {
     this.#before = this.#view.model.get("tokens");
   }
 
-  /** Two clicks show all of a zoomed matrix, and lock nothing. */
+  /** Show all of a zoomed matrix after a double click, and restore the locks. */
   showAll(): void {
     const { map, model } = this.#view;
     if (!map) return;
@@ -78,7 +78,7 @@ export class ViewLocks {
     this.#view.show(wholeOf(sizeOf(map)));
   }
 
-  /** Go nearer to a block of cells, until its tokens are known. */
+  /** Zoom in on a block of cells, until its tokens are known. */
   #goInto({ query = 0, key = 0, step = 1 }: Target): void {
     const { figure, map } = this.#view;
     const plot = this.#view.plotOf(figure);
@@ -88,16 +88,14 @@ export class ViewLocks {
     this.#view.show(centered(plot.size, near, middle));
   }
 
-  /** Bring a token or a cell into sight. */
+  /** Make a token or a cell visible. */
   reveal(target: Target, toMiddle = false): void {
     const { map, part, figure } = this.#view;
     if (map && part) this.#view.show(showing(sizeOf(map), part, target, target.step));
     else figure.reveal(target, toMiddle);
   }
 
-  /**
-   * New locks are brought into sight, whoever set them; a window that was given with them stays.
-   */
+  /** Make new locks visible, whoever set them. A window that was set together with them stays. */
   seek(now: Scene): void {
     const locks = JSON.stringify([now.state.mode, now.state.tokens]);
     if (locks === this.#sought || !this.#view.figure.element.isConnected) return;
@@ -106,7 +104,7 @@ export class ViewLocks {
     if (!isFirst || now.state.mode === "lines") this.reveal(lastLock(now), true);
   }
 
-  /** Show one of the strongest of a locked token, with the cursor on it. */
+  /** Show one of the strongest pairs of a locked token, with the cursor on it. */
   go = (target: Target): void => {
     const { scene, model } = this.#view;
     if (!scene) return;
@@ -125,7 +123,7 @@ export class ViewLocks {
     this.#schedule();
   };
 
-  /** Show a link where its tokens can be read, locked. */
+  /** Lock a link and zoom in until its tokens can be read. */
   goTo = (target: Target): void => {
     const { map, model, part } = this.#view;
     if (!map || !isPair(target)) return;

@@ -11,7 +11,7 @@ import { isPair, type Target } from "./source/target.js";
 import { positionOf, sizeOf } from "./source/window_of.js";
 import { INTO, type ViewLocks } from "./view_locks.js";
 
-/** Pointer, wheel and fingers on the figures, on the small map of all and on the curve of a row. */
+/** Handle pointer, wheel and touch on the figures, the minimap and the curve of a row. */
 export function viewPointer(
   view: ShownView,
   locks: ViewLocks,
@@ -60,7 +60,7 @@ export function viewPointer(
     pointOut(circle(), view.model, index === undefined ? null : { side, index });
   }
 
-  // A word that another figure points at is active here too.
+  // A token under the pointer of a linked figure is active here too.
   onPointed(signal, circle, view.model, (pointed) => {
     const places = pointed?.side === "query" ? view.map?.rows : view.map?.cols;
     const place = pointed && places ? positionOf(places, pointed.index) : -1;
@@ -69,7 +69,7 @@ export function viewPointer(
     schedule();
   });
 
-  /** A token's whole text where its label may be cut short. */
+  /** Return the complete text of a token whose label is cut. */
   function fullText({ query, key }: Target): string {
     const { scene } = view;
     if (!scene) return "";
@@ -99,7 +99,7 @@ export function viewPointer(
     on("scroll", schedule);
   }
 
-  /** The small map of all: a press and a drag bring the part under the pointer into sight. */
+  /** Center the part under the pointer after a press or a drag on the minimap. */
   function minimapped(event: PointerEvent): void {
     const { map, part } = view;
     if (!map || !part || (event.type === "pointermove" && !event.buttons)) return;
@@ -110,12 +110,12 @@ export function viewPointer(
     const plot = view.plotOf(view.figure);
     if (!plot) return;
     const place = placeAt({ ...plot, ...all }, event);
-    // Of all there is nothing to move: the first click goes nearer.
+    // The complete map cannot be moved, so the first click zooms in.
     const near = isWhole(size, part) ? zoomed(size, part, INTO, place, plot.room) : part;
     view.show(centered(size, near, place));
   }
 
-  /** The curve of the row of a locked query. */
+  /** Center the key at a click on the curve of a locked query. */
   function curveClicked(event: MouseEvent, query: number): void {
     const { map, part, scene } = view;
     if (!map || !part || !scene) return;
@@ -126,7 +126,7 @@ export function viewPointer(
 
   return {
     isDragging,
-    /** Let go of what a hand moves; returns whether there was anything. */
+    /** Cancel a drag; returns whether there was one. */
     cancel: () => gestures.some((each) => each.cancel()),
     minimapped,
     curveClicked,

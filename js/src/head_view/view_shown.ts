@@ -8,38 +8,38 @@ import type { Tiled } from "./source/tiled_map.js";
 import { maskName, rowSumRange } from "./source/visible_map.js";
 import type { ViewState } from "./state.js";
 
-/** Maps with the axes they belong to, as last seen to agree. */
+/** Maps with matching axes, from the last consistent state. */
 export interface Shown {
   head: Head;
   quantity: string;
   unit: string;
   axes: Axes;
-  /** The whole map of each drawn head, row by row; none where parts of the maps are at hand. */
+  /** Complete map of each drawn head, row by row; empty if the maps are loaded in parts. */
   values: Float32Array[];
-  /** The parts of the maps that are at hand, in place of whole maps. */
+  /** Loaded parts of the maps, instead of complete maps. */
   tiled?: Tiled | undefined;
   exact: boolean;
   highlighted: ViewState["_highlighted"];
   rowSums: [number, number];
   mask: string;
-  /** The heads that are drawn together; absent for a single head. */
+  /** Heads that are drawn together; absent for a single head. */
   several?: Several | undefined;
-  /** A note about a head that another figure points at; empty for a selected head. */
+  /** Note about a head previewed by another figure; empty for a selected head. */
   peek?: string;
-  /** What it was made from: to know the next one from it. */
+  /** Values from which this object was computed, to detect changes. */
   source: unknown[];
 }
 
-/** The whole map of the shown head; empty where only parts of it are at hand. */
+/** Return the complete map of the shown head; empty if only parts of it are loaded. */
 export const valuesOfHead = ({ values, several }: Shown): Float32Array =>
   values[several?.last ?? 0] ?? new Float32Array();
 
-/** The drawn maps of a state, as far as they are there. */
+/** Maps to draw for a state. */
 interface Drawn extends Pick<Shown, "values" | "tiled" | "exact" | "source"> {
   several: Several | undefined;
 }
 
-/** Whether maps in blocks are of a choice and of these heads. */
+/** Return whether maps in blocks match the state's options and these heads. */
 function areOf(maps: BlockMaps, state: ViewState, heads: Head[]): boolean {
   const { _axes: axes, quantity, unit, hidden, sentences } = state;
   return (
@@ -71,8 +71,8 @@ function drawnMaps(state: ViewState, head: Head): Drawn | undefined {
 }
 
 /**
- * The selected head's map, or the maps of all heads that are drawn together; `last` while those
- * that are there are of other choices.
+ * Return the selected head's map, or the maps of all heads that are drawn together. Return `last`
+ * while the loaded maps do not match the state.
  */
 export function shownHeads(state: ViewState, head: Head, last: Shown | null) {
   const drawn = drawnMaps(state, head);
@@ -105,7 +105,7 @@ export function shownHeads(state: ViewState, head: Head, last: Shown | null) {
 
 const factsOf = ({ rowSums, mask }: Shown) => ({ rowSums, mask });
 
-/** The note of a caption about the values of whole maps. */
+/** Return the facts about the values of complete maps that a caption needs. */
 function facts(shown: Shown): Pick<Shown, "rowSums" | "mask"> {
   const { values, axes, several, mask } = shown;
   const nKeys = axes.key.text.length;

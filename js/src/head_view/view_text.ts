@@ -47,7 +47,7 @@ import { hideable, twoSentences, type VisibleMap } from "./source/visible_map.js
 import type { ViewState } from "./state.js";
 import type { Shown } from "./view_shown.js";
 
-/** What is drawn of heads; a scale that the reader asked for is named. */
+/** Return the title of a figure. A relative scale is named. */
 export function titleOf(heads: string, quantity: string, unit: string, scale: Scale): string {
   const what = quantity === "weights" ? "attention" : quantity;
   return inLine([`${heads}: ${what} between ${unit}`, scaleTitle(scale)]);
@@ -61,7 +61,7 @@ export const title = (
   scale: Scale = "absolute",
 ): string => titleOf(shortName(head, naming), quantity, unit, scale);
 
-/** Which heads read the same keys, where heads share them. */
+/** Return which heads share keys, if any do. */
 export function keyGroup(stack: StackInfo | undefined, [, head]: Head): string {
   if (!stack || stack.n_key_heads >= stack.n_heads) return "";
   const size = stack.n_heads / stack.n_key_heads;
@@ -76,22 +76,25 @@ export const NO_SELECTION =
   "Select a head: click one in a HeadGrid linked to this view, or set view.selected = " +
   "[(layer, head)].";
 const MOST_NAMED = 6;
-/** Of a locked token so many are listed. */
+/** Number of weights listed for a locked token. */
 const MOST_LISTED = 8;
-/** Links that are listed where not every cell is seen. */
+/** Number of links listed if readers cannot see every cell. */
 const MOST_LINKS = 20;
-/** Rows of the table beside a picture. */
+/** Number of rows of the table next to a picture. */
 export const MOST_ROWS = 15;
 
 const FILTERS = { aa: "A → A", ab: "A → B", ba: "B → A", bb: "B → B" };
 export const sentencesName = (value: ViewState["sentences"]) =>
   value === "all" ? "all" : FILTERS[value];
 
-/** Rounding to bytes loses small weights: only a larger gap is then the model's. */
+/**
+ * Row sums below which a note is printed. Rounding to bytes loses small weights, so its limit is
+ * lower.
+ */
 const FULL_SUM = 0.99;
 const FULL_SUM_ROUNDED = 0.9;
 
-/** What the view shows, in words; `drawing` is what the drawing itself left out. */
+/** Return the caption of a view. `drawing`: Notes on what the drawing leaves out. */
 export function captionOf(
   state: ViewState,
   shown: Shown,
@@ -125,7 +128,7 @@ export function captionOf(
     }`,
     scale: [
       scaleWords(state.scale, quantity, true, state.mode === "lines" ? "line thickness" : "color"),
-      // The end of the absolute scale is no rounded value.
+      // The end of the absolute scale is exact.
       `, ${lowest} to ${(range.of ? print : digits)(range.maximum)}`,
       range.of && `, ${range.of}`,
       together?.names ? `; the difference ${differenceScale(map, quantity).range}` : "",
@@ -158,7 +161,7 @@ export function captionOf(
   });
 }
 
-/** The values under the bar of colors or of thickness, and what stands beside it. */
+/** Return the values under the bar of color or thickness, and the text next to it. */
 export function legendOf(scene: Scene, { maximum, of }: LineRange, quantity: string) {
   const { state, map } = scene;
   const isLines = state.mode === "lines";
@@ -175,7 +178,7 @@ export function legendOf(scene: Scene, { maximum, of }: LineRange, quantity: str
   return { texts, words: inLine(words) };
 }
 
-/** What the tick of the bar is. */
+/** Return the explanation of the tick of the color bar. */
 function placesLegend(scene: Scene): string {
   const even = scene.map.signed ? undefined : tickOf(scene);
   if (even === undefined) return "";
@@ -183,7 +186,7 @@ function placesLegend(scene: Scene): string {
   return `tick: even share ${print(even)}`;
 }
 
-/** Where a model wrote the rest. */
+/** Return the note on where a generated text begins. */
 function writtenNote({ unit, query }: Axes): string {
   const { prompt = 0, text } = query;
   return prompt > 0 && prompt < text.length
@@ -191,7 +194,7 @@ function writtenNote({ unit, query }: Axes): string {
     : "";
 }
 
-/** What the second color stands for; "" without highlighted words. */
+/** Return the explanation of the second color; "" if no words are highlighted. */
 export function secondOf({ highlighted, axes, several }: Shown): string {
   const words = [...new Set((highlighted.query ?? []).map((i) => quoted(labelOf(axes.query, i))))];
   const text = words.join(", ").replaceAll(", ##", "");
@@ -202,7 +205,9 @@ export function secondOf({ highlighted, axes, several }: Shown): string {
   );
 }
 
-/** The strongest pairs of what is shown, or of the locked tokens. */
+/**
+ * Return the table of the strongest visible pairs, or of the strongest pairs of the locked tokens.
+ */
 export function tableOf(scene: Scene, quantity: string): Table {
   const { map, axes } = scene;
   const print = tablePrinter(quantity);
@@ -215,21 +220,24 @@ export function tableOf(scene: Scene, quantity: string): Table {
   return { columns: ["from", "to", quantity.slice(0, -1)], rows };
 }
 
-/** A strong weight of a locked token: the token at the opposite end, and its position. */
+/** Strong weight of a locked token, with the token at the other end and its position. */
 export interface Listed {
   label: string;
   weight: string;
   target: Target;
 }
 
-/** Whether all weights of a locked token stand beside the tokens: a list would repeat them. */
+/**
+ * Return whether all weights of a locked token are printed next to the tokens, so that a list would
+ * repeat them.
+ */
 export function standsBeside(scene: Scene): boolean {
   const { state, map, size, slim, several } = scene;
   if (state.mode !== "lines" || several || !sourceOf(map).isComplete) return false;
   return !slim && !columnsScroll(Math.max(map.rows.length, map.cols.length), size);
 }
 
-/** The strongest keys of a locked query, or queries of a locked key, and whose they are. */
+/** Return the strongest keys of a locked query, or queries of a locked key, with a heading. */
 export function strongestOf(scene: Scene): { of: string; listed: Listed[] } | undefined {
   if (scene.state.mode === "places") return undefined;
   const { map, axes, print } = scene;
@@ -247,7 +255,7 @@ export function strongestOf(scene: Scene): { of: string; listed: Listed[] } | un
         weight: print(pair.weight, first?.weight),
         target: { query: pair.query, key: pair.key },
       }))
-      // Weights that are printed as "<0.0005" have no order that a reader could see.
+      // The order of weights that are printed as "<0.0005" is not visible.
       .filter(({ weight }, i) => i === 0 || !weight.startsWith("<"));
   if (query !== undefined)
     return {
@@ -262,7 +270,9 @@ export function strongestOf(scene: Scene): { of: string; listed: Listed[] } | un
   return undefined;
 }
 
-/** The strongest links of a map of which no reader sees every cell; undefined of others. */
+/**
+ * Return the strongest links of a map whose cells are too many to read; undefined for other maps.
+ */
 export function linksListed(scene: Scene): { of: string; listed: Listed[] } | undefined {
   const { map, axes, print, several } = scene;
   const source = sourceOf(several ? (map.most ?? map) : map);
@@ -282,18 +292,18 @@ export function linksListed(scene: Scene): { of: string; listed: Listed[] } | un
   return { of: `strongest links ${inSight ? "in sight" : `of the ${whose}`}`, listed };
 }
 
-/** What a block of cells is, from the places of one side on. */
+/** Return the range of indices in one side of a block. */
 function placesOf(shown: number[], from: number, step: number): string {
   return `${shown[from] ?? 0}–${shown[Math.min(shown.length, from + step) - 1] ?? 0}`;
 }
 
-/** The queries and keys of a block. */
+/** Return the queries and keys of a block. */
 export const blockName = ({ rows, cols }: VisibleMap, query: number, key: number, step: number) =>
   `queries ${placesOf(rows, query, step)} → keys ${placesOf(cols, key, step)}`;
 
 /**
- * A token with its three largest weights, a pair with its weight, or a block with the largest of
- * its weights.
+ * Describe a token with its three largest weights, a pair with its weight, or a block with its
+ * largest weight.
  */
 export function describe(map: VisibleMap, axes: Axes, target: Target, print: Print): string {
   if (map.off) return isEmpty(target) ? "" : "off";
@@ -316,10 +326,10 @@ export function describe(map: VisibleMap, axes: Axes, target: Target, print: Pri
   return "";
 }
 
-/** Where the keys of a figure are told. */
+/** Hint about the list of keys. */
 export const HELP = "Question mark lists the keys.";
 
-/** What assistive technology reads on the figure. */
+/** Return the accessible name of the figure. */
 export function figureName(
   heads: Head[],
   quantity: string,

@@ -30,19 +30,19 @@ import {
   title,
 } from "./view_text.js";
 
-/** What is written round the figure of a view. */
+/** Texts around the figure of a view. */
 export class ViewWords {
-  /** The title and what stands beside it; absent without a head. */
+  /** Title and the note next to it; absent if no head is selected. */
   heading: { title: string; note: string } | undefined;
-  /** A sentence in the place of the figure, or "". */
+  /** Sentence that replaces the figure, or "". */
   message = "";
-  /** The heads that can be drawn together. */
+  /** Heads that can be drawn together. */
   chips: Chip[] = [];
   colorOf: (head: Head) => string = () => "";
   zoom = { zooms: false, zoomed: false };
-  /** All weights of a locked query, where not all are in sight. */
+  /** All weights of a locked query, if some of them are out of sight. */
   row: QueryRow | undefined;
-  /** What was pointed at, for readers who do not see it; "" for nothing new. */
+  /** Announcement of the target under the keyboard cursor; "" if there is nothing new. */
   spoken = "";
   readonly body: BodyState = {
     hidden: false,
@@ -88,7 +88,7 @@ export class ViewWords {
     if (!several) return { title: named(head), note: keyGroup(this.#view.stackOf(head), head) };
     return {
       title: severalTitle(several, quantity, unit, state, scale),
-      // Two attentions have their names over their maps.
+      // Two compared attentions have their names above their maps.
       note: several.names ? "" : shareOf(several),
     };
   }
@@ -106,7 +106,7 @@ export class ViewWords {
     this.body.second = secondOf(shown);
   }
 
-  /** Follow the drawing of a scene: the figure says what it leaves out. */
+  /** Follow the drawing of a scene, whose figure returns notes on what it leaves out. */
   drawn(scene: Scene, of: Shown, left: string[]): void {
     const { body } = this;
     const { events, byKeyboard } = this.#view;
@@ -118,12 +118,12 @@ export class ViewWords {
     body.legend = legendView(scene, linesRange(scene), of.quantity);
     const range = linesRange({ ...scene, active: {} });
     const notes = [...severalNotes(scene), ...left, ...tiledNotes(scene)];
-    // Words that change with every frame would be laid out with every frame.
+    // A caption that changes with every frame would force a new layout with every frame.
     if (!events.isDragging())
       body.caption = captionText(captionOf(scene.state, of, scene.map, notes, range));
     const target = isEmpty(scene.active) ? leads(scene) : scene.active;
     const text = scene.places ? placesLine(scene) : targetText(scene, target);
-    // What is locked is listed below, or stands beside the tokens.
+    // The weights of locked tokens are listed below or printed next to the tokens.
     const isListed =
       (body.strongest || standsBeside(scene)) && isEmpty(scene.active) && !isPair(target);
     const hint = scene.places ? placesHint(scene.state) : zooms ? ZOOM_HINT : HINT;

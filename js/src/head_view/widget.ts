@@ -36,7 +36,7 @@ import type { Shown } from "./view_shown.js";
 import { figureName, HELP } from "./view_text.js";
 import { ViewWords } from "./view_words.js";
 
-/** The name of the figure, which is read aloud. */
+/** Return the accessible name of the figure. */
 const nameOf = (of: Shown, map: VisibleMap, state: ViewState) =>
   figureName(
     of.several?.heads ?? [of.head],
@@ -47,11 +47,14 @@ const nameOf = (of: Shown, map: VisibleMap, state: ViewState) =>
     state,
   );
 
-/** The name with what a picture shows, which changes with every locked token. */
+/**
+ * Return the accessible name with the painted row of a picture, which changes with every locked
+ * token.
+ */
 const spokenName = (scene: Scene, name: string) =>
   scene.places ? `${name.replace(/; strongest: .*$/s, "")}. ${placesLine(scene)}. ${HELP}` : name;
 
-/** The axes that the controls are about; undefined before the kernel has answered. */
+/** Return the axes for the controls; undefined before the kernel has answered. */
 const controlledAxes = ({ shown }: ShownView, { _axes }: ViewState): Axes | undefined =>
   shown?.axes ?? (_axes?.query ? _axes : undefined);
 
@@ -62,7 +65,7 @@ function stepLayers(model: Model<ViewState>, view: ShownView, by: number): void 
   if (stack) stepTo(model, head[0] + by, stack);
 }
 
-/** The small map of all, and all weights of a locked query, where not all is in sight. */
+/** Draw the minimap, and the weights of a locked query if some of them are out of sight. */
 function paintAside(
   { scene, shown }: ShownView,
   { body, row }: ViewWords,
@@ -105,7 +108,7 @@ function render(context: RenderContext<ViewState>): void {
     minimapped: pointer.minimapped,
     curveClicked: (event) => pointer.curveClicked(event, words.row?.query ?? 0),
   });
-  /** Play the sound of the chosen token; returns whether there is one. */
+  /** Play the sound of the selected token; returns whether there is one. */
   function playShown(): boolean {
     const part = view.scene?.places && playedPart(view.scene);
     if (part) play(part).catch(() => {});
@@ -155,7 +158,7 @@ function render(context: RenderContext<ViewState>): void {
     if (view.scene) view.figure.element.setAttribute("aria-label", spokenName(view.scene, name));
   }
 
-  /** Draws the figure, and writes what stands round it. */
+  /** Draw the figure and update the texts around it. */
   function draw(): void {
     const { scene: before, shown } = view;
     if (!before || !shown) return;
@@ -168,7 +171,7 @@ function render(context: RenderContext<ViewState>): void {
   const chipName = (head: Head) => headName(head, model.get("_stacks"));
 
   function elements({ width }: Look): unknown {
-    // The caption says what the figure leaves out, so the figure draws first.
+    // Draw the figure first, because the caption lists what it leaves out.
     draw();
     return html`${headOf(view, words, mounted, keys.button())}
       ${controlsView()}
@@ -194,7 +197,7 @@ function render(context: RenderContext<ViewState>): void {
     if (view.scene && view.shown && !view.peeked) locks.seek(view.scene);
   }
 
-  /** The offer to hide, or to show, special tokens on which much attention rests. */
+  /** Return the offer to hide or show special tokens with much attention. */
   const offerView = () =>
     view.selected && model.get("mode") !== "places"
       ? hideOffer(model, view.selected.axes, model.get("_source"))

@@ -12,22 +12,22 @@ const AXIS = 18;
 const READOUT = 18;
 const GAP = 8;
 const END = 8;
-/** A text with few distances is not drawn wider than a step of this width allows. */
+/** Largest width of a step, so that a text with few distances is not drawn too wide. */
 const WIDEST_STEP = 48;
 
-/** The weight that a key would have at other distances. */
+/** Weight that a key would have at other distances. */
 export interface Curve {
   title: string;
   readout: string;
   first: number;
-  /** The distance in the text, and the distance of the slider. */
+  /** Distance in the text, and distance of the slider. */
   own: number;
   at: number;
   weights: Float32Array;
-  /** The end of the axis of weights, and its labels. */
+  /** End of the axis of weights, and its labels. */
   largest: number;
   labels: { text: string; y: number }[];
-  /** Labels below the curve; `x` is their middle. */
+  /** Labels below the curve; `x` is their center. */
   ticks: { text: string; x: number; strong: boolean }[];
   left: number;
   right: number;
@@ -38,14 +38,14 @@ export interface Curve {
   height: number;
 }
 
-/** A distance in words. */
+/** Describe a distance. */
 function distanceName(distance: number): string {
   if (distance === 0) return "at the place of the query";
   const where = distance > 0 ? "before" : "after";
   return `${counted(Math.abs(distance), "token")} ${where} the query`;
 }
 
-/** The curve of a link, or the reason why there is none. */
+/** Return the curve of a link, or the reason why there is none. */
 export function curveOf(
   state: LinkState,
   link: Link,
@@ -102,13 +102,16 @@ export function curveOf(
 
 type Shape = Pick<Curve, "first" | "weights" | "left" | "right">;
 
-/** Where a distance lies, from the left. */
+/** Return the x position of a distance. */
 export function placeOf({ first, weights, left, right }: Shape, distance: number): number {
   const steps = Math.max(weights.length - 1, 1);
   return left + ((distance - first) / steps) * (right - left);
 }
 
-/** The distance in the text, both ends and the query, as far as their labels do not touch. */
+/**
+ * Return the labels of the distance in the text, both ends and the query, as far as they do not
+ * touch.
+ */
 function ticksOf(shape: Shape, own: number, measure: (text: string) => number): Curve["ticks"] {
   const last = shape.first + shape.weights.length - 1;
   const ticks: Curve["ticks"] = [];

@@ -11,11 +11,11 @@ const NO_QUERY = "no token";
 const STRONGEST = "the strongest key";
 const RUNNER_UP = "";
 
-/** The last locked token of a side. */
+/** Return the last locked token of a side. */
 const lockedOn = ({ tokens }: Pick<LinkState, "tokens">, side: Side): number | null =>
   tokens.filter(([where]) => where === side).at(-1)?.[1] ?? null;
 
-/** The tokens with another token of one side in the place of the locked ones. */
+/** Return the locked tokens with the tokens of one side replaced by another token. */
 function lockedInstead(
   { tokens }: Pick<LinkState, "tokens">,
   side: Side,
@@ -25,7 +25,7 @@ function lockedInstead(
   return index === null ? others : [...others, [side, index]];
 }
 
-/** Controls that choose the head, the link and the rival. */
+/** Return the controls that select the head, the link and the rival. */
 export function linkControls(model: Model<LinkState>, state: LinkState): Control[] {
   const { query, key } = state._axes;
   const stack = state._stacks.find(({ name }) => name === state._axes.stack);

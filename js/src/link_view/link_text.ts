@@ -14,28 +14,28 @@ const NO_HEAD =
 const NO_QUERY =
   "Choose a link: click a line or a cell in a linked figure, or choose the token that attends " +
   "under “from”.";
-/** Title of the page about the output of a head. */
+/** Title of the documentation page about the output of a head. */
 const WRITES = "What a head writes";
 export const WAITING = "The model is being asked …";
 
-/** A bar of a panel. */
+/** Bar of a panel. */
 export interface Row {
   label: string;
   value: number;
   text: string;
   /** Position of a stroke across the bar, as a value. */
   stroke?: number;
-  /** A sum is drawn in the color of the text. */
+  /** Whether the row is a sum, which is drawn in the text color. */
   isSum?: boolean;
 }
 
-/** Bars under a heading, on a scale of their own. */
+/** Bars under a heading, on a common scale. */
 export interface Block {
   heading: string;
   rows: Row[];
 }
 
-/** One of the answers: a title, sentences above and below, and bars between them. */
+/** One answer: a title, sentences above and below, and bars between them. */
 export interface AnswerPanel {
   title: string;
   above: string[];
@@ -47,11 +47,11 @@ const queryOf = (state: LinkState, link: Link) =>
   tokenInQuotes(state._token_axes.query, link.query);
 const keyName = (state: LinkState, index: number) => tokenInQuotes(state._token_axes.key, index);
 
-/** The weight of a key, as far as the page has it. */
+/** Return the weight of a key, or NaN if the page does not have it. */
 const weightOf = (link: Link, key: number) =>
   link.rivals.find(([index]) => index === key)?.[1] ?? Number.NaN;
 
-/** The link in one line. */
+/** Return the link as one line. */
 export function titleOf(state: LinkState, link: Link): string {
   const { head, key, versus, weight } = link;
   const from = `${shortName(head, state)}: ${queryOf(state, link)}`;
@@ -61,23 +61,25 @@ export function titleOf(state: LinkState, link: Link): string {
   return `${from} → ${to}${rival}`;
 }
 
-/** Prints values of one list with their signs. */
+/** Return a formatter that prints the values of a list with their signs. */
 function printed(values: number[]): (value: number) => string {
   const print = aligned(Math.max(...values.map(Math.abs), 1e-3));
   const withSign = signedValue(print);
-  // What rounds to zero has no sign.
+  // A value that rounds to zero has no sign.
   return (value) => (/[1-9]/.test(print(Math.abs(value))) ? withSign(value) : print(0));
 }
 
-/** A weight to three digits, since the logarithm of their ratio stands beside them. */
+/**
+ * Format a weight with three digits, because the log ratio of the weights is printed next to it.
+ */
 const printWeight = (weight: number) => `${figures(100 * weight)}\u00a0%`;
 
-/** A share in per cent. */
+/** Format a share as a percentage. */
 const printShare = (share: number) => percentOf(Math.round(100 * share) / 100 || 0, 1);
 
 const sizeOf = (parts: ScorePart[]) => parts.reduce((all, [, value]) => all + Math.abs(value), 0);
 
-/** Rows of parts, the largest first, then of the parts that are not listed, and of the sum. */
+/** Return rows of the parts, largest first, followed by the sum of unlisted parts and the total. */
 function rowsOf(parts: ScorePart[], [count, sum]: Rest, total: number): Row[] {
   const print = printed([...parts.map(([, value]) => value), total]);
   const row = ([label, value]: ScorePart): Row => ({ label, value, text: print(value) });
@@ -86,15 +88,15 @@ function rowsOf(parts: ScorePart[], [count, sum]: Rest, total: number): Row[] {
   return [...[...sorted, ...left].map(row), { ...row(["sum", total]), isSum: true }];
 }
 
-/** What bars alone do not say of their parts. */
+/** Return a note on the parts if the bars alone would mislead. */
 const restText = (parts: ScorePart[], [count, sum]: Rest): string =>
   Math.abs(sum) > sizeOf(parts)
     ? `The ${counted(count, "other")} outweigh the parts that are listed: no few parts explain it.`
     : "";
 
 /**
- * A reason in one line: what an error begins with, and the next step that it ends with. `page` is
- * the page of the documentation whose limits say more.
+ * Return a reason as one line: the beginning of an error and the next step at its end. `page`:
+ * Documentation page whose section "Limits" explains more.
  */
 export function reason(problem: string, page = "Why a head attends"): string {
   const [first = ""] = problem.split(/[:;.] /);
@@ -102,7 +104,7 @@ export function reason(problem: string, page = "Why a head attends"): string {
   return `${first.replace(/\.$/, "")}${step} (docs: ${page}, Limits).`;
 }
 
-/** Why the head prefers the key to its rival. */
+/** Return the panel on why the head prefers the key to its rival. */
 function whyPanel(state: LinkState, link: Link): AnswerPanel {
   const answer = state._why;
   const rival = link.versus === null ? "another token" : keyName(state, link.versus);
@@ -136,7 +138,7 @@ function whyPanel(state: LinkState, link: Link): AnswerPanel {
   };
 }
 
-/** Who wrote the query and the key. */
+/** Return the panel on which components wrote the query and the key. */
 function sourcesPanel(state: LinkState, link: Link): AnswerPanel {
   const answer = state._sources;
   const panel = { title: "Who wrote the query and the key", above: [], blocks: [], below: [] };
@@ -160,7 +162,7 @@ function sourcesPanel(state: LinkState, link: Link): AnswerPanel {
   };
 }
 
-/** What the head carries from the key to the query. */
+/** Return the panel on what the head carries from the key to the query. */
 function carriedPanel(state: LinkState, link: Link): AnswerPanel {
   const key = keyName(state, link.key);
   const query = queryOf(state, link);
@@ -200,7 +202,7 @@ function carriedPanel(state: LinkState, link: Link): AnswerPanel {
   };
 }
 
-/** The words that the carried part promotes and suppresses. */
+/** Return the words that the carried part promotes and suppresses. */
 function wordBlocks(state: LinkState, link: Link): Pick<AnswerPanel, "blocks" | "below"> {
   const answer = state._vocabulary;
   if (!answer || !isAbout(answer, link)) return { blocks: [], below: [WAITING] };
@@ -213,14 +215,14 @@ function wordBlocks(state: LinkState, link: Link): Pick<AnswerPanel, "blocks" | 
   return { blocks: [{ heading: "words promoted and suppressed, logit", rows }], below };
 }
 
-/** The three panels of a link. */
+/** Return the three panels of a link. */
 export const panelsOf = (state: LinkState, link: Link): AnswerPanel[] => [
   whyPanel(state, link),
   sourcesPanel(state, link),
   carriedPanel(state, link),
 ];
 
-/** What the figure shows, in words. */
+/** Return the caption. */
 export function captionOf(state: LinkState): Caption {
   const link = state._link;
   const { model, note, edits } = state._source;
@@ -252,10 +254,10 @@ export function captionOf(state: LinkState): Caption {
   });
 }
 
-/** What to do where no link is shown. */
+/** Return the message if no link is shown. */
 export const messageOf = (state: LinkState): string => (state.selected.length ? NO_QUERY : NO_HEAD);
 
-/** The bars of all panels. */
+/** Return the table of the bars of all panels. */
 export function tableOf(state: LinkState): Table {
   const link = state._link;
   const names = ["why", "who wrote", "carried"];

@@ -8,7 +8,6 @@ const BAR = 10;
 const TITLE_MIDDLE = 9;
 const DOT = 4;
 
-/** Draw the three panels. */
 export function paintPanels(pen: Pen, { panels, theme, font }: Scene): void {
   pen.textBaseline = "middle";
   pen.direction = "ltr";
@@ -51,7 +50,10 @@ function paintBlock(pen: Pen, block: PlacedBlock, theme: Theme, font: string): v
   pen.fillRect(Math.max(start, zero - 0.5), top, 1, bottom - top);
 }
 
-/** Draw the weight by distance, with the distance in the text and the distance of the slider. */
+/**
+ * Draw the curve of the weight by distance, with the distance in the text and the distance of the
+ * slider.
+ */
 export function paintCurve(pen: Pen, curve: Curve, { theme, font }: Scene): void {
   const { left, right, top, bottom, weights, first, largest, own, at } = curve;
   const height = (weight: number) => bottom - (weight / largest) * (bottom - top);

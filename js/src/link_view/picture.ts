@@ -6,7 +6,7 @@ import { paintCurve, paintPanels } from "./paint.js";
 import { sceneOf } from "./scene.js";
 import type { LinkState } from "./state.js";
 
-/** Why a head attends from one token to another, and what it carries. */
+/** Draw why a head attends from one token to another, and what it carries. */
 export const drawPicture: DrawPicture<LinkState> = (state, request) => {
   const sheet = new Sheet(request);
   const scene = sceneOf(state, sheet.look);

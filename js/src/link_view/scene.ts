@@ -5,7 +5,7 @@ import { type Curve, curveOf } from "./distance_curve.js";
 import { type AnswerPanel, type Block, panelsOf, type Row } from "./link_text.js";
 import type { Link, LinkState } from "./state.js";
 
-/** From these widths on, panels stand in two and in three columns. */
+/** Widths from which panels are in two and in three columns. */
 const TWO = 600;
 const THREE = 940;
 const BETWEEN = 32;
@@ -14,26 +14,26 @@ const TITLE_LINE = 18;
 const LINE = 15;
 export const ROW = 18;
 const GAP = 8;
-/** The share of a panel that labels take at most. */
+/** Largest share of a panel's width for labels. */
 const LABELS = 0.5;
 
-/** A line of text at its place; `y` is its middle. */
+/** Line of text with its position; `y` is its vertical center. */
 interface PlacedLine {
   text: string;
   y: number;
   isTitle: boolean;
 }
 
-/** A row at its place; `y` is its middle. */
+/** Row with its position; `y` is its vertical center. */
 interface PlacedRow extends Row {
   y: number;
 }
 
-/** Bars at their places, from the left of the panel. */
+/** Bars with their positions, relative to the left edge of the panel. */
 export interface PlacedBlock extends Pick<Block, "heading"> {
   top: number;
   bottom: number;
-  /** Where labels end, where bars start and end, where numbers end, and where zero is. */
+  /** Right end of labels, start and end of bars, right end of numbers, and position of zero. */
   labels: number;
   start: number;
   end: number;
@@ -44,7 +44,7 @@ export interface PlacedBlock extends Pick<Block, "heading"> {
   rows: PlacedRow[];
 }
 
-/** A panel at its place in the figure. */
+/** Panel with its position in the figure. */
 export interface PlacedPanel {
   x: number;
   y: number;
@@ -54,19 +54,19 @@ export interface PlacedPanel {
   blocks: PlacedBlock[];
 }
 
-/** All that is drawn of a link. */
+/** Complete description of the drawing of a link. */
 export interface Scene extends Look {
   link: Link;
-  /** What the panels say, for readers who do not see the bars. */
+  /** Texts of the panels, for readers who do not see the bars. */
   said: AnswerPanel[];
   panels: PlacedPanel[];
   height: number;
-  /** The weight by distance, or the reason why it is not known. */
+  /** Curve of the weight by distance, or the reason why there is none. */
   curve: Curve | null;
   noCurve: string;
 }
 
-/** What is shown of a link, and where; null without a link. */
+/** Return the scene of a link; null without a link. */
 export function sceneOf(state: LinkState, look: Look): Scene | null {
   const link = state._link;
   if (!link) return null;

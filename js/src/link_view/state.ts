@@ -1,12 +1,12 @@
 import type { Axes, Head, SharedState } from "../shared/types.js";
 import type { WireArray } from "../shared/wire.js";
 
-/** A part of a sum, with its value. */
+/** Part of a sum, with its value. */
 export type ScorePart = [name: string, value: number];
-/** Parts that are not listed: their number and their sum. */
+/** Number and sum of the parts that are not listed. */
 export type Rest = [count: number, sum: number];
 
-/** What an answer is about: a head, and places of a query, a key and a rival key. */
+/** Subject of an answer: a head, and positions of a query, a key and a rival key. */
 interface Ends {
   head: Head;
   query: number;
@@ -14,22 +14,22 @@ interface Ends {
   versus: number | null;
 }
 
-/** An answer about a link, or the reason why there is none. */
+/** Answer about a link, or the reason why there is none. */
 export interface Answer<T> extends Ends {
   problem: string;
   found: T | null;
 }
 
-/** The link that the options name. */
+/** Link that the options select. */
 export interface Link extends Ends {
-  /** The options that named it. */
+  /** Options from which the link was determined. */
   asked: Pick<LinkState, "selected" | "tokens" | "hidden" | "unit" | "versus">;
   weight: number;
-  /** Whether the key was not locked: it is the key with most weight. */
+  /** Whether no key was locked, so that this is the key with the largest weight. */
   is_strongest: boolean;
-  /** Whether the rival was not chosen: it is the other key with most weight. */
+  /** Whether no rival was selected, so that this is the other key with the largest weight. */
   is_runner_up: boolean;
-  /** Keys that can be rivals, with their weights. */
+  /** Possible rivals with their weights. */
   rivals: [key: number, weight: number][];
 }
 
@@ -37,11 +37,11 @@ export interface Link extends Ends {
 export interface Why {
   parts: ScorePart[];
   rest: Rest;
-  /** Bias and soft cap. */
+  /** Contributions of bias and soft cap. */
   others: ScorePart[];
   by: "wavelength" | "dimension";
   total: number;
-  /** Null where a weight is 0 in float32. */
+  /** Log ratio of the weights; null if a weight is 0 in float32. */
   log_ratio: number | null;
   note: string;
 }
@@ -49,7 +49,7 @@ export interface Why {
 /** Score and weight of the key at distances from `first` on, float32. */
 export interface Distances {
   first: number;
-  /** The distance in the text. */
+  /** Distance in the text. */
   distance: number;
   scores: WireArray;
   weights: WireArray;
@@ -62,7 +62,7 @@ export interface Sources {
   total: number;
 }
 
-/** Shares of tokens in the output of the head, the key first. */
+/** Shares of tokens in the output of the head, starting with the key. */
 interface Writes {
   tokens: [token: number, share: number, weight: number][];
   rest: [count: number, share: number, weight: number];
@@ -77,7 +77,7 @@ export interface Vocabulary {
   note: string;
 }
 
-/** The traits of `LinkView`. */
+/** Traits of `LinkView`. */
 export interface LinkState extends SharedState {
   versus: number | null;
   distance: number | null;
@@ -88,11 +88,11 @@ export interface LinkState extends SharedState {
   _sources: Answer<Sources> | null;
   _writes: Answer<Writes> | null;
   _vocabulary: Answer<Vocabulary> | null;
-  /** Why the answers about the link could not be found. */
+  /** Reason why the answers about the link could not be computed. */
   _problem: string;
 }
 
-/** The traits that are drawn. */
+/** Traits whose changes redraw the figure. */
 export const WATCHED: (keyof LinkState)[] = [
   "selected",
   "labels",
@@ -115,7 +115,7 @@ export const WATCHED: (keyof LinkState)[] = [
   "_source",
 ];
 
-/** Whether an answer is about the shown link; of most answers whatever the rival is. */
+/** Return whether an answer is about the shown link. Most answers do not depend on the rival. */
 export function isAbout(answer: Ends, link: Ends, withRival = false): boolean {
   const { head, query, key, versus } = answer;
   return (
@@ -126,7 +126,7 @@ export function isAbout(answer: Ends, link: Ends, withRival = false): boolean {
   );
 }
 
-/** Whether the shown link is the link that the options name now. */
+/** Return whether the shown link is the one that the options select now. */
 export function isAsked({ asked }: Link, state: LinkState): boolean {
   const last = (tokens: LinkState["tokens"]) =>
     ["query", "key"].map((side) => tokens.filter(([where]) => where === side).at(-1)?.[1]);

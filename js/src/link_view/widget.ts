@@ -26,7 +26,10 @@ const KEYS = [
   ["Escape", "back to the distance in the text, to the runner-up, then unlock the last token"],
   ["?", "show or hide this list"],
 ] as const;
-/** Half of the handle of a slider: it stays within the slider, and the curve ends at its middle. */
+/**
+ * Half the width of a slider's handle. The handle stays inside the slider, and the curve ends at
+ * its center.
+ */
 const HANDLE = 8;
 
 function render(context: RenderContext<LinkState>): void {
@@ -35,7 +38,7 @@ function render(context: RenderContext<LinkState>): void {
     mount(context, "why", WATCHED, { update, view, keys: key }),
     context.signal,
   );
-  /** Whether a kernel can be asked for another link. */
+  /** Whether a kernel can answer about another link. */
   const asks = typeof model.send === "function";
   const keys = keyList(KEYS, mounted, signal);
   const live = announcer(model.get("_link"));
@@ -49,7 +52,7 @@ function render(context: RenderContext<LinkState>): void {
     live.say(state._link, scene ? titleOf(state, scene.link) : "");
   }
 
-  /** Take back the last choice; returns whether there was one. */
+  /** Undo the last choice; returns whether there was one. */
   function undo(): boolean {
     const tokens = model.get("tokens");
     if (model.get("distance") !== null) save(model, { distance: null });
@@ -100,7 +103,7 @@ function render(context: RenderContext<LinkState>): void {
       <div class="attnw-unseen">${shown.said.map(panelInWords)}</div>`;
   }
 
-  /** The curve and the slider below it, or why a key cannot be moved. */
+  /** Return the curve and the slider below it, or the reason why a key cannot be moved. */
   function curveView(shown: Scene) {
     const { curve, noCurve } = shown;
     if (!curve) return html`<p class="attnw-muted attnw-why-fixed">${noCurve}</p>`;
@@ -114,7 +117,8 @@ function render(context: RenderContext<LinkState>): void {
         ${rangeInput({
           max: curve.weights.length - 1,
           value: curve.at - curve.first,
-          // The page has all weights: it redraws at once, and the kernel hears of the end.
+          // The page has all weights, so it redraws immediately and tells the kernel only at the
+          // end.
           slide: (index) => model.set("distance", curve.first + index),
           release: () => model.save_changes(),
           label: "distance from the query back to the key",
@@ -127,7 +131,7 @@ function render(context: RenderContext<LinkState>): void {
 const sliderStyle = ({ left, right }: Curve) =>
   `margin-left: ${left - HANDLE}px; width: ${right - left + 2 * HANDLE}px`;
 
-/** The numbers of a panel, for readers who do not see its bars. */
+/** Return the values of a panel as text, for readers who do not see its bars. */
 function panelInWords({ title, above, blocks, below }: AnswerPanel) {
   return html`<p>${[title, ...above].join(" ")}</p>
     ${blocks.map(
@@ -138,7 +142,7 @@ function panelInWords({ title, above, blocks, below }: AnswerPanel) {
     <p>${below.join(" ")}</p>`;
 }
 
-/** What a page without a kernel says where another link is chosen. */
+/** Return the note of a page without a kernel if another link is selected. */
 const heldNote = (state: LinkState, { link }: Scene) =>
   `This page holds one link, ${titleOf(state, link)}. Another link needs a notebook.`;
 

@@ -4,7 +4,8 @@ import type { EmbeddedMaps } from "../shared/page/embedded_maps.js";
 import type { Held, PageFigure, StoredMaps } from "../shared/page/page_data.js";
 
 /**
- * Most layers or heads that a page may name: larger numbers are damage, and would hang the page.
+ * Largest number of layers or heads that a page may name. Larger numbers are damage and would hang
+ * the page.
  */
 const MOST_HEADS = 4096;
 const COUNTS = new Set(["n_layers", "n_heads", "n_key_heads"]);
@@ -17,7 +18,7 @@ const isFields = (value: unknown): value is Fields =>
 const isCount = (value: unknown, most: number): value is number =>
   Number.isInteger(value) && (value as number) >= 0 && (value as number) <= most;
 
-/** The parts of a page's JSON; nothing inside them is checked yet. */
+/** Return the parts of a page's JSON, whose content is not checked yet. */
 export function parsedPage(source: string): { figures: unknown[]; held: Fields } {
   let page: unknown;
   try {
@@ -30,7 +31,9 @@ export function parsedPage(source: string): { figures: unknown[]; held: Fields }
   return { figures: page.figures, held: isFields(page.held) ? page.held : {} };
 }
 
-/** A figure of the page; `isKnown` tells whether the page has the code that draws it. */
+/**
+ * Return a checked figure of the page. `isKnown` tells whether the page has the code that draws it.
+ */
 export function checkedFigure(stored: unknown, isKnown: (name: string) => boolean): PageFigure {
   if (!isFields(stored) || typeof stored.name !== "string" || !isKnown(stored.name))
     throw new DamagedError("the page has no code for it");
@@ -48,8 +51,8 @@ export function checkedFigure(stored: unknown, isKnown: (name: string) => boolea
 }
 
 /**
- * The data behind the figures. Each part is read at its first use, so damage in one part does not
- * affect figures that do not need it.
+ * Return the data behind the figures. Each part is checked at its first use, so that damage in one
+ * part does not affect figures that do not need it.
  */
 export function checkedHeld(stored: Fields): Held {
   const held: Held = {};
@@ -107,7 +110,7 @@ function checkedMap(stored: unknown): EmbeddedMaps {
 const isTexts = (value: unknown): value is string[] =>
   Array.isArray(value) && value.every((item) => typeof item === "string");
 
-/** Layers and heads of each stack. */
+/** Check the numbers of layers and heads of each stack. */
 function checkShapes(shapes: unknown): void {
   const isShape = (shape: unknown) =>
     Array.isArray(shape) && shape.length === 2 && shape.every((n) => isCount(n, MOST_HEADS));
@@ -115,7 +118,7 @@ function checkShapes(shapes: unknown): void {
     throw new DamagedError("its numbers of layers and heads are wrong");
 }
 
-/** Numbers of layers and heads anywhere in a state. */
+/** Check the numbers of layers and heads anywhere in a state. */
 function checkCounts(value: unknown): void {
   if (Array.isArray(value)) for (const item of value) checkCounts(item);
   else if (isFields(value))

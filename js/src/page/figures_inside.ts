@@ -3,13 +3,15 @@ import type { PageFigure } from "../shared/page/page_data.js";
 import type { Model, RenderContext } from "../shared/types.js";
 import type { Linked } from "./linked_models.js";
 
-/** A figure of the page with its model. */
+/** Figure of the page with its model. */
 export interface ModelledFigure {
   figure: PageFigure;
   linked: Linked;
 }
 
-/** How a figure with panels finds the figures in them; in a notebook, anywidget does this. */
+/**
+ * Host that gives a figure access to the figures in its panels; in a notebook, anywidget does this.
+ */
 export interface Host {
   getWidget(name: string): Promise<{ render(options: Place): void }>;
   getModel(name: string): Promise<unknown>;
@@ -17,11 +19,11 @@ export interface Host {
 type Place = Pick<RenderContext<HeadsState>, "el" | "signal">;
 type Draw = (name: string, context: RenderContext<HeadsState>) => void;
 
-/** The names of the figures in panels of other figures. */
+/** Return the names of the figures in panels of other figures. */
 export const namesInside = (figures: PageFigure[]): Set<string> =>
   new Set(figures.flatMap(({ children }) => Object.values(children ?? {})));
 
-/** Finds figures by their names; `draw` draws one. */
+/** Return a host that finds figures by name; `draw` draws one. */
 export function hostOf(figures: ModelledFigure[], draw: Draw): Host {
   async function modelOf(name: string): Promise<Model<HeadsState>> {
     const found = figures.find(({ figure }) => figure.name === name);
@@ -38,7 +40,7 @@ export function hostOf(figures: ModelledFigure[], draw: Draw): Host {
 }
 
 /**
- * Let the cells of all heads answer once a reader locks a word in any figure. In a notebook, the
+ * Let the cells of all heads answer after the user locks a word in any figure. In a notebook, the
  * kernel does this.
  */
 export function answerLocks(figures: ModelledFigure[]): void {

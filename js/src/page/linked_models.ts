@@ -7,7 +7,7 @@ import type { Held, Limits, PageFigure } from "../shared/page/page_data.js";
 import type { RelationsState } from "../shared/relation_types.js";
 import type { Head, HeadLabel, Model, SharedState } from "../shared/types.js";
 
-/** Traits under the same name in every figure. */
+/** Traits with the same name in every figure. */
 export const SHARED = [
   "selected",
   "layer",
@@ -25,12 +25,12 @@ export const SHARED = [
 ] as const;
 type Shared = SharedState & RelationsState & { token_size: TokenSize };
 
-/** A model of the page, and the values accepted from linked models. */
+/** Model of the page, and the values that it accepts from linked models. */
 export interface Linked extends Limits {
   model: Model<HeadsState>;
 }
 
-/** What a figure takes of the value that a linked figure has of a trait, as `fitting` in Python. */
+/** Return the part of a linked figure's value that a figure accepts, like `fitting` in Python. */
 export function fitting(name: string, value: unknown, { shapes, relations }: Limits): unknown {
   const has = ([layer, head, stack]: Head) => {
     const [layers, heads] = shapes[stack] ?? [0, 0];
@@ -46,12 +46,12 @@ export function fitting(name: string, value: unknown, { shapes, relations }: Lim
   return value;
 }
 
-/** All figures of a page are linked. */
+/** Name of the circle of links: all figures of a page are linked. */
 const CIRCLE = "page";
 
 /** Let models follow each other in all shared traits, like `attnwidget.link` in Python. */
 export function link(linked: Linked[]): void {
-  // A model may accept fewer heads than another model has. Do not report that change back.
+  // A model may accept fewer heads than another model has, so do not report its change back.
   let busy = false;
   const all = linked.map(({ model, ...limits }) => ({
     model: model as unknown as Model<Shared>,
@@ -70,7 +70,7 @@ export function link(linked: Linked[]): void {
       });
 }
 
-/** A figure's model, and the values accepted from linked figures. */
+/** Return a figure's model, and the values that it accepts from linked figures. */
 export function pageModel(figure: PageFigure, held: Held): Linked {
   const kernel = kernels[figure.name];
   const model = kernel ? kernel(figure, held) : localModel(figure.state);

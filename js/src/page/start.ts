@@ -10,22 +10,25 @@ import { type Linked, link, pageModel } from "./linked_models.js";
 type Context = RenderContext<HeadsState> & { host?: Host };
 type Widget = () => { render(context: Context): void };
 
-/** The figures whose scripts the page carries, by name; these scripts run before this one. */
+/** Return the figures whose scripts are on the page, by name. These scripts run before this one. */
 const widgets = (): Record<string, Widget> =>
   (globalThis as { attnwFigures?: Record<string, Widget> }).attnwFigures ?? {};
 
-/** A sentence in the place of what cannot be shown. */
+/** Show a sentence instead of something that cannot be shown. */
 const say = (place: HTMLElement, error: unknown) =>
   element(place, "p", { role: "alert", class: "attnw-page-alert" }, sentenceOf(error));
 
 interface PlacedFigure {
-  /** null for a figure in a panel of another figure. */
+  /** Section of the figure; null if it is in a panel of another figure. */
   section: HTMLElement | null;
   figure: PageFigure;
   linked: Linked;
 }
 
-/** The figures whose data is whole, each in its section; the section of any other says why not. */
+/**
+ * Create the figures whose data is valid, each in its section. The section of any other figure
+ * tells what is wrong.
+ */
 function place(parent: HTMLElement, source: string): PlacedFigure[] {
   const { figures, held: stored } = parsedPage(source);
   const held = checkedHeld(stored);
@@ -44,14 +47,14 @@ function place(parent: HTMLElement, source: string): PlacedFigure[] {
       }
       placed.push({ section, figure, linked: pageModel(figure, held) });
     } catch (error) {
-      // A panel without its figure shows an error of its own.
+      // A panel without its figure shows its own error.
       if (section) say(section, error);
     }
   }
   return placed;
 }
 
-/** In a frame the heading is hidden, and the page around learns the height of the figures. */
+/** In a frame, hide the heading and tell the surrounding page the height of the figures. */
 function fitFrame(main: HTMLElement): void {
   if (window === window.parent) return;
   document.documentElement.dataset.framed = "";
@@ -64,7 +67,7 @@ function fitFrame(main: HTMLElement): void {
 
 function start(main: HTMLElement, source: string): void {
   const parent = element(main, "div", { class: "attnw-page-figures" });
-  // Errors in event handlers belong to no figure: show one sentence above all figures.
+  // Errors in event handlers belong to no figure, so show one sentence above all figures.
   const fail = (event: Event) => {
     event.preventDefault();
     if (!parent.querySelector("[role=alert]:not([hidden])"))

@@ -1,27 +1,30 @@
 import { type Caption, caption, captionText, type Table } from "../shared/caption.js";
 import { type Drawn, type DrawPicture, Sheet } from "../shared/picture/sheet.js";
 
-/** One figure of several; `width` is its fixed width, or null for a share of the free width. */
+/** Panel with one figure. `width` is its fixed width, or null for a share of the free width. */
 interface FigurePanel {
   figure: string;
   state: never;
   width: number | null;
   title: boolean;
-  /** "" where panels have no letters. */
+  /** Letter of the panel, or "". */
   letter: string;
 }
 
-/** What a picture of several figures is made of, row by row. */
+/** Rows of panels in a picture. */
 interface PanelsState {
   rows: FigurePanel[][];
 }
 
-/** Beside the margins that every panel has. */
+/** Space between panels, in addition to their margins. */
 const GAP = 16;
-/** Widths of pictures that ask for none: of each column, and of all at least. */
+/** Default width of each column of a picture, and smallest default width of the picture. */
 const OWN = { column: 480, whole: 640 };
 
-/** Several figures as one picture, each laid out for its place by its ordinary drawing code. */
+/**
+ * Return a function that draws several figures as one picture. Each is laid out for its panel by
+ * its own drawing code.
+ */
 export const drawPanels =
   (figures: Record<string, DrawPicture<never>>): DrawPicture<PanelsState> =>
   ({ rows }, request) => {
@@ -51,7 +54,7 @@ export const drawPanels =
     return { sheet, caption: captionOf(all), table: tableOf(all) };
   };
 
-/** Panels without a fixed width share the free width. */
+/** Return the widths of panels. Panels without a fixed width share the free width. */
 function widthsOf(row: FigurePanel[], whole: number): number[] {
   const taken = row.reduce((sum, { width }) => sum + (width ?? 0), GAP * (row.length - 1));
   const open = row.filter(({ width }) => width === null).length;
@@ -61,7 +64,10 @@ function widthsOf(row: FigurePanel[], whole: number): number[] {
 
 const nameOf = ({ letter }: FigurePanel, index: number) => letter || `panel ${index + 1}`;
 
-/** The model once where all are of one; then each panel's caption. */
+/**
+ * Return the caption, which names the model once if all panels share it, followed by each panel's
+ * caption.
+ */
 function captionOf(all: [FigurePanel, Drawn][]): Caption {
   const models = new Set(all.map(([, { caption }]) => caption.model));
   const shared = models.size === 1 ? ([...models][0] ?? "") : "";
@@ -72,7 +78,7 @@ function captionOf(all: [FigurePanel, Drawn][]): Caption {
   });
 }
 
-/** The rows of all tables, each under its panel's name; empty where a table lacks a column. */
+/** Return the rows of all tables with the name of their panel. Missing columns are null. */
 function tableOf(all: [FigurePanel, Drawn][]): Table {
   const columns = [...new Set(all.flatMap(([, { table }]) => table.columns))];
   const rows = all.flatMap(([panel, { table }], i) =>

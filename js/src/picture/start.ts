@@ -7,14 +7,17 @@ import { THEMES } from "../shared/theme.js";
 import { revive } from "../shared/wire.js";
 import { drawPanels } from "./panels.js";
 
-/** Everything that can be drawn without a page, by name: every figure, and several in panels. */
+/** Drawing functions by name: every figure, and several figures as panels. */
 const FIGURES: Record<string, DrawPicture<never>> = { ...pictures, panels: drawPanels(pictures) };
 
 interface Wish extends Omit<Request, "theme" | "density" | "blank"> {
   figure: string;
   state: unknown;
   theme: keyof typeof THEMES;
-  /** Pixels for each of the picture's; null for as many as `pixels` in all allow, 1 to 2. */
+  /**
+   * Pixels per pixel of the picture, or null for the largest number from 1 to 2 that `pixels` in
+   * total allow.
+   */
   density: number | null;
   pixels: number;
 }
@@ -22,8 +25,8 @@ interface Wish extends Omit<Request, "theme" | "density" | "blank"> {
 let rasters: PlacedRaster[] = [];
 
 /**
- * Draw a figure from its widget's state, whose arrays are places in `bytes`; the answer is JSON,
- * and pixels follow one request per image.
+ * Draw a figure from its widget's state, whose arrays are ranges in `bytes`. The answer is JSON;
+ * pixels are requested separately for each image.
  */
 export function draw(wish: Wish, bytes: Uint8Array): string {
   const { figure, state: stored, theme } = wish;
@@ -63,11 +66,11 @@ export function draw(wish: Wish, bytes: Uint8Array): string {
   });
 }
 
-/** The bytes of one of the last figure's pixels: R, G, B, A, row by row. */
+/** Return the bytes of one image of the last figure: R, G, B, A, row by row. */
 export function pixels(index: number): Uint8Array {
   const words = rasters[index]?.raster.words ?? new Uint32Array();
   return new Uint8Array(words.buffer, words.byteOffset, words.byteLength);
 }
 
-/** Room for the bytes of a state. */
+/** Allocate memory for the bytes of a state. */
 export const room = (length: number): Uint8Array => new Uint8Array(length);

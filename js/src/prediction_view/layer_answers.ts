@@ -14,25 +14,25 @@ const WIDEST_ANSWER = 160;
 const LONGEST = 240;
 const NAME = "Answer after each layer (logit lens)";
 
-/** The likeliest answer after a layer. */
+/** Most probable answer after a layer. */
 interface LayerAnswer {
   layer: string;
   answer: string;
   probability: number;
-  /** The probability of the answer that is followed. */
+  /** Probability of the followed answer. */
   followed: number;
   text: string;
-  /** The middle of the row. */
+  /** Vertical center of the row. */
   y: number;
 }
 
-/** The answers after all layers at their places, or the reason why there are none. */
+/** Layout of the answers after all layers, or the reason why there are none. */
 export interface LayerAnswers {
   title: string;
   note: string;
   rows: LayerAnswer[];
   top: number;
-  /** Where names of layers and answers start, and bars start; where numbers end. */
+  /** Start of layer names, answers and bars, and right end of numbers. */
   answers: number;
   start: number;
   numbers: number;
@@ -40,7 +40,7 @@ export interface LayerAnswers {
   height: number;
 }
 
-/** The strip below the answers; null where it is not asked for. */
+/** Return the strip below the answers; null if it is not requested. */
 export function layerAnswersOf(
   { lens, _lens }: PredictionState,
   { width, font, ruler }: Look,
@@ -76,7 +76,7 @@ export function layerAnswersOf(
   };
 }
 
-/** Draw a row per layer: its name, its likeliest answer, and the probability as a bar. */
+/** Draw a row per layer: its name, its most probable answer, and the probability as a bar. */
 export function paintLayerAnswers(pen: Pen, strip: LayerAnswers, { theme, font }: Look): void {
   const { title, note, rows, top, answers, start, numbers, longest } = strip;
   pen.font = labelFont(font, true, AXIS_LABEL_SIZE);

@@ -13,20 +13,20 @@ const BAR = 12;
 const THIN = 9;
 const BETWEEN = 2;
 const MARK = 8;
-/** Of what was before: still 3:1. */
+/** Opacity of the earlier values, which keeps a contrast of 3:1. */
 const PALE = 0.7;
 const HATCH = 6;
-/** Cells from this size on can bear a sign. */
+/** Cell size from which a cell can show a sign. */
 const SIGNED = 12;
 
-/** What follows the reader's hand on a page. */
+/** Cells under the pointer and the keyboard cursor. */
 interface Pointer {
   hovered: Cell | undefined;
   focused: Cell | undefined;
 }
 const NOWHERE: Pointer = { hovered: undefined, focused: undefined };
 
-/** Bars of the answers, and the map of heads. */
+/** Draw the bars of the answers, and the map of heads. */
 export function paintPredictions(pen: Pen, scene: Scene, pointer = NOWHERE): void {
   pen.textBaseline = "middle";
   pen.direction = "ltr";
@@ -104,7 +104,7 @@ function paintMap(pen: Pen, scene: Scene, { hovered, focused }: Pointer): void {
       pen.fillStyle = cssWord(table[Math.round(NO_CHANGE * (1 + share) - share)]);
       const [x, y] = corner(map, [row, col]);
       pen.fillRect(x, y, cell, cell);
-      // Without hues the sign is written.
+      // Forced colors have no hues, so print the sign.
       if (theme.forced && effect && cell >= SIGNED) {
         pen.font = labelFont(font, true, AXIS_LABEL_SIZE);
         write(
@@ -131,7 +131,7 @@ function paintMap(pen: Pen, scene: Scene, { hovered, focused }: Pointer): void {
   if (values) paintScale(pen, scene, table);
 }
 
-/** Lines of background over what is not known exactly. */
+/** Hatch the map with lines of background color, if its values are not exact. */
 function hatch(pen: Pen, { map, theme }: Scene): void {
   const { x0, y0, cell, rows, cols } = map;
   const width = cols * (cell + 1) - 1;
@@ -148,7 +148,7 @@ function hatch(pen: Pen, { map, theme }: Scene): void {
   pen.stroke();
 }
 
-/** A cross over a head that is off. */
+/** Draw a cross over a head that is off. */
 function strike(pen: Pen, { map, theme }: Scene, at: Cell): void {
   const [x, y] = corner(map, at);
   const near = 2;
@@ -203,7 +203,7 @@ function paintNames(
       );
 }
 
-/** The range of the colors, and what each end means. */
+/** Draw the range of the colors, and the meaning of each end. */
 function paintScale(pen: Pen, scene: Scene, table: Uint32Array): void {
   const { map, reach, theme, font, mapLeft, mapWidth, effects } = scene;
   const top = map.y0 + map.rows * (map.cell + 1) + GAP;

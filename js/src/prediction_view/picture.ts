@@ -6,7 +6,7 @@ import { captionOf, FIGURE, questionOf, tableOf } from "./prediction_text.js";
 import { sceneOf } from "./scene.js";
 import type { PredictionState } from "./state.js";
 
-/** The answers of a model, and the effects of its heads. */
+/** Draw the answers of a model, and the effects of its heads. */
 export const drawPicture: DrawPicture<PredictionState> = (state, request) => {
   const sheet = new Sheet(request);
   const scene = sceneOf(state, sheet.look);

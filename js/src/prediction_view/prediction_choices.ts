@@ -5,7 +5,7 @@ import { type Head, type Model, sameHead } from "../shared/types.js";
 import { headAt, type Scene } from "./scene.js";
 import type { PredictionState } from "./state.js";
 
-/** What a reader asks about, selects and switches off. */
+/** Return callbacks for the question, the selected heads and the disabled heads. */
 export function predictionChoices(model: Model<PredictionState>, shown: () => Scene | null) {
   const headIn = (cell: Cell): Head | undefined => {
     const scene = shown();
@@ -13,7 +13,7 @@ export function predictionChoices(model: Model<PredictionState>, shown: () => Sc
   };
 
   return {
-    /** Ask about a token; again, and the question is what it was by itself. */
+    /** Ask about a token. Asking again restores the default question. */
     ask(index: number): void {
       const position = index + (model.get("_predictions")?.task === "next" ? 1 : 0);
       save(model, { position: model.get("position") === position ? null : position });
@@ -22,7 +22,9 @@ export function predictionChoices(model: Model<PredictionState>, shown: () => Sc
       const head = headIn(cell);
       if (head) selectHeads(model, chosenHeads(model.get("selected"), head, add));
     },
-    /** Switch the head of a cell; returns what is read aloud, undefined without a head. */
+    /**
+     * Switch the head of a cell. Returns the announcement, or undefined if the cell has no head.
+     */
     switchHead(cell: Cell): string | undefined {
       const head = headIn(cell);
       if (!head) return undefined;

@@ -11,14 +11,14 @@ const EFFECTS = {
   patch: "patched into a second text",
 };
 
-/** The text of an answer in the list of answers. */
+/** Return the text of an answer in the list of answers. */
 function nameOf({ _predictions, answer }: PredictionState, token: string): string {
   const { rows = [], name = "" } = _predictions ?? {};
   if (token === LIKELIEST) return answer === null ? `the likeliest: ${name}` : "the likeliest";
   return rows.find((row) => row.token === token)?.answer ?? token;
 }
 
-/** The controls of the effects; `asks`: whether there is a kernel that computes them. */
+/** Return the controls of the effects. `asks`: Whether there is a kernel that computes them. */
 export function predictionControls(
   model: Model<PredictionState>,
   state: PredictionState,

@@ -17,16 +17,16 @@ const OTHERS = 12;
 const tokenOf = ({ _axes }: PredictionState, index: number) =>
   _axes.query ? labelOf(_axes.query, index) : "";
 
-/** Whether the answer is about the whole input, and not about one of its tokens. */
+/** Return whether the answer is about the whole input rather than one of its tokens. */
 export const isOfInput = (task: string | undefined) => task === "class" || task === "span";
 
-/** The token of the question; undefined for a class and a span. */
+/** Return the token of the question; undefined for a class and a span. */
 export function chosenToken({ _predictions }: PredictionState): number | undefined {
   if (!_predictions || isOfInput(_predictions.task)) return undefined;
   return _predictions.position - (_predictions.task === "next" ? 1 : 0);
 }
 
-/** The question in one sentence. */
+/** Return the question as a sentence. */
 export function questionOf(state: PredictionState): string {
   const { task = "masked", masks, reads = "text" } = state._predictions ?? {};
   const index = chosenToken(state);
@@ -44,10 +44,10 @@ export function questionOf(state: PredictionState): string {
     : `What stands at ${token} (token ${index})?`;
 }
 
-/** What stands in the place of a head, and whether the effects are estimates. */
+/** Return the replacement method of a head, and whether the effects are estimates. */
 const howOf = ({ method, estimate }: Effects) => `${method}${estimate ? ", estimate" : ""}`;
 
-/** What the map shows, above it. */
+/** Return the title above the map. */
 export function mapTitle({ state, answered, effects, off }: Scene): string {
   const more = off ? " too" : "";
   if (state.effects_by === "direct" || state.effects_by === "patch") {
@@ -59,10 +59,10 @@ export function mapTitle({ state, answered, effects, off }: Scene): string {
   return `Change of “${answered.name}” without each head${more}${how}`;
 }
 
-/** The two answers whose logits are compared. */
+/** Return the two answers whose logits are compared. */
 const rivals = ({ name, versus }: Effects) => `“${name}” against “${versus}”`;
 
-/** A cell in words. */
+/** Describe a cell. */
 export function describe(scene: Scene, cell: Cell): string {
   const head = headAt(scene, cell);
   if (!head) return "";
@@ -84,7 +84,7 @@ export function describe(scene: Scene, cell: Cell): string {
   return `${without} ${shareText(now)} → ${shareText(now + effect)} (${change})`;
 }
 
-/** The largest effects in words, for who cannot see the map. */
+/** Return the cells of the largest effects, for readers who cannot see the map. */
 function strongest(scene: Scene): Cell[] {
   const { values, map } = scene;
   if (!values) return [];
@@ -93,7 +93,7 @@ function strongest(scene: Scene): Cell[] {
   return order.slice(0, OTHERS).map((i) => [Math.floor(i / map.cols), i % map.cols] as const);
 }
 
-/** The second text, and how far the answers to both texts are apart. */
+/** Return the note about the second text, with the logit differences in both texts. */
 function patchingNote({ text, differences }: NonNullable<Effects["patched"]>): string {
   const print = signedValue(aligned(Math.max(...differences.map(Math.abs), 1e-3)));
   const [there, here] = differences;
@@ -110,7 +110,7 @@ function maskNote({ masks, piece: [number, count] }: Answered): string {
     : "this token was masked for the question";
 }
 
-/** What the figure shows, in words. */
+/** Return the caption. */
 export function captionOf(state: PredictionState, scene: Scene | null): Caption {
   if (!scene) return caption(FIGURE, { model: state._source.model, notes: [state._message] });
   const { answered, effects, reach, off } = scene;
@@ -146,7 +146,7 @@ export function captionOf(state: PredictionState, scene: Scene | null): Caption 
   });
 }
 
-/** The answers, then the heads of the largest effects. */
+/** Return the table of the answers, followed by the heads with the largest effects. */
 export function tableOf(scene: Scene | null): Table {
   if (!scene) return { columns: ["answer", "probability"], rows: [] };
   const { bars, off, effects } = scene;

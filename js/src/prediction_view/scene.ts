@@ -10,72 +10,75 @@ import { type LayerAnswers, layerAnswersOf } from "./layer_answers.js";
 import type { Answer, Answered, Effects, PredictionState } from "./state.js";
 
 export const GAP = 8;
-/** Above bars and cells. */
+/** Space above bars and cells. */
 export const HEADER = 20;
 const ROW = 22;
-/** A row with a bar of before and one of after. */
+/** Height of a row with one bar before and one after heads are switched off. */
 const DOUBLE = 30;
-/** Between bars and map. */
+/** Space between the bars and the map. */
 const SPACE = 32;
 const LOWEST_BARS = 320;
 const LONGEST = 320;
-/** Left of the cells and above them, below the map's title. */
+/** Space to the left of the cells and above them, below the map's title. */
 const NAMES = 48;
-/** Right of the cells, for the frame of the last column. */
+/** Space to the right of the cells, for the frame of the last column. */
 const EDGE = 4;
 export const NUMBERS = 18;
-/** The map's title and the ends of its scale need so much, however few heads there are. */
+/** Smallest width for the map's title and the ends of its scale. */
 const LEAST_MAP = 270;
 const LARGEST = 22;
 const SMALLEST = 7;
 const HIGHEST = 420;
-/** The scale under the map. */
+/** Height of the scale under the map. */
 const SCALE = 40;
 
 interface Bar extends Answer {
   followed: boolean;
-  /** Numbers, from left to right. */
+  /** Numbers of the row, from left to right. */
   texts: string[];
 }
 
-/** All that is drawn of a state. */
+/** Complete description of the drawing of a state. */
 export interface Scene extends Look {
   state: PredictionState;
   stack: StackInfo;
   answered: Answered;
-  /** Whether heads were off. */
+  /** Whether any head is off. */
   off: boolean;
   bars: Bar[];
   row: number;
-  /** Where bars start, how long 100 % is, and where each column of numbers ends. */
+  /** Start of the bars, length of 100 %, and right end of each column of numbers. */
   start: number;
   longest: number;
   columns: { name: string; right: number }[];
   map: GridLayout;
-  /** How wide the map with its names is, and where it starts. */
+  /** Position of the map, and its width with its names. */
   mapLeft: number;
   mapTop: number;
   mapWidth: number;
   effects: Effects | null;
   values: Float32Array | null;
-  /** The largest effect, of either sign. */
+  /** Largest absolute effect. */
   reach: number;
   selected: Cell[];
   disabled: Cell[];
-  /** The answers after each layer, below the rest; null where they are not asked for. */
+  /** Answers after each layer, below the rest; null if they are not requested. */
   layers: LayerAnswers | null;
   height: number;
 }
 
-/** A change with its sign; no text for a change that rounds to 0. */
+/** Return a change with its sign; "≈0" for a change that rounds to 0. */
 export const signedChange = (change: number): string =>
   Math.abs(change) < 0.0005 ? (change ? "≈0" : "0") : signedValue(pointsText)(change);
 
-/** Prints effects with their signs: changes of a probability, or shares of a logit difference. */
+/**
+ * Return a formatter of effects with signs: changes of a probability, or shares of a logit
+ * difference.
+ */
 export const effectPrinter = ({ effects, reach }: Pick<Scene, "effects" | "reach">) =>
   effects?.versus ? signedValue(aligned(Math.max(reach, 1e-3))) : signedChange;
 
-/** What is shown of an answer, and where; null without one. */
+/** Return the scene of the answers; null if there are none. */
 export function sceneOf(state: PredictionState, look: Look): Scene | null {
   const answered = state._predictions;
   const stack = state._stacks.find(({ name }) => name === state.stack) ?? state._stacks[0];
@@ -158,20 +161,20 @@ export function sceneOf(state: PredictionState, look: Look): Scene | null {
   };
 }
 
-/** The head in a cell; undefined in a layer without attention. */
+/** Return the head in a cell; undefined in a layer without attention. */
 export const headAt = ({ stack, map }: Scene, [row, col]: Cell): Head | undefined => {
   const exists = row < map.rows && col < map.cols && !stack.layers_without_attention?.includes(row);
   return exists ? [row, col, stack.name] : undefined;
 };
 
-/** The effect of the head in a cell; undefined before it is known. */
+/** Return the effect of the head in a cell; undefined before it is known. */
 export const effectAt = ({ values, map }: Scene, [row, col]: Cell): number | undefined =>
   values?.[row * map.cols + col];
 
 export const isOff = ({ answered }: Scene, head: Head): boolean =>
   answered.off.some((other) => sameHead(other, head));
 
-/** The answer whose row is at a place of the canvas. */
+/** Return the answer whose row is at a position of the canvas. */
 export function barAt({ bars, row, columns }: Scene, x: number, y: number): Bar | undefined {
   return x <= (columns.at(-1)?.right ?? 0) && y >= HEADER
     ? bars[Math.floor((y - HEADER) / row)]

@@ -1,86 +1,89 @@
 import type { Head, SharedState } from "../shared/types.js";
 import type { WireArray } from "../shared/wire.js";
 
-/** One answer, its probability with all heads on, and with some off. */
+/** Answer with its probability when all heads are on, and when some are off. */
 export interface Answer {
   answer: string;
-  /** As the vocabulary spells it. */
+  /** Spelling in the vocabulary. */
   token: string;
   before: number;
   after: number;
 }
 
-/** The model's answers to one question. */
+/** Answers of the model to one question. */
 export interface Answered {
-  /** The word of the text that was masked, with "" as the token of several pieces; null without. */
+  /**
+   * Word of the text that was masked, with "" as the token if it has several pieces; null if there
+   * is none.
+   */
   own: Answer | null;
-  /** Which piece of its word is predicted, from 1, and the number of pieces. */
+  /** Number of the predicted piece of its word, from 1, and the number of pieces. */
   piece: [number: number, count: number];
   task: "masked" | "next" | "label" | "class" | "span";
-  /** What a class is the class of. */
+  /** Kind of input that is classified. */
   reads: "text" | "picture" | "sound";
-  /** Of the token that is predicted; the number of tokens for the next one, -1 for a class. */
+  /** Position of the predicted token: the number of tokens for the next one, -1 for a class. */
   position: number;
-  /** The answer behind the effects, in the spelling of the vocabulary and as readers see it. */
+  /** Answer whose effects are shown, as spelled in the vocabulary, and its name for readers. */
   followed: string;
   name: string;
   model: string;
   rows: Answer[];
-  /** Heads that were off, and what stood in their place. */
+  /** Disabled heads, and their replacement method. */
   off: Head[];
   method: string;
-  /** Whether the token, which is no mask, was masked to be predicted. */
+  /** Whether a token other than a mask token was masked to be predicted. */
   masks: boolean;
 }
 
 /**
- * By how much an answer's probability changes without each head, the share of each head in the
- * difference of two logits, or the change of this difference in a second text by the outputs of
- * each head, float32 [layers, heads].
+ * Change of an answer's probability without each head, share of each head in a logit difference, or
+ * change of this difference in a second text when each head's outputs are patched in; float32
+ * [layers, heads].
  */
 export interface Effects {
   stack: string;
   name: string;
-  /** The answer in the spelling of the vocabulary. */
+  /** Answer, as spelled in the vocabulary. */
   followed: string;
-  /** Exact effects on further answers, float32 [answers, layers, heads]; null where unknown. */
+  /** Exact effects on further answers, float32 [answers, layers, heads]; null if unknown. */
   others: { tokens: string[]; values: WireArray } | null;
-  /** The other answer of direct effects and of patching; "" for changes of a probability. */
+  /** Other answer of direct effects and of patching; "" for changes of a probability. */
   versus: string;
-  /** The second text of patching, and the logit difference in it and in this text. */
+  /** Second text of patching, with the logit differences in that text and in this text. */
   patched?: { text: string; differences: [number, number] } | null;
-  /** What stands in the place of a head that is off, such as "zero". */
+  /** Replacement method of heads, for example "zero". */
   method: string;
-  /** By one backward pass, and not by a pass a head. */
+  /** Whether effects are estimated with one backward pass instead of a pass per head. */
   estimate: boolean;
   values: WireArray;
 }
 
-/** The likeliest answer after each layer, or why there is none. */
+/** Most probable answer after each layer, or the reason why there is none. */
 interface Lens {
   rows: { layer: string; answer: string; probability: number; followed: number }[];
   problem: string;
 }
 
-/** The traits of `PredictionView`. */
+/** Traits of `PredictionView`. */
 export interface PredictionState extends SharedState {
   stack: string;
   position: number | null;
   answer: string | null;
   effects_by: "passes" | "gradient" | "direct" | "patch";
-  /** The second text of patching. */
+  /** Second text of patching. */
   corrupted: string;
   /** Whether the answers after each layer are shown. */
   lens: boolean;
   _lens: Lens | null;
   _predictions: Answered | null;
   _effects: Effects | null;
-  /** What to do where there is no question; why there are no effects. */
+  /** Message if there is no question, and the reason if there are no effects. */
   _message: string;
   _problem: string;
 }
 
-/** Those that are drawn. */
+/** Traits whose changes redraw the figure. */
 export const WATCHED: (keyof PredictionState)[] = [
   "selected",
   "layer",

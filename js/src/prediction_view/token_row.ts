@@ -11,11 +11,14 @@ const NAMES = {
   masked: "which token is predicted",
 };
 
-/** The tokens of the text, of which one is asked about: arrows move between them, Enter chooses. */
+/**
+ * Return the tokens of the text, one of which the question is about. Arrow keys move between them,
+ * and Enter selects one.
+ */
 export function tokenRow(choose: (index: number) => void, redraw: () => void) {
   const row = createRef<HTMLElement>();
   let shown = "";
-  /** The token that Tab reaches. */
+  /** Token that Tab focuses. */
   let reached = 0;
 
   const buttons = () => [...(row.value?.children ?? [])] as HTMLButtonElement[];

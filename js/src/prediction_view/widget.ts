@@ -52,7 +52,7 @@ function render(context: RenderContext<PredictionState>): void {
     selected: () => scene?.selected ?? [],
   });
 
-  /** The answer whose bar is under the pointer. */
+  /** Return the answer whose bar is under the pointer. */
   function answerUnder(event: MouseEvent) {
     if (!asks || !scene || input.under(event)) return undefined;
     const { left, top } = (event.currentTarget as HTMLElement).getBoundingClientRect();

@@ -7,24 +7,26 @@ import { printed, type Scene } from "./scene.js";
 import { COLUMNS, type Column } from "./state.js";
 
 /**
- * Heights of a row and of the headings, with the line under them; and of a line above the table.
+ * Height of a row and of the headings, including the line below, and of a line of text above the
+ * table.
  */
 export const ROW = 25;
 export const LINE = 16;
 const ABOVE = 4;
-/** At both ends of a relation's name, and of a head's with its frame. */
+/** Padding at both ends of a relation's name, and of a head's name in its frame. */
 export const NAME = 4;
-/** Room for the arrow beside a heading. */
+/** Space for the arrow next to a heading. */
 export const ARROW = 12;
-/** Room at the end of a row for its asterisk. */
+/** Space at the end of a row for its asterisk. */
 export const STAR = 9;
 /**
- * Between a bar and its number, the number and its interval, the offset's accuracy and the offset.
+ * Gaps between a bar and its number, a number and its interval, and an offset's accuracy and the
+ * offset.
  */
 const BAR_GAP = 8;
 const INTERVAL_GAP = 6;
 const OFFSET_GAP = 4;
-/** What fills the room that is left: space between columns first, then the bars. */
+/** Limits for using extra space: first for space between columns, then for the bars. */
 const MOST = { pad: 12, bar: 240 };
 
 export const TITLES: Record<Column, string> = {
@@ -36,7 +38,7 @@ export const TITLES: Record<Column, string> = {
   baseline: "offset %",
   gain: "gain",
 };
-/** The short heading for narrow tables. */
+/** Short headings for narrow tables. */
 const SHORT: Partial<Record<Column, string>> = {
   head: "head",
   direction: "to",
@@ -45,9 +47,9 @@ const SHORT: Partial<Record<Column, string>> = {
 };
 
 /**
- * The parts of a row, by the smallest width of the figure that has room for them: bars go before
- * numbers. In the narrowest figure the offset column is dropped (its accuracy is the head's minus
- * the gain), and long names are cut short.
+ * Layouts of a row with the smallest width of the figure for each: bars are dropped before numbers.
+ * The narrowest figure has no offset column (its accuracy is the head's minus the gain), and long
+ * names are cut.
  */
 const LOOKS = [
   {
@@ -111,9 +113,9 @@ const LOOKS = [
     size: AXIS_LABEL_SIZE,
   },
 ] as const;
-/** What a name keeps at least of its room. */
+/** Smallest width of a cut name. */
 const LEAST_NAME = 40;
-// Columns that stand on the right of their place. A number that has no bar does too.
+// Columns that are aligned to the right, like the accuracy if it has no bar.
 const RIGHT: Column[] = ["n", "head", "baseline", "gain"];
 const LEFT_OUT = "offset %: accuracy less gain";
 type RowLook = (typeof LOOKS)[number];
@@ -121,41 +123,42 @@ type RowLook = (typeof LOOKS)[number];
 export interface TableLayout {
   width: number;
   height: number;
-  /** What stands over the table. */
+  /** Lines of text above the table. */
   lines: string[];
-  /** Where the headings start. */
+  /** Top of the headings. */
   top: number;
   headings: Record<Column, string>;
-  /** Columns that are shown. */
+  /** Visible columns. */
   shown: Column[];
-  /** Relations as there is room for them. */
+  /** Names of relations, cut to the available width. */
   names: string[];
   /**
-   * Start and end of each column's texts; the share of the table that the column takes with the
-   * space before it.
+   * Left and right end of each column's texts, and the width of the column with the space before
+   * it.
    */
   columns: Record<Column, { left: number; right: number; whole: number }>;
-  /** Columns whose texts end alike; the others start alike. */
+  /** Columns whose texts are aligned to the right; the others are aligned to the left. */
   toTheRight: ReadonlySet<Column>;
   pad: number;
-  /** 0 where there are no bars. */
+  /** Width of the bars; 0 if there are none. */
   bar: number;
   /**
-   * Room, with the space before it, of a bar's number, its interval (0: not printed) and an offset.
+   * Widths, with the space before them, of a bar's number, its interval (0 if not printed) and an
+   * offset.
    */
   number: number;
   interval: number;
   offset: number;
-  /** Width of the frame round a head's name, and from the name to its end. */
+  /** Width of the frame around a head's name, and its padding. */
   frame: number;
   chip: number;
-  /** Directions and headings are shortened. */
+  /** Whether directions and headings are shortened. */
   short: boolean;
-  /** Of the rows' letters. */
+  /** Font size of the rows. */
   size: number;
 }
 
-/** Width there is for the table, and for the whole figure. */
+/** Available width for the table, and for the whole figure. */
 interface Room extends Pick<Look, "font" | "ruler"> {
   room: number;
   whole: number;
@@ -164,7 +167,7 @@ interface Room extends Pick<Look, "font" | "ruler"> {
 export const directionOf = (direction: string, { short }: { short: boolean }) =>
   short ? `${direction.slice(0, 3)}.` : direction;
 
-/** The richest table that fits in its room; numbers that need more make it wider. */
+/** Return the most detailed table that fits. A table whose numbers need more space is wider. */
 function tableLayout(scene: Scene, ground: Room): TableLayout {
   let widest: TableLayout | undefined;
   for (const look of LOOKS) {
@@ -177,7 +180,7 @@ function tableLayout(scene: Scene, ground: Room): TableLayout {
 
 function arranged(scene: Scene, { room, font, ruler }: Room, look: RowLook): TableLayout {
   const rows = scene.rows.map(printed);
-  /** Digits are all as wide as the widest on a page. */
+  /** Replace digits by 0, because the page uses digits of equal width. */
   const widest = (texts: string[], bold = false, size: number = look.size) => {
     const measure = ruler(labelFont(font, bold, size));
     return Math.ceil(
@@ -257,11 +260,15 @@ function arranged(scene: Scene, { room, font, ruler }: Room, look: RowLook): Tab
 }
 
 /**
- * Of the map: room for numbers at its left and top, after its last column; the size of its cells.
+ * Space for numbers to the left of the map and above it, space after its last column, and the
+ * limits of its cell size.
  */
 const MAP = { left: 28, top: 18, right: 4, smallest: 8, largest: 30 };
 
-/** Cells of a map of layers x heads, as large as `width` allows; the smallest may need more. */
+/**
+ * Return the layout of a map of layers x heads with cells as large as `width` allows; the smallest
+ * cells may need more.
+ */
 export function heatLayout(width: number, rows: number, cols: number, dpr: number): GridLayout {
   const snap = (x: number) => Math.round(x * dpr) / dpr;
   const gap = snap(2);
@@ -270,28 +277,28 @@ export function heatLayout(width: number, rows: number, cols: number, dpr: numbe
   return { x0: snap(MAP.left), y0: snap(MAP.top), cell, tall: cell, gap, band: 0, dpr, rows, cols };
 }
 
-/** Whether the smallest cells of so many heads fit in a width. */
+/** Return whether the smallest cells of this many heads fit into a width. */
 export const heatFits = (width: number, heads: number) =>
   canvasSize(heatLayout(width, 1, heads, 1))[0] <= width;
 
-/** From this width on the map stands beside the table, at least so wide. */
+/** Width from which the map is next to the table, and its smallest width there. */
 const WIDE = 960;
 const ASIDE = 384;
-/** Between the table and the map. */
+/** Space between the table and the map. */
 const SPACE = 24;
 
 interface Arranged {
   table: TableLayout;
   heat: GridLayout;
-  /** Room for the map beside the table; 0 where it stands below. */
+  /** Width of the map next to the table; 0 if the map is below. */
   aside: number;
 }
 
 type Page = Omit<Look, "theme">;
 
 /**
- * Where table and map stand; the table's scroll bar takes `gutter` of the width. In one column, the
- * map stands below the table at any width.
+ * Return the layout of table and map. The table's scroll bar takes `gutter` of the width. Without
+ * `hasColumns`, the map is always below the table.
  */
 export function arrange(
   scene: Scene,
@@ -309,7 +316,7 @@ export function arrange(
   };
   if (hasColumns && room >= WIDE && heatFits(ASIDE, heads)) {
     const beside = arranged(ASIDE + SPACE);
-    // Nothing is left out of the table for the map's sake.
+    // Put the map next to the table only if the table stays complete.
     if (!beside.table.short && beside.aside >= ASIDE) return beside;
   }
   return arranged(0);

@@ -9,23 +9,23 @@ import { ARROW, directionOf, LINE, NAME, ROW, STAR, type TableLayout } from "./l
 import { type Heat, isBelow, LEVEL, printed, type Row, type Scene } from "./scene.js";
 import type { Column } from "./state.js";
 
-/** A row and the headings without the line under them: the height of what is drawn in a row. */
+/** Height of a row without the line below it. */
 const INNER = ROW - 1;
 const MIDDLE = INNER / 2;
-/** Of the chosen row's ground, and of the mark at its start. */
+/** Opacity of the background of the selected row, and width of the mark at its start. */
 const CHOSEN = { opacity: 0.14, mark: 2 };
-/** Of the frame around a head's name. */
+/** Height of the frame around a head's name. */
 const CHIP = 18;
-/** From the middle of a line of text to its baseline, in font sizes. */
+/** Distance from the center of a line of text to its baseline, in font sizes. */
 const BASELINE = 0.31;
-/** Of a best head below the offset: its bar, and the frame around its name. */
+/** Dashes of the bar and the frame of a best head below the offset. */
 const DASHED = [3, 2];
-/** Of an arrow beside a heading. */
+/** Font size of the arrow next to a heading. */
 const ARROW_SIZE = 8;
 
 /**
- * The accuracy of a row's head as a bar over the whole of 100 %, its interval as a line across the
- * end, the best offset's accuracy as a tick.
+ * Draw the accuracy of a row's head as a bar over a line of 100 %, its interval as a line across
+ * the end of the bar, and the best offset's accuracy as a tick.
  */
 export function paintAccuracy(pen: Pen, theme: Theme, row: Row, width: number): void {
   const length = width - 2;
@@ -48,7 +48,7 @@ export function paintAccuracy(pen: Pen, theme: Theme, row: Row, width: number): 
   pen.fillRect(at(row.baseline) - 1, MIDDLE - 7, 2, 14);
 }
 
-/** The table as the page shows it. */
+/** Draw the table as on the page. */
 export function paintTable(
   pen: Pen,
   layout: TableLayout,
@@ -135,12 +135,12 @@ export function paintTable(
   }
 }
 
-/** From this size on every layer and head is numbered. */
+/** Cell size from which every layer and head is numbered. */
 const NUMBERED = 16;
 
 /**
- * Layers x heads colored by accuracy; a dot marks heads better than the offset, a frame selected
- * ones.
+ * Draw layers x heads, colored by accuracy. A dot marks heads better than the offset, a frame
+ * selected heads.
  */
 export function paintHeat(
   pen: Pen,
@@ -158,7 +158,8 @@ export function paintHeat(
     pen.fillStyle = css(theme, t);
     pen.fillRect(x, y, cell, cell);
     if (p > LEVEL) continue;
-    // The scale starts at the ground and ends near the color of its text.
+    // The scale runs from the background to a color near the text color, so the dot takes the
+    // opposite end.
     pen.fillStyle = t < 0.5 ? theme.text : theme.background;
     pen.beginPath();
     pen.arc(x + cell / 2, y + cell / 2, Math.max(1.5, cell / 10), 0, 2 * Math.PI);

@@ -21,7 +21,7 @@ import {
 } from "./scene.js";
 import type { TableState } from "./state.js";
 
-/** The table of relations, and below it the map of all heads on a chosen relation. */
+/** Draw the table of relations, and below it the map of all heads on the selected relation. */
 export const drawPicture: DrawPicture<TableState> = (state, request) => {
   const sheet = new Sheet(request);
   const { theme } = request;

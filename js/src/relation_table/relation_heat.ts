@@ -9,7 +9,7 @@ import { fresh } from "../shared/pen.js";
 import { paintHeat } from "./paint.js";
 import { cellText, LEGEND, type Scene } from "./scene.js";
 
-/** The map of every head on the chosen relation, with its color scale. */
+/** Return the map of every head on the selected relation, with its color bar. */
 export function relationHeat(
   signal: AbortSignal,
   choose: (cell: Cell, add: boolean) => void,
@@ -26,7 +26,7 @@ export function relationHeat(
 
   return {
     key,
-    /** The cell pointed at, or that the keyboard is on. */
+    /** Return the cell under the pointer or the keyboard cursor. */
     pointed,
     update(now: Scene, at: GridLayout): void {
       scene = now;

@@ -11,7 +11,7 @@ import { paintAccuracy } from "./paint.js";
 import { isBelow, LEVEL, NOTHING, printed, type Row, rowText, type Scene } from "./scene.js";
 import { COLUMNS, type Column } from "./state.js";
 
-/** Long tables scroll; a part of the next row shows that more rows follow. */
+/** Number of visible rows in a long table. Half a row shows that more rows follow. */
 const IN_SIGHT = 14.5;
 const MEANINGS: Record<Column, string> = {
   relation: "kind of dependency, with its subtype",
@@ -22,7 +22,7 @@ const MEANINGS: Record<Column, string> = {
   baseline: "accuracy of the best fixed offset",
   gain: "percentage points above the offset; * corrected p up to 0.05",
 };
-/** Lengths of the layout that the style sheet uses. */
+/** Fields of the layout that the style sheet uses as variables. */
 const LENGTHS = ["pad", "number", "interval", "offset", "frame", "chip", "size"] as const;
 
 interface Actions {
@@ -31,12 +31,12 @@ interface Actions {
   redraw(): void;
 }
 
-/** Whether there are more rows than are in sight at once. */
+/** Return whether the table has more rows than are visible at once. */
 const scrolls = (rows: number) => rows > IN_SIGHT;
 
 /**
- * The table of relations: each heading's button is a tab stop, and all rows together are a tab
- * stop. Its texts stand where the layout says, as in a picture.
+ * Return the table of relations. Each heading's button is a tab stop, and all rows together are
+ * one. The texts are at the positions of the layout, as in a picture.
  */
 export function relationList(actions: Actions) {
   let rows: Row[] = [];
@@ -92,8 +92,8 @@ export function relationList(actions: Actions) {
   }
 
   /**
-   * The bars of all rows, in one canvas. Browsers composite each canvas on its own, so a canvas for
-   * each row would slow down every change of the page.
+   * Return the bars of all rows in one canvas. Browsers composite each canvas separately, so a
+   * canvas per row would slow down every change of the page.
    */
   function barsView({ bar, columns, top }: TableLayout, { theme, density }: Look) {
     const paint = (canvas: HTMLCanvasElement) => {
@@ -110,7 +110,7 @@ export function relationList(actions: Actions) {
   }
 
   return {
-    /** What the scroll bar takes of the room for so many rows. */
+    /** Return the width that the scroll bar takes if there are this many rows. */
     gutter(count: number): number {
       const box = list.box.value;
       return box && scrolls(count) ? box.offsetWidth - box.clientWidth : 0;

@@ -10,7 +10,7 @@ import type { Column, RelationNumbers, TableState } from "./state.js";
 export const FIGURE = "Best head of each relation";
 export const NOTHING = "No relation is left: ask for fewer words.";
 export const LEGEND = "accuracy % · dot: better than the offset, corrected p ≤ 0.05";
-/** Rows of the accessible table. */
+/** Number of rows of the accessible table. */
 const MOST_ROWS = 20;
 const ORDERS: Partial<Record<Column, [down: string, up: string]>> = {
   relation: ["Z to A", "A to Z"],
@@ -28,14 +28,14 @@ interface Score {
   correct: number;
   n: number;
   accuracy: number;
-  /** The 95 % interval. */
+  /** 95 % interval of the accuracy. */
   low: number;
   high: number;
   p: number;
 }
 
 export interface Row extends Score {
-  /** Index among the relations. */
+  /** Index of the relation. */
   index: number;
   relation: string;
   head: Head;
@@ -50,15 +50,15 @@ interface Decoded {
   heads: number;
   stack: string;
   rows: Row[];
-  /** Of any head on the relation of a row. */
+  /** Return the score of any head on the relation of a row. */
   score(row: Row, layer: number, head: number, direction: Direction): Score;
 }
 
 const Z = 1.959963984540054;
-/** A corrected p-value up to this is significant. */
+/** Largest corrected p-value that counts as significant. */
 export const LEVEL = 0.05;
 
-/** Wilson's 95 % interval of a proportion. */
+/** Return Wilson's 95 % interval of a proportion. */
 export function wilson(correct: number, n: number): [low: number, high: number] {
   if (n === 0) return [0, 1];
   const p = correct / n;
@@ -112,13 +112,13 @@ const keyOf = ({ head, ...row }: Row, column: Column): number | string =>
 
 type Wish = Pick<TableState, "min_count" | "sort" | "descending">;
 
-/** The rows to show, in their order. */
+/** Return the requested rows in their order. */
 export function chosenRows(rows: Row[], wish: Wish): Row[] {
   const way = wish.descending ? -1 : 1;
   return rows
     .filter(({ n }) => n >= wish.min_count)
     .sort((a, b) => {
-      // Gains that can be chance do not stand among the best.
+      // Gains that may be due to chance come after the significant ones.
       const certain = Number(b.p <= LEVEL) - Number(a.p <= LEVEL);
       if (wish.sort === "gain" && wish.descending && certain) return certain;
       const x = keyOf(a, wish.sort);
@@ -127,23 +127,25 @@ export function chosenRows(rows: Row[], wish: Wish): Row[] {
     });
 }
 
-/** The column to sort by after a click on its heading: numbers start with the largest. */
+/** Return the order after a click on a heading: numbers start with the largest. */
 export const sorted = (wish: Wish, column: Column): Pick<Wish, "sort" | "descending"> => ({
   sort: column,
   descending:
     wish.sort === column ? !wish.descending : !["relation", "head", "direction"].includes(column),
 });
 
-/** Whether the best head of a row is less accurate than the best fixed offset. */
+/** Return whether the best head of a row is less accurate than the best fixed offset. */
 export const isBelow = ({ gain }: Row): boolean => gain < 0;
 
-/** What the rows of a relation with subtypes are of; "" for a relation without subtypes. */
+/**
+ * Return whether the row of a relation includes its subtypes; "" for a relation without subtypes.
+ */
 function subtypes({ relation }: Row, relations: string[]): string {
   if (relation.endsWith(POOLED)) return "with all subtypes";
   return relations.includes(relation + POOLED) ? "without subtypes" : "";
 }
 
-/** A row as it is printed. */
+/** Return the printed texts of a row. */
 export const printed = (row: Row) => ({
   relation: row.relation,
   n: row.n.toLocaleString("en"),
@@ -157,7 +159,7 @@ export const printed = (row: Row) => ({
   star: row.p <= LEVEL ? "*" : "",
 });
 
-/** The result of a head on a relation, in words. */
+/** Describe the result of a head on a relation. */
 function scoreText(score: Score, row: Row): string {
   const { n, accuracy, low, high, p } = score;
   const interval = `${percent(low, n)} to ${percent(high, n)}`;
@@ -167,31 +169,31 @@ function scoreText(score: Score, row: Row): string {
   );
 }
 
-/** A row in words; `relations` are the names of all rows. */
+/** Describe a row; `relations` are the names of all rows. */
 export function rowText(row: Row, relations: string[]): string {
   const name = [row.relation, subtypes(row, relations)].filter(Boolean).join(", ");
   const below = isBelow(row) ? ", below the offset" : "";
   return `${name}: best ${headName(row.head)}${below}, ${row.direction}, ${scoreText(row, row)}`;
 }
 
-/** Every head on the chosen relation, in the chosen direction. */
+/** Scores of every head on the selected relation, in the selected direction. */
 export interface Heat {
   layers: number;
   heads: number;
-  /** Layer by layer. */
+  /** Scores of all heads, layer by layer. */
   scores: Score[];
-  /** The largest accuracy. */
+  /** Largest accuracy. */
   most: number;
   selected: Cell[];
 }
 
-/** All that is shown of a state. */
+/** Complete description of the figure in a state. */
 export interface Scene {
   state: TableState;
-  /** The names of all relations. */
+  /** Names of all relations. */
   relations: string[];
   rows: Row[];
-  /** How many rows of how many, why, and in what order. */
+  /** Sentence about the number of rows, the filter and the order. */
   said: string;
   stack: string;
   chosen: Row | undefined;
@@ -199,8 +201,8 @@ export interface Scene {
 }
 
 /**
- * The rows of a state: all requested rows, or in a picture each relation once, and of these the
- * first rows and the chosen row.
+ * Return the scene of a state. It has all requested rows; in a picture, each relation occurs once,
+ * and only the first rows and the selected row are shown.
  */
 export function sceneOf(
   state: TableState,
@@ -233,7 +235,10 @@ export function sceneOf(
 const firstRows = (rows: Row[], chosen: Row | undefined, most = MOST_ROWS): Row[] =>
   rows.filter((row, i) => i < most || (row === chosen && row.relation !== ALL));
 
-/** One row a relation: with its subtypes if there are some, and no row of all words. */
+/**
+ * Return one row per relation, including its subtypes if there are any, without the row of all
+ * words.
+ */
 function eachOnce(rows: Row[], chosen: Row | undefined): Row[] {
   const names = new Set(rows.map(({ relation }) => relation));
   const left = rows.filter(
@@ -270,14 +275,14 @@ function heatOf(state: TableState, relations: Decoded, row: Row): Heat {
 export const mapTitle = ({ relation }: TableState): string =>
   `every head on ${relation === ALL ? "all words" : relation}`;
 
-/** The accuracy of one head on the chosen relation, in words. */
+/** Describe the accuracy of one head on the selected relation. */
 export function cellText({ heat, chosen }: Scene, [layer, head]: Cell): string {
   const score = heat?.scores[layer * heat.heads + head];
   if (score && Number.isNaN(score.p)) return "no attention";
   return score && chosen ? scoreText(score, chosen) : "";
 }
 
-/** The numbers of the head pointed at, else of the selected one; "" without any. */
+/** Return the numbers of the head under the pointer, or of the selected head; "" without one. */
 export function readout(scene: Scene, pointed?: Cell): string {
   const cell = pointed ?? scene.heat?.selected.at(-1);
   const text = cell && cellText(scene, cell);
@@ -286,7 +291,7 @@ export function readout(scene: Scene, pointed?: Cell): string {
 
 export const ofStack = (stack: string) => (stack === "self" ? "" : `, ${stack} attention`);
 
-/** What the table shows, in words; `bars`: whether accuracies are drawn. */
+/** Return the caption of the table. `bars`: Whether accuracies have bars. */
 export function captionOf({ state, said, stack, heat, rows }: Scene, bars: boolean): Caption {
   const { relation, direction, selected, labels, _source } = state;
   return caption(FIGURE + ofStack(stack), {
@@ -303,7 +308,7 @@ export function captionOf({ state, said, stack, heat, rows }: Scene, bars: boole
   });
 }
 
-/** How to read the rows. */
+/** Return notes on how to read the rows. */
 export const meaning = (rows: Row[], bars: boolean): string[] => [
   bars ? "bar: accuracy, with its interval and a tick at the best fixed offset" : "",
   rows.some(isBelow) ? "dashed: best head below the offset" : "",
@@ -313,7 +318,7 @@ export const meaning = (rows: Row[], bars: boolean): string[] => [
   "*: corrected p ≤ 0.05",
 ];
 
-/** The first rows and the chosen one, as they are printed. */
+/** Return the table of the first rows and the selected one. */
 export function tableOf({ rows, chosen }: Scene): Table {
   const columns = ["relation", "n", "best head", "direction", "accuracy %", "95 % interval"];
   return {

@@ -1,20 +1,23 @@
 import type { RelationsState } from "../shared/relation_types.js";
 import type { WireArray } from "../shared/wire.js";
 
-/** R relations. */
+/** Numbers of R relations. */
 export interface RelationNumbers {
   stack: string;
   relations: string[];
-  /** int32 [R]: words of each. */
+  /** int32 [R]: number of words. */
   counts: WireArray;
-  /** int32 [R]: words that the best fixed offset is right on, and that offset. */
+  /** int32 [R]: number of words on which the best fixed offset is right, and that offset. */
   baseline: WireArray;
   offsets: WireArray;
-  /** int32 [R, 3]: layer, head and direction that are best. */
+  /** int32 [R, 3]: layer, head and direction of the best head. */
   best: WireArray;
-  /** int32 [L, H, 2, R]: words that a head is right on. */
+  /** int32 [L, H, 2, R]: number of words on which a head is right. */
   correct: WireArray;
-  /** float32 [L, H, 2, R]: that a head is no better than the offset, corrected. */
+  /**
+   * float32 [L, H, 2, R]: corrected p-value of the hypothesis that a head is no better than the
+   * offset.
+   */
   p_values: WireArray;
 }
 
@@ -33,7 +36,7 @@ export interface TableState extends RelationsState {
   min_count: number;
   sort: Column;
   descending: boolean;
-  /** Rows of a picture at most. */
+  /** Largest number of rows in a picture. */
   picture_rows: number;
   _numbers: RelationNumbers | null;
   _source: { model: string; note: string; layers_without_attention?: number[] };

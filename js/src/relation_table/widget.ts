@@ -52,7 +52,7 @@ const KEYS = [
 ] as const;
 type Selection = Pick<TableState, "relation" | "direction" | "selected">;
 
-/** The field that chooses rows while the reader types. */
+/** Return the field that filters rows while the user types. */
 function countField(model: Model<TableState>) {
   function count({ currentTarget }: Event): void {
     const min_count = (currentTarget as HTMLInputElement).valueAsNumber;
@@ -84,7 +84,7 @@ function render(context: RenderContext<TableState>): void {
 
   let scene: Scene | undefined;
   let layout: ReturnType<typeof arrange> | undefined;
-  /** The width of the scroll bar that the layout leaves room for. */
+  /** Width of the scroll bar for which the layout leaves space. */
   let gutter = 0;
   let revealed = "";
   const decoded = remembered((of: TableState["_numbers"]) =>
@@ -102,7 +102,7 @@ function render(context: RenderContext<TableState>): void {
     },
   );
 
-  /** Choose a relation, a direction or heads, and let Escape undo the choice. */
+  /** Select a relation, a direction or heads, and let Escape undo the choice. */
   const change = (next: Partial<Selection>) =>
     decide({ ...snapshot(model, ["relation", "direction", "selected"]), ...next });
 
@@ -155,7 +155,7 @@ function render(context: RenderContext<TableState>): void {
     const relation = model.get("relation");
     if (relation !== revealed) list.reveal(relation);
     revealed = relation;
-    // The scroll bar is there once the rows are, and takes room of the table.
+    // The scroll bar appears together with the rows and takes space from the table.
     if (scene && list.gutter(scene.rows.length) !== gutter) mounted.invalidate();
   }
 

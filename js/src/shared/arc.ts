@@ -1,42 +1,48 @@
 /**
- * Arcs over, under and between words. A figure decides which arcs it has, and where they begin and
- * end; their paths, heights, widths and arrow heads are decided here.
+ * Arcs over, under and between words. A figure decides which arcs to draw and where they begin and
+ * end; this module decides their paths, heights, widths and arrowheads.
  */
 
 import type { Pen } from "./pen.js";
 import { type Shape, shape } from "./svg.js";
 import type { Theme } from "./theme.js";
 
-/** Width in pixels of the arc of a weight of 1, and the smallest width of a predicted arc. */
+/** Width in pixels of an arc with weight 1, and the smallest width of a predicted arc. */
 export const THICKEST = 10;
 export const THINNEST = 0.75;
-/** Width of an arc without a weight: of one that is alone over its words, and of many. */
+/** Widths of arcs without a weight: one arc over its words, or many arcs of a tree. */
 export const ARC_WIDTH = 1.5;
 export const TREE_WIDTH = 1;
-/** So much keeps blue and vermillion 3:1 from either ground. */
+/** Opacity at which blue and vermilion keep a contrast of 3:1 on both backgrounds. */
 const OPACITY = 0.8;
 /** Opacity of the other arcs while the arcs of one word are highlighted. */
 export const FAINT = 0.12;
 /** Arcs to a wrong word are dashed. */
 export const DASH: [number, number] = [5, 3];
 
-/** Half the width of an arrow head, its length, and how far from its point its line ends. */
+/**
+ * Half the width of an arrowhead, its length, and the distance from its tip to the end of the line.
+ */
 const ARROW = { half: 3.5, length: 6, line: 4 };
-/** Between the ends of arcs at one word. */
+/** Distance in pixels between the ends of arcs at the same word. */
 export const PORT = 6;
 /** Radius of the corners of a flat arc. */
 const CORNER = 7;
 
-/** Height of a round arc of no length, and what it gains by the root of its length. */
+/** Height of a round arc of length 0, and its growth with the square root of the length. */
 const ROUND = { least: 4, gain: 2.5 };
-/** Height of flat arcs below the first level, and from level to level: names have room between. */
+/**
+ * Height of flat arcs on the first level, and the step between levels, which leaves room for names.
+ */
 const FLAT = { least: 10, step: 19 };
 
 type Point = [x: number, y: number];
-/** 1 over the words, where an arrow points down; -1 under the words, where it points up. */
+/**
+ * Direction of an arc: 1 over the words (arrows point down), -1 under the words (arrows point up).
+ */
 type Way = 1 | -1;
 
-/** A path: to the last point of each step, straight, or by one or two control points before it. */
+/** Path of an arc. Each step ends at its last point; the points before it are control points. */
 export interface ArcPath {
   start: Point;
   steps: Point[][];
@@ -48,27 +54,27 @@ export interface ArcLook {
   width: number;
   opacity?: number;
   isDashed?: boolean;
-  /** An arrow head at the end. */
+  /** Whether the arc ends in an arrowhead. */
   hasArrow?: boolean;
 }
 
-/** The width of an arc, linear in its weight. `least`: its smallest width. */
+/** Return the width of an arc, which is linear in its weight and at least `least` pixels. */
 export const widthOf = (weight: number, least = 0): number =>
   Math.max(least, THICKEST * Math.min(1, weight));
 
-/** The system's colors may have no contrast to spare. */
+/** Return the opacity of arcs: 1 with forced colors, whose contrast may be low already. */
 export const opacityOf = ({ forced }: Pick<Theme, "forced">): number => (forced ? 1 : OPACITY);
 
-/** The height of a round arc by its length in pixels, so that a longer arc is higher. */
+/** Return the height of a round arc, which grows with its length in pixels. */
 export const roundHeight = (length: number, most = Number.POSITIVE_INFINITY): number =>
   Math.min(most, ROUND.least + ROUND.gain * Math.sqrt(Math.abs(length)));
 
-/** The height of a flat arc by its level, which counts from 1. */
+/** Return the height of a flat arc from its level, counted from 1. */
 export const flatHeight = (level: number): number => FLAT.least + FLAT.step * level;
 
 /**
- * Levels from 1: an arc is higher than all arcs below it, so that arcs of a projective tree never
- * cross each other or a name on an arc.
+ * Return the level of each arc, counted from 1. An arc lies above all shorter arcs that overlap it,
+ * so that the arcs of a projective tree never cross each other or a name on an arc.
  */
 export function arcLevels(ends: (readonly [number, number])[]): number[] {
   const spans = ends.map(([a, b], i) => ({ i, low: Math.min(a, b), high: Math.max(a, b) }));
@@ -82,14 +88,14 @@ export function arcLevels(ends: (readonly [number, number])[]): number[] {
   return levels;
 }
 
-/** A straight line to a word. */
+/** Return a straight line to a word. */
 export const stem = (start: Point, end: Point): ArcPath => ({
   start,
   steps: [[end]],
   way: start[1] < end[1] ? 1 : -1,
 });
 
-/** From a point at the height of the arc over to a word. */
+/** Return an arc from a point at its top, over and down (or up) to a word. */
 export function halfArc([from, top]: Point, [x, y]: Point): ArcPath {
   const corner = Math.min(CORNER, Math.abs(x - from) / 2);
   const way = top < y ? 1 : -1;
@@ -98,7 +104,7 @@ export function halfArc([from, top]: Point, [x, y]: Point): ArcPath {
   return { start: [from, top], steps: [[over], [[x, top], down], [[x, y]]], way };
 }
 
-/** From a word up, over and down to a word of the same line: an arc with room for a name. */
+/** Return an arc up, over and down to a word of the same line. Its flat top has room for a name. */
 export function flatArc(start: Point, end: Point, height: number): ArcPath {
   const [x, y] = start;
   const top = y - height;
@@ -108,14 +114,14 @@ export function flatArc(start: Point, end: Point, height: number): ArcPath {
   return { ...down, start, steps: [[[x, top + corner]], [[x, top], over], ...down.steps] };
 }
 
-/** A curve over (`way` 1) or under (-1) a line of words, from word to word. */
+/** Return a curve over (`way` 1) or under (-1) a line of words, from word to word. */
 export function roundArc(start: Point, end: Point, height: number, way: Way): ArcPath {
   // The curve reaches three quarters of the height of its control points.
   const control = start[1] - way * (4 / 3) * height;
   return { start, steps: [[[start[0], control], [end[0], control], end]], way };
 }
 
-/** A curve between words of two lines. */
+/** Return a curve between words of two lines. */
 export function arcBetweenLines(start: Point, end: Point): ArcPath {
   const between = (start[1] + end[1]) / 2;
   const way = start[1] < end[1] ? 1 : -1;
@@ -124,7 +130,7 @@ export function arcBetweenLines(start: Point, end: Point): ArcPath {
 
 const endOf = ({ start, steps }: ArcPath): Point => steps.at(-1)?.at(-1) ?? start;
 
-/** The line of an arc, which ends within its arrow head. */
+/** Return the line of an arc. It ends inside the arrowhead, so that it does not cover the tip. */
 function lineOf(arc: ArcPath, hasArrow = false): ArcPath {
   if (!hasArrow) return arc;
   const [x, y] = endOf(arc);
@@ -133,14 +139,14 @@ function lineOf(arc: ArcPath, hasArrow = false): ArcPath {
   return { ...arc, steps: [...arc.steps.slice(0, -1), [...last, end]] };
 }
 
-/** The outline of the arrow head of an arc. */
+/** Return the outline of an arc's arrowhead. */
 function headOf(arc: ArcPath): ArcPath {
   const [x, y] = endOf(arc);
   const back = y - ARROW.length * arc.way;
   return { ...arc, start: [x - ARROW.half, back], steps: [[[x + ARROW.half, back]], [[x, y]]] };
 }
 
-/** To a tenth of a pixel. */
+/** Round to a tenth of a pixel. */
 const px = (x: number) => Math.round(10 * x) / 10;
 const pointsText = (points: Point[]) => points.map((point) => point.map(px).join(" ")).join(" ");
 const COMMANDS = ["L", "Q", "C"];
@@ -149,7 +155,7 @@ const pathText = ({ start, steps }: ArcPath): string =>
   `M${pointsText([start])}` +
   steps.map((step) => COMMANDS[step.length - 1] + pointsText(step)).join("");
 
-/** An arc as elements: its line, and its arrow head. */
+/** Return an arc as SVG shapes: its line and its arrowhead. */
 export function arcShapes(arc: ArcPath, look: ArcLook): Shape[] {
   const { color, width, opacity, isDashed, hasArrow } = look;
   const line: Shape["attributes"] = { d: pathText(lineOf(arc, hasArrow)), fill: "none" };
@@ -173,7 +179,7 @@ function trace(pen: Pen, { start, steps }: ArcPath): void {
   }
 }
 
-/** Draw an arc with a pen: its line, and its arrow head. */
+/** Draw an arc with a pen: its line and its arrowhead. */
 export function paintArc(pen: Pen, arc: ArcPath, look: ArcLook): void {
   const { color, width, opacity = 1, isDashed, hasArrow } = look;
   pen.strokeStyle = pen.fillStyle = color;
@@ -190,7 +196,10 @@ export function paintArc(pen: Pen, arc: ArcPath, look: ArcLook): void {
   pen.globalAlpha = 1;
 }
 
-/** A name or a mark on an arc, its middle at a point, over a ground that interrupts the arc. */
+/**
+ * Center a name or a mark on a point of an arc, over a box of background color that interrupts the
+ * arc.
+ */
 export function onArc(text: Shape, width: number, [x, y]: Point, { background }: Theme): Shape[] {
   const box = { x: px(x - width / 2), y: y - 6, width: px(width), height: 12 };
   return [shape("rect", { ...box, fill: background }), text];

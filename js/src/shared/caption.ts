@@ -3,22 +3,22 @@ import { type HeadNaming, shortName, wholeName } from "./head_names.js";
 import { inLine } from "./in_line.js";
 import type { Head, Scale } from "./types.js";
 
-/** What a figure shows, in words: under a picture, in a file's metadata, and read aloud. */
+/** Description of a figure, for the text under a picture, file metadata and screen readers. */
 export interface Caption {
-  /** What kind of figure it is. */
+  /** Kind of figure. */
   figure: string;
   model: string;
-  /** The head or heads shown. */
+  /** Name of the head or heads. */
   head: string;
-  /** What the numbers are. */
+  /** Name of the quantity that is drawn. */
   quantity: string;
-  /** How numbers became colors or lengths. */
+  /** Mapping from numbers to colors or lengths. */
   scale: string;
-  /** What is hidden, merged, rescaled, filtered, cut or rounded. */
+  /** Notes on tokens or values that are hidden, merged, rescaled, filtered, cut or rounded. */
   notes: string[];
 }
 
-/** A caption of these parts; those that are left out are empty. */
+/** Return a caption with these parts. Missing parts are empty. */
 export const caption = (figure: string, parts: Partial<Caption> = {}): Caption => ({
   figure: bounded(figure),
   model: bounded(parts.model ?? ""),
@@ -28,11 +28,11 @@ export const caption = (figure: string, parts: Partial<Caption> = {}): Caption =
   notes: (parts.notes ?? []).filter(Boolean).map((note) => bounded(note)),
 });
 
-/** The whole caption in one line. */
+/** Return the whole caption as one line. */
 export const captionText = ({ notes, ...parts }: Caption): string =>
   inLine([...Object.values(parts), ...notes]);
 
-/** The numbers of a figure, for who cannot see it; what identifies a row is in the first column. */
+/** Numbers of a figure, for readers who cannot see it. The first column identifies the row. */
 export interface Table {
   columns: string[];
   rows: (string | number | boolean | null)[][];
@@ -43,21 +43,23 @@ export const ALL_HIDDEN = "Every token is hidden: show some again.";
 const RELATIVE = { absolute: "", linear: "linear", sqrt: "square-root", log: "logarithmic" };
 
 /**
- * The name of a scale beside its color bar; "" if the values of the bar say enough. Only weights
- * have the absolute scale: `isPlain` is false for differences and for weights times keys.
+ * Return the name of a scale for its color bar, or "" if the values of the bar are enough. Only
+ * weights have the absolute scale: `isPlain` is false for differences and for weights times keys.
  */
 export function scaleName(scale: Scale, quantity: string, isPlain = true): string {
   if (scale !== "absolute") return scale;
   return quantity === "weights" && isPlain ? "absolute" : "";
 }
 
-/** The name of a scale in a caption; `what` shows the values: color, or the thickness of lines. */
+/**
+ * Return the name of a scale for a caption. `what` is the visual channel: color or line thickness.
+ */
 export function scaleWords(scale: Scale, quantity: string, isPlain = true, what = "color"): string {
   const name = RELATIVE[scale] || scaleName(scale, quantity, isPlain);
   return [name, what, "scale"].filter(Boolean).join(" ");
 }
 
-/** What a title says of a scale that the reader asked for; "" for the absolute one. */
+/** Return the note on a scale for a title; "" for the absolute scale. */
 export const scaleTitle = (scale: Scale): string =>
   scale === "absolute" ? "" : `relative scale (${RELATIVE[scale]})`;
 export const MERGED = "words: sum over the attended word's tokens, mean over the attending word's";
@@ -65,15 +67,18 @@ export const NO_HEAD = "no head selected";
 
 const MOST_NAMED = 6;
 
-/** How heads are named in a list. */
+/** Options for the names in a list of heads. */
 interface Naming extends HeadNaming {
-  /** The number of heads that are named. */
+  /** Largest number of heads that are named. */
   most?: number;
-  /** Whether the 1-based name is left out. */
+  /** Whether to leave out the 1-based name. */
   short?: boolean;
 }
 
-/** `L7 H9 (8-10) “label”` of each head; of many the first ones and their number. */
+/**
+ * Return `L7 H9 (8-10) “label”` for each head. A long list names the first heads and counts the
+ * rest.
+ */
 export function headNames(heads: Head[], naming: Naming = {}): string {
   const { most = MOST_NAMED, short = false } = naming;
   const name = short ? shortName : wholeName;
@@ -82,13 +87,10 @@ export function headNames(heads: Head[], naming: Naming = {}): string {
   return names.join(", ") + (rest > 0 ? ` and ${rest} more` : "");
 }
 
-/** Rows of a table that is kept at every display of its widget. */
+/** Largest number of table rows that the notebook stores with each display of a widget. */
 const MOST_KEPT = 20;
 
-/**
- * The table where it is asked for, its first rows where a notebook keeps it; and what the caption
- * says of that.
- */
+/** Return the table, cut to its first rows if `brief`, and the caption note about the cut. */
 export function keptRows({ columns, rows }: Table, brief: boolean): [table: Table, note: string] {
   if (!brief || rows.length <= MOST_KEPT) return [{ columns, rows }, ""];
   const note = `table: the first ${MOST_KEPT} of ${rows.length} rows`;

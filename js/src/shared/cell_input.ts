@@ -16,57 +16,59 @@ import { elementIds } from "./element_ids.js";
 import { adds } from "./key_list.js";
 
 interface CellActions {
-  /** Undefined before anything is drawn. */
+  /** Return the layout, or undefined before the first drawing. */
   layout(): GridLayout | undefined;
-  /** Cells selected now, the one shown last. */
+  /** Return the selected cells; the cell that is shown comes last. */
   selected(): Cell[];
-  /** The cursor has changed. */
+  /** Handle a change of the cursor. */
   moved(): void;
   choose(cell: Cell, add: boolean): void;
-  /** The labels stay when the box is scrolled, over the cells. */
+  /** Whether the labels stay over the cells when the box is scrolled. */
   fixedLabels?: boolean;
-  /** Of Escape; false where nothing is left to undo. */
+  /** Undo one step on Escape; returns false if there is nothing left to undo. */
   undo?(): boolean;
 }
 
-/** Milliseconds after which a touch points at a cell; a shorter touch selects it. */
+/**
+ * Duration in milliseconds after which a touch points at a cell. A shorter touch selects the cell.
+ */
 const HOLD_MS = 400;
 
-/** Where the pointer and the keyboard are among cells. */
+/** Cells under the pointer and under the keyboard cursor. */
 interface Cursor {
   hovered: Cell | undefined;
-  /** The roving cell of the keyboard. */
+  /** Cell of the keyboard cursor. */
   focused: Cell;
-  /** Whether the roving cell is to be shown: the keyboard is in use. */
+  /** Whether to show the keyboard cursor, because the keyboard is in use. */
   byKeyboard: boolean;
 }
 
-/** What stands in the box round the canvas, and what is read aloud of the box. */
+/** Attributes and callbacks of the box around the canvas. */
 interface CellBox {
-  /** Classes of the box. */
+  /** CSS classes of the box. */
   classes: string;
-  /** The name of all cells; undefined before anything is drawn. */
+  /** Accessible name of the grid; undefined before the first drawing. */
   label: string | undefined;
-  /** Class of the canvas. */
+  /** CSS class of the canvas. */
   canvas: string;
-  /** What the canvas does beside following the cells. */
+  /** Further event listeners of the canvas. */
   on?: {
     [K in "pointermove" | "pointerleave" | "click" | "dblclick"]?: (
       event: HTMLElementEventMap[K],
     ) => void;
   };
-  /** What is read aloud of a cell. */
+  /** Return the accessible name of a cell. */
   nameOf(cell: Cell, isSelected: boolean): string;
   isSelected?(cell: Cell): boolean;
   isBusy?: boolean;
-  /** Largest height of the box, in pixels. */
+  /** Largest height of the box in pixels. */
   tallest?: number;
   scrolled?(): void;
 }
 
 /**
- * Mouse and keyboard over the cells of a canvas: they change the returned cursor and call the
- * actions; `key` returns whether it took the key. `view` is the box round the canvas.
+ * Handle mouse and keyboard over the cells of a canvas: update the returned cursor and call the
+ * actions. `key` returns whether it handled the key. `view` is the box around the canvas.
  */
 export function cellGestures(signal: AbortSignal, actions: CellActions) {
   const cursor: Cursor = { hovered: undefined, focused: [0, 0], byKeyboard: false };
@@ -157,11 +159,11 @@ export function cellGestures(signal: AbortSignal, actions: CellActions) {
     update({ hovered: undefined, focused: target ?? cursor.focused, byKeyboard: true });
     return true;
   };
-  /** The cell under the pointer, or of the keyboard while that is in use. */
+  /** Return the cell under the pointer, or the cell of the keyboard cursor while that is in use. */
   const pointed = (): Cell | undefined =>
     cursor.hovered ?? (cursor.byKeyboard ? cursor.focused : undefined);
 
-  /** The box round the canvas, with the cell that the keyboard is on. */
+  /** Return the box around the canvas, with the gridcell of the keyboard cursor. */
   function view(of: CellBox) {
     const layout = actions.layout();
     if (layout) cursor.focused = inside(cursor.focused, layout.rows, layout.cols);
@@ -187,11 +189,12 @@ export function cellGestures(signal: AbortSignal, actions: CellActions) {
 }
 
 /**
- * The one descendant of a grid that assistive technology sees: it stands for the cell of the canvas
- * that the keyboard is on. The grid names `id` as its active descendant.
+ * Return the only gridcell that assistive technology sees. It represents the canvas cell under the
+ * keyboard cursor, and the grid names its `id` as the active descendant.
  */
 function gridCell(id: string, [row, column]: Cell, isSelected: boolean, name: string) {
-  // A fresh element with its own id: screen readers only speak when the active descendant changes.
+  // Use a new element with its own id: screen readers speak only when the active descendant
+  // changes.
   const node = html`<div id=${id} role="gridcell" aria-colindex=${column + 1}
     aria-selected=${isSelected} aria-label=${name}></div>`;
   return html`<div role="row" class="attnw-unseen" aria-rowindex=${row + 1}

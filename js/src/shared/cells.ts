@@ -2,18 +2,16 @@ import { clamp } from "./clamp.js";
 import type { Pen } from "./pen.js";
 
 /**
- * Where the cells of a grid lie, in CSS pixels inside its canvas; every edge falls on a device
- * pixel.
+ * Position of the cells of a grid in CSS pixels of its canvas. Every edge falls on a device pixel.
  */
 export interface GridLayout {
   x0: number;
   y0: number;
-  /** Width of a cell. */
   cell: number;
-  /** Height of a cell. */
+  /** Height of a cell; `cell` is its width. */
   tall: number;
   gap: number;
-  /** Height under each cell for its metric and its name. */
+  /** Height of the strip under each cell for its metric and its name. */
   band: number;
   dpr: number;
   rows: number;
@@ -27,22 +25,25 @@ const BANDS = 6;
 const GAP = 2;
 /** Room for the outlines of the last row and column. */
 const MARGIN = 4;
-/** Cells may shrink to this share of the smallest size if the whole grid then fits. */
+/** Share of the smallest size to which cells may shrink if the complete grid then fits. */
 const NEARLY = 0.9;
 
-/** From this width on a cell has words; narrower cells have a strip with a column for each word. */
+/** Width from which a cell shows words. Narrower cells show a strip with one column per word. */
 export const WITH_WORD = 28;
 
-/** The sizes between which cells are made, in pixels. */
+/** Limits on the size of cells, in pixels. */
 export interface CellLimits {
-  /** Height of the whole canvas. */
+  /** Largest height of the canvas. */
   highest: number;
-  /** Smallest and largest cells. */
+  /** Sizes of the smallest and the largest cells. */
   least: number;
   largest: number;
-  /** Largest width of a cell as a multiple of its height: words need more room than maps. */
+  /** Largest ratio of width to height: words need wider cells than maps. */
   widest: number;
-  /** Height that cells from a width on have where the canvas has room: lines of text need it. */
+  /**
+   * Height `tall` of cells at least `from` pixels wide, if the canvas has room: lines of text need
+   * it.
+   */
   written: { from: number; tall: number };
 }
 const LIMITS: CellLimits = {
@@ -52,23 +53,23 @@ const LIMITS: CellLimits = {
   widest: 2.2,
   written: { from: Number.POSITIVE_INFINITY, tall: 0 },
 };
-/** A bar alone, and with a line of text. */
+/** Height of a bar, without and with a line of text. */
 const BAR = 5;
 const BAR_AND_TEXT = 20;
-/** A line of text alone. */
+/** Height of a line of text without a bar. */
 const LABEL = 14;
-/** From this size on a cell has its number printed; a name needs less. */
+/** Cell size from which a number is printed, and the smaller size from which a name is. */
 const PRINTED = 40;
 const NAMED = 29;
 
-/** Width of a grid whose cells have this width. */
+/** Return the width of a grid with cells of this width. */
 export const gridWidth = (cols: number, cell: number): number =>
   LABELS + cols * (cell + GAP) + MARGIN;
 
 /**
- * Cells as large as `width` and the height in sight allow, and wider than high where the height is
- * short; a grid whose smallest cells do not fit is larger, and scrolls. `below` each cell can be a
- * bar, a bar and a name, or a label if the cells stay large enough for one.
+ * Return the layout with the largest cells that fit `width` and the visible height. Cells are wider
+ * than high if height is scarce. A grid whose smallest cells do not fit is larger and scrolls.
+ * `below` adds a bar, a bar and a name, or a label under each cell if the cells stay large enough.
  */
 export function gridLayout(
   width: number,
@@ -90,7 +91,7 @@ export function gridLayout(
   const downOver = (band: number) => (highest - y0 - MARGIN) / Math.max(rows, 1) - gap - band;
   const heightOver = (band: number) => {
     const size = Math.min(largest, across, downOver(band));
-    // A little smaller cells are better than a scroll bar for a few pixels.
+    // Slightly smaller cells are better than a scroll bar for a few pixels.
     return crisp(size >= NEARLY * smallest ? size : Math.max(smallest, size));
   };
   const over = (band: number): GridLayout => {
@@ -109,48 +110,52 @@ export function gridLayout(
   return over(band);
 }
 
-/** Number of rows of a grid that are whole in sight, scrolled to `top` in a box of this height. */
+/**
+ * Return how many rows are completely visible in a box of this height that is scrolled to `top`.
+ */
 export function rowsInSight(layout: GridLayout, top: number, height: number): number {
   const [, down] = pitches(layout);
   return wholeInSight(layout.rows, down, top, height - layout.y0 + layout.gap);
 }
 
-/** Number of columns that are whole in sight, scrolled to `left` in a box of this width. */
+/**
+ * Return how many columns are completely visible in a box of this width that is scrolled to `left`.
+ */
 export function columnsInSight(layout: GridLayout, left: number, width: number): number {
   const [across] = pitches(layout);
   return wholeInSight(layout.cols, across, left, width - layout.x0 + layout.gap);
 }
 
-/** Number of whole cells among `count` cells, where `room` pixels are seen from `start` on. */
+/** Return how many of `count` cells are completely visible in `room` pixels from `start` on. */
 function wholeInSight(count: number, pitch: number, start: number, room: number): number {
   const first = Math.max(0, Math.ceil((start - 1) / pitch));
   const end = Math.floor((start + room + 1) / pitch);
   return Math.max(0, Math.min(count, end) - first);
 }
 
-/** Whether there is a line of text under the cells. */
+/** Return whether the layout has a line of text under the cells. */
 export const hasText = ({ band }: GridLayout) => band > BAR + 1;
 
-/** Distances from one cell to the next, across and down. */
+/** Distances from one cell to the next, horizontally and vertically. */
 export const pitches = ({ cell, tall, gap, band }: GridLayout): [number, number] => [
   cell + gap,
   tall + band + gap,
 ];
 
-/** Top-left corner of a cell. */
+/** Return the top left corner of a cell. */
 export function corner(layout: GridLayout, [row, col]: Cell): [x: number, y: number] {
   const [across, down] = pitches(layout);
   return [layout.x0 + col * across, layout.y0 + row * down];
 }
 
-/** Width and height of the whole canvas. */
+/** Return the width and the height of the canvas. */
 export function canvasSize(layout: GridLayout): [width: number, height: number] {
   const [x, y] = corner(layout, [layout.rows, layout.cols]);
   return [x + MARGIN, y + MARGIN];
 }
 
 /**
- * The cell under a point; a gap belongs to the cell before it, so that the highlight does not
+ * Return the cell at a point. A gap belongs to the cell before it, so that the highlight does not
  * flicker.
  */
 export function cellAt(layout: GridLayout, x: number, y: number): Cell | undefined {
@@ -164,13 +169,13 @@ export function cellAt(layout: GridLayout, x: number, y: number): Cell | undefin
 export const sameCell = (a: Cell | undefined, b: Cell | undefined) =>
   a?.[0] === b?.[0] && a?.[1] === b?.[1];
 
-/** The nearest cell that a grid has. */
+/** Return the nearest cell inside the grid. */
 export const inside = ([row, col]: Cell, rows: number, cols: number): Cell => [
   clamp(row, 0, rows - 1),
   clamp(col, 0, cols - 1),
 ];
 
-/** Page Up and Page Down jump over rows. */
+/** Row and column steps of the navigation keys. Page Up and Page Down move by four rows. */
 const STEPS: Record<string, Cell> = {
   ArrowLeft: [0, -1],
   ArrowRight: [0, 1],
@@ -180,7 +185,7 @@ const STEPS: Record<string, Cell> = {
   PageDown: [4, 0],
 };
 
-/** The cell that a key moves to from `cell`, or undefined for keys that do not move. */
+/** Return the cell that a key moves to from `cell`, or undefined if the key does not move. */
 export function moved(
   key: string,
   ends: boolean,
@@ -194,7 +199,7 @@ export function moved(
   return step && inside([row + step[0], col + step[1]], rows, cols);
 }
 
-/** A frame of lines `width` wide round a cell, its middle `away` from the cell's edge. */
+/** Draw a frame around a cell. The middle of its line is `away` pixels outside the cell's edge. */
 export function outline(
   pen: Pen,
   layout: GridLayout,
@@ -209,12 +214,12 @@ export function outline(
   pen.strokeRect(x - away, y - away, layout.cell + 2 * away, layout.tall + 2 * away);
 }
 
-/** What follows the reader's hand over the cells of a page. */
+/** Pointer and scroll state over the cells of a page. */
 export interface Hand {
   hovered: Cell | undefined;
   focused: Cell | undefined;
-  /** How far the box is scrolled: labels stay in sight. */
+  /** Scroll offset of the box, which keeps the labels visible. */
   scrolled: [x: number, y: number];
 }
-/** The hand over a picture. */
+/** Pointer state of a static picture. */
 export const NOWHERE: Hand = { hovered: undefined, focused: undefined, scrolled: [0, 0] };

@@ -5,15 +5,15 @@ import type { Theme } from "./theme.js";
 import type { Scale } from "./types.js";
 
 /**
- * The exponent of the absolute scale. With 0.5, even attention is a visible wash. With 1, a weight
- * of 0.2 is hardly visible.
+ * Exponent of the absolute scale. With 0.5, even attention is a visible wash. With 1, a weight of
+ * 0.2 is hardly visible.
  */
 const INK = 0.6;
 
 /** Decades that the log scale spans below the largest weight. */
 const LOG_DECADES = 3;
 
-/** The channels of the color at `at` (0..1) between colors that stand equally far apart. */
+/** Return the color channels at `at` (0 to 1) between equally spaced colors. */
 export function blend(points: number[][], at: number): number[] {
   const place = at * (points.length - 1);
   const low = Math.min(Math.floor(place), points.length - 2);
@@ -37,8 +37,8 @@ export const lookup = (dark: boolean) => (dark ? TABLES.dark : TABLES.light);
 const forced = new Map<string, Uint32Array>();
 
 /**
- * The scale of a theme: its own, or from the system's ground to its text where the reader asks for
- * the system's colors.
+ * Return the sequential scale of a theme. With forced colors, it runs from the system's background
+ * to its text color.
  */
 export function ramp(theme: Theme): Uint32Array {
   if (!theme.forced) return lookup(theme.dark);
@@ -50,30 +50,32 @@ export function ramp(theme: Theme): Uint32Array {
   return made;
 }
 
-/** Differences have no change in the middle: byte 128, as far from 1 as from 255. */
+/** Entry of no change, in the middle of the scale of differences: as far from 1 as from 255. */
 export const NO_CHANGE = 128;
 
 /**
- * The scale of differences: from decreases over gray to increases. With the system's colors
- * (forced colors), the scale runs from the highlight color over the background to the text
- * color.
+ * Return the scale of differences, from decreases over gray to increases. With forced colors, it
+ * runs from the highlight color over the background to the text color.
  */
 export function diverging({ dark, forced, accent, background, text }: Theme): Uint32Array {
   const points = forced ? [accent, background, text] : palette[dark ? "dark" : "light"].diverging;
   return build(points.map(channels), (i) => (Math.max(i, 1) - 1) / 254);
 }
 
-/** Red, green and blue of "#rrggbb". */
+/** Return red, green and blue of "#rrggbb". */
 export const channels = (hex: string) =>
   [1, 3, 5].map((at) => Number.parseInt(hex.slice(at, at + 2), 16));
 
-/** The scale's color at t in 0..1 for CSS and canvas. */
+/** Return the scale's color at `t` (0 to 1) as CSS text. */
 export function css(theme: Theme, t: number): string {
   const word = ramp(theme)[Math.round(255 * clamp(t, 0, 1))] ?? 0;
   return `rgb(${word & 255} ${(word >> 8) & 255} ${(word >> 16) & 255})`;
 }
 
-/** Where a share of the end of the scale (0..1) lies on the color scale (0..1). */
+/**
+ * Return the function from a share of the largest value (0 to 1) to a position on the color scale
+ * (0 to 1).
+ */
 export function transfer(scale: Scale): (x: number) => number {
   if (scale === "absolute") return (x) => x ** INK;
   if (scale === "linear") return (x) => x;
@@ -81,7 +83,10 @@ export function transfer(scale: Scale): (x: number) => number {
   return (x) => (x > 0 ? Math.max(0, 1 + Math.log10(x) / LOG_DECADES) : 0);
 }
 
-/** The inverse of `transfer`: the share of the end of the scale at a place on it. */
+/**
+ * Return the inverse of `transfer`, from a position on the color scale to a share of the largest
+ * value.
+ */
 export function inverse(scale: Scale): (t: number) => number {
   if (scale === "absolute") return (t) => t ** (1 / INK);
   if (scale === "linear") return (t) => t;
@@ -90,8 +95,8 @@ export function inverse(scale: Scale): (t: number) => number {
 }
 
 /**
- * The value at the end of a scale: 1 for weights on the absolute scale, else the largest value of
- * what shares the scale.
+ * Return the value at the end of a scale: 1 for weights on the absolute scale, otherwise the
+ * largest value of everything that shares the scale.
  */
 export const endOfScale = (scale: Scale, quantity: string, largest: number): number =>
   scale === "absolute" && quantity === "weights" ? 1 : largest;

@@ -12,33 +12,33 @@ export function barTexts(
   print: (x: number) => string = digits,
 ): [string, string, string] {
   const at = inverse(scale);
-  // One digit tells an order of magnitude; three would run into the next label.
+  // One digit shows the order of magnitude; three would overlap the next label.
   const most = print(maximum);
   const [, percent = ""] = /(\u00a0%)$/.exec(most) ?? [];
   const low = Number((at(0) * maximum * (percent ? 100 : 1)).toPrecision(1));
   return [scale === "log" ? `≤${low}${percent}` : "0", print(at(0.5) * maximum), most];
 }
 
-/** The values along a wedge, which is linear on the absolute scale. */
+/** Return the values along a wedge, which is linear on the absolute scale. */
 export const wedgeTexts = (scale: Scale, maximum: number, print: (x: number) => string) =>
   barTexts(scale === "absolute" ? "linear" : scale, maximum, print);
 
 const strips = new WeakMap<Uint32Array, Raster>();
 
-/** A color scale, left to right. */
+/** Return a color scale as a raster that runs from left to right. */
 export function strip(words: Uint32Array): Raster {
   const made = strips.get(words) ?? { across: 256, down: 1, words };
   strips.set(words, made);
   return made;
 }
 
-/** Rows of a wedge: one in the middle, and as many above as below. */
+/** Number of rows of a wedge: one in the middle and the same number above and below. */
 const ROWS = 17;
 
 /**
- * A scale of line thickness, left to right, in the colors of a table of lines. Lines grow from
- * nothing to the height of the bar. Lines of differences shrink to nothing in the middle and grow
- * again.
+ * Return a scale of line thickness that runs from left to right, in the colors of a table. Lines
+ * grow from nothing to the height of the bar. With `signed`, they shrink to nothing in the middle
+ * and grow again.
  */
 export function wedge(table: Uint32Array, signed = false): Raster {
   const words = new Uint32Array(256 * ROWS);
@@ -54,7 +54,7 @@ export function wedge(table: Uint32Array, signed = false): Raster {
   return { across: 256, down: ROWS, words };
 }
 
-/** A scale in a box. */
+/** Draw a color bar in a box. */
 export function paintBar(
   pen: Pen,
   bar: Raster,

@@ -5,7 +5,7 @@ import { painted } from "./painted.js";
 import type { Raster } from "./pen.js";
 import type { Theme } from "./theme.js";
 
-/** A bar of colors or of thickness over its three values. */
+/** Return a color or thickness bar with its three values. */
 export function barView(theme: Theme, texts: readonly string[], bar: Raster = strip(ramp(theme))) {
   const paint = (canvas: HTMLCanvasElement) => {
     canvas.width = bar.across;

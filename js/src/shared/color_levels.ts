@@ -2,12 +2,14 @@ import { diverging, NO_CHANGE, ramp, transfer } from "./color.js";
 import type { Theme } from "./theme.js";
 import type { Scale } from "./types.js";
 
-/** The entry that stands for nothing: the middle of a scale of differences, else the first. */
+/**
+ * Return the table entry of the value 0: the middle entry for signed values, otherwise the first.
+ */
 export const zeroLevel = (signed = false) => (signed ? NO_CHANGE : 0);
 
 /**
- * The entry 0..255 of a color table that a weight is drawn with, or a difference where values are
- * `signed`.
+ * Return the function from a weight (or a difference, if `signed`) to an entry 0 to 255 of a color
+ * table.
  */
 export function levelOf(scale: Scale, maximum: number, signed = false): (weight: number) => number {
   const place = transfer(scale);
@@ -21,12 +23,13 @@ export function levelOf(scale: Scale, maximum: number, signed = false): (weight:
   };
 }
 
-/** The thickness of the line of a weight of 1, or of the end of another scale, in pixels. */
+/** Thickness in pixels of a line at the end of the scale, for example of weight 1. */
 const THICKEST = 8;
 
 /**
- * The thickness of a line in 256 steps, as `levelOf`. On the absolute scale the thickness is linear
- * in the weight, so that the area of a line is proportional to its weight.
+ * Return the function from a weight to one of 256 steps of thickness, like `levelOf`. On the
+ * absolute scale the thickness is linear in the weight, so that the area of a line is proportional
+ * to its weight.
  */
 export const lineLevelOf = (
   scale: Scale,
@@ -35,19 +38,19 @@ export const lineLevelOf = (
 ): ((weight: number) => number) =>
   levelOf(scale === "absolute" ? "linear" : scale, maximum, signed);
 
-/** The thickness of a line of a level, in pixels. */
+/** Return the thickness in pixels of a line with this level. */
 export const thickness = (level: number, signed = false): number =>
   signed ? (THICKEST * Math.abs(level - NO_CHANGE)) / 127 : (THICKEST * level) / 255;
 
-/** Color tables of 256 ABGR words, all with the background at 0. */
+/** Color tables of 256 ABGR words. Each has the background at 0. */
 export interface Tables {
   first: Uint32Array;
-  /** The first scale where a highlight claims the eye. */
+  /** First scale while something else is highlighted. */
   faded: Uint32Array;
   second: Uint32Array;
 }
 
-/** How strong the first scale stays beside a highlight. */
+/** Strength of the first scale next to a highlight. */
 export const FADE = 0.3;
 const channel = (word: number, shift: number) => (word >> shift) & 255;
 
@@ -57,22 +60,22 @@ function mix(from: number, to: number, t: number): number {
   return ((255 << 24) | at(16) | at(8) | at(0)) >>> 0;
 }
 
-/** A color as an ABGR word. */
+/** Return a color "#rrggbb" as an ABGR word. */
 export function word(hex: string): number {
   const rgb = Number.parseInt(hex.slice(1), 16);
   return ((255 << 24) | (channel(rgb, 0) << 16) | (channel(rgb, 8) << 8) | channel(rgb, 16)) >>> 0;
 }
 
-/** The colors of a table, so far from the background. */
+/** Return the colors of a table, mixed with the background by `strength`. */
 export function mixed(theme: Theme, table: Uint32Array, strength: number): Uint32Array {
   const background = word(theme.background);
   return table.map((color) => mix(background, color, strength));
 }
 
-/** Cached ramps: heads have few colors, and hovering must not recompute the ramps. */
+/** Cache of ramps: heads have few colors, and hovering must not recompute their ramps. */
 const ramps = new Map<string, Uint32Array>();
 
-/** From the background to a color, "#rrggbb". */
+/** Return the ramp from the background to a color "#rrggbb". */
 export function rampTo(theme: Theme, color: string): Uint32Array {
   const key = `${theme.background} ${color}`;
   const from = word(theme.background);

@@ -3,7 +3,10 @@ import { createRef, ref } from "lit-html/directives/ref.js";
 import { type Control, controlView, isOffered } from "./controls.js";
 import type { Mounted } from "./mount.js";
 
-/** Controls in a menu, and the reasons why some options are fixed: not every reader sees hints. */
+/**
+ * Return the controls of a menu, with the reasons why some options are fixed: hints do not reach
+ * every reader.
+ */
 export function menuContent(controls: Control[], all = controls) {
   const fixed = all.filter((control) => control.reason && isOffered(control));
   return [
@@ -18,9 +21,9 @@ export function menuContent(controls: Control[], all = controls) {
 const nameOf = ({ label, name }: Control) => label ?? name;
 
 /**
- * A button that opens a menu of controls. The menu has a row of its own below the button, because
- * a menu over the figure would cover what it changes. Only the button and Escape close the menu: if
- * a click elsewhere closed it, the figure would move under the pointer.
+ * Return a button that opens a menu of controls. The menu has its own row below the button, because
+ * a menu over the figure would cover the part that it changes. Only the button and Escape close the
+ * menu: if a click elsewhere closed it, the figure would move under the pointer.
  */
 export function controlMenu(text: string, { drawNow }: Pick<Mounted, "drawNow">) {
   const button = createRef<HTMLElement>();
@@ -37,13 +40,13 @@ export function controlMenu(text: string, { drawNow }: Pick<Mounted, "drawNow">)
       turn();
       button.value?.focus();
     }
-    // The keys of the figure have no meaning here.
+    // While the menu is open, the keys belong to it and not to the figure.
     event.stopPropagation();
   }
 
   return {
     isOpen: () => isOpen,
-    /** The button, and the menu with some content. */
+    /** Return the button and the menu with its content. */
     view: (content: unknown) =>
       html`<span class="attnw-menu-box" @keydown=${pressed}>
         <button type="button" class="attnw-menu-button" aria-expanded=${isOpen}

@@ -4,56 +4,53 @@ import { selectOptions } from "./select_options.js";
 import type { Special } from "./types.js";
 import { type Outcome, SIGNS } from "./verdict.js";
 
-/**
- * Where a control stands: "bar" for what answers the first question about a figure, "menu" for what
- * nobody asks first.
- */
+/** Position of a control: "bar" for frequent controls, "menu" for the others. */
 type ControlPlace = "bar" | "menu";
 
 interface Described {
-  /** A name that no other control of the figure has. */
+  /** Name, unique among the controls of the figure. */
   name: string;
   place: ControlPlace;
-  /** The trait that the control sets; the control's name if absent. */
+  /** Trait that the control sets; default: the control's name. */
   trait?: string;
-  /** The text beside the control; its name if absent. */
+  /** Text next to the control; default: its name. */
   label?: string;
-  /** A sentence that is shown to the pointer. */
+  /** Tooltip sentence. */
   hint?: string | undefined;
   /** Whether the control sets a trait that linked figures share. */
   shared?: boolean;
   hidden?: boolean;
   disabled?: boolean;
-  /** Why a saved page cannot change the option; see `withReason`. */
+  /** Reason why a saved page cannot change the option; see `withReason`. */
   reason?: string;
 }
 
-/** One of several values: a select, or a row of buttons. Hidden if there is only one value. */
+/** Choice of one value, as a select or a row of buttons. Hidden if there is only one value. */
 interface Choice<T extends string = string> extends Described {
   kind: "choice";
   look?: "select" | "buttons";
   values: readonly T[];
   value: T;
   change(value: T): void;
-  /** The text of a value. */
+  /** Return the text of a value. */
   print?(value: T): string;
 }
 
-/** A box to tick. */
+/** Checkbox. */
 interface Tick extends Described {
   kind: "tick";
   value: boolean;
   change(value: boolean): void;
 }
 
-/** Boxes under one name. */
+/** Checkboxes under one name. */
 interface Ticks extends Described {
   kind: "ticks";
   boxes: { name: Special; label: string; value: boolean; hidden: boolean }[];
   change(name: Special, value: boolean): void;
 }
 
-/** A slider from 0; `text` is the value as it is read. */
+/** Slider from 0; `text` is the printed value. */
 interface Range extends Described {
   kind: "range";
   max: number;
@@ -63,7 +60,7 @@ interface Range extends Described {
   change(value: number): void;
 }
 
-/** A whole number with buttons to the previous and the next number. Hidden below two numbers. */
+/** Integer with buttons to the previous and the next number. Hidden below two numbers. */
 interface Stepper extends Described {
   kind: "stepper";
   count: number;
@@ -71,7 +68,7 @@ interface Stepper extends Described {
   change(value: number): void;
 }
 
-/** A line of text: Enter sends it, Escape brings the last text back. */
+/** Line of text: Enter sends it, Escape restores the last text. */
 interface TextLine extends Described {
   kind: "text";
   value: string;
@@ -81,26 +78,26 @@ interface TextLine extends Described {
   change(text: string): void;
 }
 
-/** A button; with a `sign` on it, the label is read aloud and shown to the pointer. */
+/** Button. If it shows a `sign`, the label is its tooltip and accessible name. */
 export interface Action extends Described {
   kind: "action";
   sign?: string;
-  /** Whether what the button opens is open. */
+  /** Whether the part that the button opens is open. */
   expanded?: boolean;
   change(): void;
 }
 
 /**
- * A control of a figure, declared once. The bar and the menu of the figure, and the menu of an
+ * Control of a figure, declared once. The bar and the menu of the figure, and the menu of an
  * explorer around it, are layouts of the same list.
  */
 export type Control = Choice | Tick | Ticks | Range | Stepper | TextLine | Action;
 
-/** A choice whose values have a narrower type than text. */
+/** Return a choice whose values have a narrower type than string. */
 export const choice = <T extends string>(of: Omit<Choice<T>, "kind">): Control =>
   ({ kind: "choice", ...of }) as Choice;
 
-/** Whether there is anything to see of a control. */
+/** Return whether any part of a control is visible. */
 export function isOffered(control: Control): boolean {
   if (control.hidden) return false;
   if (control.kind === "choice") return control.values.length > 1;
@@ -108,7 +105,7 @@ export function isOffered(control: Control): boolean {
   return control.kind !== "ticks" || control.boxes.some(({ hidden }) => !hidden);
 }
 
-/** The elements of a control, the same in every place. */
+/** Return the elements of a control, which are the same in a bar and in a menu. */
 export function controlView(control: Control): TemplateResult {
   switch (control.kind) {
     case "choice":
@@ -151,7 +148,7 @@ function buttonsView(control: Choice): TemplateResult {
     )}</span>`;
 }
 
-/** A box of `tick`, or of a group of boxes. */
+/** Return the checkbox of a `tick` control or of one box of a group. */
 function tickView(
   tick: Pick<Tick, "name" | "value" | "hint" | "hidden" | "disabled">,
   text: string,
@@ -199,7 +196,7 @@ function stepperView(control: Stepper): TemplateResult {
   const entered = ({ currentTarget }: Event) => {
     const input = currentTarget as HTMLInputElement;
     const number = input.valueAsNumber;
-    // A number that leads nowhere gives way to the one in force.
+    // An invalid number is replaced by the current value.
     input.value = String(value);
     if (Number.isInteger(number)) go(number);
   };
@@ -218,7 +215,7 @@ function textView(control: TextLine): TemplateResult {
   const { name, label = name, hint, value, longest, placeholder, hidden = false } = control;
   function pressed(event: KeyboardEvent): void {
     const input = event.currentTarget as HTMLInputElement;
-    // Letters are text here, and no keys of the figure.
+    // Letters are text here, not shortcuts of the figure.
     if (event.key !== "Escape" || input.value !== value) event.stopPropagation();
     if (event.key === "Escape") input.value = value;
   }
@@ -238,23 +235,23 @@ export function actionView(control: Action): TemplateResult {
     @click=${() => control.change()}>${sign ?? label}</button>`;
 }
 
-/** JupyterLab would take the arrow keys of a slider for its own. */
+/** Keep JupyterLab from handling the arrow keys of a slider. */
 const keepArrows = (event: KeyboardEvent) => {
   if (/^Arrow/.test(event.key)) event.stopPropagation();
 };
 
-/** A slider from 0. */
+/** Return a slider from 0. */
 export function rangeInput(of: {
   max: number;
   value: number;
   slide(value: number): void;
-  /** Called at the end of a movement. */
+  /** Handle the end of a movement. */
   release?(): void;
   step?: number;
   disabled?: boolean;
-  /** The name of the control that it is the slider of. */
+  /** Name of the control that the slider belongs to. */
   name?: string;
-  /** Its name and its value as they are read aloud, where no label around it says them. */
+  /** Accessible name and value text, for a slider without a label around it. */
   label?: string;
   valueText?: string;
   className?: string;
@@ -268,12 +265,12 @@ export function rangeInput(of: {
     @input=${slid} @change=${released} @keydown=${keepArrows}>`;
 }
 
-/** A small button with a sign on it; `name` is read aloud and shown to the pointer. */
+/** Return a small button with a sign; `name` is its tooltip and accessible name. */
 export const signButton = (sign: string, name: string, press: () => void, disabled = false) =>
   html`<button type="button" class="attnw-button" title=${name} aria-label=${name}
     ?disabled=${disabled} @click=${press}>${sign}</button>`;
 
-/** Buttons to the next and the previous "mention", "for which the head" is right or wrong. */
+/** Return buttons to the next and the previous "mention" "for which the head" is right or wrong. */
 export function outcomeJumps(of: {
   what: string;
   which: string;
@@ -290,6 +287,6 @@ export function outcomeJumps(of: {
       ${signButton("›", `next ${sentence}`, () => jump(outcome, 1), !allowed)}
     </span>`;
   };
-  // Both groups stay on one line, because a cross at the start of a line has no meaning.
+  // Keep both groups on one line: a cross at the start of a line would lose its meaning.
   return html`<span class="attnw-group">${group("right")}${group("wrong")}</span>`;
 }

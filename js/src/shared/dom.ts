@@ -1,8 +1,8 @@
 type Attributes = Record<string, string | number | boolean>;
 
 /**
- * An element with attributes and children; strings become text nodes, so that no token is ever
- * parsed as HTML.
+ * Append an element with attributes and children. Strings become text nodes, so that no token is
+ * ever parsed as HTML.
  */
 export function element<K extends keyof HTMLElementTagNameMap>(
   parent: HTMLElement | DocumentFragment,
@@ -20,7 +20,7 @@ export function element<K extends keyof HTMLElementTagNameMap>(
   return node;
 }
 
-/** Adds listeners that end with the signal. */
+/** Return a function that adds event listeners until the signal aborts. */
 export const listening =
   (signal: AbortSignal) =>
   <K extends keyof HTMLElementEventMap>(

@@ -1,6 +1,6 @@
 /**
- * Ids of elements of one widget. Two widgets can share a page, and this module's scope may or may
- * not be shared between them.
+ * Return a function that makes element ids for one widget. A random prefix is needed: two widgets
+ * can share a page, and may or may not share this module's scope.
  */
 export function elementIds(): (name: string | number) => string {
   const prefix = `attnw-${Math.random().toString(36).slice(2)}`;

@@ -1,17 +1,17 @@
 import type { Pen } from "./pen.js";
 
-/** The file of a picture: a page decodes the file, an SVG contains it unchanged. */
+/** Encoded image file. A page decodes the file; an SVG embeds it unchanged. */
 export interface EncodedPicture {
   bytes: Uint8Array<ArrayBuffer>;
   type: string;
-  /** Pixels of the file from left to right. */
+  /** Width of the image in pixels. */
   across: number;
-  /** The pixels, once a page has decoded them. */
+  /** Decoded pixels, once available. */
   decoded?: ImageBitmap;
   isDecoding?: boolean;
 }
 
-/** A pen that takes the file of a picture; a canvas's context takes pixels. */
+/** Pen that takes encoded files, unlike the context of a canvas, which takes pixels. */
 interface FilePen extends Pen {
   file(
     picture: EncodedPicture,
@@ -23,10 +23,10 @@ interface FilePen extends Pen {
   ): void;
 }
 
-/** Pixels that are drawn larger than this are shown as they are, without a transition. */
+/** Magnification from which pixels are drawn with sharp edges. */
 const SHARP_FROM = 3;
 
-/** Decode a picture on a page; `decoded` is called once its pixels are there. */
+/** Decode an image on a page and call `decoded` when its pixels are available. */
 export function decode(picture: EncodedPicture, decoded: () => void): void {
   if (picture.decoded || picture.isDecoding || !globalThis.createImageBitmap) return;
   picture.isDecoding = true;
@@ -35,12 +35,15 @@ export function decode(picture: EncodedPicture, decoded: () => void): void {
       picture.decoded = pixels;
       decoded();
     },
-    // A file that cannot be decoded leaves its ground: the weights are drawn all the same.
+    // If a file cannot be decoded, the weights are still drawn on the background color.
     () => {},
   );
 }
 
-/** Draw a picture over its ground; a page draws the ground alone until the file is decoded. */
+/**
+ * Draw an image over its background color. A page draws only the background until the file is
+ * decoded.
+ */
 export function paintPicture(
   pen: Pen,
   picture: EncodedPicture | undefined,
@@ -67,7 +70,7 @@ export function paintPicture(
 
 const SIGNS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
-/** Bytes as base64 text: the engine that draws pictures has no `btoa`. */
+/** Return bytes as base64 text: the engine that draws pictures has no `btoa`. */
 export function base64(bytes: Uint8Array): string {
   const parts: string[] = [];
   for (let i = 0; i < bytes.length; i += 3) {

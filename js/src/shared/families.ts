@@ -1,7 +1,7 @@
-/** What heads do, in few words. */
+/** Short names for the behavior of heads. */
 export type Family = "neighbor" | "grammar" | "pronoun" | "same word" | "rests" | "other";
 
-/** Five quiet colors of families; a word stands beside every color. */
+/** Five muted colors for families. Each color always appears next to its word. */
 export const FAMILY_COLORS: Record<"light" | "dark", Record<Exclude<Family, "other">, string>> = {
   light: {
     neighbor: "#0f9d7a",
@@ -19,5 +19,5 @@ export const FAMILY_COLORS: Record<"light" | "dark", Record<Exclude<Family, "oth
   },
 };
 
-/** The families of a legend, in this order. */
+/** Families of a legend, in this order. */
 export const FAMILIES = ["neighbor", "grammar", "pronoun", "same word", "rests"] as const;

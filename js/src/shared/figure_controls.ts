@@ -4,19 +4,19 @@ import { type Control, controlView, isOffered } from "./controls.js";
 import { withReason } from "./fixed_options.js";
 import type { Mounted } from "./mount.js";
 
-/** A figure of figures, which lays out some of their controls. */
+/** Figure that contains other figures and lays out some of their controls. */
 interface ControlHost {
-  /** Whether the host lays the control out. A figure lays out the other controls itself. */
+  /** Return whether the host lays out the control. The figure lays out the others itself. */
   takes(figure: string, control: Control): boolean;
-  /** Receives the taken controls of a part of a figure, again after every change. */
+  /** Receive the controls of one part of a figure, now and after every change. */
   show(figure: string, part: string, controls: Control[]): void;
 }
 
-/** The event with which a figure asks the elements around it for a host. */
+/** Event with which a figure looks for a host among its parent elements. */
 const ASKED = "attnw-controls";
 type HostRequest = CustomEvent<(host: ControlHost) => void>;
 
-/** Lay out controls of the figures within an element. */
+/** Lay out controls of the figures inside an element. */
 export function hostControls(around: HTMLElement, host: ControlHost, signal: AbortSignal): void {
   const answer = (event: Event) => {
     event.stopPropagation();
@@ -25,17 +25,19 @@ export function hostControls(around: HTMLElement, host: ControlHost, signal: Abo
   around.addEventListener(ASKED, answer, { signal });
 }
 
-/** A mounted figure with controls. */
+/** Mounted figure with controls. */
 export interface WithControls extends Mounted {
-  /** Hand a part of the figure's controls to its host; returns the controls that are left. */
+  /** Pass a part of the figure's controls to its host and return the others. */
   own<C extends Control>(controls: C[], part?: string): C[];
-  /** The controls of the bar, and the menu "View" with the others. */
+  /** Return the controls of the bar, with the others in the menu "View". */
   bar(controls: Control[]): unknown;
-  /** Whether the menu is open. */
+  /** Return whether the menu is open. */
   isMenuOpen(): boolean;
 }
 
-/** Give a mounted figure a bar and a menu, and ask for a host that lays out some controls. */
+/**
+ * Give a mounted figure a bar and a menu, and look for a host that lays out some of its controls.
+ */
 export function withControls(mounted: Mounted, signal: AbortSignal): WithControls {
   const menu = controlMenu("View", mounted);
   const told = new Map<string, string>();
@@ -51,7 +53,7 @@ export function withControls(mounted: Mounted, signal: AbortSignal): WithControl
     const controls = declared.map((control) => withReason(control, mounted.fixed()));
     if (!host) return controls;
     const taken = controls.filter((control) => host?.takes(mounted.name, control));
-    // Functions are left out: what they do follows from the values.
+    // JSON leaves out functions, which follow from the values.
     const now = JSON.stringify(taken);
     if (now !== told.get(part)) host.show(mounted.name, part, taken);
     told.set(part, now);

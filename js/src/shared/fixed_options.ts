@@ -1,11 +1,15 @@
 import type { Control } from "./controls.js";
 import type { Fixed, Model } from "./types.js";
 
-/** The options that a page cannot change, with the reason; none in a figure with a kernel. */
+/**
+ * Return the options that the page cannot change, with reasons. A figure with a kernel has none.
+ */
 export const fixedOf = <T>(model: Model<T>): Fixed =>
   (model.get("_fixed" as keyof T) as Fixed | undefined) ?? {};
 
-/** A control, disabled with the reason as its hint if the page cannot change its option. */
+/**
+ * Return the control, disabled with the reason as its hint if the page cannot change its option.
+ */
 export function withReason<C extends Control>(control: C, fixed: Fixed): C {
   const reason = fixed[control.trait ?? control.name];
   return reason ? { ...control, disabled: true, hint: reason, reason } : control;

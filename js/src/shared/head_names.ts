@@ -10,13 +10,13 @@ import {
   sameHead,
 } from "./types.js";
 
-/** What names heads: the texts of readers, and the stacks, where heads may combine others. */
+/** Labels and stacks that head names depend on. Heads of a stack may combine other heads. */
 export interface HeadNaming {
   labels?: HeadLabel[] | undefined;
   _stacks?: StackInfo[] | undefined;
 }
 
-/** The text that a reader gave to a head; "" without one. */
+/** Return the label that the user gave to a head, or "" if there is none. */
 export const labelOfHead = (head: Head, labels: HeadLabel[] = []): string =>
   withControlPictures(bounded(labels.find(([at]) => sameHead(at, head))?.[1] ?? ""));
 
@@ -25,17 +25,17 @@ const labeled = (name: string, head: Head, labels?: HeadLabel[]): string => {
   return label ? `${name} ${inQuotes(label)}` : name;
 };
 
-/** `L7 H9 “label”`. */
+/** Return `L7 H9 “label”`. */
 export const shortName = (head: Head, { labels, _stacks }: HeadNaming = {}): string =>
   labeled(headName(head, _stacks), head, labels);
 
-/** `L7 H9 (8-10) “label”`; papers have no name for a head that combines others. */
+/** Return `L7 H9 (8-10) “label”`. A head that combines others has no 1-based name. */
 export const wholeName = (head: Head, { labels, _stacks }: HeadNaming = {}): string => {
   const name = combinedName(head, _stacks) ?? `${headName(head)} (${paperName(head)})`;
   return labeled(name, head, labels);
 };
 
-/** The labels after one of them was changed; an empty text removes it. */
+/** Return the labels with one label changed. An empty text removes it. */
 export function relabeled(labels: HeadLabel[], head: Head, text: string): HeadLabel[] {
   const others = labels.filter(([at]) => !sameHead(at, head));
   return text.trim() ? [...others, [head, text.trim()]] : others;

@@ -1,7 +1,7 @@
 import type { Head, HeadLabel } from "./types.js";
 import type { WireArray } from "./wire.js";
 
-/** Traits of every widget of heads, whether or not it shows an attention. */
+/** Traits of every widget about heads, with or without attention. */
 export interface HeadsState {
   selected: Head[];
   layer: number;
@@ -16,10 +16,11 @@ export interface Metrics {
   /** float32 [metrics, layers, heads]. */
   values: WireArray;
   /**
-   * int32 [layers * heads, n]: the heads most like each, nearest first, as layer * heads + head.
+   * int32 [layers * heads, n]: indices (layer * heads + head) of the most similar heads, nearest
+   * first.
    */
   similar: WireArray;
-  /** The checkpoint of a training; its metrics have a range over all checkpoints, by title. */
+  /** Training checkpoint, and the range of each metric over all checkpoints, by title. */
   step?: string;
   ranges?: [low: number, high: number][];
 }

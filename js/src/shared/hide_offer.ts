@@ -5,9 +5,8 @@ import { save } from "./snapshot.js";
 import { type Axes, type Model, type SharedState, SPECIALS } from "./types.js";
 
 /**
- * A sentence with the share of the attention that rests on special tokens, and a button to hide
- * these tokens, or to show them again; hidden where little rests on them. A saved page may lack the
- * button.
+ * Return a sentence with the share of attention on special tokens, and a button to hide or show
+ * these tokens. It is hidden if the share is small. A saved page may lack the button.
  */
 export function hideOffer(
   model: Model<Pick<SharedState, "hidden">>,

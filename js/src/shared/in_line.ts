@@ -1,3 +1,3 @@
-/** The parts of a line, with points between them; parts that are empty are left out. */
+/** Join the non-empty parts with middle dots. */
 export const inLine = (parts: readonly (string | false | null | undefined)[]): string =>
   parts.filter(Boolean).join(" · ");

@@ -3,8 +3,8 @@ import { reportChanges } from "./reported_changes.js";
 import type { RenderContext } from "./types.js";
 
 /**
- * The `initialize` of a figure, which runs once for each model, however many views the model has.
- * `large` names the state to clear when the model is closed.
+ * Return the `initialize` of a figure, which runs once per model, no matter how many views the
+ * model has. `large` names the state to clear when the model is closed.
  */
 export function initializing<T>(...large: (keyof T)[]) {
   const release = releasing<T>(...large);

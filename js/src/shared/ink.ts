@@ -2,15 +2,15 @@ import { clamp } from "./clamp.js";
 import { ramp, transfer } from "./color.js";
 import type { Theme } from "./theme.js";
 
-/** Letters on a dark ground, and on a light one. */
+/** Colors of letters on dark and on light backgrounds. */
 const ON_DARK = "#ffffff";
 const ON_LIGHT = "#15151a";
-/** Of a ground of 0 to 255: letters on a lighter one are dark. */
+/** Brightness (0 to 255) above which a background takes dark letters. */
 const BRIGHT = 125;
 
 /**
- * The ground of a weight on the absolute scale, with the color of letters on it. `table` is the
- * scale of another paper.
+ * Return the background of a weight on the absolute scale and the color of letters on it. `table`
+ * replaces the scale of the theme.
  */
 export function inkOf(
   theme: Theme,
@@ -28,6 +28,6 @@ export function inkOf(
   return { ground: `rgb(${r} ${g} ${b})`, letters: brightness > BRIGHT ? ON_LIGHT : ON_DARK };
 }
 
-/** The color of arcs and lines. */
+/** Return the color of arcs and lines. */
 export const lineColor = ({ dark, forced, text }: Theme): string =>
   forced ? text : dark ? "#c9c6ff" : "#241783";

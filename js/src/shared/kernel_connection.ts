@@ -6,19 +6,19 @@ export const WAITING = "Waiting for the kernel";
 const UNSURE = "No answer from the kernel: unless it is busy, run the cell again";
 
 /**
- * Milliseconds without an answer before a warning; and from the kernel's "done" to its last answer
- * on the page.
+ * Milliseconds without an answer before a warning, and the time that the last answer may still need
+ * to reach the page after the kernel reports "idle".
  */
 const PATIENCE = 1000;
 const ON_ITS_WAY = 200;
-/** Number of waiting times without a message after which the kernel may be lost. */
+/** Number of waiting periods without a message after which the kernel may be lost. */
 const LONG = 5;
 const GONE = new Set(["dead", "terminating", "restarting", "autorestarting"]);
-/** Shared by all figures of a page, although each figure has its own bundle. */
+/** Key shared by all figures of a page, although each figure has its own bundle. */
 const PAGE = Symbol.for("attnwidget.answers");
 const ASK = "attnw-ask";
 
-/** How a figure stands with its kernel, and the sentence that says so where it is not "live". */
+/** State of the connection to the kernel, with a sentence unless it is "live". */
 export interface Connection {
   link: "live" | "waiting" | "lost";
   text: string;
@@ -26,7 +26,7 @@ export interface Connection {
 type Link = Connection["link"];
 type Kernel = { status?: string; connectionStatus?: string; isDisposed?: boolean } | null;
 
-/** The host's kernel: null where it has ended, undefined where the host does not say. */
+/** Return the host's kernel: null if it has ended, undefined if the host does not tell. */
 function kernelOf(manager: unknown): Kernel | undefined {
   return manager && typeof manager === "object" && "kernel" in manager
     ? (manager.kernel as Kernel)
@@ -48,15 +48,15 @@ function pageEvents(): EventTarget {
   return page[PAGE];
 }
 
-/** The sentence over a figure that the kernel does not answer. */
+/** Return the sentence above a figure whose kernel does not answer. */
 export const connectionNote = ({ text }: Connection) =>
   html`<p role="status" class="attnw-link" ?hidden=${!text}>${text}</p>`;
 
 /**
- * Asks after every saved change whether the kernel is alive, and if not, warns that the figure no
- * longer shows the choice. A kernel that is busy answers later. `show` puts the answer on the page.
- * The remaining figures of the page ask as well, so that no two figures show different choices
- * without a warning.
+ * Ask after every saved change whether the kernel is alive. If it is not, warn that the figure no
+ * longer shows the current choice. A busy kernel answers later. `show` puts the answer on the page.
+ * The other figures of the page ask as well, so that no two figures show different choices without
+ * a warning.
  */
 export function watchAnswers<T>(
   model: Model<T>,
@@ -90,14 +90,14 @@ export function watchAnswers<T>(
       if (open && question === sent) settle("lost", LOST);
     };
     const status = ({ content }: { content: { execution_state: string } }) => {
-      // A kernel that is through with the question and did not answer does not know the figure.
+      // An idle kernel that has processed the question without answering does not know the figure.
       if (content.execution_state === "idle") setTimeout(lost, ON_ITS_WAY);
     };
     try {
-      // Jupyter marks the views of a kernel that was restarted.
+      // Jupyter marks the views of a restarted kernel.
       if (root.closest(".jupyter-widgets-disconnected")) lost();
-      // Jupyter reads what to call about the kernel's status; marimo calls it when the question has
-      // gone out.
+      // Jupyter calls `iopub.status` with the kernel's status; marimo calls the callback itself
+      // when the question has been sent.
       else
         model.send?.(
           { asked: sent },
@@ -117,13 +117,13 @@ export function watchAnswers<T>(
     }
     tell("waiting", kernel === undefined && waits > LONG ? UNSURE : WAITING);
     timer = setTimeout(wait, PATIENCE);
-    // Meanwhile the asked kernel may have ended, and a new kernel may have started.
+    // The kernel may have ended since the question, and a new one may have started.
     if (kernel?.status === "idle") send();
   }
 
   function ask(): void {
     if (open || signal.aborted) return;
-    // A panel of an explorer speaks through the explorer.
+    // A panel of an explorer asks through the explorer.
     root.parentElement?.closest(".attnw-root")?.dispatchEvent(new Event(ASK));
     question = Math.random();
     open = true;
@@ -133,7 +133,7 @@ export function watchAnswers<T>(
   }
 
   const save = model.save_changes.bind(model);
-  // Every change goes out through here, whichever part of a figure makes it.
+  // Every change of every part of a figure passes through `save_changes`.
   model.save_changes = () => {
     save();
     ask();

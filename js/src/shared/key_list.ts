@@ -6,8 +6,8 @@ import type { Mounted } from "./mount.js";
 export type Keys = readonly (readonly [key: string, meaning: string])[];
 
 /**
- * The list of keys and the button that shows it; Escape hides the list before a figure takes the
- * key.
+ * Return a list of keys and the button that shows it. Escape hides the list before a figure handles
+ * the key.
  */
 export function keyList(
   keys: Keys,
@@ -25,7 +25,7 @@ export function keyList(
     event.preventDefault();
     event.stopPropagation();
   };
-  // On its way down, before a figure takes the key to undo or to let go of something.
+  // Listen in the capture phase, before a figure uses Escape to undo or to unlock.
   root.addEventListener("keydown", close, { signal, capture: true });
   const control = (): Action => ({
     kind: "action",
@@ -40,7 +40,7 @@ export function keyList(
   });
   return {
     toggle,
-    /** The button, unless a figure around this one has a list of keys for both. */
+    /** Return the button, unless an outer figure has a list of keys for both. */
     button: () => (own?.([control()], "keys") ?? [control()]).map(actionView),
     list: () =>
       html`<dl class="attnw-keys" ?hidden=${!open}>
@@ -49,14 +49,14 @@ export function keyList(
   };
 }
 
-/** Handle the keys of every figure of heads; returns whether the key was one of them. */
+/** Handle the keys common to all figures of heads; return whether the key was one of them. */
 export function commonKey(
   event: KeyboardEvent,
   toggleKeys: () => void,
   stepBy: (layers: number) => void,
 ): boolean {
-  // Brackets may need Alt or AltGr (reported as Ctrl + Alt); with Ctrl or Cmd alone they are the
-  // browser's.
+  // Typing a bracket may need Alt or AltGr (reported as Ctrl + Alt). With only Ctrl or Cmd, it is a
+  // shortcut of the browser.
   if (event.metaKey || (event.ctrlKey && !event.altKey)) return false;
   if (event.key === "?") toggleKeys();
   else if (event.key === "[") stepBy(-1);
@@ -65,6 +65,6 @@ export function commonKey(
   return true;
 }
 
-/** Whether a key or click adds to the selection. */
+/** Return whether a key or click adds to the selection. */
 export const adds = (event: MouseEvent | KeyboardEvent): boolean =>
   event.shiftKey || event.ctrlKey || event.metaKey;

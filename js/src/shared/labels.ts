@@ -6,7 +6,7 @@ import type { Axes, Axis, Special } from "./types.js";
 
 export const LABEL_SIZE = 12;
 export const AXIS_LABEL_SIZE = 11;
-/** How large tokens and words are: small, as usual, or for a projector. */
+/** Size of tokens and words: small, medium, or large for a projector. */
 export type TokenSize = "S" | "M" | "L";
 export const TOKEN_PIXELS: Record<TokenSize, number> = { S: 11, M: LABEL_SIZE, L: 17 };
 const MARK = "##";
@@ -14,7 +14,7 @@ const MARK = "##";
 export const labelFont = (family: string, bold = false, size = LABEL_SIZE) =>
   `${bold ? "600 " : ""}${size}px ${family}`;
 
-/** Text in one color, starting at `x`, ending at `x` or centered on `x`. */
+/** Write text in one color, aligned at `x`. */
 export function write(
   pen: Pen,
   text: string,
@@ -28,19 +28,19 @@ export function write(
 }
 
 /**
- * A token as a figure prints it: a token of blanks by what the vocabulary calls it. A token of a
+ * Return a token as figures print it: blank tokens by their name in the vocabulary. A token of a
  * right-to-left script is isolated, so that sentences and numbers around it keep their order.
  */
 export const labelOf = (axis: Axis, index: number): string => isolated(spelledOf(axis, index));
 
-/** A token as a figure prints it, where it stands alone. */
+/** Return a token as figures print it, without isolation. */
 export function spelledOf(axis: Axis, index: number): string {
   const text = bounded(axis.text[index] ?? "");
   const shown = withControlPictures(text.trim() === "" ? bounded(axis.raw[index] ?? "") : text);
   return shown.trim() === "" ? "␣" : shown;
 }
 
-/** Name of a kind of special token, spelled as the model does: "[CLS]", "<s>". */
+/** Return the name of a kind of special token as the model spells it: "[CLS]", "<s>". */
 export function specialName(axes: Axes, kind: Special): string | undefined {
   for (const axis of [axes.query, axes.key]) {
     const index = axis?.special.indexOf(kind) ?? -1;
@@ -49,21 +49,24 @@ export function specialName(axes: Axes, kind: Special): string | undefined {
   return undefined;
 }
 
-/** A word in quotes, which belong to the sentence: they do not turn with a right-to-left word. */
+/**
+ * Return a word in quotes. The quotes belong to the sentence and keep its direction around a
+ * right-to-left word.
+ */
 export const inQuotes = (text: string): string => `“${isolated(text)}”`;
 
-/** A token in quotes: a word in a sentence is otherwise read as a word of the sentence. */
+/** Return a token in quotes, so that it is not read as a word of the sentence around it. */
 export const tokenInQuotes = (axis: Axis, index: number): string =>
   inQuotes(spelledOf(axis, index));
 
 /**
- * A label in a line of labels: punctuation stands in quotes, to separate it from the line's
- * punctuation.
+ * Return a label for a line of labels. Punctuation is put in quotes to set it apart from the
+ * punctuation of the line.
  */
 export const quoted = (label: string): string =>
   /[\p{L}\p{N}]/u.test(label) ? label : inQuotes(label);
 
-/** Control characters have no shape of their own: their pictures stand for them. */
+/** Replace control characters, which have no glyph, with their Unicode control pictures. */
 export const withControlPictures = (text: string): string =>
   // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is looked for
   text.replace(/[\u0000-\u001f\u007f]/g, (sign) =>
@@ -71,10 +74,10 @@ export const withControlPictures = (text: string): string =>
   );
 
 export type Measure = (text: string) => number;
-/** Widths in a font, which is named as a canvas names it: "600 12px Arial". */
+/** Function from a font ("600 12px Arial", as a canvas names it) to text widths. */
 export type Ruler = (font: string) => Measure;
 
-/** Widths from the table: what pictures are laid out with, and pages that have no canvas. */
+/** Text widths from a table, for pictures and for pages without a canvas. */
 export const tableRuler: Ruler = (font) => {
   const { size, bold } = parseFont(font);
   return (text) => textWidth(text, size, bold);
@@ -82,11 +85,11 @@ export const tableRuler: Ruler = (font) => {
 
 const widths = new Map<string, number>();
 
-/** Widths as this page draws them. */
+/** Return text widths as this page draws them. */
 export function pageRuler(document: Document): Ruler {
   const context = document.createElement("canvas").getContext("2d");
   if (!context) return tableRuler;
-  // As in the table of pictures: pairs that are drawn closer take a little less.
+  // Without kerning, as in the table of pictures; kerned text is slightly narrower.
   context.fontKerning = "none";
   return (font) => (whole) => {
     const text = bounded(whole);
@@ -100,7 +103,7 @@ export function pageRuler(document: Document): Ruler {
   };
 }
 
-/** `text`, or as much of it as fits with an ellipsis. */
+/** Return `text`, cut with an ellipsis if it is too wide. */
 export function shorten(measure: Measure, text: string, width: number): string {
   if (text.length <= MOST_DRAWN && measure(text) <= width) return text;
   const letters = [...bounded(text)];
@@ -119,8 +122,8 @@ export function widestLabel(measure: Measure, axis: Axis, shown: number[]): numb
 }
 
 /**
- * A token's text from `x` on (or up to it), its wordpiece mark at half strength. The mark stands
- * where the reading of the token begins: at the right of a right-to-left text.
+ * Draw a token from `x` on (or up to it), with its wordpiece mark at half strength. The mark is
+ * where reading begins: on the right of a right-to-left text.
  */
 export function drawToken(
   pen: Pen,
@@ -145,7 +148,7 @@ export function drawToken(
   pen.fillText(mark, marksEnd ? markAt : start, y);
   pen.globalAlpha = alpha;
   if (marksEnd && align === "right") {
-    // The width of the rest is a guess in pictures: this end is exact.
+    // In pictures the width of the rest is an estimate, so align the exact end.
     pen.textAlign = "right";
     pen.fillText(rest, x - measure(mark), y);
     return;

@@ -1,7 +1,7 @@
 import { html } from "lit-html";
 import { keyed } from "lit-html/directives/keyed.js";
 
-/** Speaks to readers who do not see what changed. */
+/** Return a live region that tells screen readers about changes. */
 export function announcer(first: unknown) {
   let spoken = JSON.stringify(first);
   let text = "";
@@ -12,12 +12,12 @@ export function announcer(first: unknown) {
   };
   return {
     announce,
-    /** Announces a text where `now` is no longer what it was. */
+    /** Announce a sentence if `now` differs from the last value. */
     say(now: unknown, sentence: string): void {
       if (JSON.stringify(now) !== spoken) announce(sentence);
       spoken = JSON.stringify(now);
     },
-    // A text that is announced twice is new text: otherwise nobody hears it again.
+    // The key makes a repeated text a new node: otherwise a screen reader would not read it again.
     view: () => html`<div class="attnw-unseen" aria-live="polite">${keyed(count, text)}</div>`,
   };
 }

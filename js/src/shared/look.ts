@@ -1,20 +1,17 @@
 import type { Ruler } from "./labels.js";
 import type { Theme } from "./theme.js";
 
-/**
- * Width to lay out for before the host has attached the widget, and of a picture that asks for
- * none.
- */
+/** Layout width before the host has attached the widget, and default width of a picture. */
 export const UNATTACHED = 640;
 
-/** What the page, or a picture, has decided before anything is drawn. */
+/** Theme, width, font and density, which the page or picture decides before drawing. */
 export interface Look {
   theme: Theme;
-  /** Width there is, in CSS pixels. */
+  /** Available width in CSS pixels. */
   width: number;
-  /** Family of the labels, and how wide they are. */
+  /** Font family of the labels, and its ruler. */
   font: string;
   ruler: Ruler;
-  /** Device pixels for each of CSS. */
+  /** Device pixels per CSS pixel. */
   density: number;
 }

@@ -12,48 +12,48 @@ export type { Look };
 export interface Mounted {
   name: string;
   root: HTMLElement;
-  /** Holds the figure; hidden while an error stands in its place. */
+  /** Element that holds the figure; hidden while an error replaces it. */
   inner: HTMLElement;
-  /** The menu "save"; a view puts it beside its caption, or elsewhere. */
+  /** Menu "save", which a view puts next to its caption or elsewhere. */
   save: HTMLElement;
-  /** The options that a saved page cannot change. */
+  /** Return the options that a saved page cannot change. */
   fixed(): Fixed;
-  /** Draw again in the next frame; `update` is not called. */
+  /** Draw again in the next frame, without calling `update`. */
   schedule(): void;
   /** Update and draw in the next frame. */
   invalidate(): void;
-  /** Draw without waiting for the next frame, which a page out of sight does not have. */
+  /** Draw now, without waiting for the next frame: a page that is out of sight has no frames. */
   drawNow(): void;
 }
 
-/** What a figure does when it is drawn, in this order. */
+/** Callbacks that draw a figure, in the order of their calls. */
 interface Drawing {
-  /** Follows a changed trait, theme or width. */
+  /** Follow a change of a trait, the theme or the width. */
   update?(look: Look): void;
-  /** The elements of the figure; follows a change and every `schedule()`. */
+  /** Return the elements of the figure, after a change and after every `schedule()`. */
   view(look: Look): unknown;
-  /** Paints the canvases of the figure after `view`. */
+  /** Paint the canvases of the figure after `view`. */
   paint?(look: Look): void;
-  /** Returns whether it took the key. */
+  /** Return whether the figure handled the key. */
   keys?(event: KeyboardEvent): boolean;
-  /** What was shown stays beside the kernel's error, which the view says: `errorLine`. */
+  /** Whether the figure stays visible after a kernel error. Its view then shows `errorLine`. */
   keepsShowing?: boolean;
-  /** Width to lay out for before the host has attached the widget, in pixels. */
+  /** Layout width in pixels before the host has attached the widget. */
   unattached?: number;
 }
 
-/** The kernel's error, or the request that it refused. */
+/** Return the kernel's error, or the reason why it refused a request. */
 export const errorOf = <T extends { _error: string }>(model: Model<T>): string =>
   model.get("_error") || String(model.get("_refused" as keyof T) ?? "");
 
-/** What the kernel does before it shows the reader's choice, while that takes long. */
+/** Return a line with the kernel's current work, if the requested change takes long. */
 const workLine = (text: string) =>
   html`<p role="status" class="attnw-working" ?hidden=${!text}>${text}</p>`;
 
 const errorLine = (text: string) =>
   html`<p role="alert" class="attnw-alert" ?hidden=${!text}>${text}</p>`;
 
-/** Draw once in the next frame however many changes ask for it before. */
+/** Draw once in the next frame, no matter how many changes request it before. */
 function perFrame(signal: AbortSignal, draw: () => void) {
   let waiting = 0;
   const cancel = () => cancelAnimationFrame(waiting);
@@ -68,7 +68,7 @@ function perFrame(signal: AbortSignal, draw: () => void) {
     schedule(): void {
       if (!waiting && !signal.aborted) ask();
     },
-    /** A drawing that waits follows those that others have asked for since. */
+    /** Move a pending drawing behind all callbacks that were requested since. */
     drawLast(): void {
       if (!waiting) return;
       cancel();
@@ -78,8 +78,8 @@ function perFrame(signal: AbortSignal, draw: () => void) {
 }
 
 /**
- * A widget's place on the page: an alert for the kernel's error, the host's theme or the reader's
- * forced colors, the width, one drawing a frame, and an end when the host takes the widget away.
+ * Mount a widget on the page. It gets an alert for kernel errors, the host's theme or forced
+ * colors, its width, at most one drawing per frame, and an end when the host removes the widget.
  */
 export function mount<T extends { _error: string }>(
   { model, el, signal }: RenderContext<T>,
@@ -88,11 +88,11 @@ export function mount<T extends { _error: string }>(
   on: Drawing,
 ): Mounted {
   const document = el.ownerDocument;
-  // The host's own element may get another figure later, so that nothing is rendered into it.
+  // The host may reuse its own element for another figure, so render into a new element.
   const root = document.createElement("div");
   root.className = `attnw-root attnw-${name}-root`;
   root.dataset.lmSuppressShortcuts = "true";
-  // By this name its picture in the notebook knows that the figure is there.
+  // The static picture in the notebook finds the live figure by this name.
   const figure = model.get("_figure" as keyof T);
   if (figure) root.dataset.figure = String(figure);
   el.append(root);
@@ -112,8 +112,8 @@ export function mount<T extends { _error: string }>(
     const note = model.send ? connectionNote(connection) : nothing;
     const line = on.keepsShowing && !alert ? nothing : errorLine(alert);
     const work = workLine(String(model.get("_working" as keyof T) ?? ""));
-    // The note of a lost kernel comes first. The note of a busy kernel stands below the figure,
-    // because it would cover controls or move the figure elsewhere.
+    // The note about a lost kernel comes first. The note about a busy kernel comes below the
+    // figure, where it neither covers controls nor moves the figure.
     const [above, below] = isLost ? [note, nothing] : [nothing, note];
     render(html`${line}${above}${work}${inner}${below}`, root);
   };
@@ -149,7 +149,7 @@ export function mount<T extends { _error: string }>(
     try {
       draw();
     } catch (error) {
-      // The next change draws everything anew.
+      // Make the next change draw everything again.
       look = undefined;
       tell(`This figure cannot be drawn: ${error instanceof Error ? error.message : error}`);
       inner.hidden = true;
@@ -169,14 +169,14 @@ export function mount<T extends { _error: string }>(
     theme = next;
     invalidate();
   });
-  // A figure's own height is no reason to lay it out again. A host that changes its theme may lay
-  // the page out twice within a frame, so that only the width of the last drawing tells.
+  // A new height needs no new layout. A host that changes its theme may lay out the page twice in a
+  // frame, so compare with the width of the last drawing.
   const resized = new ResizeObserver(() => {
     if (look && inner.clientWidth !== look.width) invalidate();
   });
   resized.observe(inner);
-  // A control may belong to a figure inside this one. That figure is drawn first: the control would
-  // show its old value again until then.
+  // A control may belong to a figure inside this one. That figure must be drawn first: otherwise
+  // the control would briefly show its old value.
   for (const type of ["input", "change", "click"])
     root.addEventListener(type, drawLast, { signal });
   root.addEventListener(

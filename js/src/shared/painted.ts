@@ -18,7 +18,7 @@ class Painted extends Directive {
 }
 
 /**
- * Paint a canvas of a template, at first and whenever one of the values that follow `draw` has
- * changed: `<canvas ${painted(draw, theme, values)}></canvas>`.
+ * Paint a canvas of a template, first and whenever one of the values after `draw` changes: `<canvas
+ * ${painted(draw, theme, values)}></canvas>`.
  */
 export const painted = directive(Painted);

@@ -1,6 +1,6 @@
 import type { Head, Side } from "./types.js";
 
-/** A head that a figure points at, with the data on the page, for linked figures to preview. */
+/** Head under the pointer of a figure, with its data, for a preview in linked figures. */
 export interface Peeked {
   head: Head;
   quantity: string;
@@ -8,12 +8,12 @@ export interface Peeked {
   hidden: string[];
   rows: number;
   cols: number;
-  /** rows x cols: round(255 sqrt(value / maximum)). */
+  /** Encoded cells [rows, cols]: round(255 * sqrt(value / maximum)). */
   values: Uint8Array;
   maximum: number;
   /**
-   * The row of a query, or the column of a key, in place of a map, which has no cells then; `of` is
-   * null for the mean over all queries.
+   * Row of a query or column of a key, instead of a map, which then has no cells. `of` is null for
+   * the mean over all queries.
    */
   row?: { side: Side; of: number | null; values: Float32Array } | undefined;
 }
@@ -24,7 +24,7 @@ interface Call {
   shown: boolean;
 }
 
-// Each widget has a bundle of its own: what they share lies outside of modules.
+// Each widget has its own bundle, so shared objects must live outside of modules.
 const PLACE = Symbol.for("attnwidget.peek");
 
 function calls(): EventTarget {
@@ -34,8 +34,8 @@ function calls(): EventTarget {
 }
 
 /**
- * Preview a head in the linked figures of `circle`, null to end the preview; returns whether a
- * figure shows it.
+ * Preview a head in the linked figures of `circle`, or end the preview with null. Return whether
+ * any figure shows it.
  */
 export function peekOut(circle: string, peeked: Peeked | null): boolean {
   if (!circle) return false;
@@ -45,8 +45,8 @@ export function peekOut(circle: string, peeked: Peeked | null): boolean {
 }
 
 /**
- * Hear of heads that linked figures point at, until the signal; a listener that cannot show one
- * returns false.
+ * Listen for previewed heads of linked figures until the signal aborts. A listener that cannot show
+ * a head returns false.
  */
 export function onPeek(
   signal: AbortSignal,

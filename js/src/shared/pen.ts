@@ -1,6 +1,6 @@
 /**
- * The part of a canvas context that figures use: a page passes a real canvas context, a picture
- * passes a context that writes SVG, so that both run the same code.
+ * Part of the canvas context that figures use. A page passes a real context; a picture passes a pen
+ * that writes SVG, so that both run the same code.
  */
 export type Pen = Pick<
   CanvasRenderingContext2D,
@@ -35,21 +35,21 @@ export type Pen = Pick<
   | "setLineDash"
 >;
 
-/** Pixels as ABGR words, the bytes R, G, B, A that `ImageData` holds; shown without smoothing. */
+/** Pixels as ABGR words (the bytes R, G, B, A of `ImageData`), drawn without smoothing. */
 export interface Raster {
   across: number;
   down: number;
   words: Uint32Array;
-  /** The result on a page, kept so that it is computed once. */
+  /** Canvas with these pixels, cached after the first drawing. */
   canvas?: HTMLCanvasElement;
 }
 
-/** A pen that takes pixels as they are; a canvas's context does not. */
+/** Pen that takes pixels directly, unlike the context of a canvas. */
 export interface RasterPen extends Pen {
   image(raster: Raster, x: number, y: number, width: number, height: number): void;
 }
 
-/** Place pixels in a rectangle. */
+/** Draw pixels in a rectangle. */
 export function paintRaster(
   pen: Pen,
   raster: Raster,
@@ -79,7 +79,9 @@ export function paintRaster(
   context.drawImage(raster.canvas, x, y, width, height);
 }
 
-/** A canvas's context, sized to CSS pixels and cleared; null where there are no canvases. */
+/**
+ * Resize and clear a canvas in CSS pixels and return its context, or null if there are no canvases.
+ */
 export function fresh(
   canvas: HTMLCanvasElement,
   width: number,
@@ -89,8 +91,8 @@ export function fresh(
   const across = Math.round(width * ratio);
   const down = Math.round(height * ratio);
   const context = canvas.getContext("2d");
-  // A new size allocates new memory, even if it equals the old size: a figure that follows the
-  // pointer keeps its size.
+  // Setting the size allocates new memory even if it is unchanged, and figures that follow the
+  // pointer keep their size.
   if (canvas.width === across && canvas.height === down && context?.reset) context.reset();
   else {
     canvas.width = across;
@@ -102,12 +104,12 @@ export function fresh(
   return context;
 }
 
-/** A pen that clips in its own way: an SVG element holds what is within. */
+/** Pen that clips with an SVG element instead of a clip path. */
 interface ClippingPen extends Pen {
   clipped(width: number, height: number, draw: () => void): void;
 }
 
-/** Draw within a rectangle, from where the pen is. */
+/** Draw clipped to a rectangle at the pen's origin. */
 export function clippedTo(pen: Pen, width: number, height: number, draw: () => void): void {
   if ("clipped" in pen) {
     (pen as ClippingPen).clipped(width, height, draw);

@@ -1,8 +1,8 @@
 const SPACE = "\u00a0";
 
 /**
- * A share as readers of a picture need it: whole from 10 % on, one decimal below, and one digit of
- * the smallest shares.
+ * Format a share for a figure: integer percentages from 10 % on, one decimal below, and one digit
+ * for the smallest shares.
  */
 export function shareText(share: number): string {
   if (share >= 0.0995 || !(share > 0)) return percentText(share);
@@ -10,12 +10,12 @@ export function shareText(share: number): string {
   return `${percent < 0.05 ? Number(percent.toPrecision(1)) : percent.toFixed(1)}${SPACE}%`;
 }
 
-/** A difference of shares, in percentage points. */
+/** Format a difference of shares in percentage points. */
 export const pointsText = (share: number): string => shareText(share).replace("%", "points");
 
 /**
- * A share in per cent: whole numbers from 1 % on, one decimal below. The space before the sign does
- * not break.
+ * Format a share as an integer percentage from 1 % on, and with one decimal below. The space before
+ * the percent sign does not break.
  */
 export function percentText(share: number): string {
   const percent = 100 * share;

@@ -1,6 +1,8 @@
 import type { Side } from "./types.js";
 
-/** A token, or a word, that a figure points at: a place on an axis as `tokens` counts it. */
+/**
+ * Token or word under the pointer of a figure; `index` counts positions as the trait `tokens` does.
+ */
 export interface Pointed {
   side: Side;
   index: number;
@@ -12,7 +14,7 @@ interface Call {
   pointed: Pointed | null;
 }
 
-// Each widget has a bundle of its own: what they share lies outside of modules.
+// Each widget has its own bundle, so shared objects must live outside of modules.
 const PLACE = Symbol.for("attnwidget.pointed");
 
 function calls(): EventTarget {
@@ -22,8 +24,8 @@ function calls(): EventTarget {
 }
 
 /**
- * Point at a token in the linked figures of `circle`, null to end it. `from` is the figure that
- * points: it does not hear itself.
+ * Point at a token in the linked figures of `circle`, or stop with null. `from` is the figure that
+ * points, which ignores its own event.
  */
 export function pointOut(circle: string, from: object, pointed: Pointed | null): void {
   if (!circle) return;
@@ -31,7 +33,7 @@ export function pointOut(circle: string, from: object, pointed: Pointed | null):
   calls().dispatchEvent(new CustomEvent("pointed", { detail }));
 }
 
-/** Hear of tokens that other linked figures point at, until the signal. */
+/** Listen for tokens that other linked figures point at, until the signal aborts. */
 export function onPointed(
   signal: AbortSignal,
   circle: () => string,

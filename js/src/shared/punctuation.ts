@@ -1,4 +1,4 @@
-/** Marks without a space before, and word endings that corpora split off. */
+/** Punctuation without a space before it, and word endings that corpora split off. */
 export const CLOSING = /^([.,;:!?%)\]}”’]+|['’](s|re|ve|ll|d|m)|n['’]t)$/i;
-/** Marks without a space after. */
+/** Punctuation without a space after it. */
 export const OPENING = /^[([{“‘]$/;

@@ -2,11 +2,11 @@ import { aligned, alignedWeights, digits, figures, largestSize } from "./numbers
 import { percentText, pointsText, shareText } from "./percent_text.js";
 import type { Scale } from "./types.js";
 
-/** What a map shows of every pair of tokens, as a reader should name it. */
+/** Texts that describe the value of a map for readers. */
 interface QuantityTexts {
-  /** One value, beside its number. */
+  /** Symbol of one value, printed next to its number. */
   symbol: string;
-  /** The name of the quantity, with a remark if rows do not sum to 1. */
+  /** Name of the quantity, with a remark if rows do not sum to 1. */
   note: string;
 }
 
@@ -21,60 +21,62 @@ const NAMED: Record<string, QuantityTexts> = {
   },
 };
 
-/** The symbol beside a value or a color bar; weights need none. */
+/** Return the symbol for a value or a color bar; "" for weights, which need none. */
 export const symbolOf = (quantity: string): string => NAMED[quantity]?.symbol ?? "";
 
-/** What a caption says of a quantity; `loss` is what gradients are of. */
+/** Return the name of a quantity for a caption. `loss` names the loss of the gradients. */
 export function quantityName(quantity: string, loss = ""): string {
   const note = NAMED[quantity]?.note ?? "attention weights";
   return quantity === "gradients" && loss ? `${note} · L: ${loss}` : note;
 }
 
 /**
- * Format a value of a table: weights are at most 1, further quantities have any size; `largest` is
- * the largest value of the same list.
+ * Return a formatter for table values. Weights are at most 1; other quantities have any size.
+ * `largest` is the largest value of the same list.
  */
 function printValue(quantity: string, largest?: number): (x: number) => string {
   if (largest === undefined) return quantity === "weights" ? digits : figures;
   return quantity === "weights" ? alignedWeights(largest) : aligned(largest);
 }
 
-/** Prints the values of a bar of colors. */
+/** Return the formatter of a color bar. */
 export const barPrinter = (quantity: string, scale: Scale): Print =>
   quantity === "weights" && scale === "absolute" ? percentText : printer(quantity);
 
-/** Prints a difference with its sign. */
+/** Return a formatter of differences, which prints the sign. */
 export const signedValue = (print: (x: number) => string) => (x: number) =>
   (x < 0 ? "−" : x > 0 ? "+" : "") + print(Math.abs(x));
 
-/** Format a value of a quantity, alone or in a list with a largest value. */
+/** Function that formats a value of a quantity, alone or in a list with a largest value. */
 export type Print = (value: number, largest?: number) => string;
 
-/** A printer that has a word for masked values. */
+/** Return a formatter that prints "masked" for masked values. */
 const masked =
   (print: Print): Print =>
   (value, largest) =>
     Number.isNaN(value) ? "masked" : print(value, largest);
 
-/** Prints values of a quantity in tables: weights with three significant digits. */
+/** Return the table formatter of a quantity. Weights have three significant digits. */
 export const tablePrinter = (quantity: string): Print =>
   masked((value, largest) => printValue(quantity, largest)(value));
 
-/** Prints the values of one column of a table, with one number of decimals. */
+/** Return the formatter of one table column, with a common number of decimals. */
 export function columnPrinter(quantity: string, values: number[]): (x: number) => string {
   const largest = values.length > 1 ? largestSize(values) : undefined;
   return (value) => tablePrinter(quantity)(value, largest);
 }
 
-/** Prints values of a quantity for readers: weights as shares in per cent. */
+/** Return the formatter of a quantity for readers. Weights are printed as percentages. */
 export const printer = (quantity: string): Print =>
   quantity === "weights"
     ? masked((value) => (value > 0 && value < 0.0005 ? "<0.1\u00a0%" : shareText(value)))
     : tablePrinter(quantity);
 
-/** Prints differences of a quantity with their signs: of weights in percentage points. */
+/**
+ * Return the formatter of signed differences of a quantity. Weights differ in percentage points.
+ */
 export const differencePrinter = (quantity: string): Print =>
   signedValue(quantity === "weights" ? masked(pointsText) : tablePrinter(quantity));
 
-/** Prints weights as shares in per cent; "" for less than 1 %, which no reader compares. */
+/** Format a weight as a percentage, or as "" below 1 %, which is too small to compare. */
 export const weightText: Print = masked((value) => (value < 0.01 ? "" : percentText(value)));

@@ -1,4 +1,4 @@
-/** A cached `make`, which runs again for a new argument. */
+/** Cache the last result of `make`, which runs again for a new argument. */
 export function remembered<T, U>(make: (value: T) => U): (value: T) => U {
   let last: { of: T; made: U } | undefined;
   return (value) => {

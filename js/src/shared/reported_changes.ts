@@ -3,9 +3,9 @@ import type { RenderContext } from "./types.js";
 const REPORTED = "_changes_reported";
 
 /**
- * Reports each change that another figure has made in this figure. marimo runs cells again only
- * after a message from the page of the figure that they read. The kernel asks for the message in
- * marimo only.
+ * Report each change that another figure has made in this figure. marimo reruns cells only after a
+ * message from the page of the figure that they read. The kernel requests the message only in
+ * marimo.
  */
 export function reportChanges<T>({ model, signal }: Pick<RenderContext<T>, "model" | "signal">) {
   if (!model.send) return;

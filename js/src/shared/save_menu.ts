@@ -1,6 +1,6 @@
 import { html, nothing, render, type TemplateResult } from "lit-html";
 
-/** The formats of saved figures, and their labels in the menu. */
+/** Formats of saved figures, with their labels in the menu. */
 const FORMATS = [
   ["svg", "SVG"],
   ["pdf", "PDF"],
@@ -13,12 +13,12 @@ const TITLES: Record<string, string> = {
   code: "copy the Python that makes this figure",
 };
 const LATE = 10_000;
-/** How long a message of success covers what is under it. */
+/** Milliseconds for which a success message covers the figure below it. */
 const BRIEF = 6_000;
 const NO_ANSWER =
   "No answer from the kernel: it is busy, or it is not connected; then run the cell again.";
 
-/** The kernel's answer, as `save_menu.py` gives it. */
+/** Answer of the kernel, as defined in `save_menu.py`. */
 interface SaveAnswer {
   kind: string;
   id: string;
@@ -28,7 +28,7 @@ interface SaveAnswer {
   type?: string;
 }
 
-/** The kernel's part of a model; absent on saved pages. */
+/** Kernel side of a model; absent on saved pages. */
 interface Kernel {
   send(content: object): void;
   on(
@@ -44,8 +44,8 @@ interface Kernel {
 const NEXT: Record<string, number> = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 };
 
 /**
- * The button "save" with its menu: the kernel is asked for a file, which the page then has
- * downloaded, or for the figure's code. Empty where there is no kernel to ask.
+ * Return the button "save" with its menu. It asks the kernel for a file, which the page downloads,
+ * or for the figure's code. It is empty if there is no kernel.
  */
 export function saveMenu(document: Document, model: object, signal: AbortSignal): HTMLElement {
   const box = document.createElement("div");
@@ -113,7 +113,7 @@ export function saveMenu(document: Document, model: object, signal: AbortSignal)
     link.href = URL.createObjectURL(file);
     link.download = name;
     link.click();
-    // Not at once: some browsers read the file after the click.
+    // Revoke the URL later, because some browsers read the file after the click.
     setTimeout(() => URL.revokeObjectURL(link.href), LATE);
     sayBriefly(name);
   }
@@ -123,7 +123,8 @@ export function saveMenu(document: Document, model: object, signal: AbortSignal)
       await navigator.clipboard.writeText(code);
       sayBriefly("code copied");
     } catch {
-      // Pages over plain HTTP, and frames, may not write to the clipboard: the reader can.
+      // Pages over plain HTTP and frames may not write to the clipboard, so let the reader copy the
+      // code.
       say(html`Copy it with Ctrl+C or ⌘+C:<textarea readonly rows="6" .value=${code}
         aria-label="Python code of this figure"></textarea>`);
       const area = box.querySelector("textarea");
@@ -138,7 +139,7 @@ export function saveMenu(document: Document, model: object, signal: AbortSignal)
     const now = choices.indexOf(box.ownerDocument.activeElement as HTMLElement);
     const step = NEXT[key];
     const isSaid = target instanceof Element && target.closest(".attnw-save-said");
-    // What is pressed here is not meant for the figure.
+    // Keys pressed here are not meant for the figure.
     if (isOpen || key === "Enter" || key === " " || isSaid) event.stopPropagation();
     else if (key !== "Escape" || !said) return;
     if (key === "Escape") {
@@ -172,8 +173,8 @@ const fold = ({ currentTarget }: Event) => {
 };
 
 /**
- * A caption with the menu beside it, where there is one: its words go round the menu. Where a style
- * sheet leaves a caption one line, "details" shows all of it.
+ * Return a caption with the save menu, if there is one, floating next to it. If a style sheet cuts
+ * the caption to one line, "details" shows all of it.
  */
 export const captioned = (box: HTMLElement, caption: TemplateResult) =>
   html`<div class="attnw-captioned">${box.hasChildNodes() ? box : nothing}<button type="button"

@@ -1,7 +1,6 @@
 import { html, noChange, render } from "lit-html";
 import { Directive, directive, type ElementPart } from "lit-html/directive.js";
 
-/** An option of a select. */
 interface Option {
   value: string;
   text: string;
@@ -28,7 +27,7 @@ class Options extends Directive {
 }
 
 /**
- * The options of a select and the value in force, which a select takes over once it has the
+ * Fill a select with options and set its value, which the select accepts only after it has the
  * options: `<select ${selectOptions(options, value)}></select>`.
  */
 export const selectOptions = directive(Options);

@@ -2,12 +2,12 @@ import { clamp } from "./clamp.js";
 import type { HeadsState } from "./head_types.js";
 import { type Head, type Model, type StackInfo, sameHead } from "./types.js";
 
-/** The head that a view of one head shows: the last one selected. */
+/** Return the head that a view of one head shows, which is the last selected head. */
 export function shownHead(model: Model<HeadsState>): Head | undefined {
   return model.get("selected").at(-1);
 }
 
-/** Select heads and move the stepped row with them, in one message. */
+/** Select heads and set the layer to that of the last head, in one message. */
 export function selectHeads(model: Model<HeadsState>, heads: Head[]): void {
   const last = heads.at(-1);
   model.set("selected", heads);
@@ -15,12 +15,12 @@ export function selectHeads(model: Model<HeadsState>, heads: Head[]): void {
   model.save_changes();
 }
 
-/** The layers of a stack, as far as stepping asks for them. */
+/** Fields of a stack that stepping between layers needs. */
 export type Layers = Pick<StackInfo, "n_layers" | "layers_without_attention">;
 
 /**
- * The layer after one step towards another layer: the next layer with attention, or the last layer
- * before the end.
+ * Return the layer after a step from `from` to `target`: the next layer with attention in this
+ * direction, or the last one before the end.
  */
 export function reachedLayer(layers: Layers | undefined, from: number, target: number): number {
   const last = (layers?.n_layers ?? 1) - 1;
@@ -34,7 +34,7 @@ export function reachedLayer(layers: Layers | undefined, from: number, target: n
   return wanted;
 }
 
-/** Step to a layer; the selection follows to the same head of that layer. */
+/** Step to a layer and select the same head in that layer. */
 export function stepTo(model: Model<HeadsState>, layer: number, layers: Layers | undefined): void {
   const last = shownHead(model);
   const target = reachedLayer(layers, last?.[0] ?? model.get("layer"), layer);
@@ -44,7 +44,8 @@ export function stepTo(model: Model<HeadsState>, layer: number, layers: Layers |
 }
 
 /**
- * The selection after a click on a head: the head alone, or added to or removed from the selection.
+ * Return the selection after a click on a head: only this head, or the old selection with the head
+ * added or removed.
  */
 export function chosenHeads(before: Head[], head: Head, add: boolean): Head[] {
   const others = before.filter((other) => !sameHead(other, head));
@@ -52,7 +53,7 @@ export function chosenHeads(before: Head[], head: Head, add: boolean): Head[] {
   return others.length < before.length ? others : [...before, head];
 }
 
-/** What the live region says after the selection changed. */
+/** Return the announcement after the selection changed. */
 export function announcement(selected: Head[]): string {
   const last = selected.at(-1);
   if (!last) return "no head selected";
@@ -64,7 +65,8 @@ export function announcement(selected: Head[]): string {
 const HISTORY = 100;
 
 /**
- * Heads that are off once `heads` are switched: on again where all of them are off, else off too.
+ * Return the disabled heads after switching `heads`: on again if all of them are off, otherwise
+ * off.
  */
 export function switchedOff(before: Head[], heads: Head[]): Head[] {
   const among = (some: Head[], head: Head) => some.some((other) => sameHead(other, head));
@@ -74,8 +76,8 @@ export function switchedOff(before: Head[], heads: Head[]): Head[] {
 }
 
 /**
- * The choices that Escape undoes one by one: choices made here, and choices of the kernel or a
- * linked figure.
+ * Keep a history of choices that Escape undoes one by one, including choices made by the kernel or
+ * a linked figure.
  */
 export function undoable<T>(now: () => T, apply: (choice: T) => void) {
   const history: T[] = [];
@@ -83,8 +85,8 @@ export function undoable<T>(now: () => T, apply: (choice: T) => void) {
   const isLast = (choice: T) => JSON.stringify(choice) === JSON.stringify(last);
 
   /**
-   * Remember what was chosen elsewhere; called whenever the figure is brought up to date. What was
-   * `refused` never was.
+   * Record a choice made elsewhere; called at every update of the figure. A `refused` choice is
+   * removed from the history.
    */
   function notice(refused = false): void {
     const next = now();
@@ -106,7 +108,7 @@ export function undoable<T>(now: () => T, apply: (choice: T) => void) {
       apply(next);
       notice();
     },
-    /** False where nothing is left to take back. */
+    /** Undo the last choice; returns false if there is none. */
     undo(): boolean {
       notice();
       const before = history.pop();

@@ -12,12 +12,13 @@ import {
   type Special,
 } from "./types.js";
 
-/** As many characters as the kernel takes. */
+/** Largest number of characters that the kernel accepts. */
 const LONGEST_LABEL = 80;
 const UNITS: SharedState["unit"][] = ["tokens", "words"];
 
 /**
- * The quantity, unit and scale of a figure. `withUnit`: traits that change with the unit.
+ * Return the controls for quantity, unit and scale. `withUnit`: Traits that change together with
+ * the unit.
  */
 export function drawnControls<T extends SharedState>(
   model: Model<T>,
@@ -40,7 +41,7 @@ export function drawnControls<T extends SharedState>(
       shared: true,
       values: UNITS,
       value: shared.get("unit"),
-      // A lock is a position on the axis: on the axis of the second unit the position means a
+      // A locked token is a position on the axis. On the axis of the other unit, that position is a
       // different token.
       change: (unit) => save(shared, { tokens: [], ...withUnit, unit }),
     }),
@@ -56,8 +57,8 @@ export function drawnControls<T extends SharedState>(
 }
 
 /**
- * A box for each kind of special token, ticked while the kind is hidden. `nameOf` names the kinds
- * that the input has.
+ * Return a checkbox for each kind of special token, checked while the kind is hidden. `nameOf`
+ * returns the names of the kinds in the input.
  */
 export function hideControl(
   model: Model<Pick<SharedState, "hidden">>,
@@ -90,7 +91,7 @@ interface Labeled {
   labels?: HeadLabel[];
 }
 
-/** The label of the shown head. */
+/** Return the control for the label of the shown head. */
 export function labelControl(model: Model<Labeled>): Control {
   const head = model.get("selected").at(-1);
   const labels = model.get("labels") ?? [];

@@ -1,7 +1,7 @@
 import type { Pen } from "./pen.js";
 import type { Theme } from "./theme.js";
 
-/** Between a strike and the corners of its box. */
+/** Distance from a strike to the corners of its box. */
 const INSET = 2;
 
 interface Box {
@@ -11,7 +11,7 @@ interface Box {
   height: number;
 }
 
-/** A line through an empty box, from its lower left corner: its head is off. */
+/** Draw a line through an empty box, from its lower left corner: its head is off. */
 export function paintStrike(pen: Pen, theme: Theme, { x, y, width, height }: Box): void {
   pen.strokeStyle = theme.text;
   pen.lineWidth = 2;
@@ -21,5 +21,5 @@ export function paintStrike(pen: Pen, theme: Theme, { x, y, width, height }: Box
   pen.stroke();
 }
 
-/** What is said of a head that is off. */
+/** Return the note on a head that is off. */
 export const offNote = (name: string) => `${name} is off: it looks nowhere`;

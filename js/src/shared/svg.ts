@@ -1,6 +1,6 @@
 const SVG = "http://www.w3.org/2000/svg";
 
-/** An SVG element with attributes; text becomes a text node. */
+/** Append an SVG element with attributes; text becomes a text node. */
 export function svgElement<K extends keyof SVGElementTagNameMap>(
   parent: Element,
   tag: K,
@@ -15,8 +15,8 @@ export function svgElement<K extends keyof SVGElementTagNameMap>(
 }
 
 /**
- * A detached SVG element: a page inserts it and a picture writes it, so both have the same content.
- * Classes and data attributes belong to pages alone.
+ * Description of an SVG element. A page inserts it and a picture writes it, so both have the same
+ * content. Only pages use classes and data attributes.
  */
 export interface Shape {
   tag: keyof SVGElementTagNameMap;
@@ -34,7 +34,7 @@ export const shape = (
   inside,
 });
 
-/** The element on a page, with all within it. */
+/** Append a shape and its children to an element of the page. */
 export function placed(parent: Element, { tag, attributes, inside }: Shape): SVGElement {
   const isText = typeof inside === "string";
   const node = svgElement(parent, tag, attributes, isText ? inside : "");

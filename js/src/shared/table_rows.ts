@@ -2,14 +2,14 @@ import { createRef } from "lit-html/directives/ref.js";
 import { clamp } from "./clamp.js";
 
 /**
- * The rows of a table, which are one tab stop: keys move between them, and a row is brought into
- * sight under the headings. `names`: what tells the rows apart, in their order.
+ * Make the rows of a table a single tab stop: keys move between the rows and scroll a row into view
+ * below the headings. `names` returns the names of the rows in their order.
  */
 export function tableRows(names: () => string[], redraw: () => void) {
   const box = createRef<HTMLElement>();
   const headings = createRef<HTMLElement>();
   const body = createRef<HTMLElement>();
-  /** The row that Tab reaches. */
+  /** Row that Tab focuses. */
   let current = "";
 
   const lineOf = (name: string) => body.value?.querySelectorAll("tr")[names().indexOf(name)];
@@ -21,17 +21,17 @@ export function tableRows(names: () => string[], redraw: () => void) {
     body,
     current: () => current,
     has: (name: string) => names().includes(name),
-    /** Tab reaches a row. */
+    /** Set the row that Tab focuses. */
     reach(name: string): void {
       current = name;
     },
-    /** A row was clicked: it has the focus, unless the click ends a selection of text. */
+    /** Focus a clicked row, unless the click ends a text selection. */
     clicked(name: string): void {
       current = name;
       if (body.value?.ownerDocument.getSelection()?.type !== "Range")
         buttonOf(name)?.focus({ preventScroll: true });
     },
-    /** Move between rows by a key, and give the focus to the new row. */
+    /** Move to another row by key and focus it. */
     move(event: KeyboardEvent, focus: (button: HTMLElement, name: string) => void): void {
       const all = names();
       const from = all.indexOf(current);
@@ -44,7 +44,7 @@ export function tableRows(names: () => string[], redraw: () => void) {
       if (button) focus(button, current);
       redraw();
     },
-    /** Bring a row into sight. */
+    /** Scroll a row into view. */
     reveal(name: string): void {
       const line = lineOf(name);
       if (!line || !box.value || !headings.value) return;

@@ -12,55 +12,53 @@ import type { Outcome } from "./verdict.js";
 
 /** Traits of widgets that step through annotated texts and show one head on each text. */
 export interface TextState extends HeadsState {
-  /** `problem`: why there is nothing to draw. */
+  /** Result drawn by the kernel. `problem`: Reason why there is nothing to draw. */
   _drawn: { head: Head | null; problem?: string } | null;
   _source: { model: string; count: number; layers: number; layers_without_attention?: number[] };
   _jump: { n?: number; outcome?: string; step?: number };
   /**
-   * `left`: texts that were not looked at when time was up; `where`: " on this page" of a page that
-   * holds a part.
+   * `left`: Number of texts that were not searched before the time limit. `where`: " on this page"
+   * for a page with a part of the texts.
    */
   _jumped: { n?: number; found?: boolean; left?: number; where?: string };
 }
 
 interface TextFrame<T> {
-  /** Begins the classes on the page. */
+  /** Prefix of the CSS classes. */
   name: string;
   /**
-   * Traits with the index of the shown text, and the number of texts; Page Up and Page Down step
-   * the first trait.
+   * Traits with the index of the shown text and the number of texts. Page Up and Page Down step the
+   * first trait.
    */
   places: (keyof T & string)[];
   counts(): number[];
-  /** Whether the shown head answers, as it does without this function. */
+  /** Return whether a head must be selected; default: true. */
   needsHead?(): boolean;
-  /** "mention", "for which the head": what is right or wrong on it. */
+  /** Words for the searched item, for example "mention" and "for which the head". */
   sought: [what: string, which: string];
-  /** What the reader may have called the widget. */
+  /** Name of the user's variable for the widget, for hints. */
   variable: string;
-  /** The message after a search without a result. */
+  /** Return the message after a search without a result. */
   missed(jumped: TextState["_jumped"]): string;
   onJump?(outcome: Outcome): void;
   keys: readonly (readonly [key: string, meaning: string])[];
   letters: Record<string, () => void>;
-  /** Escape, and every key that has no meaning here: returns whether it was taken. */
+  /** Handle Escape and return whether there was something to release. */
   letGo(): boolean;
   move(event: KeyboardEvent): boolean;
 }
 
-/** What a figure shows within the frame. */
+/** Content of the frame. */
 interface FramedText {
   title: string;
-  /** Controls of this widget alone. */
+  /** Controls specific to this widget. */
   controls: Control[];
-  /** The figure, with the classes that its element has beside its own. */
+  /** Figure, with further CSS classes of its element. */
   body: unknown;
   bodyClass?: string;
 }
 
-/**
- * What stands round a text: progress, controls, title, note, keys, and what is read aloud.
- */
+/** Return the frame around a text: progress, controls, title, note, keys and live region. */
 export function framedText<T extends TextState>(
   mounted: WithControls,
   { model, signal }: Pick<RenderContext<T>, "model" | "signal">,
@@ -72,7 +70,7 @@ export function framedText<T extends TextState>(
   const noHead =
     "Select a head: click one in a linked figure, or set " +
     `${own.variable}.selected = [(layer, head)].`;
-  /** The number of the jump that is under way. */
+  /** Number of the current jump. */
   let latest = 0;
   let missed = "";
   let spoken = "";
@@ -109,7 +107,7 @@ export function framedText<T extends TextState>(
     const { key: pressed, target } = event;
     if (event.metaKey || (event.ctrlKey && !event.altKey)) return false;
     if (pressed === "Escape") return own.letGo();
-    // A select moves to the option that starts with the letter; a number takes the arrows.
+    // A select jumps to the option that starts with the letter.
     if (target instanceof HTMLSelectElement) return false;
     const { layers: n_layers = 1, layers_without_attention } = model.get("_source");
     const layers = { n_layers, layers_without_attention };
@@ -160,11 +158,11 @@ export function framedText<T extends TextState>(
   return {
     key,
     isStale,
-    /** Whether the kernel has still to answer. */
+    /** Return whether an answer of the kernel is still missing. */
     isBusy,
     view,
     announce: live.announce,
-    /** Follows every change: reads `said` aloud where it is new, or the result of a search. */
+    /** Follow a change: announce `said` if it is new, or the result of a search. */
     hear(said: string): void {
       const jumped = model.get("_jumped");
       missed = latest > 0 && !isBusy() && !jumped.found ? own.missed(jumped) : "";

@@ -1,9 +1,8 @@
 import { bounded, MOST_DRAWN } from "./bounded.js";
 
 /**
- * Widths in thousandths of the font size, from the space to the tilde, as in Helvetica's metrics:
- * Liberation Sans and Arial have the same. An engine without a page has nothing else to measure
- * with.
+ * Character widths in thousandths of the font size, from space to tilde, as in Helvetica's metrics,
+ * which Liberation Sans and Arial share. An engine without a page cannot measure text.
  */
 const REGULAR = [
   278, 278, 355, 556, 556, 889, 667, 191, 333, 333, 389, 584, 278, 333, 278, 278, 556, 556, 556,
@@ -37,7 +36,7 @@ const OTHERS: Record<string, number> = {
   "≥": 549,
   "±": 549,
 };
-/** From alef to tav, as in Liberation Sans. */
+/** Widths from alef to tav in Liberation Sans. */
 const HEBREW = [
   628, 598, 423, 554, 634, 260, 323, 658, 653, 260, 534, 525, 530, 678, 687, 260, 389, 656, 582,
   623, 610, 504, 545, 590, 534, 730, 691,
@@ -54,34 +53,35 @@ function letter(sign: string, table: number[]): number {
   if (known !== undefined) return known;
   if (NO_WIDTH.test(sign)) return 0;
   if (WIDE.test(sign)) return 1000;
-  // The letter under an accent, and the space that breaks no line.
+  // Use the letter under an accent, or a normal space for a no-break space.
   return table[(sign.normalize("NFKD").codePointAt(0) ?? 0) - 32] ?? UNKNOWN;
 }
 
 /**
- * Pixels that a text takes in Liberation Sans or Arial; a fair guess for scripts without a table.
+ * Return the width of a text in Liberation Sans or Arial, in pixels. Widths of other scripts are
+ * estimates.
  */
 export function textWidth(text: string, size: number, bold = false): number {
   const table = bold ? BOLD : REGULAR;
   let thousandths = 0;
-  // Nobody sees the end of a longer text: its width is a guess.
+  // A longer text is cut anyway, so extrapolate its width.
   const measured = text.slice(0, MOST_DRAWN);
   for (const sign of measured) thousandths += letter(sign, table);
   return (thousandths * size * (text.length / (measured.length || 1))) / 1000;
 }
 
-/** Size and weight of a font as a canvas names it: "600 12px Arial". */
+/** Return the size and weight of a canvas font such as "600 12px Arial". */
 export function parseFont(font: string): { size: number; bold: boolean } {
   const size = /([\d.]+)px/.exec(font)?.[1];
   return { size: size ? Number(size) : 10, bold: /^(bold|[6-9]00)\b/.test(font) };
 }
 
-/** Characters of one paragraph that are wrapped: a caption has several bounded parts. */
+/** Largest number of characters wrapped in one paragraph: a caption has several bounded parts. */
 const MOST_WRAPPED = 8 * MOST_DRAWN;
 
 /**
- * The text in lines of at most `room` pixels, broken at spaces; longer words are broken too. A
- * text that is longer than a figure draws is cut.
+ * Wrap text to lines of at most `room` pixels. Lines break at spaces, and inside words that are too
+ * long. Longer text than a figure draws is cut.
  */
 export function wrapped(text: string, room: number, measure: (text: string) => number): string[] {
   const lines: string[] = [];
@@ -96,7 +96,8 @@ export function wrapped(text: string, room: number, measure: (text: string) => n
     }
     lines.push(part);
   };
-  // A point between two parts ends a line and never begins one. The name of a head is one word.
+  // A middle dot between two parts ends a line and never begins one. The name of a head is one
+  // word.
   for (const word of bounded(text, MOST_WRAPPED).match(
     /(?:\S*\bL\d+ H\d+\S*|[\S\u00a0]+)(?: ·(?= |$))?/g,
   ) ?? []) {

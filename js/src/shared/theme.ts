@@ -1,23 +1,22 @@
-/** What the page's colors are, and when they change. */
+/** Colors of the page. */
 export interface Theme {
   dark: boolean;
   background: string;
   text: string;
   muted: string;
   hairline: string;
-  /** Selection. */
+  /** Selection color. */
   accent: string;
-  /** Highlighted words. */
+  /** Color of highlighted words. */
   second: string;
   /**
-   * Right and wrong predictions: blue and vermillion of Okabe and Ito, as dark or light as 4.5:1
-   * asks.
+   * Colors of right and wrong predictions: blue and vermilion of Okabe and Ito, adjusted to a
+   * contrast of 4.5:1.
    */
   right: string;
   wrong: string;
   /**
-   * The reader's system chooses the colors: shapes and numbers have to do where hues told things
-   * apart.
+   * Whether the system forces its colors. Shapes and numbers must then replace differences in hue.
    */
   forced: boolean;
 }
@@ -49,10 +48,7 @@ const DARK: Theme = {
 export const THEMES = { light: LIGHT, dark: DARK };
 
 const FORCED = "(forced-colors: active)";
-/**
- * What the system calls the colors that a canvas has to use by itself: browsers recolor
- * everything else.
- */
+/** System colors for canvases, which browsers do not recolor. */
 const SYSTEM = {
   background: "Canvas",
   text: "CanvasText",
@@ -64,21 +60,21 @@ const SYSTEM = {
   wrong: "CanvasText",
 };
 
-/** How light a computed color is, 0 to 1; undefined where it is mostly transparent. */
+/** Return the brightness of a computed color (0 to 1), or undefined if it is mostly transparent. */
 export function luminance(color: string): number | undefined {
   const [values = "", alpha] = color.replace(/^[a-z]+\((srgb )?/i, "").split("/");
   const numbers = values.match(/-?[\d.]+(e-?\d+)?/g)?.map(Number) ?? [];
   const opacity = alpha !== undefined ? Number.parseFloat(alpha) : (numbers[3] ?? 1);
   if (numbers.length < 3 || opacity <= 0.5) return undefined;
   const [r = 0, g = 0, b = 0] = numbers;
-  // Hosts whose style sheets mix colors have them in the newer notations.
+  // Style sheets that mix colors produce the newer notations.
   if (/^(ok)?l(ab|ch)/.test(color)) return color.startsWith("ok") ? r : r / 100;
   return (0.299 * r + 0.587 * g + 0.114 * b) / (color.startsWith("color(") ? 1 : 255);
 }
 
 /**
- * The nearest painted background, across shadow roots: it is right in every host, whatever it calls
- * its themes.
+ * Return the brightness of the nearest painted background, across shadow roots. This works in every
+ * host, however it names its themes.
  */
 function backgroundLuminance(el: Element): number | undefined {
   for (let node: Node | null = el.parentNode; node; ) {
@@ -103,7 +99,7 @@ function isDark(el: Element): boolean {
   return scheme !== "light" && matchMedia("(prefers-color-scheme: dark)").matches;
 }
 
-/** A system color as "#rrggbb": figures mix colors, and names cannot be mixed. */
+/** Return a system color as "#rrggbb": figures mix colors, which is impossible with names. */
 function resolved(el: HTMLElement, name: string, otherwise: string): string {
   const probe = el.ownerDocument.createElement("span");
   probe.style.setProperty("forced-color-adjust", "none");
@@ -131,8 +127,8 @@ function forcedTheme(el: HTMLElement, theme: Theme): Theme {
 }
 
 /**
- * The theme of the figure around `el`, as `watchTheme` wrote it there: to ask for computed colors
- * makes the browser lay the page out.
+ * Return the theme of the figure around `el`, as `watchTheme` stored it there. Reading it is
+ * cheaper than computed colors, which force the browser to lay out the page.
  */
 function themeAround(el: HTMLElement): Theme | undefined {
   const root = el.parentElement?.closest<HTMLElement>(".attnw-root[data-theme]");
@@ -152,7 +148,7 @@ function read(el: HTMLElement): Theme {
   return { ...theme, accent: /^#[0-9a-f]{6}$/i.test(brand) ? brand : theme.accent };
 }
 
-/** Keep `el`'s --attnw-* variables and `onChange` up to date with the host's theme. */
+/** Keep the --attnw-* variables of `el` up to date with the host's theme, and call `onChange`. */
 export function watchTheme(
   el: HTMLElement,
   signal: AbortSignal,
@@ -168,7 +164,7 @@ export function watchTheme(
       if (typeof color === "string") el.style.setProperty(`--attnw-${name}`, color);
     onChange(theme);
   };
-  // Hosts flip attributes first and load the style sheet after: look again once it can have
+  // Hosts change attributes first and load the style sheet later, so check again after it may have
   // arrived.
   const soon = () => {
     update();
@@ -180,10 +176,10 @@ export function watchTheme(
   for (const query of ["(prefers-color-scheme: dark)", FORCED])
     matchMedia(query).addEventListener("change", soon, { signal });
   signal.addEventListener("abort", () => observer.disconnect());
-  // On a slow connection the style sheet arrives later still.
+  // On a slow connection the style sheet arrives even later.
   const arrived = ({ target }: Event) => (target as Element).localName === "link" && update();
   el.ownerDocument.addEventListener("load", arrived, { capture: true, signal });
-  // `render` runs before the host attaches `el`: only then is there a background to read.
+  // `render` runs before the host attaches `el`, and only an attached element has a background.
   soon();
   requestAnimationFrame(update);
 }

@@ -1,19 +1,19 @@
 import type { Pen } from "./pen.js";
 import type { Theme } from "./theme.js";
 
-/** Room at both ends for a mark at an extreme. */
+/** Space at both ends for a mark at an extreme value. */
 const END = 4;
-/** How dark one tick is; where heads crowd, their ticks add up to that of `MOST`. */
+/** Opacity of one tick. Overlapping ticks add up, to at most that of `MOST` ticks. */
 const OPACITY = 0.45;
 const MOST = 6;
 
-/** Where a value lies between two others on a strip of `width`, in pixels. */
+/** Return the position of a value between two others on a strip, in pixels. */
 export function stripPlace(value: number, low: number, high: number, width: number): number {
   const share = high > low ? (value - low) / (high - low) : 0.5;
   return END + share * (width - 2 * END);
 }
 
-/** A tick for every value; the marked ones stand out, the last of them with an arrow head. */
+/** Draw a tick for every value. Marked values are highlighted, the last one with an arrowhead. */
 export function paintStrip(
   pen: Pen,
   [width, height]: [number, number],
@@ -43,12 +43,13 @@ export function paintStrip(
 }
 
 /**
- * Ticks of equal darkness are one path: a thousand are drawn as fast as ten, and take no more room.
+ * Draw ticks of equal opacity as one path, so that a thousand ticks are as fast and as small as
+ * ten.
  */
 function paintTicks(pen: Pen, theme: Theme, places: number[], height: number): void {
   const crowds = new Map<number, number>();
   for (const place of places) {
-    // To half a pixel: what cannot be told apart is drawn once.
+    // Round to half a pixel, so that ticks that look the same are drawn once.
     const x = Math.round(2 * place) / 2;
     crowds.set(x, (crowds.get(x) ?? 0) + 1);
   }

@@ -3,8 +3,8 @@ import { labelOf } from "./labels.js";
 import type { Axis, Special } from "./types.js";
 
 /**
- * A token as it is offered: where a text has it twice, by its place too. Its place comes first, to
- * be read again.
+ * Return the tokens to choose from, each with its index first, to be parsed again. A token that
+ * occurs twice also shows its index.
  */
 export function offeredTokens(axis: Axis, hidden: Special[]): string[] {
   const texts = axis.text.map((_, i) => labelOf(axis, i));
@@ -17,7 +17,7 @@ export function offeredTokens(axis: Axis, hidden: Special[]): string[] {
   );
 }
 
-/** The choice of a token of one side; its first entry, `none`, stands for no token. */
+/** Return the choice of a token of one side. Its first entry, `none`, means no token. */
 export function tokenChoice(of: {
   name: string;
   none: string;

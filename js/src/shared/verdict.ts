@@ -2,10 +2,10 @@ import type { Pen } from "./pen.js";
 
 export type Outcome = "right" | "wrong";
 
-/** The mark before an outcome, which is never told by its color alone. */
+/** Mark before an outcome, which is never shown by color only. */
 export const SIGNS = { right: "✓", wrong: "×" } as const;
 
-/** From point to point round the middle of a tick or a cross of 6 pixels. */
+/** Points of a check mark or a cross of 6 pixels, relative to its center. */
 export const VERDICTS: Record<Outcome, [x: number, y: number][][]> = {
   right: [
     [
@@ -26,7 +26,7 @@ export const VERDICTS: Record<Outcome, [x: number, y: number][][]> = {
   ],
 };
 
-/** A tick or a cross of 6 pixels round a point: what tells outcomes apart beside their color. */
+/** Draw a check mark or a cross of 6 pixels, which distinguishes outcomes without color. */
 export function paintVerdict(
   pen: Pen,
   theme: Record<Outcome, string>,

@@ -1,7 +1,9 @@
 import type { Pen } from "./pen.js";
 import type { Theme } from "./theme.js";
 
-/** An interval as a line with ends, over a bar; a halo keeps the line apart from the bar's end. */
+/**
+ * Draw an interval as a line with ends over a bar. A halo separates the line from the bar's end.
+ */
 export function paintWhisker(
   pen: Pen,
   theme: Theme,

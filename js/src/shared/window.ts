@@ -1,28 +1,31 @@
 import { clamp } from "./clamp.js";
-/** The part of a map that is in sight: one model of it for every figure that zooms. */
+/** Visible part of a map, shared by all figures that zoom. */
 
 /**
- * [query from, query to, key from, key to), as positions on the axes that are shown; the start need
- * not be whole while a hand moves it.
+ * Ranges [query from, query to, key from, key to) of positions on the visible axes. The start may
+ * be fractional during a drag.
  */
 export type MapPart = [q0: number, q1: number, k0: number, k1: number];
-/** How many positions a map has. */
+/** Number of positions on each axis of a map. */
 export interface Size {
   rows: number;
   cols: number;
 }
-/** A place of a map, which need not be whole. */
+/** Position on a map, which may be fractional. */
 export type Position = Record<"query" | "key", number>;
-/** Room for cells, in CSS pixels: cells of a device pixel or more are whole pixels. */
+/**
+ * Space for cells in CSS pixels. Cells of at least one device pixel take an integer number of
+ * pixels.
+ */
 export interface Room {
   across: number;
   down: number;
   density: number;
 }
 
-/** Fewer positions than this are not zoomed to. */
+/** Smallest number of positions to zoom to. */
 const FEWEST = 4;
-/** Positions round a link that is gone to. */
+/** Number of positions shown around the link after a jump. */
 const AROUND = 32;
 
 export const wholeOf = ({ rows, cols }: Size): MapPart => [0, rows, 0, cols];
@@ -30,13 +33,13 @@ export const isWhole = (of: Size, part: MapPart): boolean =>
   wholeOf(of).every((end, i) => end === part[i]);
 export const samePart = (a: MapPart, b: MapPart): boolean => a.every((end, i) => end === b[i]);
 
-/** A range of `count` positions from `start`, moved to lie inside the axis. */
+/** Return a range of `count` positions from `start`, shifted to lie inside the axis. */
 function span(start: number, count: number, all: number): [number, number] {
   const from = clamp(start, 0, all - count);
   return [from, from + count];
 }
 
-/** As many positions as fit with cells of `side`, in device pixels, where they are that large. */
+/** Return the number of positions that fit with cells of `side` device pixels. */
 function fitting(of: Size, { across, down, density }: Room, side: number): Size {
   const count = (room: number, all: number) => {
     const fits = Math.floor((room * density) / side + 1e-6);
@@ -45,16 +48,16 @@ function fitting(of: Size, { across, down, density }: Room, side: number): Size 
   return { rows: count(down, of.rows), cols: count(across, of.cols) };
 }
 
-/** Whole device pixels, from one on. */
+/** Round down to an integer number of device pixels, if there is at least one. */
 const crisp = (side: number) => (side >= 1 ? Math.floor(side + 1e-6) : side);
 
-/** The side of a cell, in device pixels: of oblong maps the shorter one. */
+/** Return the side of a cell in device pixels, which is the shorter side for oblong maps. */
 const sideOf = ([q0, q1, k0, k1]: MapPart, { across, down, density }: Room) =>
   Math.min(across / (k1 - k0), down / (q1 - q0)) * density;
 
 /**
- * `times` nearer, with `place` where it is, in whole positions; the same part where that is no
- * whole position nearer.
+ * Zoom in by a factor of `times` around `place`, in integer positions. Return the same part if the
+ * change is less than a position.
  */
 export function zoomed(
   of: Size,
@@ -77,7 +80,7 @@ export function zoomed(
   return [...start(q0, q1, place.query, rows, of.rows), ...start(k0, k1, place.key, cols, of.cols)];
 }
 
-/** What lies between two places, with as many neighbors as there is room for. */
+/** Return the part between two positions, with as many neighbors as there is room for. */
 export function framed(of: Size, a: Position, b: Position, room: Room): MapPart {
   const touched = (side: keyof Position) =>
     [Math.floor(Math.min(a[side], b[side])), Math.ceil(Math.max(a[side], b[side]))] as const;
@@ -91,16 +94,16 @@ export function framed(of: Size, a: Position, b: Position, room: Room): MapPart 
   return [...middle(rows, count.rows, of.rows), ...middle(cols, count.cols, of.cols)];
 }
 
-/** Moved by so many positions. */
+/** Shift a part by a number of positions. */
 export function shifted(of: Size, [q0, q1, k0, k1]: MapPart, by: Position): MapPart {
   return [...span(q0 + by.query, q1 - q0, of.rows), ...span(k0 + by.key, k1 - k0, of.cols)];
 }
 
-/** The same size round a place. */
+/** Center a part on a position without changing its size. */
 export const centered = (of: Size, part: MapPart, { query, key }: Position): MapPart =>
   shifted(of, part, { query: query - (part[0] + part[1]) / 2, key: key - (part[2] + part[3]) / 2 });
 
-/** Round a cell, near enough to read its tokens. */
+/** Return the part around a cell, close enough to read its tokens. */
 export function around(of: Size, place: Position): MapPart {
   const rows = Math.min(AROUND, of.rows);
   const cols = Math.min(AROUND, of.cols);
@@ -110,7 +113,7 @@ export function around(of: Size, place: Position): MapPart {
   ]);
 }
 
-/** Moved no further than a token, or a block of cells, needs to be in sight. */
+/** Shift a part by the smallest distance that makes a token or a block of cells visible. */
 export function showing(of: Size, part: MapPart, target: Partial<Position>, step = 1): MapPart {
   const way = (from: number | undefined, start: number, end: number) =>
     from === undefined ? 0 : Math.min(0, from - start) + Math.max(0, from + step - end);
@@ -120,7 +123,7 @@ export function showing(of: Size, part: MapPart, target: Partial<Position>, step
   });
 }
 
-/** In whole positions, of as many as before. */
+/** Round a part to integer positions without changing its size. */
 export function whole([q0, q1, k0, k1]: MapPart): MapPart {
   const ends = (from: number, to: number): [number, number] => {
     const start = Math.round(from);

@@ -1,14 +1,16 @@
-/** An array that crossed the comm: little-endian bytes in C order, its dtype and its shape. */
+/** Array that was sent over the comm: little-endian bytes in C order, with dtype and shape. */
 export interface WireArray {
   shape: number[];
   dtype: "|u1" | "<f4" | "<i4";
   view: DataView;
 }
 
-/** Bytes of an item. */
+/** Bytes per item. */
 export const WIDTH = { "|u1": 1, "<f4": 4, "<i4": 4 } as const;
 
-/** The array's own bytes, aligned to its items: hosts may hand over a slice of a larger buffer. */
+/**
+ * Return the array's own bytes, aligned to its items: hosts may pass a slice of a larger buffer.
+ */
 function bytes(array: WireArray, dtype: WireArray["dtype"]): [ArrayBuffer, number, number] {
   const count = array.shape.reduce((a, b) => a * b, 1);
   const length = count * WIDTH[dtype];
@@ -23,13 +25,13 @@ export const asUint8 = (array: WireArray) => new Uint8Array(...bytes(array, "|u1
 export const asFloat32 = (array: WireArray) => new Float32Array(...bytes(array, "<f4"));
 export const asInt32 = (array: WireArray) => new Int32Array(...bytes(array, "<i4"));
 
-/** What is stored of an array beside its bytes, unchecked. */
+/** Unchecked shape and type of a stored array. */
 interface StoredArray {
   shape: unknown;
   dtype: unknown;
 }
 
-/** State as it was stored, with the bytes of every array, which `viewOf` finds. */
+/** Return stored state with the bytes of every array, as returned by `viewOf`. */
 export function revive(
   value: unknown,
   viewOf: (stored: unknown, array: StoredArray) => DataView,

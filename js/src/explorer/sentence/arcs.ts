@@ -14,14 +14,14 @@ import { type Box, NUMBER_HEIGHT } from "./layout.js";
 import { leastDrawn } from "./looks.js";
 import type { Reading } from "./reading.js";
 
-/** The height of arcs over a sentence of one line, and over a sentence of several lines. */
+/** Largest height of arcs above a sentence of one line, and of several lines. */
 const HIGHEST = { one: 46, several: 24 };
-/** The strongest words with numbers under them. */
+/** Number of strongest words that show a number. */
 const NUMBERED = 3;
-/** Below this weight no number stands under a word. */
+/** Weight below which a word shows no number. */
 const LEAST_NUMBER = 0.08;
 
-/** An arc from a query to a key. */
+/** Arc from a query to a key. */
 export interface Arc {
   key: number;
   weight: number;
@@ -29,13 +29,13 @@ export interface Arc {
   look: ArcLook;
 }
 
-/** What a word of the sentence shows: its weight as a tint, or nothing, and a number. */
+/** Mark of a word: its weight as a background color (0 for none), and whether it shows a number. */
 export interface Mark {
   weight: number;
   isNumbered: boolean;
 }
 
-/** The weights that are drawn on the words, by key: those that are links. */
+/** Return the marks of the words, by key: of links and of numbered words. */
 export function marksOf(reading: Reading): Map<number, Mark> {
   const { looks, from, to, isOff, isOneText, quantity } = reading;
   const marks = new Map<number, Mark>();
@@ -53,10 +53,10 @@ export function marksOf(reading: Reading): Map<number, Mark> {
   return marks;
 }
 
-/** The weight that stands under a word. */
+/** Return the weight that is printed below a word. */
 export const numberOf = ({ looks }: Reading, key: number): number => looks?.row[key] ?? 0;
 
-/** Arcs over the words, the strongest drawn last. */
+/** Return the arcs above the words; the strongest is drawn last. */
 export function arcsOf(
   reading: Reading,
   boxOf: (side: "query" | "key", at: number) => Box | undefined,
@@ -91,7 +91,7 @@ export function arcsOf(
 
 const middle = ({ x, width }: Box) => x + width / 2;
 
-/** Over the line of both words. */
+/** Return an arc above the line of both words. */
 function overLine(start: Box, end: Box, isOneLine: boolean): ArcPath {
   const [from, to] = [middle(start), middle(end)];
   const y = Math.min(start.y, end.y) + 2;
@@ -99,7 +99,7 @@ function overLine(start: Box, end: Box, isOneLine: boolean): ArcPath {
   return roundArc([from, y], [to, y], height, 1);
 }
 
-/** From a word down to a word of another line, or up to the number below a word. */
+/** Return an arc from a word down to a word of another line, or up to the number below a word. */
 function toOtherLine(start: Box, end: Box, foot: number): ArcPath {
   const isUp = end.y < start.y;
   return arcBetweenLines(

@@ -4,54 +4,65 @@ import { type Head, headName } from "../../shared/types.js";
 import { asFloat32 } from "../../shared/wire.js";
 import type { Reading } from "./reading.js";
 
-/** Below this probability a model has no guess. */
+/** Probability below which a model has no guess. */
 const LEAST_GUESS = 0.05;
-/** A change of less than a point is none, in words and beside bars. */
+/** Smallest change of a probability that is reported, in words and next to bars. */
 export const LEAST_CHANGE = 0.01;
-/** The head that moves an answer most is named from here on. */
+/** Effect from which the head with the largest effect is named. */
 const LEAST_EFFECT = 0.02;
-/** As many answers as the kernel measures effects of (`LIKELIEST`). */
+/** Number of answers whose effects the kernel measures (`LIKELIEST`). */
 const SHOWN = 5;
-/** The sign before an answer that continues the word before it. */
+/** Prefix of an answer that continues the word before it. */
 const CONTINUES = "…";
 
-/** One answer of the model: its probability with the whole model, and without heads. */
+/** Answer of the model: its probability with the complete model, and without heads. */
 export interface Answer {
   text: string;
   before: number;
-  /** With the heads off that are off, or without the shown head; undefined where not computed. */
+  /**
+   * Probability without the disabled heads, or without the shown head; undefined if not computed.
+   */
   after: number | undefined;
-  /** Whether it is the word of the text. */
+  /** Whether the answer is the word of the text. */
   isOwn: boolean;
 }
 
-/** The prediction of the model for one word, and the effects of heads on this prediction. */
+/** Prediction of the model for one word, and the effects of heads on it. */
 export interface Guess {
   task: "masked" | "next" | "label" | "class" | "span";
-  /** The word that is guessed, or that is followed; "" for a class, and for the end of a text. */
+  /**
+   * Word that is guessed, or after which the model predicts; "" for a class and for the end of a
+   * text.
+   */
   word: string;
-  /** Which piece of its word is guessed, from 1, and the number of pieces: [1, 1] of a word. */
+  /**
+   * Number of the guessed piece of its word, from 1, and the number of pieces; [1, 1] for a
+   * complete word.
+   */
   piece: [number: number, count: number];
-  /** A word of several pieces, of which the first piece is guessed. */
+  /** Probability of a word of several pieces, of which the first is guessed. */
   whole: { before: number; after: number | undefined } | undefined;
   answers: Answer[];
   hasGuess: boolean;
-  /** Whether heads are off now: `after` is what the model says now. */
+  /** Whether heads are off, so that `after` is the model's current answer. */
   isOff: boolean;
-  /** Whether switching the head off changes a shown answer; undefined where not computed. */
+  /** Whether switching the head off changes a shown answer; undefined if not computed. */
   changes: boolean | undefined;
-  /** The head that moves the answer most; undefined where not computed, or where none matters. */
+  /**
+   * Head with the largest effect on the answer; undefined if not computed, or if no effect is
+   * large.
+   */
   most: { head: [number, number, string]; answer: string } | undefined;
 }
 
-/** A question: the words before the model's word, this word, and the rest. */
+/** Question to the model: the text before the word, the word, and the rest. */
 export interface Question {
   lead: string;
   word: string;
   rest: string;
 }
 
-/** The question about a word; without a word about the next token, or the whole input. */
+/** Return the question about a word; without a word, about the next token or the complete input. */
 export function questionAbout({ task, piece: [number, count] }: Guess, word: string): Question {
   if (!word)
     return { lead: task === "next" ? "Next token: the model" : "The model", word, rest: "" };
@@ -62,13 +73,15 @@ export function questionAbout({ task, piece: [number, count] }: Guess, word: str
   return { lead: `Asked to guess ${ofFirst}`, word, rest: `${ofOther}, the model` };
 }
 
-/** The title of the answers. What follows the text follows its last word. */
+/**
+ * Return the title of the answers. A prediction after the end of the text follows its last word.
+ */
 export function askedOf(guess: Guess, reading: Reading): Question {
   const last = guess.task === "next" && reading.words.query.at(-1)?.text;
   return questionAbout(guess, guess.word || last || "");
 }
 
-/** What the second bar of each answer shows; "" where no answer has one. */
+/** Return the name of the second bar of each answer, or "" if no answer has one. */
 export const afterName = ({ answers, isOff }: Guess, head: Head): string =>
   answers.every(({ after }) => after === undefined)
     ? ""
@@ -76,7 +89,7 @@ export const afterName = ({ answers, isOff }: Guess, head: Head): string =>
       ? "with heads off"
       : `without ${headName(head)}`;
 
-/** Exact effects on the answers of the shown question, by the entries of the vocabulary. */
+/** Return exact effects on the answers of the shown question, by vocabulary entry. */
 function exactEffects({ _effects: effects, _predictions: answered }: PredictionState) {
   const isExact =
     effects &&
@@ -94,7 +107,7 @@ function exactEffects({ _effects: effects, _predictions: answered }: PredictionS
   return { ...effects, layers, heads, ofAnswer };
 }
 
-/** The changes of answers without one head, by the entries of the vocabulary; {} if unknown. */
+/** Return the changes of answers without one head, by vocabulary entry; empty if unknown. */
 function changesWithout(
   effects: ReturnType<typeof exactEffects>,
   [layer, number, stack]: Head,
@@ -109,7 +122,10 @@ function changesWithout(
   return changes;
 }
 
-/** The head with the largest effect on the followed answer; layers without attention have none. */
+/**
+ * Return the head with the largest effect on the followed answer. Layers without attention have no
+ * effect.
+ */
 function largestEffect(effects: ReturnType<typeof exactEffects>): Guess["most"] {
   const values = effects?.ofAnswer.get(effects.followed);
   if (!values || !effects) return undefined;
@@ -121,7 +137,10 @@ function largestEffect(effects: ReturnType<typeof exactEffects>): Guess["most"] 
   return { head: [Math.floor(at / heads), at % heads, stack], answer: name };
 }
 
-/** Answers of a question, the likeliest first, with the word of the text at the end or in place. */
+/**
+ * Return the answers of a question, most probable first. The word of the text is included, at the
+ * end if necessary.
+ */
 function shownRows({ rows, own }: Answered) {
   const sorted = [...rows].sort((a, b) => b.before - a.before);
   const first = sorted.slice(0, SHOWN);
@@ -129,7 +148,9 @@ function shownRows({ rows, own }: Answered) {
   return [...first.slice(0, SHOWN - 1), own];
 }
 
-/** An answer as readers see it: a sign marks the end of a word, and answers that look alike. */
+/**
+ * Return an answer for readers, with a prefix if it continues a word or looks like another answer.
+ */
 function answerText({ answer, token }: { answer: string; token: string }, all: Answered["rows"]) {
   if (/^##./u.test(answer)) return CONTINUES + answer.slice(2);
   const isTwice = all.some((other) => other.answer === answer && other.token !== token);
@@ -137,7 +158,7 @@ function answerText({ answer, token }: { answer: string; token: string }, all: A
 }
 
 /**
- * The guess of the model about the active word, or about the word after the text while no word is
+ * Return the model's guess about the active word, or about the word after the text if no word is
  * active. Predictions about another word, and effects that are not computed yet, are left out.
  */
 export function guessOf(reading: Reading, state: PredictionState | undefined): Guess | undefined {
@@ -185,6 +206,6 @@ export function guessOf(reading: Reading, state: PredictionState | undefined): G
   };
 }
 
-/** Whether a probability changes by a point or more. */
+/** Return whether a probability changes by a percentage point or more. */
 export const isChanged = ({ before, after = before }: Pick<Answer, "before" | "after">): boolean =>
   Math.abs(after - before) >= LEAST_CHANGE;

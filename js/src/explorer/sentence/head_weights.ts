@@ -5,19 +5,22 @@ import type { Peeked } from "../../shared/peek.js";
 import { type Axes, type Axis, type Head, sameHead } from "../../shared/types.js";
 import { asFloat32 } from "../../shared/wire.js";
 
-/** The weights of one head, as far as the page has them. */
+/** Weights of one head, as far as the page has them. */
 export interface HeadWeights {
   head: Head;
   axes: Axes;
-  /** From a query to all keys, NaN where masked; undefined where the page has no such row. */
+  /**
+   * Return the weights from a query to all keys, NaN if masked; undefined if the page has no such
+   * row.
+   */
   row(query: number): Float32Array | undefined;
   /** Whether the page has all rows. */
   isWhole: boolean;
-  /** Whether the row of a query has the weights of hidden keys too. */
+  /** Return whether the row of a query includes the weights of hidden keys. */
   hasHidden(query: number): boolean;
 }
 
-/** The states of the figures whose data the page reads. */
+/** States of the figures from which the weights are read. */
 export interface Sources {
   grid: GridState | undefined;
   view: ViewState;
@@ -27,7 +30,7 @@ export interface Sources {
 const kept = (axis: Axis, hidden: readonly string[]): number[] =>
   [...axis.special.keys()].filter((i) => !hidden.includes(axis.special[i] ?? ""));
 
-/** The row of a locked query, which the grid has of every head. */
+/** Return the row of a locked query, which the grid has for every head. */
 function rowOfGrid({ grid, view }: Sources, head: Head) {
   const rows = grid?._rows;
   if (rows?.side !== "query" || rows.stack !== head[2]) return undefined;
@@ -39,13 +42,16 @@ function rowOfGrid({ grid, view }: Sources, head: Head) {
   return { query: rows.of, values: asFloat32(rows.values).subarray(at * keys, (at + 1) * keys) };
 }
 
-/** Which keys a query sees, from a head of the same stack: a thumbnail does not say it. */
+/**
+ * Return a map that shows which keys a query sees, because a thumbnail does not. Any head of the
+ * stack has the same mask.
+ */
 function maskOf({ view }: Sources): Float32Array | undefined {
   const tile = completeTile(view);
   return tile?.stack === view._axes.stack ? asFloat32(tile.values) : undefined;
 }
 
-/** The weights of a thumbnail in which every token has a cell; undefined of other thumbnails. */
+/** Return the weights of a thumbnail with one cell per token; undefined for other thumbnails. */
 function bytesOf(sources: Sources, peeked: Peeked) {
   const { query, key } = sources.view._axes;
   const rows = kept(query, peeked.hidden);
@@ -68,8 +74,8 @@ function bytesOf(sources: Sources, peeked: Peeked) {
 }
 
 /**
- * The weights of a head between the tokens or words of the view's axes: from the view's map, from
- * the rows of the grid, or from the thumbnail of the head that the pointer is on.
+ * Return the weights of a head between the tokens or words of the view's axes. They come from the
+ * view's map, from the rows of the grid, or from the thumbnail under the pointer.
  */
 export function weightsOf(sources: Sources, head: Head): HeadWeights | undefined {
   const { view, peeked } = sources;
@@ -78,7 +84,7 @@ export function weightsOf(sources: Sources, head: Head): HeadWeights | undefined
   const own = ownMap(view, head);
   const values = own ?? mapsTogether(view, [head])?.[0];
   const n = axes.key.text.length;
-  // The maps beside the view's own map may be rounded.
+  // Maps other than the view's own may be rounded, so prefer exact rows of the grid.
   const exact = own ? undefined : rowOfGrid(sources, head);
   const painted = peeked?.row;
   const isPeeked = peeked && sameHead(peeked.head, head) && peeked.unit === view.unit;

@@ -1,7 +1,7 @@
 import { labelFont, type Ruler } from "../../shared/labels.js";
 import { shownText, type Word } from "./words.js";
 
-/** Where a word stands, in pixels. */
+/** Rectangle of a word in pixels. */
 export interface Box {
   x: number;
   y: number;
@@ -9,40 +9,40 @@ export interface Box {
   height: number;
 }
 
-/** How large the sentence is written, and whether arcs have room over it. */
+/** Size of the written sentence, and whether it has arcs. */
 export interface SentenceSize {
   font: number;
   lines: number;
   hasArcs: boolean;
-  /** Free height over the first line. */
+  /** Free height above the first line. */
   head: number;
-  /** From line to line, as a multiple of the font size. */
+  /** Line height as a multiple of the font size. */
   leading: number;
 }
 
 const LARGE = 20;
-/** Sizes that a sentence takes if it has a line less in them, so that no word is left alone. */
+/** Font sizes to try if they save a line, so that no word is alone on the last line. */
 const FITTING = [19, 18];
 const MIDDLE = 17;
 const SMALL = 14;
-/** Of a page as narrow as a phone. */
+/** Font size on a page as narrow as a phone. */
 const PHONE = 18;
 const NARROW = 500;
-/** Below this width arcs would cover the words. */
+/** Width below which arcs would cover the words. */
 const LEAST_ARCS = 560;
-/** The height of a word as a multiple of its font size, and of the number below it in pixels. */
+/** Height of a word as a multiple of its font size, and of the number below it in pixels. */
 const WORD_HEIGHT = 1.35;
 export const NUMBER_HEIGHT = 12;
-/** Of words that are drawn with arcs, at most. */
+/** Largest number of lines with arcs. */
 const MOST_LINES = 3;
 export const CHIP_SIZE = 11;
-/** Round the name of a special token. */
+/** Padding around the name of a special token. */
 const CHIP_ROOM = 16;
 
-/** Between the role of a message and the first word of its line. */
+/** Space between the role of a message and its first word. */
 export const ROLE_ROOM = 8;
 
-/** Room of a word and of the role before it, in pixels. */
+/** Return functions for the width of a word and of the role before it, in pixels. */
 export function roomOf(font: number, family: string, ruler: Ruler) {
   const measure = ruler(labelFont(family, false, font));
   const small = ruler(labelFont(family, false, CHIP_SIZE));
@@ -54,7 +54,7 @@ export function roomOf(font: number, family: string, ruler: Ruler) {
   };
 }
 
-/** The width of a text of words in a line, in pixels. */
+/** Return the width of words in one line, in pixels. */
 function widthOf(words: readonly Word[], font: number, family: string, ruler: Ruler): number {
   const room = roomOf(font, family, ruler);
   return words.reduce((sum, word) => {
@@ -64,8 +64,8 @@ function widthOf(words: readonly Word[], font: number, family: string, ruler: Ru
 }
 
 /**
- * The size of a sentence on a page of this width: large where it has up to two and a half lines,
- * and without arcs where it has more than three lines or line breaks.
+ * Return the size of a sentence on a page of this width. It is large up to two and a half lines,
+ * and without arcs above three lines or with line breaks.
  */
 export function sentenceSize(
   words: readonly Word[],
@@ -78,13 +78,14 @@ export function sentenceSize(
   const count = (font: number) => widthOf(words, font, family, ruler) / width;
   let font = width < NARROW ? PHONE : LARGE;
   const linesIn = (size: number) => Math.ceil(count(size) - 0.02);
-  // Letters on the page can be wider than measured, and a sentence that just fits would break.
+  // Letters on the page can be wider than measured, so leave a margin: a sentence that just fits
+  // could wrap.
   const fits = (size: number) => Math.ceil(count(size) + 0.02) < Math.ceil(count(LARGE) + 0.02);
   if (font === LARGE) font = FITTING.find(fits) ?? LARGE;
-  // A line break takes a line: the messages of a chat, the lines of code.
+  // Each line break (of chat messages or code) takes a line.
   if (count(font) + breaks > 2.6) font = MIDDLE;
   if (count(font) + breaks > 4) font = SMALL;
-  // A second text begins a line, and arcs between the two texts need room.
+  // A second text starts a new line, and arcs between the two texts need space.
   const lines = Math.max(isOneText ? 1 : 2, linesIn(font)) + breaks;
   const hasArcs = lines <= MOST_LINES && font >= MIDDLE && width >= LEAST_ARCS && !breaks;
   return {

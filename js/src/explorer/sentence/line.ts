@@ -11,7 +11,7 @@ import { type Link, lookersOf, standsOut, strongestLink } from "./looks.js";
 import type { Reading } from "./reading.js";
 import { isWord } from "./words.js";
 
-/** How a part of the line is written. */
+/** Style of a part of the line. */
 export type Style = "plain" | "head" | "from" | "to" | "muted" | "rest";
 export interface Part {
   text: string;
@@ -22,17 +22,17 @@ export type Line = Part[];
 export const plain = (text: string): Part => ({ text, style: "plain" });
 const muted = (text: string): Part => ({ text, style: "muted" });
 
-/** The whole line as text. */
+/** Return the complete line as text. */
 export const lineText = (line: Line): string => line.map(({ text }) => text).join("");
 
-/** From this share on the line says what rests on special tokens, in place of the even share. */
+/** Share on special tokens from which the line mentions it, instead of the even share. */
 const MUCH_RESTING = 0.25;
-/** The line names a second word from this share of the first word's weight on. */
+/** Ratio to the first word's weight from which the line names a second word. */
 const SECOND = 0.75;
 
 const chips = ["cls", "sep", "register", "padding", "other"];
 
-/** A word in quotes; special tokens have their own brackets. */
+/** Return a word in quotes. Special tokens have their own brackets. */
 function spelled(reading: Reading, side: "query" | "key", at: number): string {
   const { axes, words } = reading;
   const text = words[side][at]?.text ?? "";
@@ -47,7 +47,7 @@ const to = (reading: Reading, at: number, of?: number): Part => ({
   style: "to",
 });
 
-/** "L1 H3 (pronoun to its person)" */
+/** Return for example "L1 H3 (pronoun to its person)". */
 function named(head: Head, name: string): Line {
   const line: Line = [{ text: headName(head), style: "head" }];
   if (name) line.push(muted(` (${name})`));
@@ -55,8 +55,8 @@ function named(head: Head, name: string): Line {
 }
 
 /**
- * "In L1 H3 (pronoun to its person), ": the name of the head is said only if it applies to the link
- * of the sentence.
+ * Return for example "In L1 H3 (pronoun to its person), ". The head's name is included only if it
+ * applies to the link of the sentence.
  */
 function inHead({ head, name, isNameOf, othersOff }: Reading, link?: [number, number]): Line {
   const line = [plain("In "), ...named(head, link && isNameOf(...link) ? name : "")];
@@ -66,11 +66,11 @@ function inHead({ head, name, isNameOf, othersOff }: Reading, link?: [number, nu
   return line;
 }
 
-/** "L2 H11", "3 heads", or "" */
+/** Return "L2 H11", "3 heads", or "". */
 const others = ([first, ...rest]: Head[]): string =>
   rest[0] ? counted(1 + rest.length, "head") : first ? headName(first) : "";
 
-/** "[CLS] and [SEP]", "When (the first word)" */
+/** Return for example "[CLS] and [SEP]" or "When (the first word)". */
 function restingNames({ axes, words, hidden }: Reading): string {
   const names = SPECIALS.filter((kind) => hidden.includes(kind)).flatMap((kind) => {
     if (kind !== "first") return specialName(axes, kind) ?? [];
@@ -82,16 +82,17 @@ function restingNames({ axes, words, hidden }: Reading): string {
   return names.join(" and ");
 }
 
-/** "he 30 %": an answer with its probability; punctuation in quotes. */
+/** Return an answer with its probability, for example "he 30 %". Punctuation is put in quotes. */
 const saidShare = (text: string, share: number) => `${quoted(isolated(text))} ${shareOf(share)}`;
 
-/** A probability; one that rounds to nothing is not nothing. */
+/** Format a probability, without rounding a positive value to 0. */
 const shareOf = (value: number) =>
   value > 0 && value < 0.0005 ? "under 0.1\u00a0%" : percentText(value);
 
 /**
- * The answers with one probability each, which is the earlier one where it changes by less than a
- * point: bars say the same. An answer that is only here named has both.
+ * Return the answers with one probability each. If it changes by less than a percentage point, it
+ * is the earlier one, as in the bars. Answers that were not mentioned before have both
+ * probabilities.
  */
 function changedAnswers({ answers }: Guess, named: readonly Answer[]): string {
   const others = answers.filter((answer) => !named.includes(answer) && isChanged(answer));
@@ -104,7 +105,7 @@ function changedAnswers({ answers }: Guess, named: readonly Answer[]): string {
   return [now.join(", "), ...moved].join("; ");
 }
 
-/** What the model says now, or without the shown head; "" where it is not known. */
+/** Return the model's current answers, or its answers without the shown head; "" if unknown. */
 function changeText(guess: Guess, named: readonly Answer[]): string {
   if (guess.changes === undefined) return "";
   const now = guess.isOff ? " Now" : " Without this head";
@@ -112,7 +113,7 @@ function changeText(guess: Guess, named: readonly Answer[]): string {
   return `${now}${guess.isOff ? "" : ","} these answers change by less than a point.`;
 }
 
-/** The probability of a word of several pieces. */
+/** Return the probability of a word of several pieces. */
 function wholeText({ piece: [, count], whole }: Guess): string {
   if (!whole) return "";
   const before = shareOf(whole.before);
@@ -121,7 +122,7 @@ function wholeText({ piece: [, count], whole }: Guess): string {
   return ` ${pieces}: ${before}${after === before ? "" : `, now ${after}`}.`;
 }
 
-/** The prediction of the model with the head and without the head. */
+/** Return the prediction of the model, with and without the head. */
 function guessLine(guess: Guess | undefined): Line {
   if (!guess) return [];
   const { answers, hasGuess } = guess;
@@ -143,17 +144,17 @@ function guessLine(guess: Guess | undefined): Line {
   return asked;
 }
 
-/** What a head that is off hands on, by what replaces its output. */
+/** Output of a head that is off, by replacement method. */
 const HANDS_ON = {
   uniform: (noun: string) => `the mean of all ${noun}s`,
   zero: () => "nothing",
   first: (noun: string) => `what it takes from the first ${noun}`,
 };
 
-/** The line about a head that is off. */
+/** Return the line about a head that is off. */
 function offLine({ head, method, othersOff, noun }: Reading): Line {
   const beside = others(othersOff);
-  // The kernel says what replaces the head when it has computed the maps without it.
+  // The kernel reports the replacement method when it has computed the maps without the head.
   const handsOn = method === null ? "" : ` and hands on ${HANDS_ON[method](noun)}`;
   return [
     { text: headName(head), style: "head" },
@@ -161,7 +162,7 @@ function offLine({ head, method, othersOff, noun }: Reading): Line {
   ];
 }
 
-/** The line about two words. */
+/** Return the line about two words. */
 function pairLine(reading: Reading, query: number, key: number): Line {
   const { looks } = reading;
   const weight = looks?.row[key];
@@ -192,12 +193,12 @@ function pairLine(reading: Reading, query: number, key: number): Line {
   return line;
 }
 
-/** " (37 %)" */
+/** Return for example " (37 %)". */
 const share = ({ weight }: { weight: number }): Part => plain(` (${percentText(weight)})`);
 const hasEven = (weight: number, even: number): Part =>
   plain(`has ${percentText(weight)}; even attention gives ${percentText(even)}.`);
 
-/** The line about one word. */
+/** Return the line about one word. */
 function wordLine(reading: Reading, query: number): Line {
   const { looks } = reading;
   if (!looks) return [];
@@ -236,7 +237,7 @@ function wordLine(reading: Reading, query: number): Line {
   return line;
 }
 
-/** The hidden key with the most attention, if its weight is known. */
+/** Return the hidden key with the most attention, if its weight is known. */
 function restingKey({ looks, hidden, axes }: Reading): number | undefined {
   const keys = [...axes.key.special.keys()].filter((i) =>
     hidden.includes(axes.key.special[i] ?? ""),
@@ -250,10 +251,13 @@ const restPart = (reading: Reading): Part => ({
   style: "rest",
 });
 
-/** The strongest drawn link of any head, by the thumbnails; undefined where one stands out. */
+/**
+ * Return the strongest link of any head, according to the thumbnails; undefined if any head has a
+ * link that stands out.
+ */
 function strongestOfAll(grid: GridState | undefined, reading: Reading) {
   const maps = grid?._thumbnails;
-  // Painted rows are of one token.
+  // Painted rows contain only one token.
   if (!maps || maps.row || maps.signed || maps.times_keys || maps.stack !== reading.head[2])
     return undefined;
   const maxima = asFloat32(maps.maxima);
@@ -275,7 +279,7 @@ function strongestOfAll(grid: GridState | undefined, reading: Reading) {
 
 const pointAt = ({ noun }: Reading): Part => plain(`point at a ${noun} to see where it looks.`);
 
-/** The line about a word that is looked at, while no word that looks is active. */
+/** Return the line about an attended word, while no attending word is active. */
 function lookedAtLine(reading: Reading, key: number): Line {
   const { weights, hidden, noun } = reading;
   const lookers = weights && lookersOf(weights, key, hidden);
@@ -303,7 +307,7 @@ function lookedAtLine(reading: Reading, key: number): Line {
   return line;
 }
 
-/** The exact weight of a link that a thumbnail has with few digits, where the grid knows it. */
+/** Return the exact weight of a link if the grid has it, because thumbnails are rounded. */
 function exactWeight(link: Link, { head }: Reading, grid: GridState | undefined): number {
   const maps = grid?._thumbnails;
   if (!maps || maps.row || maps.signed || maps.times_keys || maps.stack !== head[2])
@@ -315,7 +319,7 @@ function exactWeight(link: Link, { head }: Reading, grid: GridState | undefined)
   return isStrongest ? (asFloat32(maps.maxima)[at] ?? link.weight) : link.weight;
 }
 
-/** The line where no word is active. */
+/** Return the line while no word is active. */
 function headLine(reading: Reading, grid: GridState | undefined): Line {
   const { weights, hidden, noun } = reading;
   const flat = reading.isPeeked ? undefined : strongestOfAll(grid, reading);
@@ -350,7 +354,7 @@ function headLine(reading: Reading, grid: GridState | undefined): Line {
   ];
 }
 
-/** How much a head differs between two attentions that are compared. */
+/** Return the line about the difference of a head between two compared attentions. */
 function changeLine(reading: Reading, grid: GridState | undefined): Line {
   const { head, name, compared } = reading;
   const maps = grid?._thumbnails;
@@ -372,7 +376,7 @@ function changeLine(reading: Reading, grid: GridState | undefined): Line {
   ];
 }
 
-/** Quantities that are no shares: their numbers, without an even share. */
+/** Return the line about a quantity that is not a share, with numbers but without an even share. */
 function quantityLine(reading: Reading): Line {
   const { looks, from: query, to: key, quantity } = reading;
   const best = key ?? looks?.seen[0]?.key;
@@ -393,7 +397,7 @@ function quantityLine(reading: Reading): Line {
   ];
 }
 
-/** The line about a text in which the vocabulary lacks most words; [] about other texts. */
+/** Return the warning about a text with mostly unknown words; empty for other texts. */
 function unknownLine({ unknown: { count, all, token } }: Reading): Line {
   if (2 * count <= all) return [];
   const which = count === all ? `any of the ${counted(all, "word")}` : `${count} of ${all} words`;
@@ -404,8 +408,8 @@ function unknownLine({ unknown: { count, all, token } }: Reading): Line {
 }
 
 /**
- * The one line of words: it names the head and the words that are on the screen, with the numbers
- * of the figures.
+ * Return the line of words. It names the head and the words on the screen, with the numbers of the
+ * figures.
  */
 export function lineOf(
   reading: Reading,

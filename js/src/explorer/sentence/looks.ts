@@ -4,37 +4,39 @@ import type { Axis, Special } from "../../shared/types.js";
 import type { HeadWeights } from "./head_weights.js";
 import { isWord } from "./words.js";
 
-/** A weight stands out from so many even shares on, and from so much. */
+/**
+ * A weight stands out if it is at least this multiple of the even share, and at least this weight.
+ */
 const TIMES_EVEN = 2;
 const LEAST = 0.1;
 
-/** A key with the weight that a query gives to it. */
+/** Key with the weight that a query gives to it. */
 export interface Look {
   key: number;
   weight: number;
 }
 
-/** Where a word looks in one head. */
+/** Attention of a word in one head. */
 export interface Looks {
   query: number;
-  /** Weights to all keys, NaN where masked. */
+  /** Weights to all keys, NaN if masked. */
   row: Float32Array;
-  /** The weight of even attention to the keys that the word sees. */
+  /** Even share over the keys that the word sees. */
   even: number;
-  /** The visible keys that are not hidden, the strongest first. */
+  /** Keys that the word sees and that are not hidden, strongest first. */
   seen: Look[];
-  /** The share of the attention that goes to hidden keys. */
+  /** Share of the attention on hidden keys. */
   resting: number;
 }
 
-/** The smallest weight that is drawn as an arc or a tint. */
+/** Return the smallest weight that is drawn as an arc or a background color. */
 export const leastDrawn = ({ even }: Pick<Looks, "even">): number => leastLine(even, 1);
 
-/** The smallest weight that the line names as a place where a word looks. */
+/** Return whether a weight is large enough for the line to name its word. */
 export const standsOut = (weight: number, even: number): boolean =>
   weight >= Math.max(TIMES_EVEN * even, LEAST);
 
-/** Where a word looks; undefined where the page does not know. */
+/** Return the attention of a word; undefined if the page does not have it. */
 export function looksOf(
   weights: HeadWeights,
   query: number,
@@ -57,7 +59,7 @@ export function looksOf(
   for (const [i, weight] of known.entries())
     if (!Number.isNaN(weight) && !isHidden(i)) seen.push({ key: i, weight });
   seen.sort((a, b) => b.weight - a.weight || a.key - b.key);
-  // Weights sum to 1: what is not seen rests on the hidden keys.
+  // Weights sum to 1, so the rest is on the hidden keys.
   const hides = key.special.some((_, i) => isHidden(i));
   const resting = weights.hasHidden(query) ? rest : hides ? 1 - shown : 0;
   return {
@@ -69,13 +71,16 @@ export function looksOf(
   };
 }
 
-/** A link between two words. */
+/** Link between two words. */
 export interface Link extends Look {
   query: number;
   even: number;
 }
 
-/** The strongest link between two different words; undefined without any, or without the rows. */
+/**
+ * Return the strongest link between two different words; undefined if there is none, or if rows are
+ * missing.
+ */
 export function strongestLink(weights: HeadWeights, hidden: readonly string[]): Link | undefined {
   if (!weights.isWhole) return undefined;
   const { query: from, key: to } = weights.axes;
@@ -98,7 +103,10 @@ export function strongestLink(weights: HeadWeights, hidden: readonly string[]): 
   return most;
 }
 
-/** The words that look at a key, the strongest first; undefined where the page has no whole map. */
+/**
+ * Return the words that attend to a key, strongest first; undefined if the page has no complete
+ * map.
+ */
 export function lookersOf(
   weights: HeadWeights,
   key: number,

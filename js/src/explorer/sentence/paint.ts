@@ -17,12 +17,12 @@ import { type Reading, rowsOf } from "./reading.js";
 import { shownText, unbroken } from "./words.js";
 
 const NUMBER_SIZE = 11;
-/** Under the last line, for the numbers. */
+/** Space under the last line for numbers. */
 const FOOT = 16;
 
 type Side = "query" | "key";
 
-/** The sentence of a picture: where its words stand. */
+/** Layout of the sentence in a picture. */
 interface SentencePicture {
   size: SentenceSize;
   width: number;
@@ -30,7 +30,7 @@ interface SentencePicture {
   boxes: Record<Side, Map<number, Box>>;
 }
 
-/** Words from the left to the right, in lines of this width. */
+/** Lay out the words from left to right in lines of this width. */
 export function sentencePicture(
   reading: Reading,
   width: number,
@@ -73,7 +73,7 @@ export function sentencePicture(
   return { size, width, height, boxes: isOneText ? { ...boxes, key: boxes.query } : boxes };
 }
 
-/** The sentence with tints, arcs and numbers, as on the page. */
+/** Draw the sentence with background colors, arcs and numbers, as on the page. */
 export function paintSentence(
   pen: Pen,
   at: SentencePicture,

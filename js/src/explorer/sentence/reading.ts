@@ -19,7 +19,7 @@ import { type HeadWeights, weightsOf } from "./head_weights.js";
 import { type Looks, looksOf } from "./looks.js";
 import { inSentence, isWord, type Word, wordsOf } from "./words.js";
 
-/** The states of an explorer and of its figures, and what the pointer is on. */
+/** States of an explorer and its figures, and the targets of the pointer. */
 export interface Screen {
   explorer: Pick<
     ExplorerState,
@@ -34,50 +34,50 @@ export interface Screen {
   >;
   grid: GridState | undefined;
   view: ViewState;
-  /** The predictions, where they are about the shown text. */
+  /** Predictions, if they are about the shown text. */
   predictions: PredictionState | undefined;
   peeked: Peeked | null;
   pointed: Pointed | null;
 }
 
-/** What is on the screen: one head, and up to two words. */
+/** Content of the screen: one head, and up to two words. */
 export interface Reading {
   head: Head;
   isPeeked: boolean;
-  /** What the head does, as tested, or its label; "" without either. */
+  /** Tested name of the head, or its label, or "". */
   name: string;
   family: NamedHead["family"] | "";
-  /** Whether a sentence about a link may say the name. */
+  /** Return whether a sentence about a link may mention the name. */
   isNameOf(query: number, key: number): boolean;
-  /** What entries of the keys are called: "word", "token", or "part" of a picture or a sound. */
+  /** Noun for entries of the keys: "word", "token", or "part" of a picture or a sound. */
   noun: "word" | "token" | "part";
-  /** Number of words that the vocabulary lacks, number of all words, and the token for them. */
+  /** Number of unknown words, number of all words, and the token for unknown words. */
   unknown: { count: number; all: number; token: string };
-  /** Whether the head is off, and what stands in the place of heads that are off. */
+  /** Whether the head is off, and the replacement method of heads that are off. */
   isOff: boolean;
   method: Method | null;
-  /** Heads that are off, without the shown one. */
+  /** Other heads that are off. */
   othersOff: Head[];
   axes: Axes;
-  /** Whether both axes have the same tokens: one sentence is drawn. */
+  /** Whether both axes have the same tokens, so that one sentence is drawn. */
   isOneText: boolean;
   words: Record<"query" | "key", Word[]>;
   hidden: readonly string[];
   quantity: string;
-  /** The word that looks, and the second word of a pair. */
+  /** Attending word, and the second word of a pair. */
   from: number | undefined;
   to: number | undefined;
-  /** Whether the word is locked, and not only pointed at. */
+  /** Whether the word is locked, rather than under the pointer. */
   isLocked: boolean;
   weights: HeadWeights | undefined;
   looks: Looks | undefined;
-  /** The two attentions that are compared; [] of one attention. */
+  /** Names of the two compared attentions; empty without a comparison. */
   compared: string[];
 }
 
 /**
- * The words that stand in the sentence, or in its two texts: keys before queries, but a sound of
- * many lines after its text.
+ * Return the words of the sentence, or of its two texts: keys before queries, but a sound of many
+ * lines after its text.
  */
 export function rowsOf({ words, isOneText }: Reading): [Side, Word[]][] {
   const isPlaced = words.key.some(({ kind }) => kind === "place");
@@ -86,11 +86,11 @@ export function rowsOf({ words, isOneText }: Reading): [Side, Word[]][] {
   return rows.filter(([, row]) => row.length);
 }
 
-/** The last locked place of a side. */
+/** Return the last locked position of a side. */
 const lastLock = (tokens: ViewState["tokens"], side: "query" | "key") =>
   tokens.filter(([name]) => name === side).at(-1)?.[1];
 
-/** The tested name of a head, or the label that a reader wrote. */
+/** Return the tested name of a head, or the label that the user wrote. */
 export function nameOf(head: Head, labels: HeadLabel[] = [], named: NamedHead[] | null = null) {
   const label = labelOfHead(head, labels);
   const tested = named?.find((of) => sameHead(of.head, head));
@@ -100,8 +100,8 @@ export function nameOf(head: Head, labels: HeadLabel[] = [], named: NamedHead[] 
 }
 
 /**
- * Whether a tested name applies to a link. The kernel knows the links that a name predicts; a label
- * that a reader wrote applies to all links.
+ * Return whether a tested name applies to a link. The kernel knows the links that a name predicts;
+ * a label that the user wrote applies to all links.
  */
 function nameLinks(label: string, axes: Axes, links: ExplorerState["_name_links"]) {
   const at = links?.names.indexOf(label) ?? -1;
@@ -118,7 +118,7 @@ function nounOf({ key, unit }: Axes): Reading["noun"] {
   return unit === "tokens" ? "token" : "word";
 }
 
-/** Words that the vocabulary lacks: all their tokens are the token of unknown words. */
+/** Count the unknown words: those whose tokens are all the token for unknown words. */
 function unknownWords({ query }: Axes, token: string | null): Reading["unknown"] {
   const words = [...query.text.keys()].filter(
     (i) => isWord(query, i) || (token !== null && query.raw[i]?.split(" ").includes(token)),
@@ -129,8 +129,9 @@ function unknownWords({ query }: Axes, token: string | null): Reading["unknown"]
 }
 
 /**
- * The active words: the locked words, or the word under the pointer. A key under the pointer makes
- * a pair with a locked query; without such a word, the words that look at the key are asked for.
+ * Return the active words: the locked words, or the word under the pointer. A key under the pointer
+ * makes a pair with a locked query. Without a locked query, the line describes the words that
+ * attend to the key.
  */
 function activeWords({ explorer: { tokens }, pointed }: Screen) {
   const from = lastLock(tokens, "query");
@@ -143,7 +144,7 @@ function activeWords({ explorer: { tokens }, pointed }: Screen) {
 
 const texts = ({ text, pair }: { text?: string; pair?: string | null }) => [text, pair];
 
-/** The words of both axes, spelled as in the texts that were read. */
+/** Return the words of both axes, spelled as in the input texts. */
 function sentences(axes: Axes, shown: ExplorerState["_shown"]): Reading["words"] {
   const source = texts(shown);
   const isDecoder = axes.stack === "cross" || axes.stack === "decoder";
@@ -157,7 +158,10 @@ function sentences(axes: Axes, shown: ExplorerState["_shown"]): Reading["words"]
 const areSame = ({ query, key }: Axes): boolean =>
   query.text.length === key.text.length && query.text.every((text, i) => text === key.text[i]);
 
-/** What is on the screen; undefined without a head, or before the figures have their data. */
+/**
+ * Return the content of the screen; undefined without a head, or before the figures have their
+ * data.
+ */
 export function readingOf(screen: Screen): Reading | undefined {
   const { explorer, grid, view, peeked } = screen;
   const axes = view._axes;

@@ -16,22 +16,22 @@ import { unbroken, type Word } from "./words.js";
 const PENCIL = svg`<path d="M2 14l1-4 8-8 3 3-8 8z" fill="none" stroke="currentColor"
   stroke-width="1.4" stroke-linejoin="round"></path>`;
 
-/** The list of words of longer texts scrolls, by the plan of the page. */
+/** Largest number of lines of a text that does not scroll, by the layout of the page. */
 const MOST_LINES = { one: 9, two: 6 };
-/** Over a message that is scrolled to. */
+/** Space above a message after scrolling to it. */
 const ABOVE = 8;
 
 /**
- * The sentence as the interface: pointing at a word shows where it looks, a click keeps it, and a
- * second word asks about the pair. One row of a toolbar with arrow keys. `edit`: edit the text.
+ * Return the sentence as an interface: pointing at a word shows where it attends, a click locks it,
+ * and a second word makes a pair. It is a toolbar with arrow keys. `edit`: Edit the text.
  */
 export function sentencePanel(actions: WordActions & { edit(): void }, drawNow: () => void) {
   const box = createRef<HTMLElement>();
   const arcs = createRef<SVGSVGElement>();
-  /** The word that the keyboard is on. */
+  /** Word of the keyboard cursor. */
   let focused: Pointed | undefined;
   let size: SentenceSize | undefined;
-  /** The locked word that was last brought into sight, and the chat whose end was. */
+  /** Locked word that was scrolled to last, and the chat that was scrolled to its end. */
   let inSight: string | undefined;
   let chat = "";
 
@@ -45,7 +45,7 @@ export function sentencePanel(actions: WordActions & { edit(): void }, drawNow: 
     return { x, y, width, height };
   }
 
-  /** Scroll a long text to its locked word, and a chat at first to its end, where the answer is. */
+  /** Scroll a long text to its locked word, and a new chat to its end, where the answer is. */
   function bringIntoSight({ from, isLocked, axes, words }: Reading): void {
     const { roles, text } = axes.query;
     const isNew = roles !== undefined && roles !== null && text.join(" ") !== chat;
@@ -58,7 +58,7 @@ export function sentencePanel(actions: WordActions & { edit(): void }, drawNow: 
     if (word && box.value) scrollTo(box.value, word);
   }
 
-  /** A button for each message of a long chat, which scrolls to the message. */
+  /** Return a button for each message of a long chat, which scrolls to the message. */
   function rolesView({ words: { query } }: Reading, scrolls: boolean) {
     const begun = query.filter(({ role }) => role);
     if (begun.length < 2 || !scrolls) return nothing;
@@ -99,7 +99,7 @@ export function sentencePanel(actions: WordActions & { edit(): void }, drawNow: 
           focused = place;
         });
       };
-      // The space before the first word of a group is where its line may break.
+      // A line may break at the space before the first word of a group.
       const views = unbroken(row).map((group) =>
         group.length === 1
           ? group.map(viewOf)
@@ -115,14 +115,14 @@ export function sentencePanel(actions: WordActions & { edit(): void }, drawNow: 
   }
 
   return {
-    /** The sentence, or the texts of encoder and decoder. */
+    /** Return the sentence, or the texts of encoder and decoder. */
     view(reading: Reading, look: Look) {
       const rows = rowsOf(reading);
       const all = rows.flatMap(([, row]) => row);
       size = sentenceSize(all, look.width, look.font, look.ruler, rows.length < 2);
       const { font, head, leading } = size;
       const style = `font-size: ${font}px; padding-top: ${head}px; line-height: ${leading}`;
-      // A scroll bar for less than two lines would hide as much as it saves.
+      // A scroll bar that saves less than two lines would hide as much as it saves.
       const scrolls = size.lines > MOST_LINES[planFor(look.width)];
       const kind = size.hasArcs ? "attnw-ex-arced" : scrolls ? "attnw-ex-scrolling" : "";
       return html`<div class=${`attnw-ex-sentence ${kind}`}>
@@ -141,7 +141,7 @@ export function sentencePanel(actions: WordActions & { edit(): void }, drawNow: 
       </div>`;
     },
 
-    /** Draw the arcs, once the words stand on the page. */
+    /** Draw the arcs, when the words are on the page. */
     paint(reading: Reading | undefined, { theme }: Look): void {
       const drawing = arcs.value;
       if (!drawing) return;
@@ -161,13 +161,13 @@ export function sentencePanel(actions: WordActions & { edit(): void }, drawNow: 
 
 const queryAt = (index: number): Pointed => ({ side: "query", index });
 
-/** All words in the order of the page. */
+/** Return all words in the order of the page. */
 const inOrder = (reading: Reading): Pointed[] =>
   rowsOf(reading).flatMap(([side, row]) => row.map(({ index }) => ({ side, index })));
 
 /**
- * The place from 0 to `last` that a key moves to; undefined for another key. `right` is 1 where the
- * next word stands to the right, and -1 where it stands to the left.
+ * Return the index from 0 to `last` that a key moves to; undefined for other keys. `right` is 1 if
+ * the next word is to the right, and -1 if it is to the left.
  */
 function reachedBy(key: string, at: number, last: number, right: 1 | -1): number | undefined {
   if (key === "Home") return 0;
@@ -176,7 +176,7 @@ function reachedBy(key: string, at: number, last: number, right: 1 | -1): number
   return step === undefined ? undefined : clamp(Math.max(0, at) + step, 0, last);
 }
 
-/** Scroll a list, where the word is out of sight, until the word is in the middle. */
+/** Center a word in the list if it is out of sight. */
 function scrollTo(list: HTMLElement, { y, height }: Box): void {
   const above = y - list.scrollTop;
   if (above < 0 || above + height > list.clientHeight)

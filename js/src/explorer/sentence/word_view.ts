@@ -8,24 +8,24 @@ import { type Mark, numberOf } from "./arcs.js";
 import type { Reading } from "./reading.js";
 import { shownText, type Word } from "./words.js";
 
-/** What a reader does with a word. */
+/** Callbacks for words. */
 export interface WordActions {
-  /** The pointer, or the keyboard, is on a word, or on none. */
+  /** Handle a move of the pointer or the keyboard cursor to a word, or away from all words. */
   point(pointed: Pointed | null): void;
-  /** A word is clicked. */
+  /** Handle a click on a word. */
   choose(pointed: Pointed): void;
-  /** A special token, or the first word of a causal model, is clicked: hide or show them. */
+  /** Hide or show special tokens, after a click on one or on the first word of a causal model. */
   toggleResting(): void;
 }
 
-/** The name of a word's element, which is its attribute `data-word`. */
+/** Return the value of the attribute `data-word` of a word's element. */
 export const wordKey = ({ side, index }: Pointed): string => `${side}-${index}`;
 
-/** The space or the line break before a word. */
+/** Return the space or the line break before a word. */
 export const gapBefore = ({ before }: Word) =>
   before.includes("\n") ? html`<br>` : before ? " " : nothing;
 
-/** How a word of one side takes part in the reading. `mark`: what is drawn on the word. */
+/** Return the role of a word of one side in the reading. `mark`: Mark of the word. */
 function partOf(reading: Reading, side: Side, { index, kind }: Word, mark: Mark | undefined) {
   const { from, to, isOneText, looks, isOff, axes } = reading;
   const looksAt = isOneText || side === "key";
@@ -36,7 +36,7 @@ function partOf(reading: Reading, side: Side, { index, kind }: Word, mark: Mark 
     isTo: looksAt && index === to && !(isOneText && index === from),
     isMasked: looksAt && looks !== undefined && Number.isNaN(looks.row[index] ?? 0),
     isHidden,
-    /** Whether a click hides or shows the tokens on which attention rests. */
+    /** Whether a click hides or shows the special tokens. */
     isResting: kind === "chip" || (kind === "first" && isHidden),
     number: looksAt && mark?.isNumbered && !isOff ? percentText(numberOf(reading, index)) : "",
     weight: looksAt && !isFrom ? (mark?.weight ?? 0) : 0,
@@ -46,7 +46,7 @@ type WordPart = ReturnType<typeof partOf>;
 
 const isFolded = ({ kind }: Word) => kind === "template" || kind === "place";
 
-/** "attnw-ex-word", with "attnw-ex-from" and others where they hold. */
+/** Return the classes "attnw-ex-word", "attnw-ex-from" and others that apply. */
 function classesOf(word: Word, { isFrom, isTo, isMasked, isHidden }: WordPart): string {
   const kinds = {
     word: true,
@@ -62,7 +62,7 @@ function classesOf(word: Word, { isFrom, isTo, isMasked, isHidden }: WordPart): 
   return names.map((name) => `attnw-ex-${name}`).join(" ");
 }
 
-/** The name of a word, which is read aloud. */
+/** Return the accessible name of a word. */
 function spokenName(word: Word, { number, isFrom, isHidden, isResting }: WordPart): string {
   const name = [
     word.text + (number && ` ${number}`),
@@ -75,9 +75,9 @@ function spokenName(word: Word, { number, isFrom, isHidden, isResting }: WordPar
 }
 
 /**
- * A word as a button, with its weight as a tint and a number, after the space and the role before
- * the word. `isReached`: whether Tab reaches the word; `focused` is called when the word gets the
- * focus.
+ * Return a word as a button, with its weight as background color and number, after the space and
+ * the role before it. `isReached`: Whether Tab focuses the word. `focused` is called when the word
+ * gets the focus.
  */
 export function wordView(
   reading: Reading,
@@ -91,7 +91,7 @@ export function wordView(
   const { number, isTo, isFrom, isResting } = part;
   const ink = part.weight ? inkOf(theme, part.weight) : undefined;
   const role = word.role ? html`<span class="attnw-ex-row-name">${word.role}</span>` : nothing;
-  // A pointer that rests where a word appears enters the word and does not move.
+  // Use pointermove: a resting pointer triggers pointerenter when a word appears under it.
   const move = ({ pointerType }: PointerEvent) => pointerType !== "touch" && actions.point(place);
   const focus = ({ currentTarget }: FocusEvent) => {
     focused(place);

@@ -2,31 +2,31 @@ import { spelledOf } from "../../shared/labels.js";
 import { CLOSING, OPENING } from "../../shared/punctuation.js";
 import type { Axis } from "../../shared/types.js";
 
-/** One entry of an axis as it stands in the sentence. */
+/** Entry of an axis as a word of the sentence. */
 export interface Word {
-  /** Its place on the axis. */
+  /** Index on the axis. */
   index: number;
   text: string;
-  /** What stands before it in the text: nothing, spaces, or line breaks. */
+  /** Text before the word: empty, spaces, or line breaks. */
   before: string;
   /**
-   * A special token is a "chip". The first token of a causal model on which attention rests is
-   * "first" where it is a word of the text. A token of a chat template is "template", and a token
-   * that is a part of a picture or a sound is "place".
+   * Kind of the entry. A special token is a "chip". The first token of a causal model is "first" if
+   * it is a word of the text. A token of a chat template is "template", and a part of a picture or
+   * a sound is "place".
    */
   kind: "word" | "chip" | "first" | "template" | "place";
-  /** The role of a message of a chat whose line begins here. */
+  /** Role of the chat message whose line starts here. */
   role?: string;
 }
 
-/** The role of the tokens that a chat template writes, and of the model's own messages. */
+/** Roles of tokens from a chat template, and of the model's own messages. */
 const TEMPLATE = "template";
 const ASSISTANT = "assistant";
 
-/** The sign of a part of a picture or a sound, which is seen in the figure of a head. */
+/** Sign for a part of a picture or a sound, which is visible in the figure of a head. */
 const PART = "▪";
 
-/** What the sentence shows for a word: a token of a chat template is folded to a dot. */
+/** Return the text of a word in the sentence. A token of a chat template is shortened to a dot. */
 export const shownText = ({ kind, text }: Word): string =>
   kind === TEMPLATE ? "·" : kind === "place" ? PART : text;
 
@@ -38,10 +38,13 @@ const UNSPACED = new RegExp(
   "u",
 );
 const LETTER = /[\p{L}\p{N}]/u;
-/** Most letters that a line keeps together. */
+/** Largest number of letters kept in one line. */
 const MOST_TOGETHER = 24;
 
-/** Whether two neighbors stand in one line: pieces of a word, and a mark beside its word. */
+/**
+ * Return whether two neighbors must stay in one line: pieces of a word, or punctuation next to its
+ * word.
+ */
 function areTogether(one: Word, next: Word): boolean {
   if (next.before !== "" || [one, next].some(({ kind }) => !["word", "first"].includes(kind)))
     return false;
@@ -50,7 +53,7 @@ function areTogether(one: Word, next: Word): boolean {
   return [last, first].every((sign) => LETTER.test(sign) && !UNSPACED.test(sign));
 }
 
-/** The words in groups between which a line may break. */
+/** Return the words in groups between which a line may break. */
 export function unbroken(words: readonly Word[]): Word[][] {
   const groups: Word[][] = [];
   for (const word of words) {
@@ -63,29 +66,37 @@ export function unbroken(words: readonly Word[]): Word[][] {
   return groups;
 }
 
-/** Sentences longer than this are read in the text box: nobody points at one word of thousands. */
+/** Largest number of words of a sentence. Longer texts are read in the text box. */
 const MOST_WORDS = 700;
 
-/** More parts of a picture or a sound are a wall of signs: they are seen in the figure alone. */
+/**
+ * Number of parts of a picture or sound above which the sentence leaves them out, because they
+ * would be a wall of signs.
+ */
 const MOST_PARTS = 100;
 
-/** The words that stand in the sentence. */
+/** Return the words of the sentence. */
 export function inSentence(words: readonly Word[]): Word[] {
   const others = words.filter(({ kind }) => kind !== "place");
   return words.length - others.length > MOST_PARTS ? others : [...words];
 }
 
-/** Whether there are words, and few enough for a sentence. */
+/** Return whether there are words, and few enough for a sentence. */
 export const fitsSentence = ({ query, key }: Record<"query" | "key", readonly Word[]>): boolean =>
   inSentence(query).length > 0 && Math.max(query.length, key.length) <= MOST_WORDS;
-/** A special token by its spelling: models without [CLS] have such a first token too. */
+/** Spelling of special tokens, which also matches the first token of models without [CLS]. */
 const MARKED = /^(<.*>|\[.*\])$/u;
 const SPACED = /^[Ġ▁ ]/u;
 const PIECE = /^##(?=.)/u;
-/** Largest number of characters between two tokens, such as a sign that a vocabulary drops. */
+/**
+ * Largest number of characters between two tokens, for example characters that a vocabulary drops.
+ */
 const MOST_BETWEEN = 3;
 
-/** Letters as vocabularies compare them: without case and accents, with their place in the text. */
+/**
+ * Normalize letters as vocabularies compare them, without case and accents, and return their
+ * positions in the text.
+ */
 function folded(text: string): { letters: string; places: number[] } {
   let letters = "";
   const places: number[] = [];
@@ -103,7 +114,10 @@ function folded(text: string): { letters: string; places: number[] } {
   return { letters, places };
 }
 
-/** Where the next entry begins and ends in the letters of the text; undefined where it is not. */
+/**
+ * Return the start and end of the next entry in the letters of the text; undefined if it is not
+ * there.
+ */
 function find(letters: string, wanted: string, from: number): [number, number] | undefined {
   if (!wanted) return undefined;
   const start = letters.indexOf(wanted, from);
@@ -112,12 +126,12 @@ function find(letters: string, wanted: string, from: number): [number, number] |
   return between.length <= MOST_BETWEEN ? [start, start + wanted.length] : undefined;
 }
 
-/** The space before an entry that is missing in the text, such as a generated word. */
+/** Return the space before an entry that is not in the text, for example a generated word. */
 function usualSpace(axis: Axis, index: number, hasMarks: boolean): string {
   const raw = axis.raw[index] ?? "";
   const text = axis.text[index] ?? "";
   const last = axis.special[index - 1];
-  // A chip has room round it; the first token of a causal model can be a word.
+  // A chip has its own padding, but the first token of a causal model can be a word.
   const isChip = last && (last !== "first" || MARKED.test(axis.text[index - 1] ?? ""));
   if (index === 0 || isChip || PIECE.test(raw)) return "";
   if (hasMarks) return SPACED.test(raw) || axis.special[index] ? " " : "";
@@ -125,19 +139,20 @@ function usualSpace(axis: Axis, index: number, hasMarks: boolean): string {
 }
 
 /**
- * The entries of an axis as words of a sentence, spelled and spaced as in its texts. An entry that
- * the texts do not show keeps its own spelling.
+ * Return the entries of an axis as words of a sentence, spelled and spaced as in its texts. An
+ * entry that is not in the texts keeps its own spelling.
  */
 export function wordsOf(axis: Axis, texts: readonly (string | null | undefined)[]): Word[] {
   const words = withParts(plainWords(axis, texts), axis);
   return axis.roles ? wordsOfChat(words, axis) : words;
 }
 
-/** Words in which parts of a picture or a sound are signs without spaces. */
+/** Replace parts of a picture or a sound with signs without spaces. */
 function withParts(words: Word[], axis: Axis): Word[] {
   const { placed, special } = axis;
   if (!placed) return words;
-  // The padding after a sound or a picture is many tokens without a text.
+  // The padding after a sound or a picture consists of many tokens without text, so treat it as
+  // parts.
   const isPart = (i: number) => placed[i] || special[i] === "padding";
   return words.map((word) => {
     const follows = isPart(word.index - 1);
@@ -147,8 +162,8 @@ function withParts(words: Word[], axis: Axis): Word[] {
 }
 
 /**
- * Words of a chat: every message stands in a line of its own, which begins with its role. The token
- * before an answer that is not written yet begins the line of the answer.
+ * Return the words of a chat. Every message has its own line, which starts with its role. The token
+ * before an answer that is not generated yet starts the line of the answer.
  */
 function wordsOfChat(words: readonly Word[], axis: Axis): Word[] {
   const roleOf = ({ index }: Word) => axis.roles?.[index] ?? TEMPLATE;
@@ -159,10 +174,10 @@ function wordsOfChat(words: readonly Word[], axis: Axis): Word[] {
   return words.map((word, place) => {
     if (!answered && first && place > 0 && place === words.length - 1)
       return { ...word, kind: "template", before: "\n", role: ASSISTANT };
-    // The template before the first message stands in the line of this message.
+    // The template before the first message is in the line of this message.
     const role = place === 0 && first ? roleOf(first) : undefined;
     if (roleOf(word) === TEMPLATE) {
-      // The first token keeps its chip, with which resting places are hidden.
+      // The first token stays a chip, which hides or shows the special tokens.
       return place === 0 ? { ...word, role } : { ...word, kind: "template", before: "" };
     }
     const before = turn;
@@ -178,12 +193,12 @@ function plainWords(axis: Axis, texts: readonly (string | null | undefined)[]): 
   const { letters, places } = folded(whole);
   const hasMarks = axis.raw.some((raw) => SPACED.test(raw));
   let from = 0;
-  // A second text begins where the first one ends, and not in a new line.
+  // A second text starts after the first one, not on a new line.
   const joint = texts[0]?.length ?? 0;
   return axis.text.map((entry, index) => {
     const special = axis.special[index] ?? "";
     const isMarked = special !== "" && (special !== "first" || MARKED.test(entry));
-    // The text of a chat has the special tokens of its template.
+    // The text of a chat contains the special tokens of its template.
     const mark = isMarked && find(letters, folded(axis.raw[index] ?? "").letters, from);
     if (mark) from = mark[1];
     const wanted = folded(entry.trim().replace(PIECE, "")).letters;
@@ -208,6 +223,6 @@ function plainWords(axis: Axis, texts: readonly (string | null | undefined)[]): 
   });
 }
 
-/** Whether an entry has letters or digits, and is no special token. */
+/** Return whether an entry has letters or digits and is not a special token. */
 export const isWord = (axis: Axis, index: number): boolean =>
   ["", "first"].includes(axis.special[index] ?? "") && /[\p{L}\p{N}]/u.test(axis.text[index] ?? "");

@@ -8,7 +8,7 @@ import type { ViewState } from "../state.js";
 const SIDES: Side[] = ["key", "query"];
 const SIDE_NAMES = { key: "keys (to)", query: "queries (from)" };
 
-/** A token to look for among more than are read through. */
+/** Return a search form for tokens of a long input, which has too many to read through. */
 export function findForm(model: Model<ViewState>, schedule: () => void) {
   const field = createRef<HTMLInputElement>();
   let side: Side = "key";
@@ -39,7 +39,7 @@ export function findForm(model: Model<ViewState>, schedule: () => void) {
       print: (value) => SIDE_NAMES[value],
     });
   const submitted = (event: Event) => event.preventDefault();
-  // Escape empties the field, and does not unlock what is locked.
+  // Escape clears the field and does not reach the figure, where it would unlock tokens.
   function pressed(event: KeyboardEvent): void {
     const text = event.currentTarget as HTMLInputElement;
     if (event.key === "Enter") find(event.shiftKey ? -1 : 1);
@@ -52,12 +52,12 @@ export function findForm(model: Model<ViewState>, schedule: () => void) {
   }
 
   return {
-    /** Whether there was a form to go to. */
+    /** Focus the form; returns whether there is one. */
     focus(): boolean {
       if (isOffered()) field.value?.focus();
       return isOffered();
     },
-    /** Follows the kernel's answer. */
+    /** Follow the kernel's answer. */
     update(): void {
       const { n } = model.get("_search");
       const { n: answered, count = 0, nth } = model.get("_search_answer");

@@ -3,21 +3,26 @@ import { shareText } from "../../shared/percent_text.js";
 import type { Axes } from "../../shared/types.js";
 import type { Steps, ViewState } from "../state.js";
 
-/** The traits that the steps are drawn from. */
+/** Traits from which the generation steps are drawn. */
 export type Stepped = Pick<ViewState, "tokens" | "_axes" | "_steps">;
-/** A token that the model could write, with its probability. */
+/** Candidate for the next token, with its probability. */
 export interface Candidate {
   label: string;
   probability: number;
 }
 
-/** The steps on these axes; null where a query is not a token that the model wrote from. */
+/**
+ * Return the generation steps on these axes, or null if queries are not tokens of the generating
+ * model.
+ */
 export function stepsOn({ _axes, _steps }: Stepped): Steps | null {
   const hasSteps = _axes?.unit === "tokens" && _axes.stack !== "encoder";
   return hasSteps ? (_steps ?? null) : null;
 }
 
-/** The number of the step whose query is locked last, from 1; 0 for none. */
+/**
+ * Return the number of the step whose query was locked last, counted from 1; 0 if there is none.
+ */
 export function shownStep(state: Stepped): number {
   const steps = stepsOn(state);
   const locked = state.tokens.filter(([side]) => side === "query").at(-1)?.[1];
@@ -26,7 +31,7 @@ export function shownStep(state: Stepped): number {
   return step >= 1 && step <= steps.count ? step : 0;
 }
 
-/** The tokens that the model could write in a step: the chosen token first, then its rivals. */
+/** Return the candidates of a step: the generated token first, then its rivals. */
 export function answersOf(
   { first, chosen, rivals }: Steps,
   { query }: Axes,
@@ -42,7 +47,7 @@ function printed(answers: Candidate[]): string[] {
   return answers.map(({ label, probability }) => `${quoted(label)} ${shareText(probability)}`);
 }
 
-/** The shown step in words; "" without a step. */
+/** Return a sentence about the shown step, or "" if there is none. */
 export function stepNote(state: Stepped): string {
   const steps = stepsOn(state);
   const step = shownStep(state);

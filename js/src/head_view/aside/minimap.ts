@@ -9,19 +9,19 @@ import { tablesOf } from "../several/head_colors.js";
 import { sourceOf } from "../source/source_of.js";
 import { sizeOf } from "../source/window_of.js";
 
-/** Of a side, in CSS pixels. */
+/** Width and height in CSS pixels. */
 export const MINIMAP = 128;
-/** A part is marked at least as large as a hand finds again. */
+/** Smallest size of the viewport frame, so that it stays easy to grab. */
 const LEAST = 6;
 
 const made = new WeakMap<Float32Array, { key: unknown[]; pixels: Pixels }>();
 
-/** Whether a map is so large, or so near, that a small map of all says what is in sight. */
+/** Return whether a map is too large, or zoomed in too far, to be read without a minimap. */
 export const hasMinimap = ({ state, map, part }: Scene): boolean =>
   (!sourceOf(map).isComplete && state.mode !== "places") ||
   (isZoomable(state, map) && !isWhole(sizeOf(map), part));
 
-/** The whole map with a frame round what is in sight. */
+/** Draw the complete map with a frame around the visible part. */
 export function paintMinimap(pen: Pen, scene: Scene): void {
   const { theme, part, map, density, state, colors = [], highlighted } = scene;
   const size = sizeOf(map);

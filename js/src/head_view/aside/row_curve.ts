@@ -8,12 +8,12 @@ import { hasMinimap } from "./minimap.js";
 import { tokenName } from "./token_name.js";
 
 const GAP = 6;
-/** Beside the bars: the largest value, and the scale. */
+/** Space to the left of the bars for the largest value and the name of the scale. */
 const LEFT = 56;
 const WIDEST = 560;
 const HEADING = 20;
 const BARS = 48;
-/** Under the bars: which keys are in sight. */
+/** Space below the bars for the mark of the visible keys. */
 const MARK = 8;
 
 export const curveSize = ({ room }: Scene) => ({
@@ -21,20 +21,20 @@ export const curveSize = ({ room }: Scene) => ({
   height: HEADING + BARS + MARK,
 });
 
-/** All weights of the locked query, where not all of them are in sight. */
+/** Return all weights of the locked query, if some of them are out of sight. */
 export function lockedRow(scene: Scene): QueryRow | undefined {
   const { query } = leads({ ...scene, active: {} });
   if (query === undefined || scene.several || !hasMinimap(scene)) return undefined;
   return sourceOf(scene.map).row(query);
 }
 
-/** The key under a point of the curve. */
+/** Return the key at an x position of the curve. */
 export function keyAt(scene: Scene, x: number): number | undefined {
   const share = (x - LEFT) / (curveSize(scene).width - LEFT - GAP);
   return share >= 0 && share < 1 ? share * scene.map.cols.length : undefined;
 }
 
-/** Paint a query's weights to all keys, as heights on the scale, and mark the visible keys. */
+/** Draw a query's weights to all keys as bars and mark the visible keys. */
 export function paintCurve(pen: Pen, scene: Scene, row: QueryRow): void {
   const { theme, font, state, map, part, print, axes } = scene;
   const { values, first, step, query } = row;
@@ -53,7 +53,7 @@ export function paintCurve(pen: Pen, scene: Scene, row: QueryRow): void {
   write(pen, print(maximum), [LEFT - GAP, HEADING + 5], theme.muted, "right");
   write(pen, state.scale, [LEFT - GAP, HEADING + BARS - 5], theme.muted, "right");
   const floor = HEADING + BARS;
-  // Bars that share a pixel are the highest of them.
+  // Of bars that share a pixel, draw the highest.
   const highest = new Float32Array(Math.ceil(across));
   const wide = Math.max(1, (step / count) * across);
   for (const [i, value] of values.entries()) {

@@ -16,9 +16,9 @@ import {
 const HINT = "Move the slider to follow the text from token to token.";
 
 /**
- * A slider over the tokens that a model wrote. Each step locks the query that the token was written
- * from, in this figure and in linked figures; locked keys stay locked. Below the slider stand the
- * probability of the chosen token and of its rivals.
+ * Return a slider over the generated tokens. Each step locks the query that produced the token, in
+ * this figure and in linked figures; locked keys stay locked. The probabilities of the generated
+ * token and its rivals are listed below the slider.
  */
 export function stepsView(model: Model<ViewState>, state: Stepped) {
   const steps = stepsOn(state);
@@ -44,7 +44,7 @@ export function stepsView(model: Model<ViewState>, state: Stepped) {
   </div>`;
 }
 
-/** Each answer with its probability, as a number and as a bar. */
+/** Return each candidate with its probability, as a number and as a bar. */
 function answerItems(answers: Candidate[]) {
   return answers.map(
     ({ label, probability }) => html`<li title=${label}>

@@ -3,7 +3,7 @@ import { maskOf, sourceOf } from "../source/source_of.js";
 import type { VisibleMap } from "../source/visible_map.js";
 import { tokenName } from "./token_name.js";
 
-/** What a drawing of a map of which parts are at hand leaves out, or draws apart. */
+/** Return the notes on parts of a long input's map that are left out or drawn separately. */
 export function tiledNotes(scene: Scene): string[] {
   const { map, axes, state, print } = scene;
   if (sourceOf(map).isComplete || state.mode === "places") return [];
@@ -22,7 +22,9 @@ export function tiledNotes(scene: Scene): string[] {
   ].filter(Boolean);
 }
 
-/** "long input, 4,096 tokens"; "" of a complete map. */
+/**
+ * Return the length of a long input, for example "long input, 4,096 tokens"; "" for a complete map.
+ */
 export function lengthOf(map: VisibleMap, unit: string): string {
   if (sourceOf(map).isComplete) return "";
   const { rows, cols } = map;

@@ -2,7 +2,10 @@ import { html } from "lit-html";
 import { createRef, ref } from "lit-html/directives/ref.js";
 import { clamp } from "../../shared/clamp.js";
 
-/** Text beside a point of the page, kept inside the widget; it follows without a frame. */
+/**
+ * Return a tooltip next to a point of the page, kept inside the widget. It moves without waiting
+ * for a frame.
+ */
 export function tooltip(widget: HTMLElement) {
   const place = createRef<HTMLElement>();
   return {

@@ -4,19 +4,19 @@ import type { Theme } from "../../shared/theme.js";
 import type { Scene } from "../scene.js";
 import { LEVELS, tablesOf } from "../several/head_colors.js";
 
-/** The colors of lines, whose thickness says how large a weight is. */
+/** Colors of lines, whose thickness encodes the weight. */
 const INK = { light: "#241783", dark: "#c9c6ff" };
-/** How far the colors of all lines are from the background: as a constant opacity. */
+/** Share of the line color in its mix with the background, which acts as a constant opacity. */
 const OPACITY = 0.8;
-/** The opacity of other lines beside highlighted lines. */
+/** Opacity of the other lines next to highlighted lines. */
 const BESIDE = 0.16;
-/** Entries of the diverging scale for the lines of differences. */
+/** Entries of the diverging scale for lines of decreases and increases. */
 const LESS = 24;
 const MORE = 232;
 
 type Drawn = Pick<Scene, "theme" | "state" | "colors" | "map">;
 
-/** A table of lines has the same color for every thickness, and the background for none. */
+/** Return a table with one color for every thickness, and the background for thickness 0. */
 export function flat(theme: Theme, color: number, less = color): Uint32Array {
   const zero = zeroLevel(less !== color);
   const ground = word(theme.background);
@@ -25,7 +25,7 @@ export function flat(theme: Theme, color: number, less = color): Uint32Array {
   );
 }
 
-/** The color of lines of weights. */
+/** Return the color of lines of weights. */
 const inkOf = (theme: Theme): number =>
   word(theme.forced ? theme.text : INK[theme.dark ? "dark" : "light"]);
 
@@ -34,7 +34,7 @@ function differences(theme: Theme): Uint32Array {
   return flat(theme, scale[MORE] ?? 0, scale[LESS] ?? 0);
 }
 
-/** The colors of overlaid heads, one after another. */
+/** Return the color tables of overlaid heads, one after another. */
 function ofHeads(theme: Theme, colors: string[]): Uint32Array {
   const whole = new Uint32Array(LEVELS * colors.length);
   for (const [i, color] of colors.entries()) whole.set(flat(theme, word(color)), i * LEVELS);
@@ -43,7 +43,7 @@ function ofHeads(theme: Theme, colors: string[]): Uint32Array {
 
 const made = new WeakMap<object, Map<string, Tables>>();
 
-/** The color tables of the lines of a scene, kept as long as its colors are in use. */
+/** Return the color tables of a scene's lines, cached as long as its colors are in use. */
 export function lineTables({ theme, colors, map }: Drawn): Tables {
   const known = made.get(colors ?? theme) ?? new Map<string, Tables>();
   made.set(colors ?? theme, known);
@@ -59,11 +59,11 @@ function tablesFor(theme: Theme, colors: string[] | undefined, signed?: boolean)
     : signed
       ? differences(theme)
       : flat(theme, inkOf(theme));
-  // The system's colors may have no contrast to spare.
+  // The contrast of forced colors may be low already, so do not mix them with the background.
   const first = theme.forced ? whole : mixed(theme, whole, OPACITY);
   const second = colors || signed ? first : flat(theme, word(theme.second));
   return { first, faded: mixed(theme, whole, BESIDE), second };
 }
 
-/** The colors of the cells of overlaid heads. */
+/** Return the color table for the cells of overlaid heads. */
 export const cellTable = (scene: Drawn): Uint32Array => tablesOf(scene).first;

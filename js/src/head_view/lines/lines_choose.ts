@@ -2,13 +2,13 @@ import { zeroLevel } from "../../shared/color_levels.js";
 import type { Pair } from "../source/map_source.js";
 import type { VisibleMap } from "../source/visible_map.js";
 
-/** Lines to draw, weakest first; `level` is their thickness, and their entry of the table. */
+/** Lines to draw, weakest first. `level` is their thickness and their entry of the color table. */
 export interface Lines {
   count: number;
   query: Int32Array;
   key: Int32Array;
   level: Uint8Array | Uint16Array;
-  /** Weaker lines in sight that were left out to stay fast. */
+  /** Number of weaker lines in sight that were left out for speed. */
   leftOut: number;
 }
 
@@ -17,12 +17,12 @@ export interface Span {
   end: number;
 }
 
-/** More lines in sight than this cannot be told apart, and cost more than a frame. */
+/** Largest number of drawn lines. More lines cannot be told apart and take longer than a frame. */
 export const MOST_LINES = 12_000;
 
 /**
- * The lines of a complete map with at least one end in sight. With `focus`, only those of its
- * tokens.
+ * Return the lines of a complete map with at least one visible end. With `focus`, only the lines of
+ * its tokens.
  */
 export function linesInView(
   map: VisibleMap,
@@ -49,8 +49,8 @@ export function linesInView(
 }
 
 /**
- * The lines of the pairs that are known of a map whose other cells are not at hand. With `focus`,
- * only those of its tokens.
+ * Return the lines of the known pairs of an incomplete map. With `focus`, only the lines of its
+ * tokens.
  */
 export function linesOfPairs(
   pairs: Pair[],
@@ -66,7 +66,7 @@ export function linesOfPairs(
   return found.strongestLast();
 }
 
-/** Collects the pairs that have a line: a weight at the level of 0 has none. */
+/** Return a collector of pairs with a line. A weight at the level of 0 has no line. */
 function collector(signed: boolean | undefined, toLevel: (weight: number) => number) {
   const [queries, keys, levels]: [number[], number[], number[]] = [[], [], []];
   const counts = new Int32Array(257);
@@ -86,8 +86,8 @@ function collector(signed: boolean | undefined, toLevel: (weight: number) => num
 }
 
 /**
- * A counting sort by how far levels are from `zero` that drops what exceeds MOST_LINES from the
- * weak end.
+ * Sort lines by the distance of their level from `zero` with a counting sort, and drop the weakest
+ * beyond MOST_LINES.
  */
 function strongestLast(
   query: number[],

@@ -8,23 +8,23 @@ import { sourceOf, weightAt } from "../source/source_of.js";
 import type { VisibleMap } from "../source/visible_map.js";
 import { type LinesLayout, rowCenter, rowsInSight } from "./lines_layout.js";
 
-/** Between lines and labels. */
+/** Distance between lines and labels. */
 export const LABEL_GAP = 8;
 const BAR_HEIGHT = 7;
-/** Smaller shares have no number beside their token. */
+/** Share below which a token has no number. */
 const LEAST_SHARE = 0.01;
 
 interface Column {
   side: Side;
-  /** The start of the labels at the lines' end, and their direction. */
+  /** Position of the labels at the end of the lines, and the direction of the labels. */
   x: number;
   way: 1 | -1;
   shown: number[];
 }
 
 /**
- * Set the letters and the color of a token: special tokens are quiet, locked ones and the active
- * one stand out, and a token without a known weight is pale.
+ * Set the font and the color of a token. Special tokens are muted, locked and active tokens are
+ * highlighted, and a token without a known weight is pale.
  */
 function styleToken(
   pen: Pen,
@@ -47,7 +47,10 @@ function styleToken(
   pen.globalAlpha = Number.isNaN(weight) || absent?.[side].has(i) ? 0.45 : 1;
 }
 
-/** The two columns of tokens in sight, with the leading tokens' weights beside the other side's. */
+/**
+ * Draw the two columns of visible tokens. Tokens show their weights to or from the leading token of
+ * the other side.
+ */
 export function paintColumns(
   pen: Pen,
   layout: LinesLayout,
@@ -75,7 +78,7 @@ function paintColumn(
   const weightTo = (position: number, of = map) => {
     if (lead === undefined) return undefined;
     const weight = side === "query" ? weightAt(of, position, lead) : weightAt(of, lead, position);
-    // Of a long input it may not be known, which is not masked.
+    // The weight of a long input may be unknown, which does not mean masked.
     return Number.isNaN(weight) && of && !sourceOf(of).isComplete ? undefined : weight;
   };
   const { start, end } = rowsInSight(layout, side);
@@ -85,7 +88,7 @@ function paintColumn(
   let most = 0;
   for (let i = 0; i < shown.length; i++)
     most = Math.max(most, Math.abs(weightTo(i, scene.reach) || 0));
-  // Shares of the absolute scale have bars from 0 to 1, and small shares have none.
+  // Bars of the absolute scale run from 0 to 1, and small shares have no bar.
   const isShare = isShareOf(map);
   const full = isShare ? 1 : most;
   for (let i = start; i < end; i++) {
@@ -125,17 +128,17 @@ function paintColumn(
   }
 }
 
-/** Whether weights are shares on the absolute scale. */
+/** Return whether weights are shares on the absolute scale. */
 const isShareOf = ({ least, maximum, signed }: VisibleMap): boolean =>
   least !== undefined && maximum === 1 && !signed;
 
-/** The entry of the table for a weight's bar: well within its side of the scale. */
+/** Return the table entry for a weight's bar, well inside its side of the scale. */
 const barLevel = ({ signed }: VisibleMap, weight: number) =>
   !signed ? 170 : weight > 0 ? 212 : 44;
 
 /**
- * Where a prompt ends and what the model wrote begins; named where no weights stand and where there
- * is room beside the tokens.
+ * Draw the boundary between the prompt and the generated text. It has names if no weights are
+ * printed and there is room next to the tokens.
  */
 function paintPrompt(
   pen: Pen,
@@ -156,7 +159,7 @@ function paintPrompt(
   const tokens = [first - 1, first].map((i) => labelOf(axes[side], shown[i] ?? 0));
   const measure = scene.ruler(labelFont(font, true, size));
   const free = length - Math.max(...tokens.map(measure)) - LABEL_GAP;
-  // In a narrow column the words would stand on the tokens; the caption says the same.
+  // In a narrow column the names would overlap the tokens; the caption contains them as well.
   if (scene.ruler(pen.font)("continuation") > free) return;
   pen.textBaseline = "middle";
   const at = x + way * length;
@@ -164,7 +167,7 @@ function paintPrompt(
   write(pen, "continuation", [at, y + size / 2 + 1], theme.muted, way === 1 ? "right" : "left");
 }
 
-/** A filled diamond at the line's end: a lock shows by shape as well as by color. */
+/** Draw a filled diamond at the end of a line: a lock is marked by shape as well as by color. */
 function paintLock(pen: Pen, x: number, y: number, color: string): void {
   pen.fillStyle = color;
   pen.beginPath();

@@ -28,9 +28,9 @@ import {
 const isAll = ({ rows, cols, part }: LinesLayout) => !part || isWhole({ rows, cols }, part);
 
 /**
- * Tokens in two columns joined by lines. All lines are on one canvas, redrawn when the map, the
- * scale or the scroll position changes; a second canvas above it follows the pointer, so hovering
- * never redraws all lines.
+ * Create a figure with two columns of tokens joined by lines. All lines are on one canvas, redrawn
+ * when the map, the scale or the scroll position changes. A second canvas above it follows the
+ * pointer, so hovering never redraws all lines.
  */
 export function linesFigure(parent: DocumentFragment): Figure {
   const scroller = element(parent, "div", { class: "attnw-figure attnw-lines-figure" });
@@ -47,7 +47,7 @@ export function linesFigure(parent: DocumentFragment): Figure {
   let drawn: unknown[] = [];
 
   function drawBase(scene: Scene, at: LinesLayout): Lines {
-    // Every update has a state of its own, from which map and marks follow.
+    // Every update creates a new state object, which determines the map and the marks.
     const { state, theme, font, density } = scene;
     const places = [at.pitch.query, at.pitch.key, at.from.query, at.from.key];
     const look = [state, theme, font, density, scene.map.maximum];
@@ -76,7 +76,7 @@ export function linesFigure(parent: DocumentFragment): Figure {
       layout = arrangeLines(scene, scroller.scrollTop);
       all = drawBase(scene, layout);
       focused = focusedLines(scene, layout);
-      // Words in place of lines stay legible.
+      // A text that replaces the lines must stay legible.
       base.classList.toggle("attnw-faded", focused !== undefined && all.count > 0);
       const context = fresh(overlay, layout.width, layout.height);
       if (context) paintOverLines(context, layout, focused, scene);

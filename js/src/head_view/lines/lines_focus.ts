@@ -4,13 +4,15 @@ import { sourceOf } from "../source/source_of.js";
 import { isPair, type Target } from "../source/target.js";
 import type { VisibleMap } from "../source/visible_map.js";
 
-/** The end of a scale, and what has this value; "" where the scale is the same everywhere. */
+/**
+ * End of a scale, and a description of what has this value; "" if the scale is the same everywhere.
+ */
 export interface LineRange {
   maximum: number;
   of: string;
 }
 
-/** The tokens with highlighted lines: the locked tokens, and the token under the pointer. */
+/** Return the tokens with highlighted lines: the locked tokens and the token under the pointer. */
 export function focusOf({ active, locked }: Scene): Positions | undefined {
   const token = isPair(active) ? {} : active;
   const focus = { query: new Set(locked.query), key: new Set(locked.key) };
@@ -20,8 +22,9 @@ export function focusOf({ active, locked }: Scene): Positions | undefined {
 }
 
 /**
- * Return the end of the scale of what is drawn. On a relative scale the lines of tokens that stand
- * out are scaled to the strongest of them: among those of the whole head they could all be thin.
+ * Return the end of the scale of the drawn lines. On a relative scale, the lines of highlighted
+ * tokens are scaled to the strongest of them: on the scale of the whole head they could all be
+ * thin.
  */
 export function linesRange(scene: Scene): LineRange {
   const map = scene.reach ?? scene.map.most ?? scene.map;
@@ -40,7 +43,7 @@ export function linesRange(scene: Scene): LineRange {
   const ofQueries = [...focus.query].map((query) => largest({ query }));
   const ofKeys = [...focus.key].map((key) => largest({ key }));
   const most = Math.max(0, ...ofQueries, ...ofKeys);
-  // Nothing may be known of the tokens of a long input.
+  // The weights of these tokens may be unknown in a long input.
   if (most === 0 && !source.isComplete) return all;
   return {
     maximum: most,
@@ -48,6 +51,6 @@ export function linesRange(scene: Scene): LineRange {
   };
 }
 
-/** What blocks of a long input leave out. */
+/** Return the note on what the blocks of a long input leave out. */
 const apartNote = (map: VisibleMap) =>
   sourceOf(map).overview.first ? " but for the first key" : "";

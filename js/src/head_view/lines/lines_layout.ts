@@ -5,51 +5,51 @@ import type { MapPart } from "../../shared/window.js";
 import type { Target } from "../source/target.js";
 import type { Lines, Span } from "./lines_choose.js";
 
-/** Rows come closer before the columns grow beyond this; when they cannot, the columns scroll. */
+/** Height of the columns beyond which rows move closer together, and then the columns scroll. */
 const TALLEST = 540;
-/** Over the columns: what they are. */
+/** Height of the headings above the columns. */
 export const HEADING = 18;
 const WIDEST_AREA = 480;
 const LEAST_AREA = 240;
-/** Numbers with bars leave at least so much to the lines; else there are numbers alone. */
+/** Least space between the columns with numbers and bars; below it, only numbers are shown. */
 const LEAST_BETWEEN = 160;
-/** Numbers alone leave at least so much to the lines; else there are bars alone. */
+/** Least space between the columns with numbers; below it, only bars are shown. */
 const LEAST_BESIDE_NUMBERS = 120;
 const PADDING = 4;
 const GAP = 8;
 const SLIM_BAR = 12;
-/** The free width that a bar beside weights takes at most. */
+/** Largest width of a bar in free space. */
 const FREE_BAR = 80;
 const LEAST_PITCH = 4;
 
-/** Whether columns of so many tokens are higher than the figure. */
+/** Return whether columns of this many tokens are higher than the figure. */
 export const columnsScroll = (count: number, size: number): boolean => count * (size + 1) > TALLEST;
-/** 0 is a full S, 1 straight. */
+/** Shape of the lines: 0 is a full S, 1 is straight. */
 const STRAIGHTNESS = 0.4;
 const CORNERS = 20;
 
-/** Where the two columns and the lines between them lie, in CSS pixels of the part in sight. */
+/** Layout of the two columns and the lines between them, in CSS pixels of the visible part. */
 export interface LinesLayout {
   rows: number;
   cols: number;
-  /** Of the part in sight. */
+  /** Size of the visible part. */
   width: number;
   height: number;
-  /** Of everything, in sight or not. */
+  /** Height of the complete columns. */
   fullHeight: number;
   scrollTop: number;
-  /** From one token of a side to the next. */
+  /** Distance between two tokens of a side. */
   pitch: Record<Side, number>;
-  /** The position of a side at the top, of a map that is not scrolled but zoomed. */
+  /** Position of each side at the top of a map that is zoomed instead of scrolled. */
   from: Record<Side, number>;
-  /** In sight of a zoomed map; absent of columns that scroll. */
+  /** Visible part of a zoomed map; absent for columns that scroll. */
   part?: MapPart | undefined;
   labelWidth: number;
-  /** 0 where there is only room for bars. */
+  /** Width of the numbers; 0 if there is only room for bars. */
   numberWidth: number;
-  /** 0 where there is only room for numbers. */
+  /** Width of the bars; 0 if there is only room for numbers. */
   barWidth: number;
-  /** The lines' ends. */
+  /** Positions of the lines' ends. */
   x0: number;
   x1: number;
 }
@@ -69,14 +69,14 @@ export function linesLayout(
 ): LinesLayout {
   const count = Math.max(1, rows, cols);
   const even = Math.max(size + 1, Math.min(Math.round(1.5 * size), Math.floor(TALLEST / count)));
-  // A zoomed map fills the height, which columns would scroll in.
+  // A zoomed map fills the height in which columns would scroll.
   const fullHeight = part ? TALLEST + 2 * PADDING : Math.max(rows, cols) * even + 2 * PADDING;
   const height = whole ? fullHeight : Math.min(fullHeight, TALLEST + 2 * PADDING);
   const [q0, q1, k0, k1] = part ?? [0, 1, 0, 1];
   const pitch = part
     ? { query: TALLEST / (q1 - q0), key: TALLEST / (k1 - k0) }
     : { query: even, key: even };
-  // Whole pixels, so that lines have the same ends on every backend.
+  // Use full pixels, so that lines have the same ends on every backend.
   const large = size / LABEL_SIZE;
   const labelWidth = Math.ceil(Math.min(widestLabel, clamp(room * 0.18 * large, 56, 160 * large)));
   const wideBar = Math.round(clamp(room * 0.04, 20, 40));
@@ -87,7 +87,7 @@ export function linesLayout(
   const leastBar = !isSlim ? wideBar : hasNumbers ? 0 : SLIM_BAR;
   const numberWidth = hasNumbers ? 4 * size : 0;
   const beside = labelWidth + numberWidth + (isSlim ? 2 : 3) * GAP;
-  // Few rows between far columns would make every line flat.
+  // With few rows and distant columns, every line would be flat.
   const wanted = clamp(height, LEAST_AREA, WIDEST_AREA);
   const area = Math.floor(Math.max(40, Math.min(wanted, room - 2 * (beside + leastBar))));
   const free = Math.floor((room - area) / 2 - beside - leastBar);
@@ -114,11 +114,11 @@ export function linesLayout(
 export const rowCenter = (layout: LinesLayout, side: Side, index: number): number =>
   PADDING + (index - layout.from[side] + 0.5) * layout.pitch[side] - layout.scrollTop;
 
-/** The place of a side at a height. */
+/** Return the position of a side at a y coordinate. */
 const placeOf = (layout: LinesLayout, side: Side, y: number): number =>
   layout.from[side] + (y + layout.scrollTop - PADDING) / layout.pitch[side];
 
-/** The room of a zoomed map, without what is above and below it. */
+/** Return the area of a zoomed map, without its padding. */
 export const zoomRoom = ({ height, x0, x1 }: LinesLayout) => ({
   across: x1 - x0,
   down: height - 2 * PADDING,
@@ -133,7 +133,7 @@ export function rowsInSight(layout: LinesLayout, side: Side): Span {
   return { start: Math.max(0, first), end: Math.min(count, last) };
 }
 
-/** Scroll position that makes a row visible; unchanged for a visible row. */
+/** Return the scroll position that makes a row visible; unchanged for a visible row. */
 export function scrollTo(layout: LinesLayout, index: number): number {
   if (layout.part) return 0;
   const { query: pitch } = layout.pitch;
@@ -141,7 +141,7 @@ export function scrollTo(layout: LinesLayout, index: number): number {
   return Math.min(Math.max(layout.scrollTop, top + pitch + PADDING - layout.height), top - PADDING);
 }
 
-/** Scroll position with a row in the middle; unchanged for a visible row. */
+/** Return the scroll position that centers a row; unchanged for a visible row. */
 export function scrollToMiddle(layout: LinesLayout, index: number): number {
   const top = scrollTo(layout, index);
   if (top === layout.scrollTop) return top;
@@ -150,9 +150,9 @@ export function scrollToMiddle(layout: LinesLayout, index: number): number {
 }
 
 /**
- * The corners of an eased line: the share of the way across (0 left, 1 right), and the share of the
- * way up or down there. They stand closest where the line bends most. Corners, and no curve: every
- * engine draws these in the same places.
+ * Corners of an eased line: the share of the horizontal distance (0 left, 1 right) and the share of
+ * the vertical distance there. Corners are closest where the line bends most. Polylines instead of
+ * curves make every engine draw the same pixels.
  */
 export const EASED: [across: number, along: number][] = Array.from(
   { length: CORNERS + 1 },
@@ -167,7 +167,7 @@ export const EASED: [across: number, along: number][] = Array.from(
 );
 export const STRAIGHT: typeof EASED = EASED.filter((_, i) => i % CORNERS === 0);
 
-/** How far along a line is, 0 to 1, at a share of the way across. */
+/** Return the share of the vertical distance (0 to 1) at a share of the horizontal distance. */
 export function alongAt(corners: typeof EASED, u: number): number {
   let i = 1;
   while (i < corners.length - 1 && (corners[i]?.[0] ?? 1) < u) i++;
@@ -175,13 +175,13 @@ export function alongAt(corners: typeof EASED, u: number): number {
   return s0 + ((u - u0) / (u1 - u0)) * (s1 - s0);
 }
 
-/** The token or line under a point. */
+/** Return the token or line at a point. */
 export function hitLines(layout: LinesLayout, x: number, y: number, lines: Lines): Target {
   if (x <= layout.x0 || x >= layout.x1) {
     const side = x <= layout.x0 ? "query" : "key";
     const index = Math.floor(placeOf(layout, side, y));
     const { start, end } = rowsInSight(layout, side);
-    // Of tokens that lie closer nobody can point at one.
+    // Tokens that are closer together than this cannot be pointed at.
     return layout.pitch[side] >= LEAST_PITCH && index >= start && index < end
       ? { [side]: index }
       : {};
@@ -189,11 +189,11 @@ export function hitLines(layout: LinesLayout, x: number, y: number, lines: Lines
   return nearestLine(lines, layout, x, y);
 }
 
-/** Within so many pixels the strongest line is meant, else the nearest up to FAR. */
+/** Distances in pixels: the strongest line within NEAR is hit, otherwise the nearest within FAR. */
 const NEAR = 3;
 const FAR = 6;
 
-/** The line that a point between the tokens means. */
+/** Return the line that a point between the columns hits. */
 function nearestLine(lines: Lines, layout: LinesLayout, x: number, y: number): Target {
   const length = layout.x1 - layout.x0;
   const share = alongAt(EASED, (x - layout.x0) / length);

@@ -26,16 +26,16 @@ import {
 } from "./lines_layout.js";
 import { rasterLines } from "./lines_raster.js";
 
-/** The line that is pointed at is at least so thick. */
+/** Smallest thickness of the line under the pointer. */
 const LEAST_MARK = 2.5;
-/** Above so many lines curves cost more than they show. */
+/** Number of lines above which curves cost more than they show. */
 const MOST_CURVES = 4000;
-/** Room that is left for a scroll bar. */
+/** Space for a scroll bar. */
 export const SCROLLBAR = 16;
-/** Strength of the remaining lines while the lines of one token are highlighted. */
+/** Strength of the other lines while the lines of a token are highlighted. */
 export const FADED = 0.2;
 
-/** Where everything lies; `whole`: with all rows in sight. */
+/** Return the layout of a scene. `whole` makes all rows visible. */
 export function arrangeLines(scene: Scene, scrollTop: number, whole = false): LinesLayout {
   const { map, size } = scene;
   const widest = Math.max(widestOf(scene, "query", size), widestOf(scene, "key", size));
@@ -48,7 +48,9 @@ export function arrangeLines(scene: Scene, scrollTop: number, whole = false): Li
   });
 }
 
-/** The smallest weight of a line. Maps have one rule, and differences another. */
+/**
+ * Return the note on the smallest weight with a line. Maps and differences have different rules.
+ */
 function leastNote({ map, absent }: Scene): string {
   if (!map.least) return "";
   const of = map.signed ? `${DIFFERENCE}: ` : absent ? `${OF_BOTH}: ` : "";
@@ -60,7 +62,7 @@ const OFF = "This head is off: it looks nowhere.";
 const NO_LINES = "No link is stronger than 1.5 times an even share.";
 const NO_DIFFERENCES = "No link differs by 0.1\u00a0% of the scale of A and B.";
 
-/** The table of one head, or of all overlaid heads. */
+/** Return the map of one head, or the maps of all overlaid heads. */
 const drawnMaps = (map: VisibleMap): VisibleMap[] => map.members ?? [map];
 
 function linesOf({ map, state }: Scene, at: LinesLayout, maximum: number, focus?: Positions) {
@@ -78,17 +80,17 @@ function linesOf({ map, state }: Scene, at: LinesLayout, maximum: number, focus?
   );
 }
 
-/** All lines in sight. */
+/** Return all visible lines. */
 export const allLines = (scene: Scene, at: LinesLayout): Lines =>
   linesOf(scene, at, scene.map.maximum);
 
-/** The lines of the tokens that are locked or pointed at; undefined without one. */
+/** Return the lines of tokens that are locked or under the pointer; undefined if there are none. */
 export function focusedLines(scene: Scene, at: LinesLayout): Lines | undefined {
   const focus = focusOf(scene);
   return focus && linesOf(scene, at, linesRange(scene).maximum, focus);
 }
 
-/** What lines leave out. */
+/** Return the notes on lines that are left out. */
 export function linesNotes(layout: LinesLayout, lines: Lines, scene: Scene): string[] {
   const { map } = scene;
   const { rows, cols } = map;
@@ -119,7 +121,7 @@ export function linesNotes(layout: LinesLayout, lines: Lines, scene: Scene): str
   ].filter(Boolean);
 }
 
-/** Over each column of tokens: which side it is. */
+/** Draw the name of its side above each column. */
 export function paintHeadings(pen: Pen, at: LinesLayout, { font, theme }: Scene): void {
   pen.font = labelFont(font, false, AXIS_LABEL_SIZE);
   pen.textBaseline = "middle";
@@ -127,10 +129,10 @@ export function paintHeadings(pen: Pen, at: LinesLayout, { font, theme }: Scene)
   write(pen, "to", [at.x1 + LABEL_GAP, HEADING / 2], theme.muted);
 }
 
-/** Where the lines lie. */
+/** Return the rectangle of the lines. */
 const boxOf = ({ x0, x1, height }: LinesLayout) => ({ x: x0, y: 0, width: x1 - x0, height });
 
-/** All lines between two columns; where tokens are highlighted the others are pale. */
+/** Draw all lines between the two columns. If tokens are highlighted, the other lines are pale. */
 export function paintAllLines(
   pen: Pen,
   at: LinesLayout,
@@ -146,7 +148,10 @@ export function paintAllLines(
   paintNoLines(pen, at, lines, scene);
 }
 
-/** Why there are no lines: the head is off, or nothing stands out; "" where there are lines. */
+/**
+ * Return why there are no lines (the head is off, or no weight is large enough), or "" if there
+ * are.
+ */
 function reasonForNoLines(at: LinesLayout, lines: Lines, map: Scene["map"]): string {
   if (map.off) return OFF;
   const isWholeInSight = at.fullHeight <= at.height && !at.part;
@@ -154,7 +159,7 @@ function reasonForNoLines(at: LinesLayout, lines: Lines, map: Scene["map"]): str
   return map.signed ? NO_DIFFERENCES : NO_LINES;
 }
 
-/** Words in place of lines. A strike from token to token would look like a line. */
+/** Draw a text instead of lines. A strike from token to token would look like a line. */
 function paintNoLines(pen: Pen, at: LinesLayout, lines: Lines, { map, theme, font }: Scene) {
   const text = reasonForNoLines(at, lines, map);
   if (!text) return;
@@ -169,8 +174,8 @@ function paintNoLines(pen: Pen, at: LinesLayout, lines: Lines, { map, theme, fon
 }
 
 /**
- * What follows the pointer and the locks: their lines, the line pointed at, the two columns of
- * tokens.
+ * Draw the parts that follow the pointer and the locks: their lines, the line under the pointer,
+ * and the two columns of tokens.
  */
 export function paintOverLines(
   pen: Pen,
@@ -183,7 +188,9 @@ export function paintOverLines(
   if (scene.colors) paintHeadCells(pen, at, scene, cellTable(scene));
 }
 
-/** The lines of the tokens that are locked or pointed at, and the line pointed at. */
+/**
+ * Draw the lines of tokens that are locked or under the pointer, and the line under the pointer.
+ */
 function paintFocused(pen: Pen, at: LinesLayout, focused: Lines | undefined, scene: Scene): void {
   const { active, theme, map, state } = scene;
   const tables = lineTables(scene);
@@ -212,9 +219,10 @@ function traceLine(pen: Pen, layout: LinesLayout, query: number, key: number, cu
 type Only = (query: number, key: number) => boolean;
 
 /**
- * Stroke lines weakest first, each as thick as its level, in the colors of `table`. Colors are
- * opaque, so that crossing lines are no darker than one line; `only` picks some of the lines. Each
- * is a path of its own: browsers smooth the edges of paths of many lines more coarsely.
+ * Draw lines from weakest to strongest, with the thickness of their level and the colors of
+ * `table`. Colors are opaque, so that crossing lines are not darker than a single line. `only`
+ * selects lines. Each line is its own path, because browsers antialias paths of many lines more
+ * coarsely.
  */
 function paintLines(
   pen: Pen,
@@ -242,7 +250,7 @@ function paintLines(
   }
 }
 
-/** Highlighted tokens' lines in the second color, over all others in the first. */
+/** Draw the lines of highlighted tokens in the second color, over all others in the first. */
 function paintBoth(pen: Pen, at: LinesLayout, lines: Lines, tables: Tables, scene: Scene): void {
   const { highlighted, theme } = scene;
   const lit: Only = (query, key) => highlighted.query.has(query) || highlighted.key.has(key);
@@ -260,7 +268,7 @@ function paintBoth(pen: Pen, at: LinesLayout, lines: Lines, tables: Tables, scen
   const { signed } = scene.map;
   paintLines(pen, at, lines, tables.first, (query, key) => !lit(query, key), signed);
   if (!some) return;
-  // The second colors come last, so that a pale line never cuts through a strong line of the first
+  // Draw the second color last, so that a pale line never cuts through a strong line of the first
   // color.
   pen.globalCompositeOperation = theme.dark ? "lighten" : "darken";
   paintLines(pen, at, lines, tables.second, lit, signed);

@@ -5,22 +5,22 @@ import { LEVELS } from "../several/head_colors.js";
 import type { Lines } from "./lines_choose.js";
 import { alongAt, EASED, type LinesLayout, rowCenter, STRAIGHT } from "./lines_layout.js";
 
-/** Less of a pixel than this is not seen. */
+/** Share of a pixel below which coverage is invisible. */
 const COVERED = 1 / 512;
 /**
- * Browsers let go of the last part of what covers a pixel's edge: their lines are thinner by this
- * much of a pixel.
+ * Width in pixels by which browsers draw lines thinner, because they drop the last part of a
+ * covered pixel edge.
  */
 const THINNER = { eased: 0.025, straight: 0.0435 };
-/** Browsers draw a line thinner than a pixel as a pale line of nearly one pixel. */
+/** Width of the pale line that browsers draw for a line thinner than a pixel. */
 const HAIRLINE = 0.88;
-/** Pieces of a column that a steep part of a curve is cut into. */
+/** Largest number of pieces into which a steep part of a curve is cut per column. */
 const MOST_PIECES = 4;
 
 /**
- * The area between the columns with all lines as pixels, transparent elsewhere, for readers that
- * need seconds for thousands of strokes. Paint the last stroke first, so that covered pixels need
- * no more work: most of thousands of lines are covered.
+ * Return the area between the columns with all lines as pixels, transparent elsewhere, for viewers
+ * that need seconds for thousands of strokes. Lines are painted front to back: most of thousands of
+ * lines are covered, and covered pixels need no more work.
  */
 export function rasterLines(
   layout: LinesLayout,
@@ -59,7 +59,7 @@ export function rasterLines(
     if (clear > 1 - COVERED) continue;
     for (let k = 0; k < 3; k++) {
       const below = (plain.light[3 * i + k] as number) + free * (ground[k] as number);
-      // A pale line of the second color must not cut through a strong one of the first.
+      // A pale line of the second color must not cut through a strong line of the first.
       const above = over && still < 1 ? (over.light[3 * i + k] as number) / (1 - still) : below;
       const final = below + (mix(below, above) - below) * (1 - still);
       bytes[4 * i + k] = (final - clear * (ground[k] as number)) / (1 - clear);
@@ -69,11 +69,11 @@ export function rasterLines(
   return { across, down, words };
 }
 
-/** Pixels painted from the front: the collected light, and the free share of each pixel. */
+/** Pixels painted front to back: the collected light, and the uncovered share of each pixel. */
 class Layer {
   readonly light: Float32Array;
   readonly free: Float32Array;
-  /** The position of a line in each column, and its slope within the column. */
+  /** Vertical share of a line in each column, and its slope within the column. */
   private along: Float64Array;
   private rise: Float64Array;
   private red = 0;
@@ -100,7 +100,7 @@ class Layer {
     this.blue = (word >> 16) & 255;
   }
 
-  /** The first column in which lines are so far along. */
+  /** Return the first column in which lines have reached this vertical share. */
   private columnAt(share: number): number {
     let low = 0;
     let high = this.across;
@@ -112,11 +112,12 @@ class Layer {
     return low;
   }
 
-  /** A line over the whole width. */
+  /** Add a line over the full width. */
   line(from: number, to: number, width: number, opacity: number): void {
     const { across, down, free, light, red, green, blue, along, rise } = this;
     const way = to - from;
-    // Only the columns where it is in sight: half a step of a steep line is more than its width.
+    // Visit only columns where the line is visible. On a steep line, half a step is larger than the
+    // width.
     const margin = width + Math.abs(way) / 8;
     const a = this.columnAt((-margin - from) / way);
     const b = this.columnAt((down + margin - from) / way);

@@ -9,8 +9,8 @@ import { hitMatrix, type MatrixLayout } from "./matrix_layout.js";
 import { arrangeMatrix, axisSize, matrixNotes, paintMatrix } from "./matrix_paint.js";
 
 /**
- * A heat map with tokens on both axes. Cells are on one canvas; labels and crosshair on a second
- * one over it.
+ * Create a heat map with tokens on both axes. Cells are on one canvas; labels and crosshair are on
+ * a second canvas above it.
  */
 export function matrixFigure(parent: DocumentFragment): Figure {
   const box = element(parent, "div", { class: "attnw-figure attnw-matrix-figure" });
@@ -21,7 +21,7 @@ export function matrixFigure(parent: DocumentFragment): Figure {
   let drawn: unknown[] = [];
 
   function drawBase(now: Scene, at: MatrixLayout): void {
-    // Every update has a state of its own, from which map and marks follow.
+    // Every update creates a new state object, which determines the map and the marks.
     const look = [now.state, now.theme, now.map.maximum];
     const key = [...look, at.width, at.dpr, at.x0, at.y0, ...at.part];
     if (key.every((value, i) => value === drawn[i])) return;

@@ -15,16 +15,16 @@ import {
 import { axisSize, BESIDE, CONTINUATION } from "./matrix_paint.js";
 
 const GAP = 6;
-/** A token that goes on with the bytes of a character. Its first part has the character. */
+/** Token with further bytes of a character. The token with the first bytes shows the character. */
 const CONTINUED = /^…\d+\/\d+$/;
-/** Frames of smaller cells are thinner. */
+/** Cell size below which frames are thinner. */
 const LARGE = 6;
-/** More highlighted tokens than this are labeled like the others. */
+/** Number of highlighted tokens above which they are labeled like the others. */
 const MOST_KEPT = 12;
 
 /**
- * Tokens on both axes, thinned where cells are small, and the marks of locked and active rows and
- * columns.
+ * Draw the tokens on both axes, thinned if cells are small, and the marks of locked and active rows
+ * and columns.
  */
 export function paintMatrixLabels(pen: Pen, layout: MatrixLayout, scene: Scene): void {
   const { locked, active } = scene;
@@ -53,7 +53,10 @@ export function paintMatrixLabels(pen: Pen, layout: MatrixLayout, scene: Scene):
   write(pen, "to", [layout.x0, HEADING / 2], scene.theme.muted);
 }
 
-/** A frame round a row or column, over its neighbors: its own cells stay as they are. */
+/**
+ * Draw a frame around a row or column. It covers the neighbors, so that its own cells stay
+ * unchanged.
+ */
 function paintMark(pen: Pen, layout: MatrixLayout, side: Side, index: number, width: number): void {
   const { x0, y0, cellWidth, cellHeight, rows, cols } = layout;
   const across = side === "query";
@@ -69,7 +72,7 @@ function paintMark(pen: Pen, layout: MatrixLayout, side: Side, index: number, wi
   else pen.strokeRect(from - line / 2, y0 - line / 2, thick, length);
 }
 
-/** A frame round the block pointed at, which stands out from every color. */
+/** Draw a frame around the block under the pointer, with a rim that contrasts with every color. */
 function paintBlock(pen: Pen, layout: MatrixLayout, { active, theme }: Scene): void {
   if (!isPair(active)) return;
   const { step = 1 } = active;
@@ -87,11 +90,11 @@ function paintBlock(pen: Pen, layout: MatrixLayout, { active, theme }: Scene): v
   }
 }
 
-/** The positions of a side in sight. */
+/** Return the visible positions of a side. */
 const inSight = ({ part: [q0, q1, k0, k1] }: MatrixLayout, side: Side) =>
   side === "query" ? ([q0, q1] as const) : ([k0, k1] as const);
 
-/** Beside the plot: which part of an axis is a prompt, and which the model wrote. */
+/** Label the prompt and the generated part of an axis next to the plot. */
 function paintPrompt(pen: Pen, layout: MatrixLayout, scene: Scene, side: Side): void {
   const across = side === "query";
   const [start, end] = inSight(layout, side);
@@ -130,13 +133,13 @@ function paintAxis(pen: Pen, layout: MatrixLayout, scene: Scene, side: Side): vo
   if (names && scene.highlighted[side].size <= MOST_KEPT)
     for (const index of scene.highlighted[side]) kept.add(index);
   for (const index of kept) if (index < start || index >= end) kept.delete(index);
-  // Labels that are always printed; plain labels that overlap them are dropped.
+  // Fixed labels are always printed; plain labels that overlap them are dropped.
   const clear = (i: number) => [...kept].every((other) => Math.abs(other - i) * cell >= needed);
   const { axes, map } = scene;
   const shown = across ? map.rows : map.cols;
   const thins = names && step > 1;
   const isPart = (i: number) => thins && CONTINUED.test(axes[side].text[shown[i] ?? -1] ?? "");
-  // A label half out of sight would lie over what is beside the plot.
+  // Skip labels that are half out of sight, because they would overlap text next to the plot.
   let last = Number.NEGATIVE_INFINITY;
   for (let i = Math.ceil((start - 0.5) / step) * step; i < end - 0.5; i += step) {
     const places = Array.from({ length: thins ? step : 1 }, (_, k) => i + k);
@@ -183,7 +186,7 @@ function paintLabel(
   pen.restore();
 }
 
-/** Marks a lock by shape as well as by color. */
+/** Draw a dot, so that a lock is marked by shape as well as by color. */
 function paintDot(pen: Pen, x: number, y: number): void {
   pen.fillRect(x - 2, y - 2, 4, 4);
 }

@@ -9,43 +9,43 @@ const LARGEST_CELL = 40;
 const TALLEST_PLOT = 600;
 const LEAST_PLOT = 96;
 const READABLE_CELL = 8;
-/** Cells are whole device pixels if those fill at least this share of the room. */
+/** Share of the available space that cells of full device pixels must fill. */
 const LEAST_SHARE = 2 / 3;
-/** Cells are square unless one axis is longer than the other by this factor. */
+/** Ratio of the axes up to which cells are square. */
 const SQUARE_UP_TO = 4;
 const GAP = 6;
-/** Beside cells whose tokens are not named: room for the frame of a locked row. */
+/** Space next to cells without token names for the frame of a locked row. */
 const BARE = 4;
-/** The column of a first key that stands apart. */
+/** Width of the separate column of the first key. */
 export const STRIP = 10;
-/** Over the labels of columns: what they are. */
+/** Height of the heading above the column labels. */
 export const HEADING = 16;
-/** Column labels rise at this angle. */
+/** Angle of the column labels. */
 export const ANGLE = Math.PI / 3;
 const EVERY = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000];
-/** Labels of so many tokens at most: rarer ones are positions, which say more. */
+/** Largest label step with token names. Rarer labels are positions, which are more informative. */
 const MOST_THINNED = 20;
 
-/** Where the cells lie, in CSS pixels of the canvas. */
+/** Layout of the cells in CSS pixels of the canvas. */
 export interface MatrixLayout {
   x0: number;
   y0: number;
   cellWidth: number;
   cellHeight: number;
-  /** In sight. */
+  /** Visible part, with its number of rows and columns. */
   part: MapPart;
   rows: number;
   cols: number;
-  /** Of the whole map, and its room. */
+  /** Size of the complete map, and the space for its cells. */
   size: Size;
   room: Room;
   dpr: number;
   width: number;
   height: number;
-  /** Space for the labels of rows, and for those of columns along their slope. */
+  /** Space for the row labels, and for the column labels along their slope. */
   rowLabel: number;
   colLabel: number;
-  /** Where the column of a first key that stands apart begins. */
+  /** Left edge of the separate column of the first key. */
   strip?: number | undefined;
 }
 
@@ -53,17 +53,17 @@ interface MatrixRequest {
   room: number;
   rows: number;
   cols: number;
-  /** The widest labels. */
+  /** Widths of the widest labels. */
   rowLabel: number;
   colLabel: number;
   dpr: number;
-  /** What is in sight of a zoomed map. */
+  /** Visible part of a zoomed map. */
   part?: MapPart;
-  /** Of the labels' letters. */
+  /** Font size of the labels. */
   size?: number;
-  /** Room at the right and below, for what names parts of the axes. */
+  /** Space on the right and below for the names of prompt and generated text. */
   margin?: { right: number; below: number };
-  /** Whether the first key stands apart. */
+  /** Whether the first key has a separate column. */
   apart?: boolean;
 }
 
@@ -88,7 +88,7 @@ export function matrixLayout(request: MatrixRequest): MatrixLayout {
   const x0 = apart ? snap(strip + STRIP + GAP) : strip;
   const y0 = snap(rise + size + HEADING);
   const fits = (space: number, count: number) => Math.min(LARGEST_CELL, space / Math.max(1, count));
-  // However little room long tokens leave, there is a map beside them: a wider figure scrolls.
+  // Keep a smallest map width next to long tokens; a wider figure scrolls.
   const widest = fits(Math.max(Math.min(cols, LEAST_PLOT), room - x0 - overhang), cols);
   const tallest = fits(TALLEST_PLOT, rows);
   const square = Math.min(widest, tallest);
@@ -98,10 +98,10 @@ export function matrixLayout(request: MatrixRequest): MatrixLayout {
     const whole = Math.floor(side * dpr + 1e-6) / dpr;
     return whole >= LEAST_SHARE * side ? whole : side;
   };
-  // A zoomed map has the room of the whole one: nothing beside it moves.
+  // A zoomed map takes the same space as the complete map, so that nothing next to it moves.
   const across = cols * crisp(Math.min(widest, cell));
   const down = rows * crisp(Math.min(tallest, cell));
-  // Under the column of the first key there is its name.
+  // The name of the first key is below its separate column.
   const below = Math.max(margin.below, apart ? size : 0);
   const [q0, q1, k0, k1] = part;
   const shown = { rows: q1 - q0, cols: k1 - k0 };
@@ -130,7 +130,7 @@ export function matrixLayout(request: MatrixRequest): MatrixLayout {
   };
 }
 
-/** The same cells with the labels of some sides alone. */
+/** Return the same cells with labels on some sides only. */
 export function withLabels(
   layout: MatrixLayout,
   labeled: Record<"query" | "key", boolean>,
@@ -152,14 +152,15 @@ export function withLabels(
   return at;
 }
 
-/** Where a row, or a column, begins in sight. */
+/** Return the start of a row or a column in the visible part. */
 export const yOf = ({ y0, cellHeight, part }: MatrixLayout, query: number): number =>
   y0 + (query - part[0]) * cellHeight;
 export const xOf = ({ x0, cellWidth, part }: MatrixLayout, key: number): number =>
   x0 + (key - part[2]) * cellWidth;
 
 /**
- * Plot size in device pixels, and of the picture scaled into it: never more pixels than there are.
+ * Return the plot size in device pixels, and the size of the image scaled into it, which never has
+ * more pixels than cells.
  */
 export function pixelSize(
   layout: Pick<MatrixLayout, "rows" | "cols" | "cellWidth" | "cellHeight" | "dpr">,
@@ -170,17 +171,17 @@ export function pixelSize(
   return { width, height, across: Math.min(cols, width), down: Math.min(rows, height) };
 }
 
-/** Print every n-th label, so that labels do not overlap. */
+/** Return the label step n: printing every n-th label avoids overlaps. */
 export function labelStep(cell: number, needed: number): number {
   return EVERY.find((step) => step * cell >= needed) ?? 10_000;
 }
 
-/** Whether every n-th label is a token, or its position. */
+/** Return whether labels at this step are tokens rather than positions. */
 export const namesTokens = (step: number): boolean => step <= MOST_THINNED;
 
 /**
- * Draw a hairline every so many tokens; 0 where cells are large enough to count, or too small to
- * rule.
+ * Return the number of tokens between hairlines; 0 if cells are large enough to count or too small
+ * for lines.
  */
 export function ruleStep(cell: number): number {
   if (cell >= READABLE_CELL) return 0;
@@ -189,8 +190,8 @@ export function ruleStep(cell: number): number {
 }
 
 /**
- * The cell, row label or column label under a point, or the block of cells that is known there.
- * Where cells share a pixel: the one it shows, the strongest.
+ * Return the cell, row label or column label at a point, or the block of cells known there. If
+ * cells share a pixel, return the strongest one, which the pixel shows.
  */
 export function hitMatrix(layout: MatrixLayout, map: VisibleMap, x: number, y: number): Target {
   const { x0, y0, cellWidth, cellHeight, part, strip = x0 } = layout;

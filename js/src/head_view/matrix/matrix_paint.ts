@@ -23,20 +23,22 @@ import {
 } from "./matrix_layout.js";
 import { pixelsOf } from "./matrix_pixels.js";
 
-/** Cells from this size on stand apart by a pixel of background. */
+/** Cell size from which cells are separated by a pixel of background. */
 const GAP_FROM = 10;
-/** Between the lines of the hatching, in device pixels. */
+/** Distance between the lines of the hatching, in device pixels. */
 const HATCH = 6;
-/** No more cells than these are one picture, however few of them are in sight. */
+/** Number of cells up to which a map is a single image, even if few cells are visible. */
 const ONE_PICTURE = 256 * 256;
 
-/** The size of labels: a little smaller than tokens in lines are. */
+/** Return the size of axis labels, slightly smaller than tokens of the lines mode. */
 export const axisSize = ({ size }: Scene) => size - 1;
 export const CONTINUATION = "continuation";
-/** Between the plot and what names parts of its axes. */
+/** Distance from the plot to the names of prompt and generated text. */
 export const BESIDE = 6;
 
-/** Whether the first key stands apart: blocks of others do not have it. */
+/**
+ * Return whether the first key has a separate column, because blocks of other keys leave it out.
+ */
 const isApart = (map: VisibleMap) => sourceOf(map).overview.first !== undefined;
 
 export function arrangeMatrix(scene: Scene): MatrixLayout {
@@ -60,7 +62,7 @@ export function arrangeMatrix(scene: Scene): MatrixLayout {
   return labeled ? withLabels(whole, labeled) : whole;
 }
 
-/** What the caption must say about a matrix. */
+/** Return the caption notes of a matrix. */
 export function matrixNotes(layout: MatrixLayout, scene: Scene): string[] {
   const { map } = scene;
   const { rows, cols } = map;
@@ -82,8 +84,8 @@ export function matrixNotes(layout: MatrixLayout, scene: Scene): string[] {
 }
 
 /**
- * Cells over a ground that shows through where keys are masked, and their rules; the first key
- * beside them where it stands apart.
+ * Draw the cells with their rules, over a background that shows where keys are masked, and the
+ * separate column of the first key.
  */
 export function paintMatrix(pen: Pen, layout: MatrixLayout, scene: Scene): void {
   const { theme, map } = scene;
@@ -104,12 +106,12 @@ export function paintMatrix(pen: Pen, layout: MatrixLayout, scene: Scene): void 
     overlaps ? clippedTo(pen, wide, down, draw) : draw();
   pen.save();
   pen.translate(x0, y0);
-  // The first cells fill the plot, and the ground shows through masked cells only.
+  // The first cells fill the plot, so the background shows only through masked cells.
   if (drawn[0]?.pixels.cells.words.includes(0) ?? true) paintGround(pen, scene, layout);
   within(across, () => {
     for (const [i, { pixels, at }] of drawn.entries()) {
       const [left, top, wide, high] = [at[0] - x0, at[1] - y0, at[2], at[3]];
-      // Under masked cells nothing of the cells before shows through.
+      // Masked cells must hide the coarser cells below them.
       pen.fillStyle = theme.background;
       if (i > 0) pen.fillRect(left, top, wide, high);
       paintRaster(pen, pixels.cells, left, top, wide, high);
@@ -135,7 +137,7 @@ export function paintMatrix(pen: Pen, layout: MatrixLayout, scene: Scene): void 
   write(pen, name, [strip + STRIP / 2, y0 + down + size / 2 + 4], theme.muted, "center");
 }
 
-/** Cells as pixels, with their left and top edge, width and height on the canvas. */
+/** Return cells as pixels, with their left and top edge, width and height on the canvas. */
 function placed(cells: Cells, layout: MatrixLayout, scene: Scene) {
   const { cellWidth, cellHeight, dpr, part } = layout;
   const { map, theme, state, highlighted, colors = [], cropped } = scene;
@@ -170,7 +172,10 @@ function placed(cells: Cells, layout: MatrixLayout, scene: Scene) {
   return { pixels: picture, at };
 }
 
-/** The ground of a plot, which shows where keys are masked: blank if these are the later ones. */
+/**
+ * Draw the background of a plot, hatched where keys are masked. It is blank if only later keys are
+ * masked.
+ */
 export function paintGround(
   pen: Pen,
   { theme, map }: Scene,
@@ -201,7 +206,7 @@ export function paintGround(
   pen.globalAlpha = 1;
 }
 
-/** A hairline round a plot. */
+/** Draw a hairline around a plot. */
 export function paintFrame(
   pen: Pen,
   theme: Theme,
@@ -216,7 +221,8 @@ export function paintFrame(
 }
 
 /**
- * Gaps between large cells, hairlines between small ones, the sentences' boundary and the frame.
+ * Draw gaps between large cells, hairlines between small cells, the boundaries of segments, and the
+ * frame.
  */
 function paintRules(pen: Pen, scene: Scene, layout: MatrixLayout): void {
   const { theme, map, axes } = scene;
@@ -231,7 +237,7 @@ function paintRules(pen: Pen, scene: Scene, layout: MatrixLayout): void {
   const ruled = (cell: number) => (cell >= GAP_FROM ? 1 : ruleStep(cell));
   const large = Math.min(cellWidth, cellHeight) >= GAP_FROM;
   pen.fillStyle = large ? theme.background : theme.hairline;
-  // Over small cells a full line would hide as much as it orders.
+  // On small cells, an opaque line would hide too much.
   pen.globalAlpha = large ? 1 : 0.6;
   const rules = (start: number, end: number, step: number, draw: (at: number) => void) => {
     if (step === 0) return;

@@ -12,20 +12,20 @@ interface Lit {
   key: Set<number>;
 }
 
-/** What cells are colored with. */
+/** Options for the colors of cells. */
 interface Coloring {
   theme: Theme;
   scale: Scale;
   maximum: number;
   signed: boolean;
   tables: Tables;
-  /** Those of overlaid heads. */
+  /** Colors of overlaid heads. */
   colors: string[];
   lit: Lit;
 }
 
 /**
- * Cells as pixels, `across` x `down`; where cells share a pixel the strongest is shown. Masked
+ * Return cells as `across` x `down` pixels. If cells share a pixel, the strongest is shown. Masked
  * pixels stay transparent.
  */
 export function cellPixels(
@@ -67,7 +67,7 @@ export function cellPixels(
   return pixels;
 }
 
-/** A picture of cells, and of their first key where it stands apart. */
+/** Images of cells, and of the separate column of the first key. */
 export interface Pixels {
   cells: Raster;
   first: Raster | undefined;
@@ -76,9 +76,9 @@ export interface Pixels {
 const made = new WeakMap<Float32Array, { key: unknown[]; pixels: Pixels }>();
 
 /**
- * Cells as pixels of the screen, never more than there are. Moving them is then no more than
- * placing the same picture elsewhere: it is made once for each look. `of` has all the cells that
- * `cells` are part of.
+ * Return cells as screen pixels, at most one per cell. The image is cached for each look, so that
+ * moving cells only means drawing the same image elsewhere. `of` holds all the cells from which
+ * `cells` is cut.
  */
 export function pixelsOf(
   of: Cells,

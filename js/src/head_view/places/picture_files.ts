@@ -5,7 +5,7 @@ import type { ViewState } from "../state.js";
 
 const files = new WeakMap<WireMedia, EncodedPicture[]>();
 
-/** The pictures of the input as files, read once from their bytes. */
+/** Return the pictures of the input as encoded files, read once from their bytes. */
 export function picturesOf({ _media: media }: Pick<ViewState, "_media">): EncodedPicture[] {
   if (!media) return [];
   const made =

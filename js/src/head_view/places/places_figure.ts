@@ -9,7 +9,10 @@ import { elementsOf, paintPlaces } from "./places_paint.js";
 import { placesNotes } from "./places_text.js";
 import { chosenOf, directionOf } from "./shown_row.js";
 
-/** The target of a token; where both axes have the same tokens, it is on the chosen side. */
+/**
+ * Return the target of a token. If both axes have the same tokens, it is on the side whose row or
+ * column is painted.
+ */
 function targetOf(scene: Scene, { side, position }: Pick<Chip, "side" | "position">): Target {
   return { [scene.places?.isOneText ? directionOf(scene) : side]: position };
 }
@@ -17,7 +20,7 @@ function targetOf(scene: Scene, { side, position }: Pick<Chip, "side" | "positio
 const contains = ({ x, y, width, height }: Chip, left: number, top: number) =>
   left >= x && left < x + width && top >= y && top < y + height;
 
-/** The way of an arrow key: right and down. */
+/** Directions of the arrow keys: right and down are positive. */
 const WAYS: Record<string, [dx: number, dy: number]> = {
   ArrowLeft: [-1, 0],
   ArrowRight: [1, 0],
@@ -25,7 +28,7 @@ const WAYS: Record<string, [dx: number, dy: number]> = {
   ArrowDown: [0, 1],
 };
 
-/** The nearest token in a direction; the token itself at the edge. */
+/** Return the nearest token in a direction, or the token itself at the edge. */
 function nextToken(all: Chip[], from: Chip | undefined, key: string): Chip | undefined {
   if (key === "Home") return all[0];
   if (key === "End") return all.at(-1);
@@ -40,20 +43,21 @@ function nextToken(all: Chip[], from: Chip | undefined, key: string): Chip | und
     const [x, y] = middle(token);
     const ahead = (x - x0) * way[0] + (y - y0) * way[1];
     const aside = Math.abs((x - x0) * way[1]) + Math.abs((y - y0) * way[0]);
-    // Lines of tokens have different lengths, so a token far aside is the last choice.
+    // Penalize sideways distance: lines of tokens differ in length, so distant tokens are a last
+    // resort.
     const distance = ahead + 3 * aside;
     if (ahead > 1 && distance < least) [best, least] = [token, distance];
   }
   return best;
 }
 
-/** A row or a column of the map, painted on pictures. */
+/** Create a figure that paints a row or a column of the map on pictures. */
 export function placesFigure(parent: DocumentFragment): Figure {
   const box = element(parent, "div", { class: "attnw-figure attnw-places-figure" });
   const canvas = element(box, "canvas", { class: "attnw-places", "aria-hidden": "true" });
   let drawn: { all: PlacesPanels; scene: Scene } | undefined;
 
-  /** The token under a point of the figure, and where its panel begins. */
+  /** Return the token at a point of the figure. */
   function under(clientX: number, clientY: number): Chip | undefined {
     const { left, top } = box.getBoundingClientRect();
     for (const panel of drawn?.all.panels ?? []) {
@@ -68,7 +72,7 @@ export function placesFigure(parent: DocumentFragment): Figure {
   return {
     element: box,
     draw(scene) {
-      // The media of another input are on their way.
+      // The media of a new input may still be on their way.
       if (!scene.places) return;
       const all = arrangePlaces(scene);
       drawn = { all, scene };
@@ -110,7 +114,7 @@ export function placesFigure(parent: DocumentFragment): Figure {
       return next && place(next);
     },
     reveal() {},
-    // A box has no letters: its name stands beside the pointer.
+    // A region has no text, so the tooltip must show its name.
     isCut: () => true,
     notes: () => (drawn ? placesNotes(drawn.all, drawn.scene) : []),
   };

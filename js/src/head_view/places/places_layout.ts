@@ -12,7 +12,7 @@ import { type Step, stairsHeight, stepsOf } from "./staircase.js";
 
 export const GAP = 12;
 const CHIP_GAP = 4;
-/** As high as a finger needs. */
+/** Height of a chip, large enough for touch. */
 const CHIP_HEIGHT = 24;
 const CHIP_PADDING = 8;
 const WIDEST_CHIP = 140;
@@ -21,25 +21,27 @@ export const LABEL = 16;
 const WIDEST = 520;
 const TALLEST = 400;
 const TALLEST_OF_SEVERAL = 280;
-/** Tokens stand beside the picture if there is so much room. */
+/** Least space on the right of the picture for tokens to be placed there. */
 const BESIDE = 168;
 const WIDEST_BESIDE = 320;
-/** A picture that is covered by its tiles is so much smaller. */
+/** Scale of a complete picture next to its tiles. */
 const SMALLER = 0.4;
 const WIDEST_SOUND = 960;
-/** Height of a waveform, of the weights below it, and of a plane of time and frequency. */
+/** Heights of a waveform, of the weights below it, and of a time-frequency plane. */
 const STRIP = 40;
 const BAND = 32;
 const PLANE = 160;
-/** Room for the labels of a plane. */
+/** Space for the frequency labels of a plane. */
 const HERTZ = 44;
-/** Below a sound: its seconds. */
+/** Space for the time labels below a sound. */
 const TIMES = 20;
 const LEAST_PANEL = 200;
-/** So many tokens without a place are drawn: the strongest of more. */
+/**
+ * Largest number of chips (tokens without a region). Of more tokens, only the strongest are drawn.
+ */
 const MOST_CHIPS = 300;
 
-/** A token on a picture. */
+/** Region of a token on a picture. */
 export interface Spot {
   position: number;
   x: number;
@@ -48,48 +50,51 @@ export interface Spot {
   height: number;
 }
 
-/** What a sound has beside the spots of its tokens. */
+/** Data of a sound, besides the regions of its tokens. */
 export interface SoundPlate {
   seconds: number;
   waveform: WireArray;
   /** Height of the waveform. */
   strip: number;
-  /** The highest frequency of a plane of time and frequency; 0 for spans of all frequencies. */
+  /** Highest frequency of a time-frequency plane; 0 if spans cover all frequencies. */
   hertz: number;
-  /** The rows of the words that a decoder writes; absent where a single row is painted. */
+  /** Rows of the words that a decoder writes; absent if a single row is painted. */
   steps?: Step[];
 }
 
-/** A picture or a sound with its tokens. */
+/** Picture or sound with its tokens. */
 export interface Plate extends Omit<Spot, "position"> {
   medium: number;
-  /** 0 for the finest places, 1 for a picture whose tiles have places too. */
+  /**
+   * Level of its regions: 0 for the smallest, 1 for a complete picture whose tiles have regions
+   * too.
+   */
   level: number;
-  /** Which picture it is; "" for a single one. */
+  /** Name of the picture; "" for a single one. */
   label: string;
   spots: Spot[];
   sound?: SoundPlate;
 }
 
-/** A token without a place. */
+/** Token without a region. */
 export interface Chip extends Spot {
   side: Side;
   text: string;
 }
 
-/** Where pictures and tokens lie, in CSS pixels. */
+/** Layout of pictures and tokens in CSS pixels. */
 export interface PlacesLayout extends Record<"width" | "height", number> {
-  /** The side whose places are drawn. */
+  /** Side whose regions are drawn. */
   placed: Side;
   plates: Plate[];
   chips: Chip[];
-  /** Names of groups of chips, with the places of the names. */
+  /** Headings of groups of chips, with their positions. */
   headings: { text: string; x: number; y: number }[];
-  /** Tokens without a place that are not drawn. */
+  /** Number of tokens without a region that are not drawn. */
   leftOut: number;
 }
 
-/** A head with its pictures, under its name where there are several. */
+/** Panel of one head, with a name if there are several. */
 export interface PlacesPanel extends HeadPanel {
   row: ShownRow;
   layout: PlacesLayout;
@@ -99,11 +104,11 @@ export interface PlacesPanels extends Record<"width" | "height", number> {
   panels: PlacesPanel[];
 }
 
-/** The visible positions of a side, as indices of the whole axis. */
+/** Return the visible positions of a side as indices of the complete axis. */
 export const indicesOf = ({ map }: Scene, side: Side): number[] =>
   side === "query" ? map.rows : map.cols;
 
-/** The side whose places are drawn: the painted side if it has places. */
+/** Return the side whose regions are drawn: the painted side if it has regions. */
 function placedSide({ places, ...scene }: Scene): Side {
   const painted = otherSide(directionOf(scene));
   return places?.[painted].some(Boolean) ? painted : otherSide(painted);
@@ -115,7 +120,7 @@ interface Group {
   positions: number[];
 }
 
-/** The tokens of each picture and level: pictures in their order, the finest places first. */
+/** Return the tokens of each picture and level: pictures in order, the smallest regions first. */
 function groupsOf(scene: Scene, side: Side): Group[] {
   const groups = new Map<string, Group>();
   const { places } = scene;
@@ -131,7 +136,7 @@ function groupsOf(scene: Scene, side: Side): Group[] {
   return [...groups.values()].sort((a, b) => a.medium - b.medium || a.level - b.level);
 }
 
-/** The name of a picture; "" for a single picture. */
+/** Return the name of a picture; "" for a single picture. */
 function plateName({ medium, level }: Plate, plates: Plate[]): string {
   const media = new Set(plates.map((plate) => plate.medium));
   const isTiled = plates.some((plate) => plate.medium === medium && plate.level > 0);
@@ -145,7 +150,7 @@ function plateName({ medium, level }: Plate, plates: Plate[]): string {
   return names.filter(Boolean).join(", ");
 }
 
-/** Pictures in rows, each whole picture beside its tiles. */
+/** Return pictures in rows, each complete picture next to its tiles, and sounds below them. */
 function platesIn(scene: Scene, side: Side, room: number, tallest: number): Plate[] {
   const groups = groupsOf(scene, side);
   const pictures = scene.state._media?.pictures ?? [];
@@ -181,7 +186,7 @@ function platesIn(scene: Scene, side: Side, room: number, tallest: number): Plat
   return plates;
 }
 
-/** A sound as a strip of time, or as a plane of time and frequency; undefined for a picture. */
+/** Return a sound as a strip of time or as a time-frequency plane; undefined for a picture. */
 function soundIn(
   scene: Scene,
   side: Side,
@@ -197,11 +202,11 @@ function soundIn(
   const hertz = positions.reduce((most, at) => Math.max(most, placeOf(at)?.bottom || 0), 0);
   const x = hertz > 0 ? HERTZ : 0;
   const width = Math.round(Math.min(WIDEST_SOUND, room) - x);
-  // The first sound has the words that a decoder writes.
+  // The staircase of decoder words belongs to the first sound.
   const stairs =
     hertz === 0 && side === "key" && media?.sounds[0] === sound ? scene.stairs : undefined;
   const height = STRIP + (stairs ? stairsHeight(stairs) : hertz > 0 ? PLANE : BAND);
-  // The name of one of several sounds stands above it.
+  // If there are several media, the name of a sound is above it.
   const y = top + ((media?.sounds.length ?? 0) + (media?.pictures.length ?? 0) > 1 ? LABEL : 0);
   const { seconds, waveform } = sound;
   const plate: Plate = { medium, level, label: "", x, y, width, height, spots: [] };
@@ -209,7 +214,7 @@ function soundIn(
   if (stairs) plate.sound.steps = stepsOf(scene, stairs, plate, y + STRIP);
   plate.spots = positions.flatMap((position) => {
     const place = placeOf(position);
-    // Padding lies behind the end of the sound.
+    // Skip padding, which lies behind the end of the sound.
     if (!place || place.left >= seconds) return [];
     const left = Math.max(0, place.left / seconds) * width;
     const right = Math.min(1, place.right / seconds) * width;
@@ -240,11 +245,14 @@ function spotOn(scene: Scene, plate: Plate, side: Side, position: number): Spot 
   };
 }
 
-/** The tokens of a side that have no place; of very many the strongest. */
+/**
+ * Return the positions of a side's tokens without a region, limited to the strongest, and the
+ * number of tokens left out.
+ */
 function chipPositions(scene: Scene, side: Side, values?: Float32Array): [number[], number] {
   const { places } = scene;
   const { special } = scene.axes[side];
-  // Padding is silence or empty pixels: the line of words has its share.
+  // Padding is silence or empty pixels, so it has no chip; the line of words reports its share.
   const all = [...indicesOf(scene, side).entries()].flatMap(([position, index]) =>
     places?.[side][index] || special[index] === "padding" ? [] : [position],
   );
@@ -258,7 +266,7 @@ function chipPositions(scene: Scene, side: Side, values?: Float32Array): [number
   return [kept, all.length - kept.length];
 }
 
-/** Tokens in lines, from (x, y) on; returns where they end. */
+/** Lay out tokens in lines from (x, y) on; also return the bottom of the last line. */
 function flow(
   scene: Scene,
   side: Side,
@@ -282,7 +290,7 @@ function flow(
   return { chips, bottom: chips.length ? y + CHIP_HEIGHT : top };
 }
 
-/** Pictures and tokens of one head. */
+/** Return the layout of the pictures and tokens of one head. */
 function placesLayout(scene: Scene, row: ShownRow, tallest: number): PlacesLayout {
   const { room, places } = scene;
   const placed = placedSide(scene);
@@ -294,7 +302,7 @@ function placesLayout(scene: Scene, row: ShownRow, tallest: number): PlacesLayou
   );
   const left = room - right - GAP >= BESIDE && plates.length > 0 ? right + GAP : 0;
   const width = left > 0 ? Math.min(WIDEST_BESIDE, room - left) : room;
-  // The rows of a staircase stand for the words that are written.
+  // The rows of a staircase represent the written words, so they need no chips.
   const hasSteps = plates.some(({ sound }) => sound?.steps);
   const sides: Side[] = places?.isOneText ? [row.painted] : hasSteps ? ["key"] : ["query", "key"];
   const layout: PlacesLayout = {
@@ -329,7 +337,7 @@ function placesLayout(scene: Scene, row: ShownRow, tallest: number): PlacesLayou
   return layout;
 }
 
-/** Every head with its pictures: one, or several side by side. */
+/** Return the panels of one head, or of several heads side by side. */
 export function arrangePlaces(scene: Scene): PlacesPanels {
   const { map, several, room, state } = scene;
   if (several?.arrangement !== "beside") {
@@ -376,12 +384,12 @@ export function arrangePlaces(scene: Scene): PlacesPanels {
   return { panels, width: widest, height: below };
 }
 
-/** The top of the pictures of a panel: below its name, if it has one. */
+/** Return the top of a panel's pictures, below its name if it has one. */
 export const topOf = ({ name, y }: PlacesPanel): number => (name ? y + TITLE : y);
 
 export const headingFont = ({ font }: Scene) => labelFont(font, false, AXIS_LABEL_SIZE);
 
-/** The label of a row by the token that it writes, the next one; the last row's is not known. */
+/** Return the label of a row: the next token, which the row predicts; "…" for the last row. */
 function writtenLabel({ axes, places }: Scene, index: number): string | undefined {
   if (!places?.writes) return undefined;
   const next = index + 1;

@@ -22,18 +22,18 @@ import {
 import { chosenOf, pointedOf, type ShownRow } from "./shown_row.js";
 import { paintSound } from "./sound_paint.js";
 
-/** From so many times the even share on, a token has an outline. */
+/** Multiple of the even share from which a token has an outline. */
 export const OUTLINED = 3;
-/** Lower weights have no outline: among many keys, three even shares are next to nothing. */
+/** Smallest outlined weight: among many keys, three even shares are negligible. */
 export const LEAST_OUTLINED = 0.01;
 const DARK = "#000000";
 const LIGHT = "#ffffff";
 
-/** The brightness of a color, 0 to 255. */
+/** Return the brightness of a color, 0 to 255. */
 const brightness = (word: number) =>
   0.2126 * (word & 255) + 0.7152 * ((word >> 8) & 255) + 0.0722 * ((word >> 16) & 255);
 
-/** Whether a value stands out. */
+/** Return whether a value gets an outline. */
 export const standsOut = (
   { state }: Pick<Scene, "state">,
   { values, even }: ShownRow,
@@ -46,16 +46,16 @@ export const standsOut = (
   );
 };
 
-/** The level of a value in the color tables of a scene, and the head whose color it has. */
+/** Return the function from a value to its level in the color tables of a scene. */
 function levels({ state, map }: Scene) {
   const level = levelOf(state.scale, map.maximum, map.signed);
   return (value: number) => (Number.isNaN(value) ? 0 : level(value));
 }
 
-/** The number of the overlaid head with the largest value; 0 for a single head. */
+/** Return the number of the overlaid head with the largest value; 0 for a single head. */
 const headOf = ({ strongest }: ShownRow, position: number): number => strongest?.[position] ?? 0;
 
-/** The cover of a picture in device pixels, so that boxes meet without seams. */
+/** Return the cover of a picture in device pixels, so that regions meet without seams. */
 function coverRaster(scene: Scene, { layout, row }: PlacesPanel, plate: Plate): Raster {
   const { theme, density, map, colors } = scene;
   const across = Math.max(1, Math.round(plate.width * density));
@@ -83,7 +83,7 @@ function coverRaster(scene: Scene, { layout, row }: PlacesPanel, plate: Plate): 
 
 type Edge = [x0: number, y0: number, x1: number, y1: number];
 
-/** The edges round some boxes: an edge between two of them is left out. */
+/** Return the edges around regions. An edge between two of the regions is left out. */
 export function edgesRound(spots: Spot[]): Edge[] {
   const edges = new Map<string, Edge>();
   for (const { x, y, width, height } of spots)
@@ -99,7 +99,7 @@ export function edgesRound(spots: Spot[]): Edge[] {
   return [...edges.values()];
 }
 
-/** Lines with a rim, which stand out from every picture. */
+/** Draw lines with a rim, so that they contrast with every picture. */
 function rimmed(pen: Pen, color: string, rim: string, width: number, draw: () => void): void {
   for (const [style, line] of [
     [rim, width + 2],
@@ -111,7 +111,7 @@ function rimmed(pen: Pen, color: string, rim: string, width: number, draw: () =>
   }
 }
 
-/** A point of a plate, at a distance from its edge, so that lines do not stick out. */
+/** Return a point limited to a plate with a margin, so that lines do not stick out. */
 const inside = ({ x, y, width, height }: Plate, distance: number, atX: number, atY: number) =>
   [
     clamp(atX, x + distance, x + width - distance),
@@ -122,7 +122,7 @@ function paintOutlines(pen: Pen, scene: Scene, row: ShownRow, plate: Plate): voi
   const { forced, text, background } = scene.theme;
   const edges = edgesRound(plate.spots.filter(({ position }) => standsOut(scene, row, position)));
   if (!edges.length) return;
-  // A sound is drawn on the ground of the page, a picture on a dark one.
+  // A sound is drawn on the background of the page, a picture on a dark one.
   const isOnPage = forced || plate.sound !== undefined;
   rimmed(pen, isOnPage ? text : LIGHT, isOnPage ? background : DARK, 1, () => {
     pen.beginPath();
@@ -134,7 +134,10 @@ function paintOutlines(pen: Pen, scene: Scene, row: ShownRow, plate: Plate): voi
   });
 }
 
-/** Line widths of the frames round chosen, locked and pointed tokens. */
+/**
+ * Return the line widths of the frames around selected and locked tokens and the token under the
+ * pointer.
+ */
 function marksOf(scene: Scene, { row, layout }: PlacesPanel): Map<number, number> {
   const marks = new Map<number, number>();
   const { of, side } = chosenOf(scene);
@@ -158,7 +161,7 @@ function paintMarks(pen: Pen, panel: PlacesPanel, plate: Plate): void {
     const [left, top] = inside(plate, line / 2 + 1, x, y);
     const [right, bottom] = inside(plate, line / 2 + 1, x + width, y + height);
     rimmed(pen, accent, rim, line, () => pen.strokeRect(left, top, right - left, bottom - top));
-    // The shape tells it from an outline.
+    // A dot distinguishes a lock from an outline.
     if (line > 1 && Math.min(width, height) >= 8) {
       pen.fillStyle = accent;
       pen.fillRect(x + width / 2 - 2, y + height / 2 - 2, 4, 4);
@@ -184,7 +187,7 @@ function paintPlate(pen: Pen, panel: PlacesPanel, plate: Plate): void {
   paintMarks(pen, panel, plate);
 }
 
-/** A token beside the picture, on the ink of its weight. */
+/** Draw a token next to the picture, on the color of its weight. */
 function paintChip(pen: Pen, { scene, row }: PlacesPanel, chip: Chip): void {
   const { theme, font, size, locked, active, places, absent } = scene;
   const { side, position, text, x, y, width, height } = chip;
@@ -236,7 +239,7 @@ function paintLayout(pen: Pen, panel: PlacesPanel): void {
   for (const chip of layout.chips) paintChip(pen, panel, chip);
 }
 
-/** Every head with its name. */
+/** Draw every head with its name. */
 export function paintPlaces(pen: Pen, all: PlacesPanels, scene: Scene): void {
   if (all.panels.some(({ name }) => name)) paintNames(pen, all, scene);
   for (const panel of all.panels) {
@@ -247,7 +250,7 @@ export function paintPlaces(pen: Pen, all: PlacesPanels, scene: Scene): void {
   }
 }
 
-/** Tokens of a layout, those that lie on top last. */
+/** Return the tokens of a layout; tokens on top come last. */
 export const elementsOf = (layout: PlacesLayout): Chip[] => [
   ...layout.plates.flatMap(({ spots, sound }) => [
     ...spots.map((spot) => ({ ...spot, side: layout.placed, text: "" })),

@@ -19,7 +19,7 @@ const joined = (parts: string[], mark: string) => parts.filter(Boolean).join(mar
 const ALONE: Record<string, string> = { upper: "top", lower: "bottom" };
 const STRONGEST = 3;
 
-/** Where a box lies in its picture, in words: "upper left", "top", "center". */
+/** Describe the position of a region in its picture: "upper left", "top", "center". */
 function placeWords(place: TokenPlace, { _media: media }: Scene["state"]): string {
   const picture = media?.pictures[place.medium];
   if (!picture) return `${seconds(place.left)}–${seconds(place.right)} s`;
@@ -32,11 +32,11 @@ function placeWords(place: TokenPlace, { _media: media }: Scene["state"]): strin
 
 const seconds = (time: number) => time.toFixed(2);
 
-/** Prints a value of the painted row. */
+/** Return the formatter of the painted row's values. */
 const printerOf = ({ state, map }: Scene) =>
   (map.signed ? differencePrinter : printer)(state.quantity);
 
-/** "from [CLS]", "from all 65 queries on average", or "to r3c4". */
+/** Return the name of a row: "from [CLS]", "from all 65 queries on average", or "to r3c4". */
 function rowName(scene: Scene, { side, of }: ShownRow): string {
   const index = indicesOf(scene, side)[of ?? -1];
   if (side === "key")
@@ -46,7 +46,7 @@ function rowName(scene: Scene, { side, of }: ShownRow): string {
     : `from ${tokenName(scene.axes.query, index)}${writtenText(scene, index)}`;
 }
 
-/** ", which writes cat"; "" for a row without the label of a written token. */
+/** Return ", which writes cat", or "" for a row without a written token. */
 function writtenText(scene: Scene, index: number): string {
   const isLast = index + 1 >= scene.axes.query.text.length;
   if (!scene.places?.writes || isLast) return "";
@@ -60,7 +60,7 @@ interface Valued {
   place: TokenPlace | undefined;
 }
 
-/** The painted tokens, the strongest first. */
+/** Return the painted tokens, strongest first. */
 function strongest(scene: Scene, row: ShownRow): Valued[] {
   const { places } = scene;
   return indicesOf(scene, row.painted)
@@ -73,7 +73,7 @@ function strongest(scene: Scene, row: ShownRow): Valued[] {
     .sort((a, b) => Math.abs(b.value || 0) - Math.abs(a.value || 0));
 }
 
-/** The three strongest places in words. */
+/** Describe the three strongest regions. */
 function strongestWords(scene: Scene, row: ShownRow): string {
   const print = printerOf(scene);
   const found = strongest(scene, row)
@@ -84,17 +84,17 @@ function strongestWords(scene: Scene, row: ShownRow): string {
     .join(", ");
 }
 
-/** What kind of token has no place. */
+/** Names of the kinds of tokens without a region. */
 const KINDS: Record<string, string> = {
   register: "on registers",
   padding: "on padding",
   other: "on other special tokens",
   first: "on the first token",
 };
-/** Smaller shares are not named. */
+/** Share below which a kind is not mentioned. */
 const LEAST_SHARE = 0.0005;
 
-/** The shares of a row that fall on places, and on tokens without a place, by kind. */
+/** Return the shares of a row on regions and on tokens without a region, by kind. */
 export function sharesOf(scene: Scene, row: ShownRow): [name: string, share: number][] {
   const { axes, places, state } = scene;
   const axis = axes[row.painted];
@@ -116,20 +116,23 @@ export function sharesOf(scene: Scene, row: ShownRow): [name: string, share: num
 const nameOfKind = (kind: string, label: string): string =>
   kind === "" ? "on text" : (KINDS[kind] ?? `on ${label}`);
 
-/** The even share, where it is the same for all painted tokens. */
+/** Return the even share, if it is the same for all painted tokens. */
 export function evenOf({ even, values }: ShownRow): number | undefined {
   const [first] = even ?? [];
   const isEqual = even?.every((share, i) => share === first || Number.isNaN(values[i]));
   return isEqual ? first : undefined;
 }
 
-/** The even share of what is inked, for the tick of the bar: in a staircase, of a step of time. */
+/**
+ * Return the even share for the tick of the color bar. In a staircase, it is the share of a time
+ * step.
+ */
 export function tickOf(scene: Scene): number | undefined {
   const [, steps = 1] = scene.stairs?.values.shape ?? [];
   return scene.stairs ? 1 / steps : evenOf(shownRow(scene));
 }
 
-/** A line of words about a head: its row, its strongest places, its shares and the even share. */
+/** Return a line about a head: its row, strongest regions, shares and even share. */
 function lineOf(scene: Scene, row: ShownRow, name = ""): string {
   const { state, map } = scene;
   if (map.off) return joined([name, "off"], ": ");
@@ -148,7 +151,7 @@ function lineOf(scene: Scene, row: ShownRow, name = ""): string {
   return joined([name, `${rowName(scene, row)}: ${joined(parts, " · ")}`], ": ");
 }
 
-/** What is painted, in words: of every head that is drawn. */
+/** Describe the painted row of every drawn head. */
 export function placesLine(scene: Scene): string {
   const { map, several, state } = scene;
   const pointed = pointedOf(scene);
@@ -166,7 +169,7 @@ export function placesLine(scene: Scene): string {
   return joined([pair, ...lines], " — ");
 }
 
-/** The weight between the chosen token and the one under the pointer. */
+/** Return the weight between the selected token and the token under the pointer. */
 function pairText(scene: Scene, row: ShownRow, pointed: number): string {
   const { axes, map, places, state } = scene;
   const index = indicesOf(scene, row.painted)[pointed];
@@ -182,7 +185,7 @@ function pairText(scene: Scene, row: ShownRow, pointed: number): string {
   return `${row.side === "query" ? "to" : "from"} ${name}${where} ${values.join(", ")}`;
 }
 
-/** What is painted, for the caption; the line of words says it beside a picture. */
+/** Describe the painted row for the caption. Next to a picture, the line of words contains it. */
 export function placesSaid(scene: Scene): string[] {
   const row = shownRow(scene);
   const words = scene.several ? "" : strongestWords(scene, row);
@@ -193,7 +196,7 @@ export function placesSaid(scene: Scene): string[] {
   ].filter(Boolean);
 }
 
-/** What the caption must say about pictures: the row, the marks, and what a box does not say. */
+/** Return the caption notes about pictures: the row, the marks, and the limits of regions. */
 export function placesNotes({ panels }: PlacesPanels, scene: Scene): string[] {
   const [panel] = panels;
   if (!panel) return [];
@@ -228,22 +231,22 @@ export function placesNotes({ panels }: PlacesPanels, scene: Scene): string[] {
   ].filter(Boolean);
 }
 
-/** What the rows of a staircase are. */
+/** Describe the rows of a staircase. */
 const stairsText = (step: number): string =>
   `a row for each word that is written: its attention in steps of ${Math.round(1000 * step)} ms`;
 
-/** The least weight of an outline. */
+/** Return the smallest weight of an outline. */
 const leastText = ({ state }: Scene): string =>
   state.quantity === "weights" ? ` and ${percentText(LEAST_OUTLINED)}` : "";
 
-/** What a box or a span does not say. */
+/** Return the note that a region only tells where a token started. */
 function startNote(isPicture: boolean, hasLayers: boolean): string {
   const [box, others] = isPicture ? ["patch's box", "patches"] : ["token's span", "spans"];
   const later = `; above the first layer its token has read other ${others}`;
   return `a ${box} says where it started${hasLayers ? later : ""}`;
 }
 
-/** What a file with this figure contains of the input. */
+/** Return the note on pictures and sounds that a saved file contains. */
 function contents(pictures: number, sounds: number): string {
   const held = [
     [pictures, "picture"],
@@ -255,7 +258,7 @@ function contents(pictures: number, sounds: number): string {
   return named.length ? `contains ${named.join(" and ")} of the input` : "";
 }
 
-/** The tokens with their places and weights, for who cannot see the picture. */
+/** Return the tokens with their regions and weights, for readers who cannot see the picture. */
 export function placesTable(scene: Scene): Table {
   const { axes, map, several, places, state } = scene;
   const row = shownRow(scene);
@@ -287,7 +290,7 @@ export function placesTable(scene: Scene): Table {
   };
 }
 
-/** The columns of a table of places in pictures, and in sounds. */
+/** Columns of a table of regions in pictures and in sounds. */
 const SEEN = (["left", "top", "right", "bottom"] as const).map((edge) => [edge, edge] as const);
 const HEARD = [
   ["start", "left"],
@@ -296,7 +299,7 @@ const HEARD = [
   ["high", "bottom"],
 ] as const;
 
-/** Whether all places of a side are in sounds. */
+/** Return whether all regions of a side are in sounds. */
 function media({ places, state }: Scene, side: ShownRow["painted"]): boolean {
   const pictures = state._media?.pictures.length ?? 0;
   const placed = places?.[side].filter((place) => place !== undefined) ?? [];

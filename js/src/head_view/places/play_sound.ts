@@ -7,17 +7,22 @@ import { chosenOf, shownRow } from "./shown_row.js";
 
 type WireSound = WireMedia["sounds"][number];
 
-/** A shorter sound is not heard: a part of this length round its middle is played. */
+/**
+ * Smallest duration in seconds. A shorter sound is inaudible, so its neighborhood is played too.
+ */
 const SHORTEST = 0.4;
 
-/** A part of a sound that can be played. */
+/** Part of a sound to play. */
 interface PlayedPart {
   sound: WireSound;
   start: number;
   end: number;
 }
 
-/** Where the sound of a token is: of a locked key, of the chosen token, or of the strongest key. */
+/**
+ * Return the region of the sound to play: of a locked key, the selected token, or the strongest
+ * key.
+ */
 function heardPlace(scene: Scene): TokenPlace | undefined {
   const { places, state, locked } = scene;
   const pictures = state._media?.pictures.length ?? 0;
@@ -36,7 +41,7 @@ function heardPlace(scene: Scene): TokenPlace | undefined {
   return placeOf(row.painted, best);
 }
 
-/** The part of a sound that the button plays; undefined without one. */
+/** Return the part of a sound that the button plays; undefined if there is none. */
 export function playedPart(scene: Scene): PlayedPart | undefined {
   const media = scene.state._media;
   const place = heardPlace(scene);
@@ -48,7 +53,7 @@ export function playedPart(scene: Scene): PlayedPart | undefined {
   return end > start ? { sound, start, end } : undefined;
 }
 
-/** What the button says. */
+/** Return the text of the play button. */
 export const playText = ({ start, end }: PlayedPart): string =>
   `play ${start.toFixed(2)}–${end.toFixed(2)} s`;
 
@@ -56,12 +61,12 @@ let audio: AudioContext | undefined;
 let playing: AudioBufferSourceNode | undefined;
 const decoded = new WeakMap<WireSound, Promise<AudioBuffer>>();
 
-/** Play a part of a sound, in the place of a part that still plays. */
+/** Play a part of a sound and stop the part that is still playing. */
 export async function play({ sound, start, end }: PlayedPart): Promise<void> {
   if (!globalThis.AudioContext) return;
   audio ??= new AudioContext();
   const context = audio;
-  // Without a loudspeaker this promise stays open.
+  // Without an audio output this promise never settles.
   context.resume().catch(() => {});
   const known = decoded.get(sound) ?? context.decodeAudioData(asUint8(sound.file).slice().buffer);
   decoded.set(sound, known);

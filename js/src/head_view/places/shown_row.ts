@@ -6,36 +6,41 @@ import { largestValues } from "../source/tiled_map.js";
 import type { VisibleMap } from "../source/visible_map.js";
 import { positionOf } from "../source/window_of.js";
 
-/** What is painted: the row of a query, the column of a key, or the mean row. */
+/** Painted values: the row of a query, the column of a key, or the mean row. */
 export interface ShownRow {
-  /** "query": where a query looks; "key": which queries look at a key. */
+  /**
+   * Side of the selected token. "query": where a query attends; "key": which queries attend to a
+   * key.
+   */
   side: Side;
-  /** The position of the chosen token; undefined for the mean over all queries. */
+  /** Position of the selected token; undefined for the mean over all queries. */
   of: number | undefined;
-  /** The side whose tokens are painted. */
+  /** Side whose tokens are painted. */
   painted: Side;
-  /** A value for each visible token of the painted side; NaN where masked. */
+  /** Value of each visible token of the painted side; NaN if masked. */
   values: Float32Array;
-  /** Of overlaid heads: the number of the head with the largest value, by token. */
+  /** For overlaid heads, the number of the head with the largest value, per token. */
   strongest?: Uint8Array;
-  /** The value that even attention would have, of each token; undefined for differences. */
+  /** Value of each token under even attention; undefined for differences. */
   even: Float32Array | undefined;
 }
 
 export const otherSide = (side: Side): Side => (side === "query" ? "key" : "query");
 
-/** Whether rows or columns are painted: a locked query comes first, then a locked key. */
+/**
+ * Return whether a row or a column is painted. A locked query takes precedence over a locked key.
+ */
 export function directionOf({ state }: Pick<Scene, "state">): Side {
   const sides = state.tokens.map(([side]) => side);
   return sides.includes("key") && !sides.includes("query") ? "key" : "query";
 }
 
-/** The token whose row or column is painted. */
+/** Return the token whose row or column is painted. */
 export function chosenOf(scene: Scene): Pick<ShownRow, "side" | "of"> {
   const { map, active, locked, places } = scene;
   const side = directionOf(scene);
   const row = sourceOf(map.members?.[0] ?? map).chosen;
-  // Of a long input, only the row that the kernel has sent is known.
+  // For a long input, only the row that the kernel has sent is known.
   if (row) return row;
   const pointed = active[otherSide(side)] === undefined ? active[side] : undefined;
   const of = pointed ?? [...locked[side]].at(-1);
@@ -44,18 +49,18 @@ export function chosenOf(scene: Scene): Pick<ShownRow, "side" | "of"> {
   return { side, of: start < 0 ? undefined : start };
 }
 
-/** The painted token under the pointer, beside the chosen token. */
+/** Return the painted token under the pointer. */
 export function pointedOf(scene: Scene): number | undefined {
   const { side } = chosenOf(scene);
   const painted = scene.active[otherSide(side)];
   if (painted !== undefined) return painted;
-  // Pointing sends nothing to the kernel, so the painted row of a long input stays.
+  // Pointing sends no request to the kernel, so the painted row of a long input stays.
   return !sourceOf(scene.map).isComplete && scene.places?.isOneText
     ? scene.active[side]
     : undefined;
 }
 
-/** The painted row or column of a map of the scene; of overlaid heads, the largest values. */
+/** Return the painted row or column of a map; for overlaid heads, the largest values. */
 export function shownRow(scene: Scene, map: VisibleMap = scene.map): ShownRow {
   const isOverlay = scene.several?.arrangement === "overlay";
   if (!isOverlay || !map.members) return rowIn(scene, map);

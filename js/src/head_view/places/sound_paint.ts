@@ -7,12 +7,12 @@ import { LEVELS, tablesOf } from "../several/head_colors.js";
 import type { PlacesPanel, Plate, SoundPlate } from "./places_layout.js";
 import { paintStaircase } from "./staircase.js";
 
-/** Room between two labels of the time axis. */
+/** Space in pixels for one label of the time axis. */
 const TICK_ROOM = 56;
 const TICK = 4;
 const THOUSAND = 1000;
 
-/** Times of an axis: as many round ones as there is room for. */
+/** Return as many round times for an axis as there is room for. */
 export function timesOn(seconds: number, width: number): number[] {
   const least = (seconds * TICK_ROOM) / Math.max(1, width);
   const power = 10 ** Math.floor(Math.log10(least));
@@ -29,7 +29,7 @@ function waveformOf(wire: WireArray): Float32Array {
   return known;
 }
 
-/** The weights of spans in device pixels: a pixel shows the largest of its spans. */
+/** Return the weights of spans in device pixels. A pixel shows the largest of its spans. */
 function weightsRaster({ scene, layout, row }: PlacesPanel, plate: Plate, top: number): Raster {
   const { density, state, map } = scene;
   const across = Math.max(1, Math.round(plate.width * density));
@@ -94,7 +94,7 @@ function paintTimes(pen: Pen, { theme, font }: Scene, plate: Plate, sound: Sound
   }
 }
 
-/** The frequencies at the top and the bottom of a plane of time and frequency. */
+/** Draw the frequencies at the top and the bottom of a time-frequency plane. */
 function paintHertz(pen: Pen, { theme, font }: Scene, plate: Plate, sound: SoundPlate): void {
   pen.font = labelFont(font, false, AXIS_LABEL_SIZE);
   pen.textBaseline = "middle";
@@ -105,7 +105,7 @@ function paintHertz(pen: Pen, { theme, font }: Scene, plate: Plate, sound: Sound
   write(pen, "0 Hz", [right, plate.y + plate.height - 6], theme.muted, "right");
 }
 
-/** A sound: its waveform, and weights as ink below it, which the waveform would change. */
+/** Draw a sound: its waveform, and the weights below it, where the waveform does not cover them. */
 export function paintSound(pen: Pen, panel: PlacesPanel, plate: Plate, sound: SoundPlate): void {
   const { scene } = panel;
   const { x, y, width, height } = plate;

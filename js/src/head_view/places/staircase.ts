@@ -11,17 +11,21 @@ import type { Staircase, ViewState } from "../state.js";
 import type { PlacesPanel, Plate } from "./places_layout.js";
 import { chosenOf } from "./shown_row.js";
 
-/** Height of the row of a word; a lower row than the last of these has no word printed. */
+/** Range of row heights, and the height from which a row has its word printed. */
 const HIGHEST = 14;
 const LOWEST = 4;
 const NAMED = 10;
 const TALLEST = 400;
 const GAP = 5;
 const WIDEST_WORD = 120;
-/** A word stands right of weights above this share of its largest weight. */
+/**
+ * Share of the largest weight above which a step counts: the word is printed to the right of it.
+ */
 const BESIDE = 0.25;
 
-/** A row of the staircase: when the query that writes a word looks at the sound. */
+/**
+ * Row of the staircase: the weights of the query that writes a word, over the time of the sound.
+ */
 export interface Step {
   side: Side;
   position: number;
@@ -32,19 +36,21 @@ export interface Step {
   height: number;
 }
 
-/** The staircase of the shown head; undefined where the kernel has sent that of another head. */
+/**
+ * Return the staircase of the shown head; undefined if the kernel has sent that of another head.
+ */
 export function staircaseOf(state: ViewState, head: Head, unit: string): Staircase | undefined {
   const stairs = state._staircase;
   if (!stairs || state.mode !== "places" || stairs.unit !== unit) return undefined;
   return sameHead(head, [stairs.layer, stairs.head, stairs.stack]) ? stairs : undefined;
 }
 
-/** Height of the rows of a staircase below its waveform. */
+/** Return the total height of a staircase's rows. */
 export const stairsHeight = ({ rows }: Staircase): number => rows.length * rowHeight(rows.length);
 
 const rowHeight = (count: number): number => clamp(Math.floor(TALLEST / count), LOWEST, HIGHEST);
 
-/** The rows of a staircase, from the top of the weights of a sound on. */
+/** Return the rows of a staircase, from the top of a sound's weights on. */
 export function stepsOf(scene: Scene, stairs: Staircase, plate: Plate, top: number): Step[] {
   const height = rowHeight(stairs.rows.length);
   return stairs.rows.map((index, i) => ({
@@ -58,7 +64,7 @@ export function stepsOf(scene: Scene, stairs: Staircase, plate: Plate, top: numb
   }));
 }
 
-/** The weights of all words in device pixels, with a free line below each word. */
+/** Return the weights of all words in device pixels, with an empty line below each word. */
 function stairsRaster(scene: Scene, stairs: Staircase, plate: Plate, steps: Step[]): Raster {
   const { density, state, map } = scene;
   const { seconds = 1 } = plate.sound ?? {};
@@ -79,7 +85,7 @@ function stairsRaster(scene: Scene, stairs: Staircase, plate: Plate, steps: Step
   return { across, down: row * steps.length, words };
 }
 
-/** The weights of each word over time, and the word at the right of its largest weight. */
+/** Draw the weights of each word over time, with the word to the right of its largest weight. */
 export function paintStaircase(pen: Pen, { scene }: PlacesPanel, plate: Plate): void {
   const { stairs, theme, font } = scene;
   const { steps = [], seconds = 1 } = plate.sound ?? {};
@@ -107,7 +113,7 @@ export function paintStaircase(pen: Pen, { scene }: PlacesPanel, plate: Plate): 
     const row = values.subarray(i * count, (i + 1) * count);
     const peak = row.reduce((best, value, at) => (value > (row[best] ?? 0) ? at : best), 0);
     const name = shorten(measure, text, WIDEST_WORD);
-    // Beside the ink of the word.
+    // Place the word to the right of its weights.
     let last = peak;
     while ((row[last + 1] ?? 0) > BESIDE * (row[peak] ?? 0)) last++;
     const end = xOf(last + 1) + GAP;

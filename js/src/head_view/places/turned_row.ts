@@ -3,7 +3,7 @@ import type { ViewState } from "../state.js";
 import { indicesOf } from "./places_layout.js";
 import { chosenOf, otherSide, shownRow } from "./shown_row.js";
 
-/** The position of the largest value. */
+/** Return the position of the largest value. */
 function largest(values: Float32Array): number | undefined {
   let at: number | undefined;
   for (const [i, value] of values.entries())
@@ -12,8 +12,9 @@ function largest(values: Float32Array): number | undefined {
 }
 
 /**
- * The lock that turns from where a token looks to who looks at it, and back. A token of another
- * axis than the painted one is no key: then the token that it looks at most is locked.
+ * Return the lock after switching between "where a token attends" and "which tokens attend to it".
+ * A token that is not on the painted axis is replaced by the token with which it has the largest
+ * weight.
  */
 export function turnedMarks(scene: Scene): ViewState["tokens"] {
   const { side, of } = chosenOf(scene);

@@ -4,13 +4,13 @@ import { type Head, type Model, sameHead } from "../../shared/types.js";
 import type { ViewState } from "../state.js";
 import { drawnHeads, shownStack } from "./several.js";
 
-/** A head that can be drawn, and whether it is drawn. */
+/** Head in the row of chips, and whether it is drawn. */
 export interface Chip {
   head: Head;
   drawn: boolean;
 }
 
-/** The heads of the layer, and those selected elsewhere in the stack, in the order of layers. */
+/** Return the heads of the layer and the heads drawn from other layers of the stack, in order. */
 export function chipsOf(
   state: Pick<ViewState, "selected" | "arrangement" | "of" | "_stacks">,
 ): Chip[] {
@@ -28,14 +28,17 @@ export function chipsOf(
     .map((head) => ({ head, drawn: heads.some((other) => sameHead(head, other)) }));
 }
 
-/** A head selected later joins the drawn heads or leaves them: the last head stays. */
+/**
+ * Return the drawn heads after a click on a chip, which adds or removes its head. The last head
+ * stays.
+ */
 export function toggledHeads(state: Parameters<typeof chipsOf>[0], head: Head): Head[] {
   const now = state.of === "layer" ? drawnHeads(state).heads : state.selected;
   const next = chosenHeads(now, head, true);
   return next.length ? next : now;
 }
 
-/** Draw the selected heads from now on, instead of the heads of the layer. */
+/** Draw these selected heads from now on, instead of the heads of the layer. */
 export function drawThese(model: Model<ViewState>, heads: Head[]): void {
   const last = heads.at(-1);
   model.set("of", "selected");
@@ -44,7 +47,10 @@ export function drawThese(model: Model<ViewState>, heads: Head[]): void {
   model.save_changes();
 }
 
-/** A button per head: a click adds or removes the head, a double click or Shift shows it alone. */
+/**
+ * Return a button for each head. A click adds or removes the head; a double click or Shift + click
+ * shows only this head.
+ */
 export function chipRow(
   chips: Chip[],
   colorOf: (head: Head) => string,

@@ -3,18 +3,18 @@ import type { Theme } from "../../shared/theme.js";
 import { type Head, sameHead } from "../../shared/types.js";
 import type { VisibleMap } from "../source/visible_map.js";
 
-/** The colors of Okabe and Ito, as dark or light as 3:1 asks; the seventh is the text's own. */
+/** Colors of Okabe and Ito, adjusted to a contrast of 3:1. The seventh is the text color. */
 const OKABE_ITO = {
   light: ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#bf8300", "#2b98d2", "", "#948c00"],
   dark: ["#3d9ad6", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "", "#f0e442"],
 };
-/** Entries of a table of one color. */
+/** Number of entries of a color table. */
 export const LEVELS = 256;
 
 /**
- * A color for each head. A head keeps the color of its number within a layer unless another head
- * has this color, so that removing a head changes no color; heads of several layers have colors
- * in their order. Heads without a free color are gray, but never the `last`.
+ * Return a color for each head. A head keeps the color of its number within the layer unless
+ * another head uses it, so that removing a head changes no other color. Heads of several layers
+ * take colors in order. Heads without a free color are gray, but never the `last` head.
  */
 export function headColors(theme: Theme, heads: Head[], last: number): string[] {
   const palette = OKABE_ITO[theme.dark ? "dark" : "light"].map((color) => color || theme.text);
@@ -37,7 +37,8 @@ export function headColors(theme: Theme, heads: Head[], last: number): string[] 
 }
 
 /**
- * The color tables of overlaid heads, one per head, each from the background to the head's color.
+ * Return the color tables of overlaid heads, concatenated: each runs from the background to the
+ * head's color.
  */
 function headTables(theme: Theme, colors: string[]): Tables {
   const whole = new Uint32Array(LEVELS * colors.length);
@@ -46,11 +47,11 @@ function headTables(theme: Theme, colors: string[]): Tables {
 }
 
 /**
- * Tables of colors that are in use: what follows the pointer is drawn with them again and again.
+ * Cache of the color tables in use, because everything that follows the pointer is redrawn often.
  */
 const made = new WeakMap<string[], Tables>();
 
-/** The color table of a scene's weights; each theme has separate tables. */
+/** Return the color tables for the weights of a scene. */
 export function tablesOf({
   theme,
   colors,

@@ -11,33 +11,33 @@ import { arrangeMatrix } from "../matrix/matrix_paint.js";
 import type { Scene } from "../scene.js";
 import { absentIn, PLACES_OF_TWO } from "./two_maps.js";
 
-/** Over each head: its name, as high as a finger needs. */
+/** Height of the name above each head, large enough for touch. */
 export const TITLE = 24;
 const GAP = 16;
 const LEAST_LINES = 216;
-/** So large cells have all their labels. */
+/** Cell size from which all labels are printed. */
 const LABELLED_CELL = 13;
 const LEAST_PLOT = 120;
 const WIDEST_PLOT = 320;
-/** A matrix needs so much beside its cells. */
+/** Space that a matrix needs next to its cells. */
 const OVERHANG = 48;
 
-/** A head in a row of heads, with the places of its name and figure. */
+/** Panel of one head among several, with its position. */
 export interface HeadPanel {
   scene: Scene;
   name: string;
   x: number;
-  /** Of the name; the figure is below it. */
+  /** Top of the name; the figure is below it. */
   y: number;
   width: number;
   height: number;
-  /** The middle of the name, from x on. */
+  /** Horizontal center of the name, relative to x. */
   middle: number;
   lines?: LinesLayout;
   matrix?: MatrixLayout;
 }
 
-/** Figures of heads in as many columns as there is room for, filled evenly. */
+/** Panels of heads in as many columns as fit, filled evenly. */
 export interface SideBySide {
   panels: HeadPanel[];
   width: number;
@@ -52,8 +52,8 @@ function columnsIn({ room, state, map }: Scene, count: number): number {
 }
 
 /**
- * Where every head's figure lies; lines in sight begin at `scrollTop`, all of them where it is
- * `whole`.
+ * Return the panels of all heads. Visible lines begin at `scrollTop`; `whole` makes all rows
+ * visible.
  */
 export function arrangeBeside(scene: Scene, scrollTop = 0, whole = false): SideBySide {
   const { room, map, several } = scene;
@@ -62,7 +62,7 @@ export function arrangeBeside(scene: Scene, scrollTop = 0, whole = false): SideB
   const members = drawn ? all.filter(([place]) => drawn.includes(place)) : all;
   const columns = columnsIn(scene, members.length);
   const share = Math.floor(room / columns) - GAP;
-  // Rows are named once: their names' room goes to the cells of all.
+  // Row labels are printed only once, so divide their space among the cells of all panels.
   const matrix = scene.state.mode === "matrix";
   const saved = matrix ? arrangeMatrix({ ...scene, room: share }).rowLabel : 0;
   const cellWidth = share + Math.floor((saved * (columns - 1)) / columns);
@@ -95,7 +95,8 @@ export function arrangeBeside(scene: Scene, scrollTop = 0, whole = false): SideB
       ? layouts.matrix.x0 + (layouts.matrix.cols * layouts.matrix.cellWidth) / 2
       : layout.width / 2;
     const head = several?.heads[i];
-    // Small differences have as thick lines as large weights beside them.
+    // Small differences have lines as thick as large weights in the other panels, so print their
+    // range.
     const range =
       several?.names && member.signed
         ? `, ±${differencePrinter(scene.state.quantity)(member.maximum).slice(1)}`
@@ -111,14 +112,14 @@ export function arrangeBeside(scene: Scene, scrollTop = 0, whole = false): SideB
       ...layouts,
     });
     width = Math.max(width, x + layout.width);
-    // Columns stay in line where the first row alone has its keys named.
+    // Keep columns aligned if only the first row has key labels.
     x += (panels[column]?.width ?? layout.width) + GAP;
   }
   const last = panels.at(-1);
   return { panels, width, height: last ? last.y + last.height : 0 };
 }
 
-/** The name over each figure; a long name has two lines of smaller letters. */
+/** Draw the name above each panel. A long name has two lines in a smaller font. */
 export function paintNames(pen: Pen, { panels }: SideBySide, { theme, font, ruler }: Scene): void {
   pen.fillStyle = theme.text;
   pen.textAlign = "center";

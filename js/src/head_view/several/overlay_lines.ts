@@ -10,12 +10,12 @@ import { LEVELS } from "./head_colors.js";
 
 const GAP = 8;
 const WIDEST_CELL = 12;
-/** Over the cells, in the colors of their heads. */
+/** Height of the bars above the cells, in the colors of their heads. */
 const KEY_HEIGHT = 3;
 
 /**
- * Lines of several heads together, weakest first: their levels are entries in the heads'
- * concatenated tables.
+ * Merge the lines of several heads, weakest first. Levels become entries in the concatenated tables
+ * of the heads.
  */
 export function together(lists: Lines[]): Lines {
   const [only] = lists;
@@ -43,7 +43,7 @@ export function together(lists: Lines[]): Lines {
   return { count, query, key, level, leftOut };
 }
 
-/** Where a row's cells lie beside the labels of a side: as wide as there is room for. */
+/** Return the position and width of the cells next to the labels of a side. */
 export function cellsBeside(
   at: LinesLayout,
   side: "query" | "key",
@@ -56,7 +56,7 @@ export function cellsBeside(
 }
 
 /**
- * The weights from the leading token to each token of the opposite side, or back: a column of cells
+ * Draw the weights between the leading token and each token of the other side, as a column of cells
  * per head.
  */
 export function paintHeadCells(pen: Pen, at: LinesLayout, scene: Scene, table: Uint32Array): void {

@@ -8,19 +8,19 @@ import { twoNames, withDifference } from "./two_maps.js";
 
 export const nextArrangement = (now: Arrangement): Arrangement =>
   ARRANGEMENTS[(ARRANGEMENTS.indexOf(now) + 1) % ARRANGEMENTS.length] ?? "one";
-/** The maximum number of distinguishable heads, the same as in Python, which sends their maps. */
+/** Largest number of distinguishable heads, the same as in Python, which sends their maps. */
 const MOST_HEADS = { one: 1, beside: 6, overlay: 32 };
-/** More cells than these are not held on a page. */
+/** Largest number of map cells in memory on a page. */
 const MOST_CELLS = 16_000_000;
 
 interface DrawnChoice extends Pick<SharedState, "selected" | "_stacks"> {
   arrangement: Arrangement;
   of: "selected" | "layer";
-  /** The maps of a long input come in blocks, and a page may hold only some of them. */
+  /** Maps in memory. Maps of a long input come in blocks. */
   _maps?: Maps | BlockMaps | null;
 }
 
-/** The stack of the head that is shown. */
+/** Return the stack of the shown head. */
 export function shownStack({
   selected,
   _stacks,
@@ -30,8 +30,8 @@ export function shownStack({
 }
 
 /**
- * The heads that are drawn together, with the last selected head, and the number of requested
- * heads.
+ * Return the heads that are drawn together, with the last selected head, and the number of
+ * requested heads.
  */
 export function drawnHeads(state: DrawnChoice): { heads: Head[]; wanted: number } {
   const { selected, arrangement, of } = state;
@@ -55,14 +55,14 @@ export function drawnHeads(state: DrawnChoice): { heads: Head[]; wanted: number 
   return { heads, wanted: stack.n_heads };
 }
 
-/** Heads that are drawn together, with the maps of all. */
+/** Heads that are drawn together. */
 export interface Several {
   arrangement: Arrangement;
   heads: Head[];
   wanted: number;
-  /** Of the last one selected. */
+  /** Number of the last selected head in `heads`. */
   last: number;
-  /** One head in two attentions, and the difference: what stands over each. */
+  /** Headings of one head in two attentions and of the difference. */
   names?: string[];
 }
 
@@ -70,13 +70,13 @@ interface DrawnState extends DrawnChoice, Pick<SharedState, "quantity" | "unit">
   _compared?: string[];
 }
 
-/** Whether a state draws several maps together. */
+/** Return whether a state draws several maps together. */
 export const isTogether = (state: DrawnState) =>
   isTwo(state) ||
   state.arrangement === "overlay" ||
   (state.arrangement === "beside" && drawnHeads(state).heads.length > 1);
 
-/** Heads that a state draws together. */
+/** Return the heads that a state draws together. */
 export function severalOf(state: DrawnState): Several {
   const two = isTwo(state);
   const { heads, wanted } = two ? oneTwice(state) : drawnHeads(state);
@@ -91,7 +91,7 @@ export function severalOf(state: DrawnState): Several {
   return several;
 }
 
-/** Whether one head is shown in two attentions. */
+/** Return whether one head is shown in two attentions. */
 export const isTwo = ({ _compared: of = [] }: Pick<DrawnState, "_compared">) => of.length > 0;
 
 function oneTwice({ selected }: Pick<DrawnChoice, "selected">) {
@@ -100,8 +100,8 @@ function oneTwice({ selected }: Pick<DrawnChoice, "selected">) {
 }
 
 /**
- * The drawing of several maps on one scale. Where one head is compared, the last map is the
- * difference, which is made here if the maps have none.
+ * Return several maps as one map with a common scale. In a comparison the last map is the
+ * difference, which is computed here if it is missing.
  */
 export function togetherMap({ arrangement, last, names }: Several, maps: VisibleMap[]): VisibleMap {
   const plain = maps.filter(({ signed }) => !signed);

@@ -14,7 +14,7 @@ import type { Several } from "./several.js";
 import { ofTwoMapsText } from "./two_maps.js";
 
 const MOST_NAMED = 4;
-/** Heads beside the pointer, where there is little room. */
+/** Largest number of heads in a tooltip, where space is scarce. */
 const MOST_POINTED = 3;
 
 export const severalTitle = (
@@ -31,7 +31,7 @@ export const severalTitle = (
   return titleOf(of, quantity, unit, scale);
 };
 
-/** "6 of 12 heads"; "" where all are drawn. */
+/** Return for example "6 of 12 heads", or "" if all are drawn. */
 export function shareOf({ heads, wanted, arrangement, names }: Several): string {
   if (names) return names.slice(0, 2).join(" · ");
   if (heads.length >= wanted) return "";
@@ -39,7 +39,7 @@ export function shareOf({ heads, wanted, arrangement, names }: Several): string 
   return `${heads.length} of ${wanted} heads ${how}`;
 }
 
-/** A description of omissions in a drawing of several heads, and of its colors. */
+/** Return the notes on omissions in a drawing of several heads, and on its colors. */
 export function severalNotes({ several, colors = [], theme, state, map }: Scene): string[] {
   if (!several) return [];
   const { comparison_part: drawn } = state;
@@ -62,13 +62,16 @@ export function severalNotes({ several, colors = [], theme, state, map }: Scene)
   ].filter(Boolean);
 }
 
-/** A short name that distinguishes the drawing. */
+/** Return a short name that distinguishes a map from the others. */
 const nameAmong = ({ names, heads }: Several, i: number, stacks?: StackInfo[]) =>
   names?.[i]?.replace(/^([AB]): .*$/s, "$1") ?? headName(heads[i] as Head, stacks);
 
 type Print = (weight: number) => string;
 
-/** A pair with the weight of every head, largest first; a token with the strongest of each head. */
+/**
+ * Describe a pair with the weight of every head, largest first, or a token with the strongest link
+ * of each head.
+ */
 function describeSeveral(
   several: Several,
   maps: VisibleMap[],
@@ -120,21 +123,21 @@ function describeSeveral(
   return `${target.query !== undefined ? `${from} →` : `${to} ←`} ${inLine(each)}`;
 }
 
-/** What is said of a target: of one head, or of all that are drawn. */
+/** Describe a target for one head, or for all drawn heads. */
 export function targetText({ several, map, axes, print, state }: Scene, target: Target): string {
   if (several && map.members)
     return describeSeveral(several, map.members, axes, target, print, state);
   return describe(map, axes, target, print);
 }
 
-/** The same beside the pointer, where only a pair is said. */
+/** Describe a target for a tooltip, which has room for few heads. */
 export function pointedAt({ several, map, axes, print, state }: Scene, target: Target): string {
   if (several && map.members)
     return describeSeveral(several, map.members, axes, target, print, state, MOST_POINTED);
   return describe(map, axes, target, print);
 }
 
-/** The strongest pairs of any head that is drawn, with the weight in each. */
+/** Return the table of the strongest pairs of any drawn head, with the weight in each head. */
 export function severalTable(scene: Scene): Table {
   const { several, map, axes, state } = scene;
   const members = map.members ?? [];

@@ -17,8 +17,8 @@ import {
 type PanelFigures = Record<"lines" | "matrix", Figure>;
 
 /**
- * Several heads side by side, each drawn like a single head; pointing and locking apply to all of
- * them.
+ * Create a figure of several heads side by side, each drawn like a single head. Pointing and
+ * locking apply to all of them.
  */
 export function besideFigure(
   parent: DocumentFragment,
@@ -38,12 +38,12 @@ export function besideFigure(
     return places[index];
   }
 
-  /** The figure of a head, under the button with its name. */
+  /** Return the figure of a head, with a button on its name. */
   function panelView({ name, x, y, middle }: HeadPanel, index: number, several: Scene["several"]) {
     const { lines, matrix } = placeOf(index);
     const label = `only ${name}`;
     const clicked = () => several?.heads[index] && onlyThis(several.heads[index]);
-    // A comparison of two attentions cannot be reduced to one side.
+    // A comparison of two attentions cannot be reduced to one of them, so it has no such button.
     return html`<div class="attnw-panel" .style=${`transform: translate(${x}px, ${y}px)`}>
       <button type="button" class="attnw-name" title=${label} aria-label=${label}
         ?hidden=${Boolean(several?.names)} .style=${`left: ${middle}px; height: ${TITLE}px`}
@@ -52,7 +52,7 @@ export function besideFigure(
     </div>`;
   }
 
-  // Columns of tokens scroll together, and the widget draws what is then in sight.
+  // Columns of tokens scroll together, and the widget then draws the visible part.
   const scrolled = (event: Event) => {
     const from = event.target as HTMLElement;
     if (from === box || from.scrollTop === top) return;

@@ -4,19 +4,19 @@ import type { Scene } from "../scene.js";
 import { completeParts, emptied, leastDifference, type VisibleMap } from "../source/visible_map.js";
 import type { OfTwoMaps } from "./map_types.js";
 
-/** What stands over the three. */
+/** Names of the two attentions and of their difference. */
 const LETTERS = ["A", "B"] as const;
 export const DIFFERENCE = "A − B";
 export const OF_BOTH = "A and B";
 const MOST_ALONE = 6;
 
-/** The headings over a head in two attentions with these names, and over the difference. */
+/** Return the headings of one head in two attentions with these names, and of the difference. */
 export const twoNames = (of: string[] = []): string[] => [
   ...LETTERS.map((letter, i) => `${letter}: ${of[i] ?? ""}`),
   DIFFERENCE,
 ];
 
-/** The places, in a row of both maps and the difference, of what is drawn. */
+/** Numbers of the drawn maps among the first map, the second map and the difference. */
 export const PLACES_OF_TWO: Record<OfTwoMaps, number[]> = {
   all: [0, 1, 2],
   first: [0],
@@ -31,7 +31,7 @@ export const ofTwoMapsText: Record<OfTwoMaps, string> = {
   all: "all",
 };
 
-/** Whether the colors of maps, and the colors of a difference, are in sight. */
+/** Return whether the color bars of maps and of a difference are needed. */
 export function barsOfTwo({ several, state }: Pick<Scene, "several" | "state">) {
   if (!several?.names) return { ofMaps: true, ofDifference: false };
   const drawn = PLACES_OF_TWO[state.comparison_part];
@@ -42,14 +42,16 @@ export function barsOfTwo({ several, state }: Pick<Scene, "several" | "state">) 
   };
 }
 
-/** One map minus another between the same tokens; NaN where either has no value. */
+/**
+ * Return the difference of two maps between the same tokens, with NaN where either has no value.
+ */
 export function differenceOf(first: VisibleMap, second: VisibleMap): VisibleMap {
   const [own, its] = [first, second].map(({ parts }) => parts.overview.values) as [
     Float32Array,
     Float32Array,
   ];
   const values = own.map((value, i) => value - (its[i] ?? Number.NaN));
-  // Not a number where either has none, which Math.max would hand on.
+  // Replace NaN by 0, because Math.max would return NaN.
   const maximum = values.reduce((most, value) => Math.max(most, Math.abs(value) || 0), 0);
   const difference: VisibleMap = {
     ...first,
@@ -62,13 +64,15 @@ export function differenceOf(first: VisibleMap, second: VisibleMap): VisibleMap 
   return first.off ? emptied(difference) : difference;
 }
 
-/** A drawing of two maps on one scale, with their difference on a second scale. */
+/** Return two maps with a common scale, and their difference with its own scale. */
 export const withDifference = (members: VisibleMap[]): VisibleMap[] => {
   const [first, second] = members;
   return first && second ? [...members, differenceOf(first, second)] : members;
 };
 
-/** Tokens that a panel of the three has no values of, as positions on the visible axes. */
+/**
+ * Return the tokens without values in one of the three panels, as positions on the visible axes.
+ */
 export function absentIn(
   panel: number,
   axes: Axes,
@@ -82,7 +86,10 @@ export function absentIn(
   return { query: of("query", rows), key: of("key", cols) };
 }
 
-/** The first input's map, cut from the common axes; masks of the second input do not matter. */
+/**
+ * Return the first input's map, cut from the common axes. Masks of the second input do not matter
+ * here.
+ */
 export function ownPart(
   values: Float32Array,
   { query, key }: Axes,
@@ -95,7 +102,7 @@ export function ownPart(
   return { values: Float32Array.from(cells), nKeys: cols.length };
 }
 
-/** Which tokens one of the two has alone; "" where there are none. */
+/** Return the note on tokens that only one of the two inputs has, or "" if there are none. */
 export function aloneText({ query }: Axes): string {
   const listed = (query.alone ?? []).flatMap((places, i) => {
     const texts = places.map((index) => query.text[index]);
@@ -107,7 +114,7 @@ export function aloneText({ query }: Axes): string {
   return listed.length ? `without a counterpart: ${listed.join(", ")}` : "";
 }
 
-/** The scale of differences: its values, and its ends in words. */
+/** Return the values of the scale of differences, and its range as text. */
 export function differenceScale(map: VisibleMap, quantity: string) {
   const most = map.members?.[2]?.maximum ?? 0;
   const print = differencePrinter(quantity);

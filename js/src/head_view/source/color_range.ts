@@ -3,7 +3,7 @@ import { type Cells, touched } from "./map_source.js";
 import { sourceOf } from "./source_of.js";
 import type { VisibleMap } from "./visible_map.js";
 
-/** Return how far from 0 the values of some cells are at most, in a part of the map. */
+/** Return the largest absolute value of cells inside a part of the map. */
 function farthest(cells: Cells, part: MapPart): number {
   const [top, bottom, left, right] = touched(cells, part);
   let most = 0;
@@ -15,7 +15,9 @@ function farthest(cells: Cells, part: MapPart): number {
   return most;
 }
 
-/** Return the largest known value of a map in a part, without a first key that stands apart. */
+/**
+ * Return the largest known value inside a part of a map, without a first key in a separate column.
+ */
 function largestIn(map: VisibleMap, [top, bottom, left, right]: MapPart): number {
   const source = sourceOf(map);
   const part: MapPart = [top, bottom, source.overview.first ? Math.max(1, left) : left, right];
@@ -23,8 +25,8 @@ function largestIn(map: VisibleMap, [top, bottom, left, right]: MapPart): number
 }
 
 /**
- * Return a map whose color scale ends at the largest value in sight. Heads that are drawn together
- * share the scale, and a difference has its own. Without a value in sight the map stays as it is.
+ * Return a map whose color scale ends at the largest visible value. Heads that are drawn together
+ * share the scale, and a difference has its own. Without a visible value, the map stays unchanged.
  */
 export function scaledToSight(map: VisibleMap, part: MapPart): VisibleMap {
   const shared = largestIn(map.most ?? map, part);

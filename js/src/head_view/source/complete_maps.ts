@@ -9,7 +9,7 @@ type Held = Pick<ViewState, "_tile" | "_maps" | "_axes" | "quantity" | "unit">;
 
 const valuesOf = remembered((tile: Tile) => asFloat32(tile.values));
 
-/** Whether maps are those of a choice, between the tokens of its axes. */
+/** Return whether maps match the state's quantity, unit and axes. */
 function fits(maps: Maps | Tile, { _axes: axes, quantity, unit }: Held): boolean {
   const [, queries, keys] = maps.values.shape;
   return (
@@ -22,11 +22,14 @@ function fits(maps: Maps | Tile, { _axes: axes, quantity, unit }: Held): boolean
   );
 }
 
-/** The tile that is a whole map, of whatever head; undefined where tiles are parts of maps. */
+/** Return the tile if it is the complete map of a head; undefined if tiles are parts of maps. */
 export const completeTile = ({ _tile: tile, _maps: maps }: Pick<Held, "_tile" | "_maps">) =>
   maps?.complete === false ? undefined : (tile ?? undefined);
 
-/** The whole map of the last selected head, row by row; undefined while the page has another. */
+/**
+ * Return the complete map of the last selected head, row by row; undefined while the page has
+ * another map.
+ */
 export function ownMap(state: Held, head: Head): Float32Array | undefined {
   const tile = completeTile(state);
   if (!tile?.heads.some((other) => sameHead(other, head))) return undefined;
@@ -34,8 +37,8 @@ export function ownMap(state: Held, head: Head): Float32Array | undefined {
 }
 
 /**
- * The whole maps of heads that are drawn together, row by row; undefined while the page lacks one.
- * Of one head in two attentions there are two.
+ * Return the complete maps of heads that are drawn together, row by row; undefined while one is
+ * missing. One head in a comparison of two attentions has two maps.
  */
 export function mapsTogether(state: Held, heads: Head[]): Float32Array[] | undefined {
   const { _maps: maps } = state;

@@ -3,7 +3,7 @@ import type { Cells, MapLine } from "./map_source.js";
 
 const means = new WeakMap<Float32Array, Float32Array>();
 
-/** The mean over all queries of what each key gets; masked cells count as 0. */
+/** Return the mean weight of each key over all queries; masked cells count as 0. */
 function meanRow({ values, rows, cols }: Cells): Float32Array {
   const known = means.get(values);
   if (known) return known;
@@ -19,7 +19,7 @@ function meanRow({ values, rows, cols }: Cells): Float32Array {
 
 const seen = new WeakMap<Float32Array, Float32Array>();
 
-/** The number of keys that each query sees. */
+/** Return the number of keys that each query sees. */
 function seenKeys({ values, rows, cols }: Cells): Float32Array {
   const known = seen.get(values);
   if (known) return known;
@@ -36,7 +36,7 @@ function seenKeys({ values, rows, cols }: Cells): Float32Array {
 export const sumOf = (values: Float32Array) =>
   values.reduce((sum, value) => sum + (Number.isNaN(value) ? 0 : value), 0);
 
-/** A row or a column of a map of which every cell is at hand. */
+/** Return a row or a column of a complete map. */
 export function lineOf(
   cells: Cells,
   side: Side,

@@ -4,8 +4,8 @@ import type { MapPart, Position, Size } from "../../shared/window.js";
 import type { Target } from "./target.js";
 
 /**
- * Values of blocks with where they are: the block of row r and column c begins at q0 + r step and
- * k0 + c step, as positions on the visible axes; with a step of 1 they are single cells.
+ * Values of blocks and their positions. The block in row r and column c begins at q0 + r * step and
+ * k0 + c * step, as positions on the visible axes. With a step of 1, blocks are single cells.
  */
 export interface Cells {
   q0: number;
@@ -14,25 +14,25 @@ export interface Cells {
   rows: number;
   cols: number;
   values: Float32Array;
-  /** Of the first key, which large blocks leave out; absent where it is among the others. */
+  /** Values of the first key, which large blocks leave out; absent if it is among the others. */
   first?: Float32Array | undefined;
-  /** Where heads lie over one another: which of them has the value. */
+  /** For overlaid heads, the number of the head with the value. */
   strongest?: Uint8Array | undefined;
   firstStrongest?: Uint8Array | undefined;
 }
 
-/** One block, or one cell at a step of 1. */
+/** Block of cells, or a single cell if the step is 1. */
 interface CellBlock extends Position {
   step: number;
   weight: number;
 }
 
-/** A cell of the visible axes. */
+/** Cell of the visible axes. */
 export interface Pair extends Position {
   weight: number;
 }
 
-/** One query's weights to all keys, as maxima of `step` keys; the first key apart, if it is. */
+/** One query's weights to all keys, as maxima of `step` keys. The first key may be separate. */
 export interface QueryRow {
   query: number;
   step: number;
@@ -41,52 +41,57 @@ export interface QueryRow {
   strongest: Pair[];
 }
 
-/** The exact row of a query, or column of a key, that the kernel has sent. */
+/** Exact row of a query, or column of a key, that the kernel has sent. */
 export interface ChosenRow {
   side: Side;
-  /** The chosen position; undefined for the mean over all queries. */
+  /** Position of the selected token; undefined for the mean over all queries. */
   of: number | undefined;
   values: Float32Array;
-  /** Of a column: what even attention would give to the key, by query. */
+  /** For a column, the weight of the key under even attention, by query. */
   even: Float32Array | undefined;
 }
 
-/** A row or a column of a map, with what even attention would give to the key, by query. */
+/** Row or column of a map. */
 export interface MapLine {
   values: Float32Array;
-  /** Only of a column. */
+  /** For a column, the weight of the key under even attention, by query. */
   even: Float32Array | undefined;
 }
 
 /**
- * Where the values of a map come from. If the page has every cell, all questions are answered at
- * once. Otherwise the answers are the parts at hand, and finer parts arrive later.
+ * Source of the values of a map. If the page has every cell, it answers everything immediately.
+ * Otherwise it answers from the loaded parts, and finer parts arrive later.
  */
 export interface MapSource {
-  /** What a figure calls the masked cells, once it was asked for. */
+  /** Name of the masked cells, cached after the first use. */
   mask?: string;
   size: Size;
-  /** Whether every single cell is at hand. */
+  /** Whether every cell is loaded. */
   isComplete: boolean;
-  /** All of the map, perhaps in blocks. */
+  /** Cells of the complete map, possibly in blocks. */
   overview: Cells;
-  /** What is known of a part, the coarsest first: later cells cover earlier ones. */
+  /** Return the known cells of a part, coarsest first: later cells cover earlier ones. */
   cells(part: MapPart): Cells[];
-  /** The smallest block that is known of a place; nothing beside the map. */
+  /** Return the smallest known block at a position; undefined outside the map. */
   at(place: Position): CellBlock | undefined;
-  /** All of a query's weights; undefined where they are not at hand. */
+  /** Return all weights of a query; undefined if they are not loaded. */
   row(query: number): QueryRow | undefined;
-  /** The row or column that the kernel has sent to be painted on pictures; else any can be. */
+  /**
+   * Row or column that the kernel has sent to be painted on pictures; undefined if any can be
+   * painted.
+   */
   chosen: ChosenRow | undefined;
-  /** A row or a column, `of` undefined for the mean row; undefined where it is not at hand. */
+  /**
+   * Return a row or a column, or the mean row if `of` is undefined; undefined if it is not loaded.
+   */
   line(side: Side, of: number | undefined, isWeights: boolean): MapLine | undefined;
-  /** The strongest pairs that are known of the map, or of one token; `within` a part of it. */
+  /** Return the strongest known pairs of the map or of one token, inside the part `within`. */
   strongest(of: Target, count: number, within?: MapPart): Pair[];
-  /** The strongest pairs in sight, where lines of all would need cells that are not at hand. */
+  /** Strongest visible pairs, if drawing all lines would need cells that are not loaded. */
   links: Pair[] | undefined;
 }
 
-/** The block of some cells that a place is in; nothing beside them. */
+/** Return the block of cells at a position; undefined outside the cells. */
 export function blockIn(cells: Cells, { query, key }: Position): CellBlock | undefined {
   const { q0, k0, step, rows, cols, values } = cells;
   const r = Math.floor((query - q0) / step);
@@ -100,7 +105,7 @@ export function blockIn(cells: Cells, { query, key }: Position): CellBlock | und
   };
 }
 
-/** The rows and columns of some cells that a part touches: [top, bottom, left, right). */
+/** Return the rows and columns of cells that a part touches: [top, bottom, left, right). */
 export function touched({ q0, k0, step, rows, cols }: Cells, part: MapPart): MapPart {
   const within = (from: number, start: number, end: number, count: number): [number, number] => {
     const first = Math.min(count, Math.max(0, Math.floor((start - from) / step)));
@@ -109,7 +114,7 @@ export function touched({ q0, k0, step, rows, cols }: Cells, part: MapPart): Map
   return [...within(q0, part[0], part[1], rows), ...within(k0, part[2], part[3], cols)];
 }
 
-/** Some of the cells alone. */
+/** Return a rectangle of the cells. */
 export function cut(cells: Cells, [top, bottom, left, right]: MapPart): Cells {
   const { q0, k0, step, cols, values, first, strongest, firstStrongest } = cells;
   const rows = bottom - top;
@@ -134,10 +139,10 @@ export function cut(cells: Cells, [top, bottom, left, right]: MapPart): Cells {
   };
 }
 
-/** The strongest of many pairs, in order. Weaker pairs cost no object. */
+/** Collector of the strongest pairs, in order. Weaker pairs create no object. */
 export class StrongestPairs {
   readonly pairs: Pair[] = [];
-  /** A weight is kept where its size is above this. */
+  /** Absolute weight that a pair must exceed to be added. */
   private least = 0;
 
   constructor(private readonly count: number) {}

@@ -5,10 +5,10 @@ import type { MapParts } from "./tile_types.js";
 import { covers } from "./tiled_map.js";
 import { maskName, type VisibleMap } from "./visible_map.js";
 
-/** Weights that are listed of a query. */
+/** Number of weights listed for a query. */
 const OF_ROW = 8;
 
-/** The strongest pairs among the cells of a complete map. */
+/** Return the search for the strongest pairs in a complete map. */
 function strongestCells(
   { overview: { cols, values } }: MapParts,
   size: Size,
@@ -25,7 +25,7 @@ function strongestCells(
   };
 }
 
-/** The strongest pairs that are known of a map of which parts are at hand. */
+/** Return the search for the strongest known pairs in a map that is loaded in parts. */
 function strongestKnown({ row, links, strongest }: MapParts): MapSource["strongest"] {
   return (of, count, within) => {
     const fits = ({ query, key }: Pair) =>
@@ -76,21 +76,21 @@ function made(parts: MapParts, size: Size): MapSource {
 
 const sources = new WeakMap<MapParts, MapSource>();
 
-/** Where the values of a map come from: the page's own, or parts that the kernel sends. */
+/** Return the source of a map's values: complete values, or parts that the kernel sends. */
 export function sourceOf({ parts, rows, cols }: VisibleMap): MapSource {
   const source = sources.get(parts) ?? made(parts, { rows: rows.length, cols: cols.length });
   sources.set(parts, source);
   return source;
 }
 
-/** What a figure should call the masked cells of a map. */
+/** Return the name of a map's masked cells. */
 export function maskOf(map: VisibleMap): string {
   const source = sourceOf(map);
   source.mask ??= maskName(source.overview.values, source.overview.cols);
   return source.mask;
 }
 
-/** The weight of a pair of tokens; NaN where it is masked, or not known. */
+/** Return the weight of a pair of tokens; NaN if it is masked or unknown. */
 export function weightAt(map: VisibleMap, query: number, key: number): number {
   const block = sourceOf(map).at({ query, key });
   return block?.step === 1 ? block.weight : Number.NaN;

@@ -4,15 +4,15 @@ import type { ViewState } from "../state.js";
 import { lacks } from "./tiled_map.js";
 import type { Window } from "./window_of.js";
 
-/** Milliseconds without movement after which the kernel learns of a window. */
+/** Milliseconds without movement after which the kernel is told the window. */
 const STILL = 250;
-/** An answer that has not come by then is no longer waited for. */
+/** Milliseconds after which a missing answer is given up. */
 const LATE = 10_000;
 
 /**
- * Tells the kernel the window, and requests the visible part of a tiled map from it: one request at
- * a time, and after each answer a request for the current window. Windows passed during a request
- * are never requested.
+ * Tell the kernel the window, and request the visible part of a tiled map. Requests are sent one at
+ * a time: each answer is followed by a request for the current window, and windows passed in the
+ * meantime are never requested.
  */
 export function tileRequests(
   model: Model<ViewState>,
@@ -22,15 +22,13 @@ export function tileRequests(
 ) {
   let timer: ReturnType<typeof setTimeout> | undefined;
   let late: ReturnType<typeof setTimeout> | undefined;
-  /** The window that is asked for; none where nothing is. */
+  /** Window of the open request; undefined if there is none. */
   let requested: string | undefined;
-  /**
-   * The wanted window, and those that the page set itself: a kernel repeats values later.
-   */
+  /** Current window, and the windows that this page set itself: the kernel echoes values later. */
   let wanted: Window = model.get("window");
   let known = JSON.stringify(wanted);
   let told = known;
-  /** Windows since then: another change of the page may have taken one of them along. */
+  /** Windows set since the last message. Another change of the page may have sent one of them. */
   const passed = new Set<string>();
   const now = () => JSON.stringify(wanted);
   const has = () => JSON.stringify(model.get("_tile")?.asked ?? null);
@@ -51,7 +49,7 @@ export function tileRequests(
     }
     if (now() === has()) return;
     tell();
-    // A page without a kernel has what it has.
+    // A page without a kernel cannot load more.
     if (!model.send) return;
     requested = now();
     clearTimeout(late);
@@ -80,7 +78,7 @@ export function tileRequests(
   });
 
   return {
-    /** Show a window; the kernel is asked where the page lacks something of it. */
+    /** Show a window, and request missing parts from the kernel. */
     show(window: Window): void {
       wanted = window;
       known = now();
@@ -91,7 +89,7 @@ export function tileRequests(
       if (misses(part)) send();
       else wait();
     },
-    /** Whether the window differs from the page's choice and therefore comes from elsewhere. */
+    /** Return whether the window was changed by someone other than this page. */
     isMoved(): boolean {
       const stored = JSON.stringify(model.get("window"));
       if (stored === known || stored === told || passed.has(stored)) return false;

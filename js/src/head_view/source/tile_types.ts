@@ -3,15 +3,15 @@ import type { MapPart } from "../../shared/window.js";
 import type { WireArray } from "../../shared/wire.js";
 import type { Cells, ChosenRow, Pair, QueryRow } from "./map_source.js";
 
-/** Attention from and to the sentences of a pair; "ab" is from A to B. */
+/** Filter of attention between the sentences of a pair; "ab" is from A to B. */
 export type Sentences = "all" | "aa" | "ab" | "ba" | "bb";
 
-/** From and to, as positions on the visible axes, and the weight. */
+/** Query and key as positions on the visible axes, and the weight. */
 export type Link = [query: number, key: number, weight: number];
 
 /**
- * Values of blocks of `step` queries and keys of several maps, [maps, rows, columns]; the first key
- * apart, [maps, rows], where it is. NaN where all is masked.
+ * Values of several maps in blocks of `step` queries and keys, [maps, rows, columns], and of the
+ * first key if it is separate, [maps, rows]. NaN where a complete block is masked.
  */
 interface Blocks {
   heads: Head[];
@@ -21,51 +21,51 @@ interface Blocks {
 }
 
 /**
- * The drawn maps of a stack where not every cell crosses: all that is shown of them, in blocks, and
- * the choices of what is shown.
+ * Maps of a stack whose cells are not all sent: overviews in blocks, with the options that selected
+ * the visible tokens.
  */
 export interface BlockMaps extends Blocks, Pick<SharedState, "quantity" | "unit" | "hidden"> {
   complete: false;
   stack: string;
   sentences: Sentences;
-  /** Visible ones. */
+  /** Numbers of visible queries and keys. */
   n_query: number;
   n_key: number;
-  /** The largest value of each map but for those to the first key. */
+  /** Largest value of each map, without the weights to the first key. */
   maxima: number[];
-  /** The strongest of each map. */
+  /** Strongest links of each map. */
   links: Link[][];
-  /** Shares of the visible rows' weight that go to hidden keys, and to the other sentence. */
+  /** Shares of the visible rows' weight on hidden keys and on the other sentence. */
   shares: [hidden: number, filtered: number];
 }
 
 /**
- * A part of the maps at a step of 1, or in smaller blocks. Where every cell crosses, it is the
- * whole map of the last selected head, between all tokens.
+ * Part of the maps with a step of 1 or in smaller blocks. If every cell is sent, it is the complete
+ * map of the last selected head, between all tokens.
  */
 export interface Tile extends Blocks {
   stack: string;
   quantity: string;
   unit: string;
-  /** False where the values were rounded to bytes, as in a standalone page. */
+  /** Whether values are exact; false if they were rounded to bytes, as in a standalone page. */
   exact: boolean;
-  /** The window that was asked for, and the positions in sight of it. */
+  /** Requested window, and its visible positions. */
   asked: MapPart | null;
   part: MapPart;
   queries: [number, number];
   keys: [number, number];
-  /** The strongest in sight of each map, where lines are drawn. */
+  /** Strongest visible links of each map, if lines are drawn. */
   links: Link[][] | null;
 }
 
 /**
- * The row of a query or the column of a key, of each map. With `links`, maxima of `step` keys and
- * the first key apart; without, every single value, to be painted on pictures.
+ * Row of a query or column of a key, for each map. With `links`, it has maxima of `step` keys and a
+ * separate first key. Otherwise it has every value, to be painted on pictures.
  */
 export interface TileRow {
   heads: Head[];
   side: Side;
-  /** The position of the token; null for the mean over all queries. */
+  /** Position of the token; null for the mean over all queries. */
   at: number | null;
   step: number;
   values: WireArray;
@@ -73,16 +73,16 @@ export interface TileRow {
   links: [key: number, weight: number][][] | null;
 }
 
-/** The loaded parts of a map. */
+/** Loaded parts of a map. */
 export interface MapParts {
-  /** Whether the overview has every single cell, so that nothing else is needed. */
+  /** Whether the overview has every cell, so that nothing else is needed. */
   isComplete: boolean;
   overview: Cells;
   tile?: { cells: Cells; tile: Tile } | undefined;
   row?: QueryRow | undefined;
-  /** The row or column that is painted on pictures. */
+  /** Row or column that is painted on pictures. */
   chosen?: ChosenRow | undefined;
-  /** The strongest of all that is shown, and those in sight; none of a complete map. */
+  /** Strongest links of the visible tokens and of the visible part; empty for a complete map. */
   strongest: Pair[];
   links: Pair[];
 }

@@ -7,25 +7,26 @@ import type { Cells, Pair } from "./map_source.js";
 import type { BlockMaps, Link, MapParts, Tile, TileRow } from "./tile_types.js";
 import { keptOf, leastDifference, leastLine, type VisibleMap } from "./visible_map.js";
 
-/** The parts of a map that the page holds when it does not hold every cell. */
+/** Loaded parts of an incomplete map. */
 export interface Tiled {
   maps: BlockMaps;
   tile: Tile | null;
   row: TileRow | null;
 }
 
-/** Cells a side that a tile has at most. */
+/** Largest number of cells per side of a tile. */
 const TILE = 256;
 
 const pairOf = ([query, key, weight]: Link): Pair => ({ query, key, weight });
 const same = (a: { heads: unknown }, b: { heads: unknown }) => String(a.heads) === String(b.heads);
 
-/** Whether a tile has all of a part. */
+/** Return whether a tile covers a part completely. */
 export const covers = ({ queries, keys }: Tile, [q0, q1, k0, k1]: MapPart): boolean =>
   queries[0] <= q0 && q1 <= queries[1] && keys[0] <= k0 && k1 <= keys[1];
 
 /**
- * Whether another tile shows a part better: a tile that contains all of it, or has smaller blocks.
+ * Return whether another tile would show a part better, because it covers all of it or has smaller
+ * blocks.
  */
 export function lacks(tile: Tile | null, part: MapPart): boolean {
   if (!tile || !covers(tile, part)) return true;
@@ -33,7 +34,7 @@ export function lacks(tile: Tile | null, part: MapPart): boolean {
   return tile.step > 1 && Math.max(q1 - q0, k1 - k0) <= (TILE * tile.step) / 2;
 }
 
-/** The blocks of each map, read once from their bytes. */
+/** Return the blocks of each map, read once from their bytes. */
 function planes({ step, values, first }: BlockMaps | Tile, q0: number, k0: number): Cells[] {
   const [count = 0, rows = 0, cols = 0] = values.shape;
   const all = asFloat32(values);
@@ -53,7 +54,7 @@ const tilesOf = remembered((tile: Tile) => planes(tile, tile.queries[0], tile.ke
 
 const kept = new WeakMap<BlockMaps, { axes: Axes; shown: ReturnType<typeof keptOf> }>();
 
-/** The queries and keys that are shown, found once and not for every tile. */
+/** Return the visible queries and keys, cached so that a new tile does not recompute them. */
 function shownOf(maps: BlockMaps, axes: Axes): ReturnType<typeof keptOf> {
   const known = kept.get(maps);
   if (known?.axes === axes) return known.shown;
@@ -62,7 +63,7 @@ function shownOf(maps: BlockMaps, axes: Axes): ReturnType<typeof keptOf> {
   return shown;
 }
 
-/** The visible maps of a long input, of which the page has an overview and a tile. */
+/** Return the visible maps of a long input, for which the page has an overview and a tile. */
 export function tiledMaps(
   { maps, tile, row }: Tiled,
   axes: Axes,
@@ -99,12 +100,12 @@ export function tiledMaps(
   });
 }
 
-/** Whether the first query does not see the last keys. */
+/** Return whether the first query does not see the last keys. */
 const isCausal = ({ values, cols }: Cells): boolean => cols > 1 && Number.isNaN(values[cols - 1]);
 
 /**
- * The smallest value that is drawn as a line, of each row. The last key of a causal map is masked
- * for the first query.
+ * Return the smallest value of each row that is drawn as a line. In a causal map the first query
+ * does not see the last key.
  */
 function leastOf(
   { quantity }: BlockMaps,
@@ -122,7 +123,7 @@ function leastOf(
   });
 }
 
-/** A row or a column of one of the maps; `causal`: the queries of a causal map. */
+/** Return a row or a column of one of the maps. `causal`: Queries of a causal map. */
 function rowParts(
   { side, at, step, values: all, first, links }: TileRow,
   i: number,
@@ -145,7 +146,7 @@ function rowParts(
   return { chosen: { side, of: at ?? undefined, values, even } };
 }
 
-/** The largest of several values at each place, and which of them it is. */
+/** Return the largest value at each position, and the number of the member that has it. */
 export function largestValues(members: Float32Array[]): {
   values: Float32Array;
   strongest: Uint8Array;
@@ -162,7 +163,9 @@ export function largestValues(members: Float32Array[]): {
   return { values, strongest };
 }
 
-/** The largest of several maps in each block, and which of them has it. */
+/**
+ * Return the largest value of each block over several maps, and the number of the map that has it.
+ */
 function largestOf(members: Cells[]): Cells {
   const [cells] = members as [Cells];
   const apart = largestValues(members.flatMap(({ first }) => (first ? [first] : [])));
@@ -175,7 +178,7 @@ function largestOf(members: Cells[]): Cells {
 const sorted = (pairs: Pair[]): Pair[] =>
   pairs.sort((a, b) => Math.abs(b.weight) - Math.abs(a.weight));
 
-/** Several maps as one: the largest value of each cell or block. */
+/** Return the parts of the map of largest values over several maps. */
 export function largestParts(members: MapParts[]): MapParts {
   const [first] = members as [MapParts];
   const tiles = members.flatMap(({ tile }) => (tile ? [tile] : []));

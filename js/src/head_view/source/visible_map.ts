@@ -10,61 +10,68 @@ export interface MapOptions {
   quantity: string;
 }
 
-/** A line stands for so many times an even share, and so much of the end of the scale, at least. */
+/**
+ * Smallest weight of a line, as a multiple of the even share and as a share of the end of the
+ * scale.
+ */
 const TIMES_EVEN = 1.5;
 const LEAST = 0.03;
 
 /**
- * The smallest weight that is drawn as a line: less than that is no link. `even` is the weight of
- * even attention, and `end` the end of the scale.
+ * Return the smallest weight that is drawn as a line. `even` is the weight under even attention,
+ * and `end` the end of the scale.
  */
 export const leastLine = (even: number, end: number): number =>
   Math.max(TIMES_EVEN * even, LEAST * end);
 
-/** So much of the largest difference has a line: more lines hide the large ones. */
+/**
+ * Share of the largest difference from which lines are drawn: more lines would hide the large ones.
+ */
 const LEAST_OF_LARGEST = 0.2;
-/** So much of the scale of two maps is the least difference between them. */
+/** Smallest difference with a line, as a share of the scale of the two maps. */
 const LEAST_DIFFERENCE = 0.001;
 
 /**
- * The smallest difference that is drawn as a line. Differences have a scale of their own, as in all
- * heads, and no even share. `largest` is the end of this scale, and `end` the end of the scale of
- * both maps.
+ * Return the smallest difference that is drawn as a line. Differences have their own scale and no
+ * even share. `largest` is the end of this scale, and `end` the end of the scale of both maps.
  */
 export const leastDifference = (largest: number, end: number): number =>
   Math.max(LEAST_OF_LARGEST * largest, LEAST_DIFFERENCE * end);
 
-/** The shown part of a map, with a description of the rest. */
+/** Visible part of a map, with the shares of the rest. */
 export interface VisibleMap {
-  /** Query and key indices on the full axes, in order. */
+  /** Query and key indices on the complete axes, in order. */
   rows: number[];
   cols: number[];
-  /** What is at hand of the values between them. */
+  /** Loaded values between the visible tokens. */
   parts: MapParts;
   /**
-   * The end of the scale: 1 for weights on the absolute scale, otherwise the largest value of the
-   * map, or in sight of a zoomed map.
+   * End of the scale: 1 for weights on the absolute scale, otherwise the largest value of the map,
+   * or of the visible part of a zoomed map.
    */
   maximum: number;
-  /** The smallest value that is drawn as a line, of each row; absent on relative scales. */
+  /** Smallest value of each row that is drawn as a line; absent on relative scales. */
   least?: Float32Array;
-  /** Whether the head is off: it has no ink. */
+  /** Whether the head is off, so that no weight is drawn. */
   off?: boolean;
-  /** The largest value of the map, where the color scale ends at what is in sight. */
+  /** Largest value of the complete map, if the color scale ends at the largest visible value. */
   maximumOfAll?: number;
-  /** Share of the shown rows' weight that goes to hidden special tokens. */
+  /** Share of the visible rows' weight on hidden special tokens. */
   hiddenShare: number;
-  /** Share of it that goes to the sentence filtered out. */
+  /** Share of the visible rows' weight on the sentence that is filtered out. */
   filteredShare: number;
-  /** Values are differences: below 0 too, and the maximum is the largest of either sign. */
+  /**
+   * Whether values are differences. They may be negative, and the maximum is the largest absolute
+   * value.
+   */
   signed?: boolean;
-  /** The common maximum of all heads drawn together; absent for a single head. */
+  /** Maps of all heads drawn together; absent for a single head. */
   members?: VisibleMap[];
-  /** The largest value of each pair over all heads. */
+  /** Map of the largest value of each pair over all heads. */
   most?: VisibleMap;
 }
 
-/** The parts of a map of which all values are at hand, rows x cols, NaN where masked. */
+/** Return the parts of a complete map with values [rows, cols], NaN where masked. */
 export function completeParts(
   values: Float32Array,
   { rows, cols }: Pick<VisibleMap, "rows" | "cols">,
@@ -74,7 +81,7 @@ export function completeParts(
   return { isComplete: true, overview, strongest: [], links: [] };
 }
 
-/** The special tokens that can be hidden, with their texts on both axes. */
+/** Return the special tokens that can be hidden, with their texts on both axes. */
 export function hideable(axes: Axes): Map<Special, string[]> {
   const hiddenTokens = new Map<Special, string[]>();
   for (const special of SPECIALS) {
@@ -93,7 +100,7 @@ export function twoSentences(axes: Axes): boolean {
 const hides = ({ hidden }: Pick<MapOptions, "hidden">, axis: Axis, i: number) =>
   hidden.includes(axis.special[i] as Special);
 
-/** The queries and keys that are shown, as indices on the full axes. */
+/** Return the visible queries and keys as indices on the complete axes. */
 export function keptOf(
   axes: Axes,
   choice: Pick<MapOptions, "hidden" | "sentences">,
@@ -136,8 +143,8 @@ export function visibleMap(values: Float32Array, axes: Axes, choice: MapOptions)
     }
     total += whole;
     kept += sum;
-    // Even attention is to all keys that the query sees, hidden keys included; of other quantities
-    // it is the mean of the row.
+    // The even share of weights is over all keys that the query sees, including hidden keys. For
+    // other quantities it is the mean of the row.
     const sumOfRow = choice.quantity === "weights" ? 1 : whole;
     even[r] = sumOfRow / Math.max(1, seen);
   }
@@ -155,7 +162,7 @@ export function visibleMap(values: Float32Array, axes: Axes, choice: MapOptions)
   return map;
 }
 
-/** The map of a head that is off: nothing where it has weights. */
+/** Return the map of a head that is off: 0 instead of its weights. */
 export function emptied(map: VisibleMap): VisibleMap {
   const nothing = (values: Float32Array) =>
     values.map((value) => (Number.isNaN(value) ? value : 0));
@@ -169,7 +176,7 @@ export function emptied(map: VisibleMap): VisibleMap {
   };
 }
 
-/** The smallest and largest row sum of a full map, over rows that see any key. */
+/** Return the smallest and the largest row sum of a complete map, over rows that see any key. */
 export function rowSumRange(values: Float32Array, nKeys: number): [number, number] {
   let low = Number.POSITIVE_INFINITY;
   let high = 0;
@@ -187,10 +194,10 @@ export function rowSumRange(values: Float32Array, nKeys: number): [number, numbe
   return [low, high];
 }
 
-/** The name of a mask that hides all later keys and no others. */
+/** Name of a mask that hides all later keys and no others. */
 export const CAUSAL = "causal mask";
 
-/** What a figure should call the masked cells of a full map. */
+/** Return the name of a complete map's masked cells. */
 export function maskName(values: Float32Array, nKeys: number): string {
   let later = false;
   let earlier = false;

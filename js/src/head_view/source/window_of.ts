@@ -1,13 +1,13 @@
 import { type MapPart, whole, wholeOf } from "../../shared/window.js";
 import type { VisibleMap } from "./visible_map.js";
 
-/** The part of a matrix in sight on the full axes; null shows all. */
+/** Visible part of a map on the complete axes; null for the complete map. */
 export type Window = MapPart | null;
 type Shown = Pick<VisibleMap, "rows" | "cols">;
 
 export const sizeOf = ({ rows, cols }: Shown) => ({ rows: rows.length, cols: cols.length });
 
-/** The first position on a visible axis from an index of the full one on. */
+/** Return the first visible position whose index is at least `index`. */
 function from(shown: number[], index: number): number {
   let low = 0;
   let high = shown.length;
@@ -19,15 +19,15 @@ function from(shown: number[], index: number): number {
   return low;
 }
 
-/** The position of an index of the full axis; -1 where it is not visible. */
+/** Return the visible position of an index of the complete axis; -1 if it is hidden. */
 export function positionOf(shown: number[], index: number): number {
   const at = from(shown, index);
   return shown[at] === index ? at : -1;
 }
 
 /**
- * The part of a map in a window: the whole map without a window, or if the window contains none of
- * its tokens.
+ * Return the part of a map in a window: the complete map if there is no window, or if the window
+ * contains none of its tokens.
  */
 export function partOf(map: Shown, window: Window): MapPart {
   if (!window) return wholeOf(sizeOf(map));
@@ -37,7 +37,7 @@ export function partOf(map: Shown, window: Window): MapPart {
   return part[0] >= part[1] || part[2] >= part[3] ? wholeOf(sizeOf(map)) : part;
 }
 
-/** The window that shows a part; null where it is all. */
+/** Return the window that shows a part; null if the part is the complete map. */
 export function windowOf({ rows, cols }: Shown, part: MapPart): Window {
   const [q0, q1, k0, k1] = whole(part);
   if (q1 - q0 >= rows.length && k1 - k0 >= cols.length) return null;

@@ -1,7 +1,7 @@
-/** An error in the data of a page; its message says which part is damaged. */
+/** Error in the data of a page. Its message names the damaged part. */
 export class DamagedError extends Error {}
 
-/** What stands in the place of a figure that cannot be shown. */
+/** Return the sentence that replaces a figure that cannot be shown. */
 export function sentenceOf(error: unknown): string {
   const cause =
     error instanceof DamagedError ? error.message : "its data does not fit what the figure draws";

@@ -1,7 +1,7 @@
 import { revive, WIDTH } from "../wire.js";
 import { DamagedError } from "./damage.js";
 
-/** Bytes of a base64 text; a damaged text, or one of another `length`, is refused. */
+/** Decode base64 text. Throw if it is damaged or does not have `length` bytes. */
 export function bytesOf(text: string, length?: number): Uint8Array<ArrayBuffer> {
   let bytes: Uint8Array<ArrayBuffer>;
   try {
@@ -14,7 +14,7 @@ export function bytesOf(text: string, length?: number): Uint8Array<ArrayBuffer> 
   return bytes;
 }
 
-/** State as it was embedded, with the bytes of every array in place of their base64 text. */
+/** Return embedded state with base64 texts decoded to the bytes of their arrays. */
 export const embedded = (value: unknown): unknown =>
   revive(value, (text, { shape, dtype }) => {
     const width = WIDTH[dtype as keyof typeof WIDTH];

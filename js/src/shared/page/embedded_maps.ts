@@ -1,8 +1,8 @@
 import type { Axes, Head, Side } from "../types.js";
 
 /**
- * The maps of a stack in one unit: byte 0 is masked, 1..255 the rounded square root of weight /
- * maximum.
+ * Maps of all heads of a stack in one unit. Byte 0 is masked; bytes 1 to 255 are the rounded square
+ * root of weight / maximum.
  */
 export interface EmbeddedMaps {
   quantity: string;
@@ -10,13 +10,15 @@ export interface EmbeddedMaps {
   shape: [layers: number, heads: number, queries: number, keys: number];
   maxima: number[];
   values: Uint8Array;
-  /** The rounding error of each byte, as 128 + 256 times the error; null on a page without room. */
+  /**
+   * Rounding error of each byte, stored as 128 + 256 * error; null if the page has no room for it.
+   */
   fine?: Uint8Array | null;
-  /** The head of the map, if the page has space for a single map. */
+  /** Head of the only map, if the page has room for a single map. */
   only?: Head | null;
 }
 
-/** The maps of a stack between tokens or between words. */
+/** Return the maps of a stack between tokens or between words. */
 export const mapsIn = (
   maps: EmbeddedMaps[],
   stack: string,
@@ -27,7 +29,7 @@ export const mapsIn = (
     ({ axes, quantity: of }) => axes.stack === stack && axes.unit === unit && of === quantity,
   );
 
-/** An array as it would cross from a kernel. */
+/** Return an array in the form in which a kernel sends it. */
 export function wire(array: Uint8Array | Float32Array | Int32Array, shape: number[]) {
   const dtype = array instanceof Uint8Array ? "|u1" : array instanceof Float32Array ? "<f4" : "<i4";
   return {
@@ -37,19 +39,21 @@ export function wire(array: Uint8Array | Float32Array | Int32Array, shape: numbe
   } as const;
 }
 
-/** The byte of a cell with its rounding error: 0 if masked, else a number from 1 to 255. */
+/**
+ * Return the byte of a cell plus its rounding error: 0 if masked, otherwise a number from 1 to 255.
+ */
 const levelAt = ({ values, fine }: EmbeddedMaps, at: number): number => {
   const byte = values[at] ?? 0;
   return byte && fine ? byte + ((fine[at] ?? 128) - 128) / 256 : byte;
 };
 
-/** The value of a cell of a head's map; NaN where masked. */
+/** Return the value of a cell of a head's map, or NaN if it is masked. */
 export const valueAt = (maps: EmbeddedMaps, head: number, cell: number): number => {
   const [, , queries, keys] = maps.shape;
   return decodedByte(levelAt(maps, head * queries * keys + cell), maps.maxima[head] ?? 0);
 };
 
-/** Returns the cells of a map that form a query's row, or a key's column. */
+/** Return the cell indices of a query's row or a key's column. */
 export function cellsOf({ shape }: EmbeddedMaps, side: Side, of: number): number[] {
   const [, , queries, keys] = shape;
   return side === "query"
@@ -57,22 +61,22 @@ export function cellsOf({ shape }: EmbeddedMaps, side: Side, of: number): number
     : Array.from({ length: queries }, (_, query) => query * keys + of);
 }
 
-/** The value that a byte stands for; NaN where masked. */
+/** Return the value that a byte encodes, or NaN if it is masked. */
 const decodedByte = (byte: number, maximum: number): number =>
   byte ? maximum * ((byte - 1) / 254) ** 2 : Number.NaN;
 
-/** The values that bytes stand for. */
+/** Return the values that bytes encode. */
 export const decodedBytes = (bytes: Uint8Array, maximum: number): Float32Array =>
   Float32Array.from(bytes, (byte) => decodedByte(byte, maximum));
 
-/** The values of one head's map, row by row. */
+/** Return the values of one head's map, row by row. */
 function valuesOfHead(maps: EmbeddedMaps, [layer, head]: Head): Float32Array {
   const [, heads, queries, keys] = maps.shape;
   const index = maps.only ? 0 : layer * heads + head;
   return Float32Array.from({ length: queries * keys }, (_, i) => valueAt(maps, index, i));
 }
 
-/** One head's map, whole, in the form of a tile of a view. */
+/** Return one head's complete map as a tile of a view. */
 export function wholeTile(maps: EmbeddedMaps, head: Head) {
   const { quantity, axes, shape } = maps;
   const [, , queries, keys] = shape;
@@ -93,7 +97,7 @@ export function wholeTile(maps: EmbeddedMaps, head: Head) {
   };
 }
 
-/** One head's map in two attentions. */
+/** Return one head's map in two attentions. */
 export function twoMaps(pair: [EmbeddedMaps, EmbeddedMaps], head: Head) {
   const [{ axes, quantity, shape }] = pair;
   const [, , n, m] = shape;
@@ -112,7 +116,7 @@ export function twoMaps(pair: [EmbeddedMaps, EmbeddedMaps], head: Head) {
   };
 }
 
-/** The maps of all heads of a stack. */
+/** Return the maps of all heads of a stack. */
 export function severalMaps({ axes, quantity, shape, maxima, values }: EmbeddedMaps) {
   const [layers, heads, queries, keys] = shape;
   const { stack, unit } = axes;

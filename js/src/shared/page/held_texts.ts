@@ -3,8 +3,8 @@ import type { Head } from "../types.js";
 import type { Limits } from "./page_data.js";
 
 /**
- * The shown head of the page's only stack, as layer x heads + head; undefined if the page does not
- * have the head.
+ * Return the shown head of the page's only stack and its index (layer * heads + head); null and -1
+ * if the page does not have the head.
  */
 export function shownIn({ selected }: HeadsState, shapes: Limits["shapes"]) {
   const [stack, [layers, heads]] = Object.entries(shapes)[0] ?? ["", [0, 0]];
@@ -20,8 +20,8 @@ function compare(a: number[], b: number[]): number {
 }
 
 /**
- * What the page holds in the order in which a jump from `here` comes by, all round, `step` 1 or -1;
- * `here` itself is left out.
+ * Return the items on the page in the order of a cyclic jump from position `here`, forward (`step`
+ * 1) or backward (-1). The item at `here` is left out.
  */
 export function nextHeld<T>(
   held: T[],

@@ -2,8 +2,8 @@ import type { Fixed, Model } from "../types.js";
 import { sentenceOf } from "./damage.js";
 
 /**
- * A model without a kernel: the page's own state, with the same change events. The model refuses
- * to change the options in `_fixed`, and says the reason in `_refused`.
+ * Return a model without a kernel: it holds the page's own state and has the same change events. It
+ * refuses to change options in `_fixed` and puts the reason into `_refused`.
  */
 export function localModel<T extends object>(state: T): Model<T> {
   const handlers = new Map<string, Set<() => void>>();
@@ -23,13 +23,13 @@ export function localModel<T extends object>(state: T): Model<T> {
       const name = String(key);
       const reason = shown._fixed?.[name];
       if (reason) return refuse(reason);
-      // The reason stands until the reader does something else.
+      // The reason stays visible until the reader changes something else.
       if (!name.startsWith("_")) refuse("");
       state[key] = value;
       try {
         call(name);
       } catch (error) {
-        // A figure shows its `_error` in its place; the other figures stay.
+        // The figure shows its `_error` in its place; the other figures stay.
         Object.assign(state, { _error: sentenceOf(error) });
         call("_error");
       }

@@ -2,47 +2,50 @@ import type { HeadsState } from "../head_types.js";
 import type { Model } from "../types.js";
 import type { EmbeddedMaps } from "./embedded_maps.js";
 
-/** Bytes as base64 text. */
+/** Base64 text. */
 export type Text64 = string;
 
 /**
- * The values that a figure accepts from others: heads of its stacks, and relations that it can
- * show, with "all" first.
+ * Values that a figure accepts from linked figures: heads of its stacks, and its relations with
+ * "all" first.
  */
 export interface Limits {
   shapes: Record<string, [layers: number, heads: number]>;
   relations: string[] | null;
 }
 
-/** A figure as the page holds it; `name` is that of its folder. */
+/** Figure as stored in the page; `name` is the name of its folder. */
 export interface PageFigure<S = HeadsState, Own = unknown> extends Limits {
   name: string;
   label: string;
-  /** What its reader must know. */
+  /** Remark for readers of the figure. */
   remark: string;
-  /** Without what its kernel computes. */
+  /** State without the values that a kernel computes. */
   state: S;
-  /** The names of the figures in its panels, by panel. The page gives these figures no section. */
+  /**
+   * Names of the figures in its panels, by panel. The page gives these figures no section of their
+   * own.
+   */
   children?: Record<string, string>;
-  /** The source of its computed answers, beside the stored data. */
+  /** Source data for computed answers, besides the stored data. */
   own: Own;
 }
 
-/** The data behind the figures, by name: maps of an attention, and data for a single figure. */
+/** Data behind the figures, by name: attention maps, and data for single figures. */
 export interface Held {
   maps?: EmbeddedMaps[];
-  /** Of two attentions that are compared, on common axes. */
+  /** Maps of two compared attentions, on common axes. */
   two?: [EmbeddedMaps[], EmbeddedMaps[]];
   [name: string]: unknown;
 }
 
-/** Maps as the page holds them. */
+/** Maps as stored in the page. */
 export type StoredMaps = Omit<EmbeddedMaps, "values" | "fine"> & {
   values: Text64;
   fine?: Text64 | null;
 };
 
-/** The part of a kernel that a page without one plays for a figure. */
+/** Function that answers a figure on a page without a kernel. */
 export type Kernel<S = HeadsState, Own = unknown> = (
   figure: PageFigure<S, Own>,
   held: Held,

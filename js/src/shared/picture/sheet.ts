@@ -9,56 +9,61 @@ import { wrapped } from "../text_width.js";
 import type { Theme } from "../theme.js";
 import { type PlacedRaster, SvgPen } from "./svg_pen.js";
 
-/** Families with the widths of the table; the first comes with the converter that makes files. */
+/**
+ * Font families with the widths of the table. The first comes with the converter that writes files.
+ */
 export const FONT = "'Liberation Sans', Arial, Helvetica, sans-serif";
 const MARGIN = 8;
 const GAP = 8;
 const LINE = 15;
 const TITLE_LINE = 18;
 const BAR = { width: 160, height: 8 };
-/** From the left of a panel's letter to its title. */
+/** Distance from the letter of a panel to its title. */
 const LETTER = 20;
 const HEADING = ({ text }: Theme) => ({ bold: true, size: 13, color: text, line: TITLE_LINE });
 
-/** How a picture is wished for. */
+/** Options of a requested picture. */
 export interface Request {
-  /** Of the whole picture, in pixels; null for the figure's own. */
+  /** Width of the picture in pixels, or null for the figure's default. */
   width: number | null;
   theme: Theme;
-  /** Pixels of the picture per pixel of the figure, so that cells fall on whole pixels. */
+  /** Pixels of the picture per pixel of the figure, so that cells fall on full pixels. */
   density: number;
-  /** Only the size is asked for. */
+  /** Whether only the size is needed. */
   blank: boolean;
-  /** Lines become pixels: thousands are drawn sooner so than as strokes. */
+  /** Whether to draw lines as pixels, which is faster than thousands of strokes. */
   dense: boolean;
-  /** Kept with a notebook at every display: small, and quickly drawn. */
+  /**
+   * Whether the picture is stored in the notebook with each display: it must be small and fast to
+   * draw.
+   */
   brief: boolean;
-  /** The whole caption stands under the figure, in place of its notes. */
+  /** Whether the complete caption is printed under the figure instead of its notes. */
   caption: boolean;
-  /** False: its title is not drawn above it. */
+  /** Whether the title is drawn; default: true. */
   title?: boolean;
-  /** The letter of a panel, in bold where the title begins. */
+  /** Letter of a panel, printed in bold before the title. */
   letter?: string;
-  /** The model that the figure around it names already. */
+  /** Model that an enclosing figure has named already. */
   knownModel?: string;
-  /** Where a figure within another puts its pixels. */
+  /** List to which a nested figure adds its pixels. */
   rasters?: PlacedRaster[];
 }
 
-/** A figure without its page: what `draw` of each figure gives. */
+/** Result of drawing a figure without a page. */
 export interface Drawn {
   sheet: Sheet;
   caption: Caption;
   table: Table;
 }
 
-/** How a figure is drawn without a page. */
+/** Function that draws a figure without a page. */
 export type DrawPicture<T> = (state: T, request: Request) => Drawn;
 
-/** Where a figure lies in its picture: what it has in common with the page. */
+/** Region of a figure in its picture, to compare it with the page. */
 type Region = Record<"x" | "y" | "width" | "height", number>;
 
-/** A picture from top to bottom: title, figure, legend, sentences. */
+/** Picture with its parts from top to bottom: title, figure, legend, sentences. */
 export class Sheet {
   readonly rasters: PlacedRaster[];
   readonly pen: SvgPen;
@@ -70,7 +75,7 @@ export class Sheet {
   private columnRoom: number | undefined;
   private indent = 0;
 
-  /** `own`: the room of a picture that asks for no width; `top`: above what comes first. */
+  /** `own`: Width of the content if the request has no width. `top`: Space above the first part. */
   constructor(
     readonly request: Request,
     private readonly own = UNATTACHED - 2 * MARGIN,
@@ -81,12 +86,12 @@ export class Sheet {
     this.pen = new SvgPen(this.rasters);
   }
 
-  /** Width that a figure may fill. */
+  /** Available width of a figure. */
   get room(): number {
     return (this.columnRoom ?? this.fullRoom) - this.indent;
   }
 
-  /** What a figure is laid out with. */
+  /** Look for the layout of a figure. */
   get look(): Look {
     const { theme, density } = this.request;
     return { theme, width: this.room, font: FONT, ruler: tableRuler, density };
@@ -96,7 +101,7 @@ export class Sheet {
     return this.request.width === null ? this.own : this.request.width - 2 * MARGIN;
   }
 
-  /** At least what was asked for: what does not fit is never cut. */
+  /** Width of the picture: the requested width, or more if a part would not fit. */
   get width(): number {
     return Math.max(this.request.width ?? 0, Math.ceil(this.widest + 2 * MARGIN));
   }
@@ -109,10 +114,7 @@ export class Sheet {
     return this.request.theme;
   }
 
-  /**
-   * The name of the figure, with its source in gray below: the request's `title` and `letter` refer
-   * to them.
-   */
+  /** Add the title, with its source in gray below, as the request's `title` and `letter` ask. */
   title(name: string, ...lines: string[]): void {
     const { title = true, letter, knownModel } = this.request;
     const top = this.y;
@@ -128,20 +130,20 @@ export class Sheet {
     this.indent = 0;
   }
 
-  /** The name of a part of the figure, with its source in gray below. */
+  /** Add the heading of a part of the figure, with its source in gray below. */
   heading(name: string, ...lines: string[]): void {
     this.text(bounded(name), HEADING(this.theme));
     for (const line of lines.filter(Boolean)) this.text(bounded(line));
     this.gap();
   }
 
-  /** A figure of this size, drawn by the code that draws it on a page. */
+  /** Add a figure of this size, drawn by the code that draws it on a page. */
   figure(width: number, height: number, paint: (pen: Pen) => void): void {
     this.place(width, height, paint);
     this.figures.push({ x: this.x, y: this.y - height - GAP, width, height });
   }
 
-  /** The next parts stand beside the last figure, in a second column. */
+  /** Put the next parts in a second column next to the last figure. */
   aside(width: number): void {
     const last = this.figures.at(-1);
     if (!last) return;
@@ -151,23 +153,23 @@ export class Sheet {
     this.columnRoom = width;
   }
 
-  /** Make the picture at least as wide as a figure of this width needs. */
+  /** Make the picture at least wide enough for a figure of this width. */
   reserve(width: number): void {
     this.widest = Math.max(this.widest, width);
   }
 
-  /** What follows stands under both, over the whole width. */
+  /** Put the next parts under both columns, over the full width. */
   under(): void {
     [this.x, this.y] = [MARGIN, Math.max(this.y, this.lowest)];
     this.columnRoom = undefined;
   }
 
-  /** Space before what follows. */
+  /** Add space before the next part. */
   gap(): void {
     this.y += GAP;
   }
 
-  /** Anything else: a legend, a table. */
+  /** Add any other part, for example a legend or a table. */
   place(width: number, height: number, paint: (pen: Pen) => void): void {
     this.pen.save();
     this.pen.translate(this.x, this.y);
@@ -177,7 +179,7 @@ export class Sheet {
     this.y += height + GAP;
   }
 
-  /** A scale of colors or of thickness with its values, and in words what it is of. */
+  /** Add a scale of color or thickness with its values and a description. */
   colorBar(
     [low, middle, high]: [string, string, string],
     words: string,
@@ -185,7 +187,7 @@ export class Sheet {
   ): void {
     const measure = tableRuler(labelFont(FONT, false, AXIS_LABEL_SIZE));
     const left = measure(low) / 2;
-    // Long values make the bar wider and never touch.
+    // Long values widen the bar, so that they never touch.
     const halves = Math.max(measure(low), measure(high)) + measure(middle) + 2 * GAP;
     const width = Math.max(BAR.width, Math.ceil(halves));
     const beside = left + width + measure(high) / 2 + 2 * GAP;
@@ -208,7 +210,7 @@ export class Sheet {
     this.gap();
   }
 
-  /** Other pictures side by side, each column from top to bottom, `gap` apart. */
+  /** Add other pictures in columns, `gap` pixels apart. Each column runs from top to bottom. */
   columns(columns: Sheet[][], gap: number): void {
     let left = 0;
     let lowest = this.y;
@@ -226,7 +228,7 @@ export class Sheet {
     this.y = lowest;
   }
 
-  /** A sentence, wrapped to the picture's width. */
+  /** Add a sentence, wrapped to the picture's width. */
   text(
     text: string,
     { bold = false, size = AXIS_LABEL_SIZE, color = this.theme.muted, line = LINE } = {},
@@ -242,11 +244,11 @@ export class Sheet {
     pen.restore();
     this.widest = Math.max(this.widest, this.x - MARGIN + Math.max(0, ...lines.map(measure)));
     this.y += lines.length * line;
-    // What ends a picture has the margin below it too.
+    // The last part of a picture also needs the margin below it.
     this.lowest = Math.max(this.lowest, this.y + GAP);
   }
 
-  /** The omissions of the figure as one paragraph, with the space after it. */
+  /** Add the notes on omissions as one paragraph, with space after it. */
   notes(...sentences: string[]): void {
     const said = sentences.filter(Boolean);
     if (!said.length || this.request.caption) return;
@@ -254,7 +256,7 @@ export class Sheet {
     this.gap();
   }
 
-  /** The whole caption, in the whole width under all that is there. */
+  /** Add the complete caption below all parts, over the full width. */
   caption(said: Caption): void {
     this.under();
     this.text(captionText(said));

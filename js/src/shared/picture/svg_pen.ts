@@ -6,17 +6,17 @@ import { parseFont, textWidth } from "../text_width.js";
 
 const FORBIDDEN = /[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\u{10000}-\u{10ffff}]/gu;
 const ENTITIES: Record<string, string> = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" };
-/** Signs that XML forbids are shown as replacement characters, markup as text. */
+/** Escape markup, and replace characters that XML forbids. */
 const escaped = (text: string): string =>
   text.replace(FORBIDDEN, "\ufffd").replace(/[&<>"]/g, (sign) => ENTITIES[sign] ?? sign);
 
-/** More pixels than this are an image. */
+/** Number of pixels above which a raster is written as an image. */
 const MOST_CELLS = 900;
 
-/** At most three decimals, without trailing zeros. */
+/** Format with at most three decimals, without trailing zeros. */
 const number = (x: number): string => String(Math.round(x * 1000) / 1000 || 0);
 
-/** A shape as text. */
+/** Return the XML text of a shape. */
 function elementText({ tag, attributes, inside }: Shape): string {
   const listed = Object.entries(attributes)
     .filter(([name]) => !/^(class$|data-)/.test(name))
@@ -29,7 +29,7 @@ function elementText({ tag, attributes, inside }: Shape): string {
 }
 
 const RGB = /^rgb\((\d+)[ ,]+(\d+)[ ,]+(\d+)\)$/;
-/** Readers of SVG files know "#rrggbb" better than newer notations. */
+/** Return a color as "#rrggbb", which SVG readers support better than newer notations. */
 function hex(color: string): string {
   const match = RGB.exec(color);
   if (!match) return escaped(color);
@@ -37,7 +37,7 @@ function hex(color: string): string {
   return `#${channels.join("")}`;
 }
 
-/** Pixels, and the size that they are shown in. */
+/** Pixels and their size in the picture. */
 export interface PlacedRaster {
   raster: Raster;
   width: number;
@@ -56,7 +56,7 @@ const START = {
   globalAlpha: 1,
   dash: [] as number[],
   globalCompositeOperation: "source-over" as GlobalCompositeOperation,
-  /** As in SVG: x' = a x + c y + e. */
+  /** Transformation as in SVG: x' = a x + c y + e. */
   matrix: [1, 0, 0, 1, 0, 0] as [a: number, b: number, c: number, d: number, e: number, f: number],
 };
 type State = typeof START;
@@ -66,16 +66,16 @@ const ANCHORS: Partial<Record<CanvasTextAlign, string>> = {
   end: "end",
 };
 /**
- * From the baseline to a line of text's middle and top, in font sizes: where canvases have them in
- * Liberation Sans.
+ * Offset in font sizes from the baseline to the middle and the top of a line, as canvases place
+ * them in Liberation Sans.
  */
 const BASELINES: Partial<Record<CanvasTextBaseline, number>> = { middle: 0.31, top: 0.81 };
 
 export interface SvgPen extends State {}
 
 /**
- * A pen that writes what is drawn as SVG elements. Pixels become `<image href="raster:i">`, for the
- * program that knows how to write them as a file.
+ * Pen that writes SVG elements. Pixels become `<image href="raster:i">` for the program that stores
+ * them as files.
  */
 // biome-ignore lint/suspicious/noUnsafeDeclarationMerging: the constructor assigns START
 export class SvgPen implements RasterPen {
@@ -89,23 +89,23 @@ export class SvgPen implements RasterPen {
     Object.assign(this, START);
   }
 
-  /** What was drawn so far. */
+  /** Return the SVG text drawn so far. */
   get body(): string {
     this.blend("source-over");
     return this.parts.join("");
   }
 
-  /** Shapes as they are. */
+  /** Add shapes unchanged. */
   add(...shapes: Shape[]): void {
     this.write("<g", `${shapes.map(elementText).join("")}</g>`);
   }
 
-  /** What another pen has drawn, moved to (x, y). */
+  /** Add the drawing of another pen at (x, y). */
   copy(other: SvgPen, x: number, y: number): void {
     this.write(`<g transform="translate(${number(x)} ${number(y)})"`, `${other.body}</g>`);
   }
 
-  /** Clip the following drawing to a rectangle. */
+  /** Draw clipped to a rectangle. */
   clipped(width: number, height: number, draw: () => void): void {
     const [x, y] = this.matrix.slice(4) as [number, number];
     const outside = this.matrix;
@@ -177,7 +177,7 @@ export class SvgPen implements RasterPen {
     this.point("Q", ...places);
   }
 
-  /** Whole circles are what figures have. */
+  /** Add a full circle, the only arc that figures draw. */
   arc(x: number, y: number, radius: number): void {
     this.point("M", x + radius, y);
     this.point("A", radius, radius, 0, 1, 1, x - radius, y);
@@ -189,7 +189,7 @@ export class SvgPen implements RasterPen {
     if (this.path.length) this.write(`<path d="${this.path.join("")}"${this.fills()}`);
   }
 
-  /** Consecutive lines with the same style become one element. */
+  /** Draw the path. Consecutive lines with the same style become one element. */
   stroke(): void {
     if (!this.path.length) return;
     const look = `" fill="none"${this.strokes()}${this.place()}/>`;
@@ -252,7 +252,7 @@ export class SvgPen implements RasterPen {
     );
   }
 
-  /** A picture as the file that it is. */
+  /** Embed an encoded image file unchanged. */
   file(
     { bytes, type }: EncodedPicture,
     isSharp: boolean,
@@ -268,7 +268,7 @@ export class SvgPen implements RasterPen {
     );
   }
 
-  /** Few pixels are drawn as separate elements, which an editor can change. */
+  /** Draw a small raster as separate elements, which can be edited in a drawing program. */
   private cells({ across, words }: Raster, x0: number, y0: number, dx: number, dy: number): void {
     const boxes = new Map<number, string>();
     for (const [i, word] of words.entries()) {
@@ -280,7 +280,7 @@ export class SvgPen implements RasterPen {
     }
     for (const [word, path] of boxes) {
       const color = `rgb(${word & 255} ${(word >> 8) & 255} ${(word >> 16) & 255})`;
-      // Without it thin lines of the ground would show between cells.
+      // Antialiasing would show thin lines of background between cells.
       this.write(`<path d="${path}" shape-rendering="crispEdges" fill="${hex(color)}"`);
     }
   }
@@ -303,7 +303,8 @@ export class SvgPen implements RasterPen {
   }
 
   /**
-   * Everything drawn with one blend mode is one group: readers need long for each blended element.
+   * Group everything drawn with the same blend mode: SVG readers are slow with many blended
+   * elements.
    */
   private blend(operation: GlobalCompositeOperation): void {
     if (operation === this.blended) return;

@@ -3,19 +3,19 @@ import { rampTo } from "../color_levels.js";
 import type { Raster } from "../pen.js";
 import { THEMES, type Theme } from "../theme.js";
 
-/** How much of a picture is covered where no weight falls, and where the model sees nothing. */
+/** Opacity of the cover over parts without weight, and over parts that the model does not see. */
 const DIMMED = 0.75;
 const UNSEEN = 0.92;
-/** The share of the cover that the largest weight takes away. */
+/** Share of the cover that the largest weight removes. */
 const REVEALED = 0.88;
-/** The gray on which the bar shows the cover. */
+/** Gray level on which a color bar shows the cover. */
 const GREY = 128;
 
 const opaque = (alpha: number) => Math.round(255 * alpha) << 24;
 
 /**
- * A cover over a picture in 256 levels, ABGR words with their opacity: from a dark ground, which
- * leaves a quarter of the picture, to a light tint, through which the picture is seen.
+ * Return a cover over a picture in 256 levels (ABGR words with opacity), from a dark cover that
+ * leaves a quarter of the picture visible to a light tint.
  */
 function cover(table: Uint32Array, signed = false): Uint32Array {
   return table.map((color, i) => {
@@ -24,7 +24,10 @@ function cover(table: Uint32Array, signed = false): Uint32Array {
   });
 }
 
-/** Pictures are dimmed to dark in both themes; the reader's own colors come first. */
+/**
+ * Return the theme of the cover: pictures are dimmed to dark in both themes, unless colors are
+ * forced.
+ */
 const paper = (theme: Theme): Theme => (theme.forced ? theme : { ...theme, dark: true });
 
 const made = new Map<string, Uint32Array>();
@@ -35,7 +38,9 @@ function remembered(key: string, make: () => Uint32Array): Uint32Array {
   return known;
 }
 
-/** The covers of weights, of differences, or of weights in the color of one of several heads. */
+/**
+ * Return the cover of weights, of differences, or of weights in the color of one of several heads.
+ */
 export function coverOf(theme: Theme, signed = false, color?: string): Uint32Array {
   const of = paper(theme);
   const key = [of.forced, of.background, of.text, of.accent, signed, color].join();
@@ -47,16 +52,18 @@ export function coverOf(theme: Theme, signed = false, color?: string): Uint32Arr
   });
 }
 
-/** The cover of parts of a picture that no token is made of, or that a query may not see. */
+/** Return the cover of regions without a token, or that a query may not see. */
 export function unseen(theme: Theme): number {
   const [first = 0] = coverOf(theme);
   return ((first & 0xffffff) | opaque(UNSEEN)) >>> 0;
 }
 
-/** The ground behind a picture with transparent parts, and before it is decoded. */
+/**
+ * Return the background color of a picture, visible before decoding and through transparent parts.
+ */
 export const groundOf = (theme: Theme): string => (theme.forced ? theme.background : "#808080");
 
-/** A cover on a gray picture. */
+/** Return the color of a cover over a gray picture. */
 export function onGrey(word: number, gray = GREY): number {
   const alpha = (word >>> 24) / 255;
   const under = (1 - alpha) * gray;
@@ -68,7 +75,10 @@ export function onGrey(word: number, gray = GREY): number {
 
 const TICK = 1;
 
-/** Color scales under each other, with a tick at a place of 0 to 255; none outside of it. */
+/**
+ * Return color scales stacked vertically, with a tick at a level from 0 to 255. A level outside of
+ * this range has no tick.
+ */
 export function tickedBar(tables: Uint32Array[], place: number): Raster {
   const words = new Uint32Array(256 * tables.length);
   for (const [row, table] of tables.entries()) words.set(table, 256 * row);

@@ -1,16 +1,18 @@
 import { clamp } from "../clamp.js";
 import type { TokenPlace } from "./token_places.js";
 
-/** Cells a side in which covered parts of a medium are marked. */
+/** Number of cells per side of the grid that marks covered parts of a medium. */
 const CELLS = 256;
-/** A run of places that others cover to this share is a further level. */
+/** Covered share from which a run of regions belongs to the next level. */
 const COVERED = 0.25;
-/** Places of a box at which it is tested: clear of its edges. */
+/** Sample positions inside a box, away from its edges. */
 const SAMPLES = [1 / 6, 1 / 2, 5 / 6];
 
 type Numbered = TokenPlace & { token: number };
 
-/** Neighboring tokens in the order of reading: a tile, or the whole picture. */
+/**
+ * Return runs of neighboring tokens in reading order, for example a tile or the complete picture.
+ */
 function runsOf(places: (TokenPlace | undefined)[]): Numbered[][] {
   const runs: Numbered[][] = [];
   let last: TokenPlace | undefined;
@@ -34,8 +36,8 @@ function middle(run: Numbered[]): number {
 }
 
 /**
- * Levels of overlapping places: 0 for the smallest boxes, for example tiles, and 1 for the whole
- * picture below the tiles.
+ * Return the levels of overlapping regions: 0 for the smallest boxes, for example tiles, and 1 for
+ * the complete picture below the tiles.
  */
 export function placeLevels(places: (TokenPlace | undefined)[]): Uint8Array {
   const levels = new Uint8Array(places.length);
@@ -81,6 +83,9 @@ export function placeLevels(places: (TokenPlace | undefined)[]): Uint8Array {
   return levels;
 }
 
-/** The cell of a place along a side that ends at `end`; all frequencies are one cell. */
+/**
+ * Return the grid cell of a coordinate along a side that ends at `end`. A token that covers all
+ * frequencies has cell 0.
+ */
 const at = (x: number, end: number) =>
   Number.isNaN(x) || !(end > 0) ? 0 : clamp(Math.floor((CELLS * x) / end), 0, CELLS - 1);

@@ -3,7 +3,7 @@ import { asFloat32, type WireArray } from "../wire.js";
 import { placeLevels } from "./place_levels.js";
 import type { WirePlaces } from "./place_types.js";
 
-/** Where a token comes from: pixels of a picture, or seconds and hertz of a sound. */
+/** Region of a token: pixels of a picture, or seconds and hertz of a sound. */
 export interface TokenPlace {
   medium: number;
   left: number;
@@ -14,14 +14,14 @@ export interface TokenPlace {
 
 type Places = (TokenPlace | undefined)[];
 
-/** The places of both axes, an entry for each token. */
+/** Regions of both axes, with one entry per token. */
 export interface AxesPlaces extends Record<Side, Places> {
   start: number | null;
-  /** Whether a query is labeled by the token that its row writes: the next one. */
+  /** Whether a query is labeled with the token that its row predicts, which is the next one. */
   writes: boolean;
-  /** Whether both axes have the same tokens, so that a token is a query and a key. */
+  /** Whether both axes have the same tokens, so that each token is a query and a key. */
   isOneText: boolean;
-  /** The level of each token: 0 for the smallest boxes, 1 for a picture below its tiles. */
+  /** Level of each token: 0 for the smallest boxes, 1 for a picture below its tiles. */
   levels: Record<Side, Uint8Array>;
 }
 
@@ -42,7 +42,9 @@ const isSame = (a: TokenPlace | undefined, b: TokenPlace | undefined) =>
 
 const known = new WeakMap<WirePlaces, { axes: Axes; made: AxesPlaces }>();
 
-/** The places of tokens on these axes; undefined while the kernel has not sent them. */
+/**
+ * Return the regions of the tokens on these axes, or undefined while the kernel has not sent them.
+ */
 export function placesOf({ _places: wire }: { _places?: WirePlaces | null }, axes: Axes) {
   if (!wire || wire.stack !== axes.stack || wire.unit !== axes.unit) return undefined;
   const fits = (array: WireArray | null, side: Side) =>
