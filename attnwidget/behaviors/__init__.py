@@ -1,4 +1,6 @@
-"""What heads do: behaviors with controls, and examples of heads. `attnwidget` has `atlas`.
+"""Behaviors of attention heads with their controls, and examples of heads.
+
+`atlas` is in `attnwidget`.
 
 Example:
     >>> from attnwidget import load_model, make_segments

@@ -1,4 +1,4 @@
-"""What a behavior of heads is: a name, its source, and what is needed to score it."""
+"""Base classes of behaviors: a name, a source, and the data that a score needs."""
 
 from __future__ import annotations
 
@@ -24,21 +24,21 @@ class Behavior(ABC):
     """A kind of attention head with a score and a control.
 
     Attributes:
-        name: Name of the behavior, which a head gets if the score exceeds the control.
-        description: Action of the named heads, as the rest of a sentence: "attends to the token
-            before".
-        source: The paper or the program with the definition.
-        needs: Properties of the model and data without which there is no score. "causal" and
-            "bidirectional" are kinds of models. "pairs" are inputs of two texts. "treebank" and
-            "documents" are annotated sentences, and documents with coreference. "circuits" are W_V
-            and W_O between the stream and the vocabulary.
-        resting: Whether heads do this where their function does not apply, as attention to [SEP]
-            (Clark et al. 2019, 3.2). A resting behavior names a head only if no other behavior
-            names the head.
-        names_heads: Whether the behavior names heads. If not, it has scores, and no p-values.
-        reads: Inputs for which the behavior has a score: "texts", where neighbors are a line;
-            "pictures", where tokens have places; or "both".
-        family: Group of behaviors with the same color in figures; "" = without a group.
+        name: Name of the behavior. A head gets this name if its score exceeds the control.
+        description: Action of the heads with this name, as the rest of a sentence, for example
+            "attends to the token before".
+        source: Paper or program with the definition.
+        needs: Properties of the model and data that the score requires. "causal" and
+            "bidirectional" are kinds of models. "pairs" are inputs of two texts. "treebank" means
+            sentences with dependency trees, and "documents" means documents with coreference.
+            "circuits" means W_V and W_O between the stream and the vocabulary.
+        resting: Whether heads fall back on this behavior if their function does not apply, as with
+            attention to [SEP] (Clark et al. 2019, 3.2). A resting behavior names a head only if no
+            other behavior names it.
+        names_heads: Whether the behavior names heads. Otherwise it has scores, but no p-values.
+        reads: Inputs for which the behavior has a score: "texts", where neighbors form a line;
+            "pictures", where tokens have positions in two dimensions; or "both".
+        family: Group of behaviors with the same color in figures; "" = no group.
     """
 
     name: str
@@ -55,38 +55,38 @@ class Behavior(ABC):
         return name == self.name
 
     def likely_links(self, name: str, batch: Batch) -> Tensor | None:
-        """Return the links of a text that a sentence may call by a name, bool [B, n, n].
+        """Return the links of a text that a sentence may describe by a name, bool [B, n, n].
 
-        None if the tokens alone do not tell which links the name is about.
+        Return None if the tokens alone do not determine these links.
 
         Args:
-            name: A name that this behavior gives to heads.
+            name: Name that this behavior gives to heads.
             batch: Texts without annotations.
         """
         return None
 
     def prepare(self, evidence: Evidence) -> Behavior:
-        """Return the behavior with what it must know of all texts; usually itself."""
+        """Return the behavior with the statistics it needs from all texts; usually itself."""
         return self
 
 
 class LinkBehavior(Behavior, LinkRule):
     """A behavior that predicts links from the tokens of an input; subclasses define `links`.
 
-    The score is the attention of a query to its predicted keys, the mean over the queries with a
-    predicted link, then over texts. The control is the attention to different keys, with a key for
-    each predicted link:
+    The score is the attention from a query to its predicted keys, averaged over the queries with a
+    predicted link and then over texts. The control is the attention to other keys, one for each
+    predicted link:
 
     - "same offsets": the mean over the other visible pairs of the text at the same offset, in
-      multiples of even attention. For keys that further queries see, a fit of offsets, keys and
-      even attention to the other pairs predicts the control. A head with attention to a single
-      token therefore has no excess;
+      multiples of even attention. For keys that later queries also see, the control is predicted
+      by a fit of offsets, keys and even attention to the other pairs. A head that attends to a
+      single token therefore has no excess;
     - "neighboring keys": the mean over the keys before and after the predicted key.
 
-    Links without these pairs are left out of score and control.
+    Links without such pairs are excluded from score and control.
 
     Attributes:
-        control: Choice of the other pairs.
+        control: Method that selects the other pairs.
 
     Example:
         >>> import torch
@@ -110,7 +110,7 @@ class LinkBehavior(Behavior, LinkRule):
 
     @property
     def control_name(self) -> str:
-        """The control in words."""
+        """Description of the control."""
         pairs = {
             "same offsets": "other links at the same offsets and to the same tokens",
             "neighboring keys": "the tokens beside the predicted token",
@@ -118,19 +118,19 @@ class LinkBehavior(Behavior, LinkRule):
         return pairs[self.control]
 
     def compared(self, batch: Batch) -> Tensor:
-        """Return the keys of the pairs of the control, bool [B, n]; usually all tokens."""
+        """Return the keys of the control pairs, bool [B, n]; all tokens by default."""
         return batch.real
 
 
 class MapBehavior(Behavior):
-    """A behavior with a number for each map, which is no mass on predicted links.
+    """A behavior with one number per map that is not the mass on predicted links.
 
     Attributes:
-        control_name: The control in words.
+        control_name: Description of the control.
     """
 
     control_name: str
 
     @abstractmethod
     def numbers(self, layer: LayerBatch, *, causal: bool) -> tuple[Tensor, Tensor]:
-        """Return score and control of every map of a layer, [B, H] each."""
+        """Return score and control of each map of a layer, [B, H] each."""

@@ -1,4 +1,4 @@
-"""The scores of all heads for one behavior, with control, interval and test."""
+"""Scores of all heads for one behavior, with control, interval and test."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from attnwidget.behaviors.random_heads import RandomHeads
 
 _FEWEST = 3
-#: Smallest score minus control of a name, in each half of the data. Below it, rounding decides.
+#: Smallest excess (score minus control) that names a head, in each half of the data. Smaller
+#: differences may be rounding errors.
 LEAST_EXCESS = 0.05
 
 
@@ -27,8 +28,8 @@ class HalfScore(NamedTuple):
     """Score and control of every head in one half of the data.
 
     Attributes:
-        score: The score, float64 [L, H]; NaN for heads without attention.
-        control: The score of the control, [L, H].
+        score: Score, float64 [L, H]; NaN for heads without attention.
+        control: Score of the control, [L, H].
         n: Number of texts, words or names.
     """
 
@@ -38,17 +39,17 @@ class HalfScore(NamedTuple):
 
     @classmethod
     def of_inputs(cls, numbers: Float64Array) -> HalfScore:
-        """Return the means of score and control of N inputs, [2, L, H, N]."""
+        """Return the mean score and control over N inputs, [2, L, H, N]."""
         score, control = numbers.mean(-1)
         return cls(score, control, numbers.shape[-1])
 
 
 class ExcessTest(NamedTuple):
-    """The test that score minus control is above 0, for every head.
+    """Test that score minus control is above 0, for each head.
 
     Attributes:
         low: Lower end of the 95 % interval of score minus control, float64 [L, H].
-        high: Its upper end, [L, H].
+        high: Upper end of the interval, [L, H].
         p: One-sided p-value that score minus control is not above 0, without correction, [L, H].
     """
 
@@ -59,36 +60,36 @@ class ExcessTest(NamedTuple):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class BehaviorScore:
-    """Score and control of every head for one behavior.
+    """Score and control of each head for one behavior.
 
-    The first half of the data gives all arrays but `held_out` and `held_out_control`, which come
-    from the second half. All arrays are float64 [L, H].
+    All arrays are computed on the first half of the data, except `held_out` and
+    `held_out_control`, which use the second half. All arrays are float64 [L, H].
 
     Attributes:
         name: Name of the behavior.
-        description: Action of the named heads.
-        source: The paper or the program with the definition.
-        control_name: The control in words.
-        score: The score, usually 0 to 1.
-        control: The score of the control.
+        description: Action of the heads with this name.
+        source: Paper or program with the definition.
+        control_name: Description of the control.
+        score: Score, usually 0 to 1.
+        control: Score of the control.
         low: Lower end of the 95 % interval of score minus control.
-        high: Its upper end.
+        high: Upper end of the interval.
         p: One-sided p-value that score minus control is not above 0, without correction; NaN for
-            a behavior that names no head.
+            a behavior that does not name heads.
         n: Number of units: texts, words or names.
         unit: Name of the units.
-        held_out: The score in the other half of the data; NaN without such a half.
-        held_out_control: The control there.
-        held_out_n: Number of units there.
-        auc: Probability that a predicted link is heavier than a different key of the same query, in
-            the held-out half; NaN for behaviors without predicted links.
-        rule: The rule that predicts the links, or None.
-        corpus: Texts in which the rule applies: "segments", "treebank" or "documents"; "" without a
-            rule.
-        resting: Whether heads do this where their function does not apply.
+        held_out: Score in the held-out half of the data; NaN if there is no such half.
+        held_out_control: Control in the held-out half.
+        held_out_n: Number of units in the held-out half.
+        auc: Probability that a predicted link has more weight than another key of the same query,
+            in the held-out half; NaN for behaviors without predicted links.
+        rule: Rule that predicts the links, or None.
+        corpus: Corpus to which the rule applies: "segments", "treebank" or "documents"; "" without
+            a rule.
+        resting: Whether heads fall back on this behavior if their function does not apply.
         random: Largest score minus control of a head with random weights; NaN if no such model was
-            read.
-        writes: Whether the behavior is about the output of heads, and not about their attention.
+            measured.
+        writes: Whether the behavior describes the output of heads instead of their attention.
 
     Example:
         >>> from attnwidget.demo import demo_atlas
@@ -122,8 +123,8 @@ class BehaviorScore:
 
     def __repr__(self) -> str:
         size = "×".join(map(str, self.score.shape))
-        read = counted(self.n, self.unit)
-        return f"BehaviorScore({self.name!r}, {self.description}: {size} heads, {read})"
+        n_units = counted(self.n, self.unit)
+        return f"BehaviorScore({self.name!r}, {self.description}: {size} heads, {n_units})"
 
     @classmethod
     def from_halves(
@@ -146,25 +147,25 @@ class BehaviorScore:
     ) -> BehaviorScore:
         """Return the scores of a behavior from both halves of the data.
 
-        Heads without a score have the p-value NaN, and so have all heads of a behavior that names
-        no head. With `random`, a p-value is at least the probability of the excess among heads with
-        random weights.
+        The p-value is NaN for heads without a score, and for all heads if the behavior does not
+        name heads. With `random`, a p-value is at least the probability of the same excess among
+        heads with random weights.
 
         Args:
-            behavior: The behavior, or the study that scores it.
-            first: The half that scores heads.
-            held_out: The other half.
-            test: The test of the first half.
-            control_name: The control in words.
-            unit: Name of the units that are counted.
-            name: Name of the behavior; "" = the name of `behavior`, like the two next arguments.
-            description: Action of the named heads.
-            source: The paper or the program with the definition.
-            auc: As in the class; None = a behavior without predicted links.
-            rule: As in the class, like the further arguments.
-            corpus: Texts in which the rule applies.
-            random: Heads with random weights, if they were read.
-            writes: Whether the behavior is about the output of heads.
+            behavior: Behavior, or the study that scores it.
+            first: Half of the data that scores heads.
+            held_out: Held-out half.
+            test: Test of the first half.
+            control_name: Description of the control.
+            unit: Name of the counted units.
+            name: Name of the behavior; "" = the name of `behavior`.
+            description: Action of the heads with this name; "" = the description of `behavior`.
+            source: Paper or program with the definition; "" = the source of `behavior`.
+            auc: Array as in the class; None for a behavior without predicted links.
+            rule: Rule that predicts the links, or None.
+            corpus: Corpus to which the rule applies.
+            random: Heads with random weights, if they were measured.
+            writes: Whether the behavior describes the output of heads.
         """
         unscored = np.isnan(first.score) | (not behavior.names_heads)
         p = np.where(unscored, np.nan, test.p)
@@ -207,8 +208,8 @@ class BehaviorScore:
     def strength(self) -> Float64Array:
         """Share of the possible excess, at most 1: (score - control) / (1 - control).
 
-        A possible excess below `LEAST_EXCESS` counts as `LEAST_EXCESS`: where the control is almost
-        1, the quotient of two rounding errors would be of any size.
+        A possible excess below `LEAST_EXCESS` counts as `LEAST_EXCESS`. If the control is almost 1,
+        the score would otherwise be a quotient of two rounding errors.
         """
         strength: Float64Array = self.excess / np.maximum(1 - self.control, LEAST_EXCESS)
         return np.minimum(strength, 1.0)
@@ -217,11 +218,11 @@ class BehaviorScore:
 def t_interval(mean: Float64Array, square: Float64Array, n: int) -> ExcessTest:
     """Return the 95 % interval of a mean, and the one-sided p-value of a mean of 0 or less.
 
-    Student's t over n texts, whose differences are taken as independent.
+    The test is Student's t over n differences, which are treated as independent.
 
     Args:
         mean: Mean of the differences.
-        square: Mean of their squares, of the same shape.
+        square: Mean of the squared differences, of the same shape.
         n: Number of differences; below 3, the interval is infinite and p is 1.
 
     Returns:
@@ -237,14 +238,14 @@ def t_interval(mean: Float64Array, square: Float64Array, n: int) -> ExcessTest:
     """
     mean = np.asarray(mean, np.float64)
     if n < _FEWEST:
-        nothing = np.full_like(mean, np.inf)
-        return ExcessTest(-nothing, nothing, np.ones_like(mean))
-    # Rounding leaves a variance of equal differences a little above or below 0.
+        infinite = np.full_like(mean, np.inf)
+        return ExcessTest(-infinite, infinite, np.ones_like(mean))
+    # The variance of equal differences is a little above or below 0, because of rounding.
     variance = np.maximum(np.asarray(square) - mean**2, 1e-18) * n / (n - 1)
     error = np.sqrt(variance / n)
-    reach = scipy.stats.t.ppf(0.975, n - 1) * error
+    margin = scipy.stats.t.ppf(0.975, n - 1) * error
     p = np.asarray(scipy.stats.t.sf(mean / error, n - 1))
-    return ExcessTest(mean - reach, mean + reach, p)
+    return ExcessTest(mean - margin, mean + margin, p)
 
 
 def t_test(numbers: Float64Array) -> ExcessTest:
@@ -266,11 +267,11 @@ def t_test(numbers: Float64Array) -> ExcessTest:
 
 
 def paired_test(heads: NDArray[np.bool_], rule: NDArray[np.bool_]) -> ExcessTest:
-    """Return McNemar's exact test that heads are right more often than a rule.
+    """Return McNemar's exact test that heads are correct more often than a rule.
 
     Args:
-        heads: Whether each head is right, by word, [N, L, H].
-        rule: Whether the rule is right, [N, 1, 1].
+        heads: Whether each head is correct, per word, [N, L, H].
+        rule: Whether the rule is correct, [N, 1, 1].
 
     Example:
         >>> import numpy as np
@@ -288,13 +289,13 @@ def paired_test(heads: NDArray[np.bool_], rule: NDArray[np.bool_]) -> ExcessTest
 def binomial_test(
     score: Float64Array, control: Float64Array, n: int, *, chance: float
 ) -> ExcessTest:
-    """Return the binomial test that shares of n trials are larger than a control.
+    """Return the binomial test that the success rates over n trials exceed a control.
 
     Args:
-        score: Share of the trials that each head passes, [L, H].
-        control: The share that is expected, [L, H].
+        score: Share of trials that each head passes, [L, H].
+        control: Expected share, [L, H].
         n: Number of trials.
-        chance: Smallest share that is expected.
+        chance: Smallest expected share.
 
     Example:
         >>> import numpy as np

@@ -14,11 +14,10 @@ from attnwidget.kernels.entropy import entropy
 
 
 class Broad(MapBehavior):
-    """Entropy of a query's attention as a share of the largest possible entropy.
+    """Attention entropy of a query as a share of the largest possible entropy.
 
-    The control is the median head of the layer, because the entropy of even attention depends on
-    the length of the text. Heads with random weights attend broadly too, so this behavior names no
-    head.
+    The control is the median head of the layer, because even attention has more entropy in longer
+    texts. Heads with random weights also attend broadly, so this behavior does not name heads.
     """
 
     name = "broad"
@@ -30,10 +29,10 @@ class Broad(MapBehavior):
 
     def numbers(self, layer: LayerBatch, *, causal: bool) -> tuple[Tensor, Tensor]:
         batch = layer.batch
-        seen = visible_keys(batch, causal=causal)
-        counted = batch.real & (seen > 1)
+        n_keys = visible_keys(batch, causal=causal)
+        counted = batch.real & (n_keys > 1)
         shares = entropy(layer.weights, batch.lengths)
-        shares = shares / seen.float().log().clamp_min(1e-6)[:, None]
+        shares = shares / n_keys.float().log().clamp_min(1e-6)[:, None]
         rows = counted.float() / counted.sum(-1, keepdim=True).clamp_min(1)
         scores = torch.linalg.vecdot(shares.clamp(0, 1), rows[:, None])  # [B, H]
         return scores, scores.median(-1, keepdim=True).values.expand_as(scores)

@@ -1,4 +1,4 @@
-"""Heads that promote or suppress the token they attend to, from their weights."""
+"""Heads that promote or suppress the attended token, measured from their weights."""
 
 from __future__ import annotations
 
@@ -20,12 +20,13 @@ _TOP = 5
 
 
 class Copying(StudyBehavior):
-    """Share of names that a head copies or suppresses, against the other names.
+    """Share of names that a head copies or suppresses, compared with the other names.
 
-    The study is `copying_scores`, over half of its names: "copying" is its `copying`, and "negative
-    copying" its `suppression`. The control of a head is the share of the other names among the
-    tokens that the head promotes. A head with the same output for every name has an equal score and
-    control. The test is a binomial test against this share, or against chance if chance is larger.
+    The study is `copying_scores`, with half of the names at a time: "copying" is its `copying`,
+    and "negative copying" its `suppression`. The control of a head is the share of the other names
+    among the tokens that it promotes. If the output of a head is the same for every name, score and
+    control are equal. A binomial test compares the score with the control, or with chance if chance
+    is larger.
     """
 
     name = "copying"
@@ -43,7 +44,7 @@ class Copying(StudyBehavior):
         chance = _TOP / int(model.hf_model.config.get_text_config().vocab_size)
         scores = []
         for name, (kind, description) in _KINDS.items():
-            first, held_out = (_half(found, kind) for found in halves)
+            first, held_out = (_half(result, kind) for result in halves)
             scores.append(
                 BehaviorScore.from_halves(
                     self,
@@ -61,12 +62,12 @@ class Copying(StudyBehavior):
 
 
 def _names(model: AttentionModel) -> list[int]:
-    """Return the ids of names; in a model without a tokenizer, of the first ordinary entries."""
+    """Return the ids of names, or of the first ordinary entries if there is no tokenizer."""
     if model.tokenizer is not None:
         try:
             return known_names(model)
         except ValueError:
-            pass  # a small vocabulary has few names
+            pass  # A small vocabulary has few names.
     return start_and_vocabulary(model)[1][:N_NAMES].tolist()
 
 

@@ -17,9 +17,10 @@ from attnwidget.words.coreference_results import CoreferenceAccuracies, Evaluate
 
 
 class Coreference(StudyBehavior):
-    """Share of mentions whose most attended word is an antecedent, against the nearest mention.
+    """Share of mentions whose most attended word is an antecedent.
 
-    The study is `probe_coreference` over all windows of the documents.
+    The control is the nearest mention. The study is `probe_coreference` over all windows of the
+    documents.
     """
 
     name = "coreference"
@@ -51,11 +52,11 @@ class Coreference(StudyBehavior):
 
 
 def share_right(right: NDArray[np.bool_], found: CoreferenceAccuracies) -> Float64Array:
-    """Return the share of mentions for which each head is right, [L, H]; NaN without attention.
+    """Return the share of mentions for which each head is correct, [L, H]; NaN without attention.
 
     Args:
-        right: Whether each head is right, by mention, [N, L, H].
-        found: The study of the mentions.
+        right: Whether each head is correct, per mention, [N, L, H].
+        found: Result of the coreference study.
     """
     share: Float64Array = (
         right.mean(0, dtype=np.float64) if len(right) else np.full(right.shape[1:], np.nan)
@@ -75,7 +76,7 @@ def _kind(found: CoreferenceAccuracies, evaluated: Evaluated) -> MentionKind:
 
 
 def _right(found: CoreferenceAccuracies) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """Return whether heads, and the nearest mention, are right: bool [E, L, H] and [E, 1, 1]."""
+    """Return whether heads and the nearest mention are correct: bool [E, L, H] and [E, 1, 1]."""
     nearest = [mention.baselines[0] in mention.antecedents for mention in found.evaluated]
     return found.is_correct[:, 0], np.array(nearest)[:, None, None]
 

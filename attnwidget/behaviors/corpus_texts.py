@@ -1,4 +1,4 @@
-"""The texts of a corpus of an atlas, in the form that the rules of its behaviors read."""
+"""Texts of an atlas corpus, in the form that link rules read."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ CORPORA: tuple[Corpus, ...] = ("segments", "treebank", "documents")
 
 
 def corpus_texts(evidence: Evidence, corpus: Corpus) -> list[tuple[int, Segment]]:
-    """Return the half and the segment of each text of a corpus, in the order of the corpus.
+    """Return the half and the segment of each text of a corpus, in corpus order.
 
-    Segments of sentences and windows keep their number in the whole corpus, for the rules. Texts
-    that the model cannot read word by word are left out.
+    Rules look sentences and windows up by their number, so segments keep the number in the whole
+    corpus. Texts that the model cannot read word by word are left out.
     """
     if corpus == "segments":
         return [
@@ -35,18 +35,18 @@ def corpus_texts(evidence: Evidence, corpus: Corpus) -> list[tuple[int, Segment]
             for window in windows
         ]
         halves = [window.document % 2 for window in windows]
-    listed, _ = WordSegmenter(evidence.model).segments(texts, True)
-    return [(halves[segment.index], segment) for segment in listed]
+    segments, _ = WordSegmenter(evidence.model).segments(texts, True)
+    return [(halves[segment.index], segment) for segment in segments]
 
 
 def document_windows(evidence: Evidence) -> list[EvaluatedWindow]:
-    """Return the windows that coreference was measured in, in the order of the documents.
+    """Return the windows in which coreference was measured, in the order of the documents.
 
-    `document` of a window is an index in `evidence.documents`.
+    The `document` of a window is an index into `evidence.documents`.
     """
     windows = [
         replace(window, document=2 * window.document + half)
-        for half, found in enumerate(evidence.coreference)
-        for window in found.windows
+        for half, result in enumerate(evidence.coreference)
+        for window in result.windows
     ]
     return sorted(windows, key=lambda window: (window.document, window.start))

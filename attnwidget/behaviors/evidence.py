@@ -1,4 +1,4 @@
-"""The model and data from which behaviors are scored."""
+"""Model and data from which behaviors are scored."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """How the studies of an atlas run.
+    """Settings for running the studies of an atlas.
 
     Attributes:
-        batch_size: Number of inputs in one pass of the model.
-        folder: Folder of the resume files, one file for each study; None = no resume files.
+        batch_size: Number of inputs in a forward pass.
+        folder: Folder of the resume files, with one file per study; None = no resume files.
         progress: Whether to show progress bars; or a function that is called with the number of
-            inputs read and their number (None if unknown).
+            processed inputs and the total (None if unknown).
     """
 
     batch_size: int = 8
@@ -41,31 +41,31 @@ class Run:
     def from_arguments(
         cls, batch_size: int, resume: str | Path | None, progress: bool | OnProgress
     ) -> Run:
-        """Return a run whose folder is that of the argument `resume`, or of the block around it."""
+        """Return a run that uses the folder of `resume`, or of the enclosing `resume_from`."""
         folder = resume_path(resume)
         return cls(batch_size, None if folder is None else Path(folder), progress)
 
     def keeping(self, study: str) -> AbstractContextManager[None]:
-        """Return a context in which a study continues from its file in the folder, if any."""
+        """Return a context in which a study resumes from its file in the folder, if any."""
         return resume_from(None if self.folder is None else self.folder / f"{study}.npz")
 
 
 @dataclass(frozen=True, eq=False)
 class Evidence:
-    """The model and data from which behaviors are scored.
+    """Model and data from which behaviors are scored.
 
     Each kind of data has two halves: the first scores heads, and the second checks the result.
 
     Attributes:
-        model: The model.
-        causal: Whether tokens see no later tokens.
+        model: Model whose heads are scored.
+        causal: Whether each token sees only itself and earlier tokens.
         segments: Texts without annotation.
         treebank: Sentences with dependency trees; may be empty.
-        documents: Documents with coreference, two or more, or none.
-        seed: Seed of everything drawn at random.
-        n_random_models: Number of models with random weights, which show what a score is without
-            any learning.
-        run: How studies run.
+        documents: Documents with coreference: at least two, or none.
+        seed: Seed of all random numbers.
+        n_random_models: Number of models with random weights, which show the scores that occur
+            without any learning.
+        run: Settings of the studies.
     """
 
     model: AttentionModel
@@ -79,12 +79,12 @@ class Evidence:
 
     @cached_property
     def coreference(self) -> tuple[CoreferenceAccuracies, CoreferenceAccuracies]:
-        """The choices of heads for the mentions of both halves of the documents.
+        """Coreference results of both halves of the documents.
 
-        Several behaviors use these choices, which are measured once.
+        The results are cached, because several behaviors use them.
 
         Raises:
-            ValueError: No mention of a half has an antecedent in its window.
+            ValueError: If no mention of a half has an antecedent in its window.
             KeyboardInterrupt: Ctrl-C.
         """
 
@@ -111,7 +111,7 @@ class Evidence:
         return bool(self.segments) and isinstance(self.segments[0], MediaSegment)
 
     def lacks(self, needs: frozenset[str]) -> str:
-        """Return which of the needs are missing, as a sentence; "" if none is."""
+        """Return the unmet needs as a sentence; "" if all are met."""
         reasons = {
             "causal": ("" if self.causal else "tokens of this model see later tokens"),
             "bidirectional": ("tokens of this model see no later tokens" if self.causal else ""),

@@ -11,10 +11,10 @@ from attnwidget.corpus.accumulator import Batch
 
 
 class LinkRule(ABC):
-    """A rule that says which keys a kind of head attends to, from the tokens alone.
+    """A rule that predicts from the tokens which keys a kind of head attends to.
 
     Attributes:
-        name: Name of the kind of head, such as "previous token".
+        name: Name of the kind of head, for example "previous token".
 
     Example:
         >>> from attnwidget.behaviors.link_rule import LinkRule
@@ -31,18 +31,18 @@ class LinkRule(ABC):
         """Return the predicted links of a batch, bool [B, n, n]; rows are queries."""
 
     def visible_links(self, batch: Batch, *, causal: bool) -> Tensor:
-        """Return the predicted links between tokens that the model can join, bool [B, n, n].
+        """Return the predicted links between tokens that can attend to each other, bool [B, n, n].
 
         Args:
-            batch: The inputs.
-            causal: Whether queries see no later tokens.
+            batch: Batch of inputs.
+            causal: Whether to remove links to later tokens.
         """
         links = self.links(batch) & batch.real[:, :, None] & batch.real[:, None]
         return links.tril() if causal else links
 
 
 def visible_keys(batch: Batch, *, causal: bool) -> Tensor:
-    """Return the number of tokens that each query sees, float32 [B, n]; at least 1."""
+    """Return the number of keys that each query sees, float32 [B, n]; at least 1."""
     n = batch.real.shape[1]
     if causal:
         return torch.arange(1.0, n + 1, dtype=torch.float32, device=batch.real.device).expand_as(

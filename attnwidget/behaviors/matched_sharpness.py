@@ -1,9 +1,9 @@
-"""Maps of heads with random weights, made as sharp as the maps of the model.
+"""Maps of heads with random weights, sharpened until they are as sharp as the model's maps.
 
-Random weights give nearly even maps, which no trained head resembles. An even map has no large
-excess for any behavior, so it would be an empty control. Each map of a random model is therefore
-raised to a power, which scales its scores: the head then has the mean entropy of the head of the
-model at the same place.
+Random weights give nearly even maps, unlike any trained head. An even map has no large excess for
+any behavior, so it would be a meaningless control. Each map of a random model is therefore raised
+to a power, which scales its scores. The power is chosen such that the random head has the mean
+entropy of the model's head at the same layer and head index.
 """
 
 from __future__ import annotations
@@ -29,18 +29,18 @@ from attnwidget.text.segments import Segment
 if TYPE_CHECKING:
     import altair as alt
 
-#: Exponents between which the exponent of a head is interpolated.
+#: Grid of exponents; the exponent of each head is interpolated between them.
 EXPONENTS = tuple(float(2**power) for power in np.arange(-3, 12.1, 0.5))
-#: Number of inputs over which entropies are compared.
+#: Number of inputs over which entropies are averaged.
 INPUTS = 8
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SharpenedEntropies(HeadResult):
-    """Entropy of every head with its maps sharpened by each of E exponents.
+    """Entropy of each head after sharpening its maps with each of E exponents.
 
     Attributes:
-        exponents: The E exponents.
+        exponents: E exponents.
         entropies: Mean entropy over queries, then over texts, in nats, [E, L, H].
     """
 
@@ -49,11 +49,11 @@ class SharpenedEntropies(HeadResult):
 
     def heads(self) -> HeadMetrics:
         """Return the entropies by exponent, float64 [L, H] each."""
-        named = zip(self.exponents, self.entropies, strict=True)
-        return {f"entropy, exponent {exponent:g}": values for exponent, values in named}
+        pairs = zip(self.exponents, self.entropies, strict=True)
+        return {f"entropy, exponent {exponent:g}": values for exponent, values in pairs}
 
     def chart(self, *, width: int = 640) -> alt.TopLevelMixin:
-        """Draw one heat map for each exponent; `width` in pixels."""
+        """Draw one heat map per exponent; `width` in pixels."""
         from attnwidget.charts.head_heatmap import head_heatmaps
 
         return head_heatmaps(
@@ -65,10 +65,10 @@ class SharpenedEntropies(HeadResult):
 
 
 class EntropySums(SegmentMeans[SharpenedEntropies]):
-    """Metric: entropy of every head with its maps sharpened by each of several exponents.
+    """Metric: entropy of each head after sharpening its maps with each of several exponents.
 
     Args:
-        exponents: The exponents.
+        exponents: Exponents that sharpen the maps.
     """
 
     name = "entropies of sharpened maps"
@@ -94,13 +94,13 @@ def entropies_over_texts(
     batch_size: int,
     exponents: Sequence[float] = (1.0,),
 ) -> Float64Array:
-    """Return the mean entropy of every head, with its maps sharpened by each of several exponents.
+    """Return the mean entropy of each head after sharpening its maps with several exponents.
 
     Args:
-        model: The model.
-        segments: Texts, of which the first 8 are read.
-        batch_size: Number of texts in one pass of the model.
-        exponents: The E exponents; 1 changes nothing.
+        model: Model from `load_model`.
+        segments: Texts, of which the first 8 are used.
+        batch_size: Number of texts in a forward pass.
+        exponents: E exponents; 1 leaves the maps unchanged.
 
     Returns:
         Entropies in nats, [E, L, H]; NaN for layers without attention.
@@ -110,30 +110,30 @@ def entropies_over_texts(
     """
     metric = EntropySums(exponents)
     texts = segments[:INPUTS]
-    measured = measure(model, texts, [metric], batch_size=batch_size, progress=False)
-    if not measured.complete:
+    measurements = measure(model, texts, [metric], batch_size=batch_size, progress=False)
+    if not measurements.complete:
         raise KeyboardInterrupt
-    return cast("SharpenedEntropies", measured[metric.name]).entropies
+    return cast("SharpenedEntropies", measurements[metric.name]).entropies
 
 
 def entropies_over_ids(
     model: AttentionModel, inputs: Sequence[Sequence[int]], exponents: Sequence[float] = (1.0,)
 ) -> Float64Array:
-    """Return the same entropies, from sequences of ids, of which the first 8 are read."""
-    found = []
+    """Return the same entropies for the first 8 sequences of token ids."""
+    entropies = []
     for ids in inputs[:INPUTS]:
         weights = torch.from_numpy(read_maps(model, ids))
         n = weights.shape[-1]
         rows = weights.new_full((len(weights), n), 1 / n)
-        found.append(entropies_at(weights, rows, exponents).double().numpy())
-    mean: Float64Array = np.moveaxis(np.mean(found, 0), -1, 0)
+        entropies.append(entropies_at(weights, rows, exponents).double().numpy())
+    mean: Float64Array = np.moveaxis(np.mean(entropies, 0), -1, 0)
     return mean
 
 
 def read_maps(
     model: AttentionModel, ids: Sequence[int], exponents: Float64Array | None = None
 ) -> NDArray[np.float32]:
-    """Return the maps of an input of ids, [L, H, n, n], sharpened by an exponent for each head."""
+    """Return the maps of one sequence of token ids, [L, H, n, n], sharpened per head."""
     weights = model.attend(list(ids)).weights()
     if exponents is None:
         return weights
@@ -141,10 +141,10 @@ def read_maps(
 
 
 def matching_exponents(target: Float64Array, entropies: Float64Array) -> Float64Array:
-    """Return the exponent at which the entropy of each random head is the entropy of a head.
+    """Return the exponent that gives each random head the entropy of the corresponding head.
 
-    Exponents lie between those of `EXPONENTS`, by linear interpolation of their logarithm. A head
-    that no exponent makes sharp enough gets the largest.
+    Exponents between those of `EXPONENTS` are interpolated linearly in their logarithm. A head
+    that no exponent makes sharp enough gets the largest exponent.
 
     Args:
         target: Entropies of the heads, [...].
@@ -159,9 +159,9 @@ def matching_exponents(target: Float64Array, entropies: Float64Array) -> Float64
         True
     """
     logs = np.log(EXPONENTS)
-    found = np.full(target.shape, np.nan)
-    for at in np.ndindex(*target.shape):
-        falling = np.minimum.accumulate(entropies[(slice(None), *at)])
-        if np.isfinite(falling).all() and np.isfinite(target[at]):
-            found[at] = np.exp(np.interp(-target[at], -falling, logs))
-    return found
+    exponents = np.full(target.shape, np.nan)
+    for index in np.ndindex(*target.shape):
+        falling = np.minimum.accumulate(entropies[(slice(None), *index)])
+        if np.isfinite(falling).all() and np.isfinite(target[index]):
+            exponents[index] = np.exp(np.interp(-target[index], -falling, logs))
+    return exponents

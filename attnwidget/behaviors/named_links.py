@@ -1,4 +1,4 @@
-"""The links of a text that the names of heads are about."""
+"""Links of a text that the names of heads refer to."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from attnwidget.text.tokens import Tokens
 def named_links(
     tokens: Tokens, names: Iterable[str], unit: str = "tokens"
 ) -> Mapping[str, NDArray[np.bool_]]:
-    """Return which links of a text may be called by each name, bool [n, n].
+    """Return the links of a text that each name may refer to, bool [n, n].
 
     The result has no entry for names that need more than tokens, such as relations of a parse.
 
     Args:
-        tokens: The tokens of the text, with n tokens or words.
+        tokens: Tokens of the text, with n tokens or words.
         names: Names that an atlas gives to heads.
-        unit: "tokens" or "words". A link of words joins any of their tokens.
+        unit: "tokens" or "words". Two words are linked if any of their tokens are.
 
     Example:
         >>> from attnwidget.behaviors.named_links import named_links
@@ -35,12 +35,12 @@ def named_links(
     """
     batch = batch_of_tokens(tokens, Segment(tokens.raw), ids_of(tokens), {})
     groups = tokens.word_groups() if unit == "words" else [[i] for i in range(len(tokens))]
-    found = {}
+    links_by_name = {}
     for name in names:
         behavior = next((one for one in known_behaviors() if one.gives_name(name)), None)
         links = None if behavior is None else behavior.likely_links(name, batch)
         if links is not None:
-            of_text = links[0].cpu().numpy()
-            rows = np.stack([of_text[group].any(0) for group in groups])
-            found[name] = np.stack([rows[:, group].any(1) for group in groups], 1)
-    return found
+            token_links = links[0].cpu().numpy()
+            rows = np.stack([token_links[group].any(0) for group in groups])
+            links_by_name[name] = np.stack([rows[:, group].any(1) for group in groups], 1)
+    return links_by_name

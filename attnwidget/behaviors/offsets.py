@@ -20,14 +20,14 @@ _NAMES = {
 
 
 class Offset(LinkBehavior):
-    """Attention to the token at an offset, against the tokens beside it.
+    """Attention to the token at an offset, compared with the two tokens next to it.
 
     Voita et al. call a head positional if its largest weight is at one offset at least 90 % of the
-    time. The metric `Position` has the mean attention to the offset alone, and `clark_labels` the
-    threshold of Clark et al.
+    time. The metric `Position` has the mean attention to the offset without a control, and
+    `clark_labels` uses the threshold of Clark et al.
 
     Args:
-        offset: Offset from the query; negative = before.
+        offset: Offset from the query; negative offsets are before it.
     """
 
     source = "Clark et al. 2019, 3.1; Voita et al. 2019, 5.2"
@@ -40,8 +40,8 @@ class Offset(LinkBehavior):
         self.name, self.description = _NAMES.get(offset, default)
 
     def links(self, batch: Batch) -> Tensor:
-        places = torch.arange(batch.real.shape[1], dtype=torch.long, device=batch.real.device)
-        at_offset = places[None, :] - places[:, None] == self._offset
+        positions = torch.arange(batch.real.shape[1], dtype=torch.long, device=batch.real.device)
+        at_offset = positions[None, :] - positions[:, None] == self._offset
         return at_offset.expand(len(batch.real), -1, -1)
 
 

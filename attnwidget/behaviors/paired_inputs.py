@@ -1,4 +1,4 @@
-"""Behaviors that are scored on inputs of ids, with a control for each input."""
+"""Behaviors that are scored on token ids, with a control input for each input."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ from attnwidget.kernels.arrays import Float64Array
 
 
 class InputPair(NamedTuple):
-    """An input of a model, and the input that is its control.
+    """Input of a model and its control input.
 
     Attributes:
-        ids: Tokens with a repetition.
-        other_ids: As many tokens, with different tokens in the place of a copy.
+        ids: Token ids with a repetition.
+        other_ids: Token ids of the same number, in which other tokens replace one copy.
         first: Index of the first token of the first copy.
     """
 
@@ -42,13 +42,13 @@ class InputPair(NamedTuple):
 
 
 class PairedScore(NamedTuple):
-    """A behavior that a study on pairs of inputs scores.
+    """Behavior that a study on pairs of inputs scores.
 
     Attributes:
-        name: Name of the behavior; "" = the name of the study, like the two next fields.
-        description: Action of the named heads.
-        source: The paper or the program with the definition.
-        rule: The rule that predicts links in further texts, or None.
+        name: Name of the behavior; "" = the name of the study.
+        description: Action of the heads with this name; "" = the description of the study.
+        source: Paper or program with the definition; "" = the source of the study.
+        rule: Rule that predicts links in other texts, or None.
     """
 
     name: str = ""
@@ -58,16 +58,16 @@ class PairedScore(NamedTuple):
 
 
 class PairedInputs(StudyBehavior):
-    """Behaviors with a number for each map, scored on inputs with a control for each input.
+    """Behaviors with one number per map, scored on inputs with a control input each.
 
-    Both inputs of a pair are read at the same places. Every second pair scores heads, and the other
-    pairs check the result. The test is Student's t over pairs, of score minus control. The score of
-    a named head also exceeds the scores of equally sharp heads with random weights.
+    Both inputs of a pair are measured at the same positions. Every second pair scores heads, and
+    the other pairs check the result. The test is Student's t over pairs, for score minus control.
+    The score of a named head also exceeds the scores of equally sharp heads with random weights.
 
     Attributes:
-        control_name: The control in words.
+        control_name: Description of the control.
         unit: Name of an input.
-        behaviors: The D behaviors that the study scores, in the order of `numbers`.
+        behaviors: D behaviors that the study scores, in the order of `numbers`.
     """
 
     control_name: str
@@ -82,19 +82,19 @@ class PairedInputs(StudyBehavior):
         """Return the pairs of inputs.
 
         Raises:
-            NotApplicableError: The model or the data allow no pairs.
+            NotApplicableError: If the model or the data allow no pairs.
         """
 
     @abstractmethod
     def numbers(self, weights: NDArray[np.float32], pair: InputPair) -> NDArray[np.float32]:
-        """Return the numbers of the maps of one input of a pair.
+        """Return one number per behavior and map, for one input of a pair.
 
         Args:
-            weights: The maps, [L, H, n, n].
-            pair: The pair, which has the places.
+            weights: Attention maps, [L, H, n, n].
+            pair: Pair of inputs, with the positions.
 
         Returns:
-            One number for each behavior and head, [D, L, H].
+            Array with one number per behavior and head, [D, L, H].
         """
 
     def scores(self, evidence: Evidence) -> Sequence[BehaviorScore]:
@@ -105,9 +105,9 @@ class PairedInputs(StudyBehavior):
         return [
             BehaviorScore.from_halves(
                 self,
-                HalfScore.of_inputs(of_pairs[..., ::2]),
-                HalfScore.of_inputs(of_pairs[..., 1::2]),
-                t_test(of_pairs[..., ::2]),
+                HalfScore.of_inputs(pair_numbers[..., ::2]),
+                HalfScore.of_inputs(pair_numbers[..., 1::2]),
+                t_test(pair_numbers[..., ::2]),
                 name=behavior.name,
                 description=behavior.description,
                 source=behavior.source,
@@ -115,22 +115,22 @@ class PairedInputs(StudyBehavior):
                 unit=self.unit,
                 rule=behavior.rule,
                 corpus="" if behavior.rule is None else "segments",
-                random=RandomHeads.from_models([(read[d, 0], read[d, 1]) for read in random]),
+                random=RandomHeads.from_models([(means[d, 0], means[d, 1]) for means in random]),
             )
-            for d, (behavior, of_pairs) in enumerate(zip(self.behaviors, numbers, strict=True))
+            for d, (behavior, pair_numbers) in enumerate(zip(self.behaviors, numbers, strict=True))
         ]
 
     def _read_random(self, evidence: Evidence, pairs: Sequence[InputPair]) -> list[Float64Array]:
-        """Return mean score and control of the heads of each random model, [D, 2, L, H]."""
+        """Return the mean score and control of the heads of each random model, [D, 2, L, H]."""
         inputs = [pair.ids for pair in pairs]
         sharpness = entropies_over_ids(evidence.model, inputs)[0]
         means = []
         for number in range(evidence.n_random_models):
             shuffled = shuffled_like(evidence.model, seed=evidence.seed + number)
-            of_random = entropies_over_ids(shuffled, inputs, EXPONENTS)
-            exponents = matching_exponents(sharpness, of_random)
-            read = self._read(evidence, shuffled, pairs, f"-random-{number}", exponents)
-            means.append(read.mean(-1))
+            entropies = entropies_over_ids(shuffled, inputs, EXPONENTS)
+            exponents = matching_exponents(sharpness, entropies)
+            pair_numbers = self._read(evidence, shuffled, pairs, f"-random-{number}", exponents)
+            means.append(pair_numbers.mean(-1))
         return means
 
     def _read(
@@ -141,9 +141,9 @@ class PairedInputs(StudyBehavior):
         part: str = "",
         exponents: Float64Array | None = None,
     ) -> Float64Array:
-        """Return score and control of every pair, [D, 2, L, H, pairs].
+        """Return score and control of each pair, [D, 2, L, H, pairs].
 
-        `exponents` sharpen the maps of random heads, as in `read_maps`.
+        `exponents` sharpen the maps of heads with random weights, as in `read_maps`.
         """
         study = self.name.replace(" ", "-")
         with evidence.run.keeping(f"{study}{part}"):

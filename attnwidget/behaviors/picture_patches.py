@@ -16,15 +16,15 @@ Steps = tuple[tuple[int, int], ...]
 
 
 class PatchOffset(LinkBehavior):
-    """Attention of a patch to patches at offsets in rows and columns, against the patches beside.
+    """Attention of a patch to patches at row and column offsets, compared with their neighbors.
 
-    The metric `ImageOffsets` has the mean weight at every offset. Patches of other pictures, and
-    tiles beside the small version of the whole picture, have no offset.
+    The metric `ImageOffsets` has the mean weight at every offset. There is no offset between
+    patches of different pictures, or between tiles and the downscaled version of the whole picture.
 
     Args:
         name: Name of the behavior.
-        description: Action of the named heads.
-        steps: Rows down and columns to the right of the keys.
+        description: Action of the heads with this name.
+        steps: Offsets of the keys: rows down and columns to the right.
     """
 
     source = "Dosovitskiy et al. 2021, 4.5 and D.7; Cordonnier et al. 2020, 4"
@@ -39,7 +39,7 @@ class PatchOffset(LinkBehavior):
 
     def links(self, batch: Batch) -> Tensor:
         n = batch.real.shape[1]
-        found = np.zeros((len(batch.tokens), n, n), bool)
+        links = np.zeros((len(batch.tokens), n, n), bool)
         for item, tokens in enumerate(batch.tokens):
             patches = Patches.from_regions(tokens.places)
             if not len(patches):
@@ -50,24 +50,24 @@ class PatchOffset(LinkBehavior):
             linked = np.zeros_like(same)
             for rows, columns in self._steps:
                 linked |= same & (down == rows) & (right == columns)
-            found[item][np.ix_(patches.tokens, patches.tokens)] = linked
-        return torch.from_numpy(found).to(batch.real.device)
+            links[item][np.ix_(patches.tokens, patches.tokens)] = linked
+        return torch.from_numpy(links).to(batch.real.device)
 
 
 class AroundPatch(PatchOffset):
-    """Attention of a patch to its eight neighbors, against other links of the same offsets."""
+    """Attention of a patch to its eight neighbors, compared with links at the same offsets."""
 
     control: ClassVar[Control] = "same offsets"
 
 
 class PictureToken(LinkBehavior):
-    """Attention of all tokens of a picture to the tokens of a kind, which have no place.
+    """Attention of all tokens of a picture to one kind of tokens without a position.
 
     Args:
         name: Name of the behavior.
-        description: Action of the named heads.
-        kind: The kind of token, as in `Tokens.special`.
-        source: The paper with the definition.
+        description: Action of the heads with this name.
+        kind: Kind of token, as in `Tokens.special`.
+        source: Paper with the definition.
     """
 
     resting = True

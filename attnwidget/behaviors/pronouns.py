@@ -1,4 +1,4 @@
-"""Heads that attend from a pronoun to the person it stands for."""
+"""Heads that attend from a pronoun to the person it refers to."""
 
 from __future__ import annotations
 
@@ -28,19 +28,19 @@ from attnwidget.words.coreference_results import (
 )
 from attnwidget.words.word_segments import WordAxes
 
-#: The pronouns that stand for things.
+#: Pronouns that refer to things.
 _THINGS = frozenset({"it", "its", "itself"})
 _RULES = ("the nearest person", "the first person")
 
 
 @dataclass(frozen=True)
 class _Pronoun:
-    """A pronoun with its person; all numbers are words of the document.
+    """A pronoun with its person; all numbers are word indices in the document.
 
     Attributes:
-        word: The pronoun.
-        persons: Head words of the earlier mentions of its person that are no pronouns.
-        others: Head words of all earlier mentions that are no pronouns, the nearest first.
+        word: Index of the pronoun.
+        persons: Head words of the earlier mentions of the same person, without pronouns.
+        others: Head words of all earlier mentions, without pronouns, nearest first.
     """
 
     word: int
@@ -59,7 +59,7 @@ class PronounRule(LinkRule):
     Args:
         name: Name of the behavior.
         documents: All documents.
-        windows: The windows that are read; segment i of a study is window i.
+        windows: Windows of the study; segment i is window i.
     """
 
     def __init__(
@@ -90,10 +90,10 @@ class PronounRule(LinkRule):
 class Pronouns(StudyBehavior):
     """Share of pronouns whose most attended word is a noun for their person.
 
-    The person was named before the pronoun, by a noun or a name. Pronouns for things ("it") do not
-    count. The choice is among all other words of the window (`probe_coreference`). The control is
-    the better of two rules: the nearest and the first person that was named before the pronoun. The
-    test is McNemar's exact test.
+    Only pronouns count whose person was mentioned earlier by a noun or a name. Pronouns for things
+    ("it") do not count. The most attended word is selected from all other words of the window
+    (`probe_coreference`). The control is the better of two rules: the nearest and the first person
+    mentioned before the pronoun. The test is McNemar's exact test.
     """
 
     name = "pronoun to its person"
@@ -103,17 +103,17 @@ class Pronouns(StudyBehavior):
     family = "pronoun"
 
     def likely_links(self, name: str, batch: Batch) -> Tensor | None:
-        """Return links from English pronouns for persons to all earlier words of content."""
+        """Return links from English personal pronouns to all earlier content words."""
         n = batch.real.shape[1]
         links = torch.zeros(len(batch.real), n, n, dtype=torch.bool, device="cpu")
         for item, axis in enumerate(batch.tokens):
             words = classified_words(axis)
-            for place, word in enumerate(words):
+            for position, word in enumerate(words):
                 if word.kind != "pronoun" or word.text in _THINGS:
                     continue
                 keys = [
                     token
-                    for earlier in words[:place]
+                    for earlier in words[:position]
                     if earlier.kind == "content"
                     for token in earlier.tokens
                 ]
@@ -144,7 +144,7 @@ class Pronouns(StudyBehavior):
 
 
 def _half(found: CoreferenceAccuracies, best: int) -> HalfScore:
-    """Return the shares of a half, with the rule number `best` as the control."""
+    """Return the shares of one half, with rule number `best` as the control."""
     heads, rules = _right(found)
     score = share_right(heads, found)
     control = rules[:, best].mean() if len(heads) else np.nan
@@ -158,14 +158,14 @@ def _pronoun(document: Document, evaluated: Evaluated) -> _Pronoun | None:
     if mention.kind != "pronoun" or document.words[mention.head].lower() in _THINGS:
         return None
     persons, others = (
-        tuple(mentions[i].head for i in listed if mentions[i].kind != "pronoun")
-        for listed in (evaluated.antecedents, evaluated.candidates)
+        tuple(mentions[i].head for i in mention_indices if mentions[i].kind != "pronoun")
+        for mention_indices in (evaluated.antecedents, evaluated.candidates)
     )
     return _Pronoun(mention.head, persons, others) if persons else None
 
 
 def _right(found: CoreferenceAccuracies) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """Return whether heads, and the two rules, are right: bool [P, L, H] and [P, 2]."""
+    """Return whether heads and the two rules are correct: bool [P, L, H] and [P, 2]."""
     pronouns = [_pronoun(found.documents[e.document], e) for e in found.evaluated]
     rows = [row for row, pronoun in enumerate(pronouns) if pronoun is not None]
     right = np.zeros((len(rows), *found.chosen.shape[2:]), bool)

@@ -1,4 +1,4 @@
-"""Scores of behaviors in models with random weights, which a name must exceed."""
+"""Behavior scores in models with random weights, which a named head must exceed."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from attnwidget.kernels.arrays import Float64Array
 
 @dataclass(frozen=True, eq=False)
 class RandomHeads:
-    """Score and control of the heads of models with random weights, for one behavior.
+    """Score and control of heads in models with random weights, for one behavior.
 
     Attributes:
         score: Score of each random head, [N].
-        control: Its control, [N].
+        control: Control of each random head, [N].
     """
 
     score: Float64Array
@@ -25,30 +25,31 @@ class RandomHeads:
 
     @classmethod
     def from_models(cls, models: Sequence[tuple[Float64Array, Float64Array]]) -> RandomHeads | None:
-        """Return the heads of several models; None without two heads.
+        """Return the heads of several models; None if there are fewer than two heads.
 
-        `models` has score and control of all heads of each model, NaN for heads without a score.
+        `models` has score and control of all heads per model, NaN for heads without a score.
         """
         score, control = (
             np.concatenate([model[side].ravel() for model in models] or [np.zeros(0)])
             for side in range(2)
         )
-        known = ~np.isnan(score - control)
-        return cls(score[known], control[known]) if known.sum() > 1 else None
+        has_score = ~np.isnan(score - control)
+        return cls(score[has_score], control[has_score]) if has_score.sum() > 1 else None
 
     @property
     def largest(self) -> float:
-        """The largest excess of a random head."""
+        """Largest excess of a random head."""
         return float((self.score - self.control).max())
 
     def p_values(self, score: Float64Array, control: Float64Array) -> Float64Array:
         """Return the probability that a random head has at least this excess.
 
-        The excess of sharp random heads has a long tail: most attend to a kind of token by almost
-        0, and some by a lot. The difference of the cube roots of score and control is closer to a
-        normal distribution (Wilson and Hilferty 1931), but too large for a control of almost 0. The
-        p-value is that of a prediction interval (Student's t) of the excess or of this difference,
-        whichever is larger. An excess that a random head reached has the p-value 1.
+        The excess of sharp random heads has a long tail: most barely attend to a kind of token, and
+        some attend to it strongly. The difference between the cube roots of score and control is
+        closer to a normal distribution (Wilson and Hilferty 1931), but is too large if the control
+        is almost 0. The p-value comes from a prediction interval (Student's t), for the excess or
+        for this difference, whichever gives the larger p-value. An excess that a random head
+        reached has the p-value 1.
 
         Example:
             >>> import numpy as np
@@ -70,7 +71,7 @@ class RandomHeads:
 
 
 def _distance(value: Float64Array, random: Float64Array) -> Float64Array:
-    """Return how far a value is above random values, in standard errors of a prediction."""
+    """Return the distance of a value above random values, in standard errors of a prediction."""
     spread = float(random.std(ddof=1)) * np.sqrt(1 + 1 / len(random))
     distance: Float64Array = (value - random.mean()) / max(spread, 1e-12)
     return distance

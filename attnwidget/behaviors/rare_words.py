@@ -19,7 +19,7 @@ class RareWords(LinkBehavior):
     Voita et al. find a head in each model that points to the least frequent tokens of a sentence.
 
     Args:
-        counts: Number of occurrences of each vocabulary entry; filled by `prepare`.
+        counts: Number of occurrences per vocabulary entry; `prepare` sets it.
         share: Share of the tokens of a text that count as its rarest.
     """
 
@@ -41,10 +41,10 @@ class RareWords(LinkBehavior):
     def links(self, batch: Batch) -> Tensor:
         rare = torch.zeros(batch.real.shape, dtype=torch.bool, device="cpu")
         for item, axis in enumerate(batch.tokens):
-            places = [i for i, kind in enumerate(axis.special) if kind in ("", "first")]
-            # Of equally frequent tokens, the first counts as the rarest.
-            places.sort(key=lambda i: (self._counts.get(axis.raw[i], 0), i))
-            rare[item, places[: max(1, round(self._share * len(places)))]] = True
+            positions = [i for i, kind in enumerate(axis.special) if kind in ("", "first")]
+            # If tokens are equally frequent, the first counts as the rarest.
+            positions.sort(key=lambda i: (self._counts.get(axis.raw[i], 0), i))
+            rare[item, positions[: max(1, round(self._share * len(positions)))]] = True
         rare = rare.to(batch.real.device)
         return rare[:, None].expand(-1, rare.shape[1], -1)
 

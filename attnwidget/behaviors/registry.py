@@ -1,4 +1,4 @@
-"""The behaviors that an atlas knows: the `BEHAVIORS` of every file of this folder."""
+"""Registry of behaviors: the `BEHAVIORS` of every file in this folder."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from attnwidget import behaviors as folder
 from attnwidget.behaviors.behavior import Behavior, Family
 from attnwidget.text.near_names import among
 
-#: Files in the order of a table of behaviors. Further files follow by name.
+#: Files in table order. Other files follow in alphabetical order.
 _FIRST = (
     "offsets",
     "special_tokens",
@@ -32,7 +32,7 @@ _FIRST = (
 
 @cache
 def known_behaviors() -> tuple[Behavior, ...]:
-    """Return every behavior of the package, in the order of a table.
+    """Return every behavior of the package, in table order.
 
     Example:
         >>> from attnwidget.behaviors.registry import known_behaviors
@@ -40,8 +40,8 @@ def known_behaviors() -> tuple[Behavior, ...]:
         ['two tokens before', 'previous token', 'current token']
     """
     modules = {module.name for module in iter_modules(folder.__path__) if not module.ispkg}
-    further = sorted(modules - set(_FIRST))
-    files = (import_module(f"attnwidget.behaviors.{name}") for name in (*_FIRST, *further))
+    other_names = sorted(modules - set(_FIRST))
+    files = (import_module(f"attnwidget.behaviors.{name}") for name in (*_FIRST, *other_names))
     return tuple(behavior for file in files for behavior in getattr(file, "BEHAVIORS", ()))
 
 
@@ -65,24 +65,24 @@ def family_of(name: str) -> Family:
 def chosen_behaviors(
     chosen: Iterable[str | Behavior] | None, of_pictures: bool = False
 ) -> list[Behavior]:
-    """Return behaviors by name or as passed; None = all behaviors of texts, or of pictures.
+    """Return behaviors by name or as passed; None = all behaviors for texts, or for pictures.
 
     Raises:
-        ValueError: An unknown name, no behavior, or a name that occurs twice.
-        TypeError: Neither a name nor a behavior.
+        ValueError: If a name is unknown or occurs twice, or if there is no behavior.
+        TypeError: If an item is neither a name nor a behavior.
     """
-    known = {behavior.name: behavior for behavior in known_behaviors()}
+    by_name = {behavior.name: behavior for behavior in known_behaviors()}
     if chosen is None:
         other = "texts" if of_pictures else "pictures"
-        return [behavior for behavior in known.values() if behavior.reads != other]
+        return [behavior for behavior in by_name.values() if behavior.reads != other]
     if isinstance(chosen, (str, Behavior)):
         chosen = [chosen]
     behaviors = []
     for item in chosen:
         if isinstance(item, str):
-            if item not in known:
-                raise ValueError(f"there is no behavior {item!r}: {among(item, known)}")
-            item = known[item]
+            if item not in by_name:
+                raise ValueError(f"there is no behavior {item!r}: {among(item, by_name)}")
+            item = by_name[item]
         if not isinstance(item, Behavior):
             raise TypeError(
                 f"a behavior is a name or a Behavior, such as a LinkBehavior of your own; got "

@@ -23,7 +23,7 @@ from attnwidget.words.relations import probe_relations
 from attnwidget.words.word_segments import WordAxes
 
 _LEFT_OUT = ("all", "root", "punct")
-#: Names of relations of Universal Dependencies, and the word that such a word depends on.
+#: Relations of Universal Dependencies: name of the dependent, and name of its governor.
 _ENDS = {
     "acl": ("clause", "its noun"),
     "advcl": ("adverbial clause", "its verb"),
@@ -52,7 +52,7 @@ _ENDS = {
 }
 
 
-#: Words of English that depend on a later word by a relation. Other relations need a parser.
+#: English function words that depend on a later word. Other relations need a parser.
 _DEPENDENTS = {
     "det": "the a an this that these those some any no every each another all both either neither",
     "case": "of in to for with on at from by about as into like through after over between out "
@@ -64,7 +64,7 @@ _DEPENDENTS = {
     "cop": "is are was were am be been",
     "cc": "and or but nor",
 }
-#: Largest distance in words between such a word and the word that it depends on.
+#: Largest distance in words between a function word and its governor.
 _REACH = 4
 
 
@@ -110,13 +110,13 @@ def relation_of_name(name: str) -> tuple[str, str] | None:
 
 
 class RelationRule(LinkRule):
-    """A rule that predicts the links of a relation of a treebank, between all tokens of two words.
+    """A rule that predicts the links of a treebank relation, between all tokens of two words.
 
     Args:
         name: Name of the behavior.
-        sentences: The sentences; a batch has `WordSegment`s with their indices.
-        relation: The relation with its subtype.
-        direction: Who attends to whom (`DIRECTIONS`).
+        sentences: Sentences; a batch has `WordSegment`s with their indices.
+        relation: Relation with its subtype.
+        direction: Direction of attention, one of `DIRECTIONS`.
     """
 
     def __init__(
@@ -143,17 +143,17 @@ class RelationRule(LinkRule):
         return links.to(batch.real.device)
 
 
-# Smallest number of words of a relation in the half that scores heads.
+# Smallest number of words with a relation in the half that scores heads.
 _LEAST_WORDS = 20
 
 
 class RelationBehavior(StudyBehavior):
-    """Accuracy of a head on each frequent relation, against the best fixed offset.
+    """Accuracy of a head on each frequent relation, compared with the best fixed offset.
 
     The study is `probe_relations`. From a word to its governor, the predicted governor is the word
-    that the word attends to most; from a governor to a word, it is the word that attends most to
-    the word. Both directions of a relation are behaviors of their own. The test is McNemar's exact
-    test.
+    that the dependent attends to most. From a governor to a word, it is the word that attends most
+    to the dependent. The two directions of a relation are separate behaviors. The test is McNemar's
+    exact test.
     """
 
     name = "relations"
@@ -167,7 +167,7 @@ class RelationBehavior(StudyBehavior):
         return relation_of_name(name) is not None
 
     def likely_links(self, name: str, batch: Batch) -> Tensor | None:
-        """Return links from English function words to the next words of content.
+        """Return links from English function words to the content words that follow.
 
         Return None for all other relations, because they need a parse.
         """
@@ -179,10 +179,10 @@ class RelationBehavior(StudyBehavior):
         links = torch.zeros(len(batch.real), n, n, dtype=torch.bool, device="cpu")
         for item, axis in enumerate(batch.tokens):
             words = classified_words(axis)
-            for place, word in enumerate(words):
+            for position, word in enumerate(words):
                 if word.text not in dependents:
                     continue
-                for later in words[place + 1 : place + 1 + _REACH]:
+                for later in words[position + 1 : position + 1 + _REACH]:
                     if not later.text or later.text in dependents:
                         break
                     if later.kind == "content":
@@ -225,13 +225,13 @@ class RelationBehavior(StudyBehavior):
         treebank: Sequence[Sentence],
     ) -> BehaviorScore:
         relation = first.relations[r]
-        of_first = (slice(None), slice(None), direction, r)
-        score = first.accuracy[of_first]
+        cells = (slice(None), slice(None), direction, r)
+        score = first.accuracy[cells]
         n = int(first.counts[r])
-        only_head, only_offset = (counts[of_first] for counts in first.only_one_right)
+        only_head, only_offset = (counts[cells] for counts in first.only_one_right)
         low, high = paired_interval(only_head.astype(float), only_offset.astype(float), n)
-        unknown = np.full(score.shape, np.nan)
-        held_out = HalfScore(unknown, unknown, 0)
+        missing = np.full(score.shape, np.nan)
+        held_out = HalfScore(missing, missing, 0)
         if relation in second.relations:
             other = second.relations.index(relation)
             held_out = HalfScore(
@@ -244,7 +244,7 @@ class RelationBehavior(StudyBehavior):
             self,
             HalfScore(score, np.full(score.shape, first.baseline[r]), n),
             held_out,
-            ExcessTest(low, high, first.single_p_values[of_first]),
+            ExcessTest(low, high, first.single_p_values[cells]),
             name=name,
             description=(
                 f"attends from a word with the relation {relation} to its governor"

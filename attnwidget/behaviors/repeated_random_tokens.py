@@ -16,7 +16,7 @@ from attnwidget.behaviors.study_behavior import NotApplicableError
 from attnwidget.kernels.induction import induction_targets, mass_on_targets
 from attnwidget.metrics.repeated_tokens import repeated_and_other
 
-#: Number of sequences: half of them score heads, and half check the result.
+#: Number of sequences. Half of them score heads, and the other half checks the result.
 SEQUENCES = 16
 _LENGTH = 50
 
@@ -33,9 +33,9 @@ def _in_random_tokens(rule: LinkBehavior) -> PairedScore:
 class RepeatedRandomTokens(PairedInputs):
     """Attention to earlier copies, and to the tokens after them, in repeated random tokens.
 
-    A sequence has random tokens twice. The control is a sequence with other random tokens in the
-    place of the second copy, read at the same places. The numbers are the scores "induction" and
-    "duplicate token" of `induction_scores`, on other sequences and with this control.
+    A sequence repeats its random tokens once. In the control sequence, other random tokens replace
+    the second copy, and attention is measured at the same positions. The numbers are the scores
+    "induction" and "duplicate token" of `induction_scores`, with other sequences and this control.
     """
 
     name = "repeated random tokens"
@@ -52,10 +52,10 @@ class RepeatedRandomTokens(PairedInputs):
 
     def pairs(self, evidence: Evidence) -> Sequence[InputPair]:
         try:
-            drawn = repeated_and_other(evidence.model, SEQUENCES, _LENGTH, evidence.seed)
+            pairs = repeated_and_other(evidence.model, SEQUENCES, _LENGTH, evidence.seed)
         except ValueError as error:
             raise NotApplicableError(str(error)) from error
-        return [InputPair(repeated, other, len(repeated) % 2) for repeated, other in drawn]
+        return [InputPair(repeated, other, len(repeated) % 2) for repeated, other in pairs]
 
     def numbers(self, weights: NDArray[np.float32], pair: InputPair) -> NDArray[np.float32]:
         ids = torch.tensor([pair.ids], dtype=torch.long, device="cpu")

@@ -1,4 +1,4 @@
-"""Heads that look at earlier copies of a token, and after them, in natural text."""
+"""Heads that attend to earlier copies of a token, or to the token after, in natural text."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from attnwidget.behaviors.behavior import LinkBehavior, Need
 from attnwidget.corpus.accumulator import Batch
 from attnwidget.kernels.induction import induction_targets
 
-# At the offsets 1 and 2, a positional head would count as a head for repetitions.
+# At offsets 1 and 2, a positional head would count as a repetition head.
 _NEAREST = 3
 
 
@@ -39,11 +39,11 @@ class InductionInText(LinkBehavior):
 
 
 def _apart(batch: Batch, links: Tensor) -> Tensor:
-    """Return the links between tokens that are apart and not special."""
-    places = torch.arange(batch.real.shape[1], dtype=torch.long, device=batch.real.device)
-    far = (places[None, :] - places[:, None]).abs() >= _NEAREST
+    """Return the links between ordinary tokens that are at least `_NEAREST` tokens apart."""
+    positions = torch.arange(batch.real.shape[1], dtype=torch.long, device=batch.real.device)
+    is_far = (positions[None, :] - positions[:, None]).abs() >= _NEAREST
     ordinary = ~(batch.classes["[CLS]"] | batch.classes["[SEP]"])
-    return links & far & ordinary[:, :, None] & ordinary[:, None]
+    return links & is_far & ordinary[:, :, None] & ordinary[:, None]
 
 
 BEHAVIORS = (DuplicateToken(), InductionInText())

@@ -1,4 +1,4 @@
-"""Heads that look back at a passage far away in a text when the text repeats the passage."""
+"""Heads that attend to the earlier copy of a passage that the text repeats."""
 
 from __future__ import annotations
 
@@ -15,25 +15,25 @@ from attnwidget.capture.model import AttentionModel
 from attnwidget.metrics.induction import start_and_vocabulary
 from attnwidget.text.segments import Segment
 
-#: Number of texts: half of them score heads, and half check the result.
+#: Number of texts. Half of them score heads, and the other half checks the result.
 TEXTS = 16
-#: Tokens of the passage, and of the text around it: at least, and at most.
+#: Number of tokens of the passage, and smallest and largest number of tokens of the text around it.
 NEEDLE = 12
 _HAYSTACK = (24, 96)
 _FEWEST = 6
 
 
 class Retrieval(PairedInputs):
-    """Attention to the token that a passage far back continues with, in natural text.
+    """Attention to the next token of a passage far back, in natural text.
 
     A passage of one text (the needle) is inserted near the beginning of another text, and the text
-    ends with the same passage. The score is the attention from each token of the passage at the end
-    to the next token of the passage near the beginning, the mean over tokens. The control is the
-    same text with another passage near the beginning, read at the same places.
+    ends with the same passage. The score is the attention from each token of the final passage to
+    the next token of the earlier copy, averaged over tokens. The control is the same text with
+    another passage near the beginning, measured at the same positions.
 
-    The score is a mean of weights, in texts that the package puts together. `retrieval_scores` has
-    the definition of the paper: the share of a needle's tokens to which the head attends most while
-    the model writes them.
+    The score is a mean weight in synthetic texts. `retrieval_scores` has the definition of the
+    paper: the share of needle tokens that get the largest weight of the head while the model writes
+        them.
     """
 
     name = "retrieval"
@@ -54,10 +54,10 @@ class Retrieval(PairedInputs):
 
 
 def haystacks(model: AttentionModel, segments: Sequence[Segment]) -> list[InputPair]:
-    """Return texts with a passage of the next text near their beginning and at their end.
+    """Return texts that contain a passage of the next text near the beginning and at the end.
 
     Raises:
-        NotApplicableError: There are too few texts of the needed length.
+        NotApplicableError: If there are too few texts of the needed length.
     """
     start, _ = start_and_vocabulary(model)
     limit = model.length_limit.tokens
@@ -72,15 +72,15 @@ def haystacks(model: AttentionModel, segments: Sequence[Segment]) -> list[InputP
             f"retrieval needs {_FEWEST + 2} texts of {shortest} or more tokens, and room for "
             f"{shortest + 2 * NEEDLE + len(start)} tokens"
         )
-    found = []
+    pairs = []
     for number in range(n_texts):
-        own, other = (_middle(texts[number + step]) for step in (1, 2))
+        needle, other_needle = (_middle(texts[number + step]) for step in (1, 2))
         text = texts[number]
-        cut = len(text) // 4
-        head = [*start, *text[:cut]]
-        rest = [*text[cut:], *own]
-        found.append(InputPair([*head, *own, *rest], [*head, *other, *rest], len(head)))
-    return found
+        split = len(text) // 4
+        head = [*start, *text[:split]]
+        rest = [*text[split:], *needle]
+        pairs.append(InputPair([*head, *needle, *rest], [*head, *other_needle, *rest], len(head)))
+    return pairs
 
 
 def _middle(ids: Sequence[int]) -> list[int]:

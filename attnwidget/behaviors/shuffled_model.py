@@ -1,4 +1,4 @@
-"""A model with shuffled weights: the same numbers in every matrix, without what they learned."""
+"""A model with shuffled weights: the same numbers in every matrix, in random order."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ if TYPE_CHECKING:
 
 
 def shuffled_like(model: AttentionModel, *, seed: int = 0) -> AttentionModel:
-    """Return a model of the same form whose weights are the model's weights in random order.
+    """Return a model of the same architecture with the model's weights in random order.
 
-    Each matrix and each bias is shuffled alone, and keeps the sizes of its numbers. A bias of
-    queries and keys must be shuffled too: with rotary embeddings, it is a pattern of distances.
-    Embeddings of words and positions, and norms, stay as they are. Quantised matrices cannot be
-    shuffled, and are drawn as before a training.
+    Each matrix and each bias is shuffled on its own, so the magnitudes of its numbers stay the
+    same. The bias of queries and keys is shuffled too, because rotary embeddings turn it into a
+    pattern of distances. Word embeddings, position embeddings and norms are unchanged. Quantized
+    matrices cannot be shuffled, so they get new random weights as at initialization.
 
     Args:
-        model: A model from `load_model`.
-        seed: Seed of the orders.
+        model: Model from `load_model`.
+        seed: Seed of the random orders.
 
     Example:
         >>> from attnwidget import load_model
@@ -36,17 +36,17 @@ def shuffled_like(model: AttentionModel, *, seed: int = 0) -> AttentionModel:
         AttentionModel(BertForMaskedLM 'small BERT (in the package), shuffled', 6×12 heads, cpu)
     """
     trained = model.hf_model
-    drawn = untrained_like(model, seed=seed).hf_model
-    # The words of a model of pictures are patches, and their module has parts.
+    untrained = untrained_like(model, seed=seed).hf_model
+    # The input embeddings of a vision model embed patches, and consist of several modules.
     words = set(trained.get_input_embeddings().modules())
-    known = dict(drawn.named_parameters())
+    parameters = dict(untrained.named_parameters())
     random = torch.Generator(device="cpu").manual_seed(seed)
     with torch.no_grad():
         for path, module in trained.named_modules():
             weights = dict(module.named_parameters(recurse=False))
             is_norm = all(weight.ndim < 2 for weight in weights.values())
             for name, weight in weights.items():
-                copy = known.get(f"{path}.{name}" if path else name)
+                copy = parameters.get(f"{path}.{name}" if path else name)
                 if copy is None or copy.shape != weight.shape or not weight.is_floating_point():
                     continue
                 positions = is_of_positions(path if isinstance(module, nn.Embedding) else name)
@@ -56,4 +56,4 @@ def shuffled_like(model: AttentionModel, *, seed: int = 0) -> AttentionModel:
                     )
                     weight = weight.flatten()[order.to(weight.device)].view_as(weight)
                 copy.copy_(weight)
-    return with_other_weights(model, drawn, "shuffled")
+    return with_other_weights(model, untrained, "shuffled")

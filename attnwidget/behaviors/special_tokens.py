@@ -14,7 +14,7 @@ from attnwidget.corpus.accumulator import Batch
 
 
 class TokenClassBehavior(LinkBehavior):
-    """Attention to the tokens of a class, from all tokens.
+    """Attention from all tokens to the tokens of a class.
 
     The metric `Classes` has the mean attention to a class without a control, and `Sinks` the
     attention to the first tokens of a text.
@@ -22,9 +22,9 @@ class TokenClassBehavior(LinkBehavior):
     Args:
         name: Name of the behavior.
         token_class: Name of the class, as in `Batch.classes`.
-        description: Action of the named heads.
-        source: The paper with the definition.
-        needs: Properties of the model.
+        description: Action of the heads with this name.
+        source: Paper with the definition.
+        needs: Required properties of the model.
     """
 
     resting = True
@@ -51,14 +51,14 @@ class TokenClassBehavior(LinkBehavior):
 
 
 class Punctuation(TokenClassBehavior):
-    """Attention to full stops and commas, against the most frequent other tokens.
+    """Attention to full stops and commas, compared with the most frequent other tokens.
 
-    Full stops and commas are frequent, and some heads look at frequent tokens of any kind. The
-    control therefore has only the most frequent other tokens of all texts, as many as occur
-    together as often as full stops and commas.
+    Full stops and commas are frequent, and some heads attend to frequent tokens of any kind. The
+    control therefore only has the most frequent other tokens, up to the total number of full stops
+    and commas in all texts.
 
     Args:
-        frequent: The other tokens, as in the vocabulary; filled by `prepare`. None = all tokens.
+        frequent: Other tokens, as in the vocabulary; `prepare` sets them. None = all tokens.
     """
 
     control_name = "other frequent tokens at the same offsets"

@@ -1,4 +1,4 @@
-"""Heads that promote the successor of an ordinal word: "Monday" to "Tuesday"."""
+"""Heads that promote the successor of an ordinal word, for example "Tuesday" after "Monday"."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ _FEWEST = 8
 class Successor(StudyBehavior):
     """Share of ordinal words whose successor gets the largest logit among all ordinal words.
 
-    The head reads the effective embedding of the word alone, as in `copying_scores`. The control
-    takes a list of names in the place of the ordinal words, with the next name as the successor.
-    The test is a binomial test against the control, or against chance if chance is larger.
+    The head reads only the effective embedding of the word, as in `copying_scores`. The control
+    uses a list of names instead of the ordinal words, with the next name as the successor. A
+    binomial test compares the score with the control, or with chance if chance is larger.
     """
 
     name = "successor"
@@ -52,10 +52,10 @@ class Successor(StudyBehavior):
             raise NotApplicableError("ordinal words need a tokenizer")
         ordinal = [self._ids(model.tokenizer, words.split()) for words in ORDERS]
         names = [self._ids(model.tokenizer, NAMES)]
-        known = sum(max(0, len(ids) - 1) for ids in ordinal)
-        if known < _FEWEST or len(names[0]) < _FEWEST:
+        n_pairs = sum(max(0, len(ids) - 1) for ids in ordinal)
+        if n_pairs < _FEWEST or len(names[0]) < _FEWEST:
             raise NotApplicableError(
-                f"{known} ordinal words and {len(names[0])} names are one token in this "
+                f"{n_pairs} ordinal words and {len(names[0])} names are one token in this "
                 f"vocabulary, and {_FEWEST} of each are needed"
             )
         right = _successors_first(weights, vectors, ordinal)  # [L, H, words]
@@ -91,23 +91,29 @@ class Successor(StudyBehavior):
 def _successors_first(
     weights: CircuitWeights, vectors: TokenVectors, lists: Sequence[Sequence[int]]
 ) -> Float64Array:
-    """Return where the successor has the largest logit among all listed words: [L, H, words]."""
-    listed = torch.tensor([token for ids in lists for token in ids], dtype=torch.long, device="cpu")
+    """Return whether the successor has the largest logit among all listed words: [L, H, words]."""
+    candidates = torch.tensor(
+        [token for ids in lists for token in ids], dtype=torch.long, device="cpu"
+    )
     words = torch.tensor(
         [token for ids in lists for token in ids[:-1]], dtype=torch.long, device="cpu"
     )
-    following = torch.tensor(
+    successors = torch.tensor(
         [token for ids in lists for token in ids[1:]], dtype=torch.long, device="cpu"
     )
     shape = (weights.numbers.n_layers, weights.model.n_heads, len(words))
     right = np.full(shape, np.nan)
     for layer in weights.numbers.numbers:
         circuits = weights.layer(layer)
-        read = read_vectors(vectors, circuits, layer, words)
+        normed_vectors = read_vectors(vectors, circuits, layer, words)
         for head in range(shape[1]):
-            logits: Tensor = vectors.logits(read @ circuits.value[head] @ circuits.output[head])
-            best = listed.to(logits.device)[logits[:, listed.to(logits.device)].argmax(-1)]
-            right[layer, head] = (best.cpu() == following).double().numpy()
+            logits: Tensor = vectors.logits(
+                normed_vectors @ circuits.value[head] @ circuits.output[head]
+            )
+            predictions = candidates.to(logits.device)[
+                logits[:, candidates.to(logits.device)].argmax(-1)
+            ]
+            right[layer, head] = (predictions.cpu() == successors).double().numpy()
     return right
 
 

@@ -1,4 +1,4 @@
-"""Number of occurrences of each token in the texts of a study."""
+"""Number of occurrences per token in the texts of a study."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from attnwidget.text.segments import Segment
 
 
 def token_counts(segments: Iterable[Segment]) -> Counter[str]:
-    """Return how often each vocabulary entry occurs in texts.
+    """Return the number of occurrences of each vocabulary entry in texts.
 
     Example:
         >>> from attnwidget import Segment

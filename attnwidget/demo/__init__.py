@@ -1,4 +1,4 @@
-"""The texts, pictures, treebank, atlas and probe that come with the embedded models.
+"""Texts, pictures, treebank, atlas and probe that are bundled with the models.
 
 Example:
     >>> from attnwidget.demo import demo_treebank
@@ -22,7 +22,7 @@ from attnwidget.text.demonstrations import (
     demo_treebank,
 )
 
-# Type checkers know all names, and would accept any name beside a function of this kind.
+# Type checkers know all names already. With a module `__getattr__`, they would accept any name.
 if not TYPE_CHECKING:
     __getattr__ = refuse_names(__name__)
 

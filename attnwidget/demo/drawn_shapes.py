@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from attnwidget.text.places import Box
 from attnwidget.text.whole_number import whole_number
 
-#: Side of a picture in pixels.
+#: Side length of a picture in pixels.
 SIDE = 32
 SHAPES = ("circle", "square", "triangle", "cross")
 COLORS = {
@@ -24,10 +24,10 @@ COLORS = {
 #: Names of the labels, by number: "red circle" is 0.
 LABELS = tuple(f"{color} {shape}" for shape in SHAPES for color in COLORS)
 
-# Half the side of a shape in pixels, at least and at most.
+# Smallest and largest half size of a shape in pixels.
 _RADIUS = (3.6, 4.9)
 _DOTS = 14
-# A dot is a square of 2 pixels, and stays this many pixels away from the shape.
+# Side length of a dot in pixels, and smallest gap between a dot and the shape.
 _DOT, _GAP = 2, 1
 
 
@@ -36,10 +36,10 @@ class DrawnShapes:
     """Pictures with one shape each.
 
     Attributes:
-        images: Bytes of red, green and blue, uint8 [n, 32, 32, 3].
-        labels: Number of the color and shape, int64 [n]. `names` has the names.
-        boxes: The box of each shape in its picture, in pixels. Its picture's number is 0, because
-            a model reads one picture at a time.
+        images: Red, green and blue values, uint8 [n, 32, 32, 3].
+        labels: Label number of color and shape, int64 [n]. `names` has the names.
+        boxes: Box of each shape in its picture, in pixels. The picture number of a box is 0,
+            because a model processes one picture at a time.
 
     Example:
         >>> from attnwidget.demo import drawn_shapes
@@ -53,7 +53,7 @@ class DrawnShapes:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The label of each picture as text, such as "red circle"."""
+        """Label of each picture as text, such as "red circle"."""
         return tuple(LABELS[label] for label in self.labels)
 
     def __len__(self) -> int:
@@ -68,21 +68,20 @@ class DrawnShapes:
 def drawn_shapes(n: int, seed: int = 0) -> DrawnShapes:
     """Draw pictures of one colored shape among dots, with the label and the box of the shape.
 
-    The picture has a noisy gray background, a circle, a square, a triangle or a cross of 8 to 10
-    pixels at any place, and 14 dots of 2 x 2 pixels outside the shape. The colors of shape and
-    dots are drawn from five, and the colors of a picture do not tell the color of the shape.
-    The embedded model `load_model("attnwidget/shapes")` was trained on such pictures.
+    A picture has a noisy gray background, a circle, square, triangle or cross of 8 to 10 pixels at
+    a random position, and 14 dots of 2 x 2 pixels outside of the shape. The colors of shape and
+    dots are drawn from five, and the dots' colors give no information about the shape's color.
+    The bundled model `load_model("attnwidget/shapes")` was trained on such pictures.
 
     Args:
         n: Number of pictures.
-        seed: Number of the drawing. The training of the embedded model drew none of the seeds
-            below 1,000,000.
+        seed: Seed of the drawing. The training of the bundled model used no seed below 1,000,000.
 
     Returns:
-        The pictures, labels and boxes. The same `n` and `seed` give the same pictures.
+        Pictures, labels and boxes. The same `n` and `seed` give the same pictures.
 
     Raises:
-        ValueError: `n` is no positive number, or `seed` is negative.
+        ValueError: If `n` is not a positive number, or `seed` is negative.
 
     Example:
         >>> from attnwidget.demo import drawn_shapes
@@ -99,21 +98,23 @@ def drawn_shapes(n: int, seed: int = 0) -> DrawnShapes:
     colors = np.array(tuple(COLORS.values()), dtype=np.float64)
     gray = random.uniform(150, 235, (n, 1, 1, 1))
     pictures = np.clip(gray + random.normal(0, 14, (n, SIDE, SIDE, 3)), 0, 255)
-    inside = _inside(labels // len(COLORS), random)
+    is_inside = _inside(labels // len(COLORS), random)
     ink = colors[labels % len(COLORS)][:, None, None]
     ink = np.clip(ink + random.normal(0, 12, (n, 1, 1, 3)), 0, 255)
-    pictures = np.where(inside[..., None], ink, pictures)
-    left, right = _first_and_last(np.any(inside, axis=1))
-    top, bottom = _first_and_last(np.any(inside, axis=2))
+    pictures = np.where(is_inside[..., None], ink, pictures)
+    left, right = _first_and_last(np.any(is_inside, axis=1))
+    top, bottom = _first_and_last(np.any(is_inside, axis=2))
     for _ in range(_DOTS):
         x, y = random.integers(SIDE - _DOT + 1, size=(2, n))
-        color = colors[random.integers(len(colors), size=n)]
+        dot_colors = colors[random.integers(len(colors), size=n)]
         free = (x + _DOT + _GAP <= left) | (x >= right + _GAP)
         free |= (y + _DOT + _GAP <= top) | (y >= bottom + _GAP)
-        which = np.nonzero(free)[0]
+        picture_indices = np.nonzero(free)[0]
         for across in range(_DOT):
             for down in range(_DOT):
-                pictures[which, y[which] + down, x[which] + across] = color[which]
+                pictures[
+                    picture_indices, y[picture_indices] + down, x[picture_indices] + across
+                ] = dot_colors[picture_indices]
     edges = np.stack((left, top, right, bottom), axis=1).tolist()
     return DrawnShapes(
         images=pictures.astype(np.uint8),
@@ -123,7 +124,7 @@ def drawn_shapes(n: int, seed: int = 0) -> DrawnShapes:
 
 
 def _inside(shapes: NDArray[np.int64], random: np.random.Generator) -> NDArray[np.bool_]:
-    """Return which pixels are in the shapes, [n, SIDE, SIDE], at places drawn at random."""
+    """Return whether pixels are in the shapes, [n, SIDE, SIDE], at random positions."""
     n = len(shapes)
     radius = random.uniform(*_RADIUS, n)[:, None, None]
     center_x, center_y = radius + random.random((2, n, 1, 1)) * (SIDE - 2 * radius)
@@ -131,7 +132,7 @@ def _inside(shapes: NDArray[np.int64], random: np.random.Generator) -> NDArray[n
     dx = pixel - center_x
     dy = pixel[:, None] - center_y
     wide, high = np.abs(dx), np.abs(dy)
-    drawn = np.stack(
+    shape_masks = np.stack(
         (
             dx**2 + dy**2 < radius**2,
             (wide < 0.85 * radius) & (high < 0.85 * radius),
@@ -139,7 +140,7 @@ def _inside(shapes: NDArray[np.int64], random: np.random.Generator) -> NDArray[n
             ((wide < 0.34 * radius) & (high < radius)) | ((high < 0.34 * radius) & (wide < radius)),
         )
     )
-    return drawn[shapes, np.arange(n)]
+    return shape_masks[shapes, np.arange(n)]
 
 
 def _first_and_last(marked: Any) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

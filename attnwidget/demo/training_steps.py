@@ -1,4 +1,4 @@
-"""The training of the embedded causal model, step by step."""
+"""Training checkpoints of the bundled causal model."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ MODEL = "attnwidget/induction"
 
 
 def induction_checkpoints() -> list[tuple[int, Callable[[], AttentionModel]]]:
-    """Return the steps of the training of `load_model("attnwidget/induction")` with their weights.
+    """Return the training steps of `load_model("attnwidget/induction")` with their weights.
 
     The steps rise from 0, the random weights, to the end of the training. Each step comes with a
     function that loads its model.

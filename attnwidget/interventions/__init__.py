@@ -1,4 +1,6 @@
-"""Heads that are replaced or patched, and what the model then answers. `attnwidget` has `ablate`.
+"""Replacement and patching of heads, with the effect on the model's answers.
+
+`ablate` is in `attnwidget`.
 
 Example:
     >>> from attnwidget import load_model

@@ -50,58 +50,55 @@ def ablate(
     resume: str | Path | None = None,
     progress: bool = True,
 ) -> Ablation:
-    """Measure a model's score on examples, intact and with each head off in turn.
+    """Measure a model's score on examples, intact and with each head disabled in turn.
 
     The study follows Kovaleva et al. 2019, section 4.6 (`method="uniform"`: the head's weights are
     1/L; the default for BERT and other encoders) and Michel et al. 2019, section 3 (`"zero"`; the
-    default for causal models). The outputs of the layers below a head are
-    kept from one pass of the intact model, and only the layers from the head's layer on run again.
-    The first batch is compared with whole passes, to 1e-5 in float32. If the check fails, or the
-    layers cannot run alone, every head takes a whole pass, and the `note` of the result says so.
+    default for causal models). The outputs of the layers below a head are stored from one pass of
+    the intact model, and only the head's layer and later layers run again. The first batch is
+    compared with complete passes, to 1e-5 in float32. If the check fails, or the layers cannot run
+    separately, every head takes a complete pass, and the `note` of the result says so.
 
     Args:
-        model: A model with a prediction head; heads may be off already.
+        model: Model with a prediction head; heads may already be disabled.
         examples: Examples of one kind: (text, label), (text, second text, label), `MinimalPair`,
             texts or `Segment`, or (picture, label) and (sound, label) with pictures and sounds as
-            in `measure`. A text without a label is read as its segment of `make_segments`. The
-            label is a class, by name or number; for a masked language model, the
-            word at the single mask token of the text; for a causal model, the next token. In a
-            `Segment`, a masked language model predicts 15 % of the tokens, masked as in the
-            training of BERT, and a causal model predicts every next token. The label of a question
-            about a picture, {"image": picture, "text": question}, is the next token. The label of a
-            model that writes what it hears, such as Whisper, is the written text, and each of its
-            tokens is a question.
-        scoring: "accuracy" (right answers), "loss" (cross entropy in nats) or "kl" (divergence from
-            the intact model's predictions, in nats), each as the mean over the questions of an
-            example; "minimal pair" (whether the acceptable sentence is likelier, as in
-            `measure_minimal_pairs`: for a masked language model by the differing words); "minimal
-                pair, all
-            words" (the same by all words of the sentences); or a function of the model's output
-            and the batch (`examples`, `inputs`) that returns one number per example.
-        method: As in `AttentionModel.disabled`, except "patch"; None = the default of the model,
-            or "mean" with a `reference`. The `method` of the result names it.
-        heads: "all" switches off each head, and all heads of each layer together. "layers" switches
-            off only whole layers. Or a head or a list of heads, each as (1, 3), "L1 H3" or
-            a `Head`.
-        stack: Stack of the heads; None = the only stack, or the language model beside its towers.
-            An encoder-decoder has "encoder", "decoder" and "cross".
+            in `measure`. A text without a label becomes a segment as in `make_segments`. The label
+            is a class, by name or number; for a masked language model, the word at the single mask
+            token of the text; for a causal model, the next token. In a `Segment`, a masked language
+            model predicts 15 % of the tokens, masked as in the training of BERT, and a causal model
+            predicts every next token. The label of a question about a picture, {"image": picture,
+            "text": question}, is the next token. The label for a speech recognition model such as
+            Whisper is the transcript, and each of its tokens is a question.
+        scoring: Score of an example: "accuracy" (correct answers), "loss" (cross entropy in nats)
+            or "kl" (divergence from the intact model's predictions, in nats), each averaged over
+            the questions of an example; "minimal pair" (whether the acceptable sentence is
+            likelier, as in `measure_minimal_pairs`: for a masked language model by the differing
+            words); "minimal pair, all words" (by all words of the sentences); or a function of the
+            model's output and the batch (`examples`, `inputs`) that returns one number per example.
+        method: Replacement method, as in `AttentionModel.disabled`, except "patch"; None = the
+            default of the model, or "mean" with a `reference`. The `method` of the result names it.
+        heads: Heads to disable. "all" disables each head, and all heads of each layer together.
+            "layers" only disables complete layers. Otherwise a head or a list of heads, each as
+            (1, 3), "L1 H3" or a `Head`.
+        stack: Stack of the heads; None = the only stack, or the language model of a model with
+            towers. An encoder-decoder has "encoder", "decoder" and "cross".
         reference: Reference of the method "mean", as in `disabled`.
-        batch_size: Number of inputs in one pass. They have equal shapes, without padding.
-        resume: An .npz file that keeps finished work. If it exists, the study continues from
-            it.
+        batch_size: Number of inputs in a forward pass. They have equal shapes, without padding.
+        resume: File (.npz) for finished work. If it exists, the study continues from it.
         progress: Whether to show a progress bar.
 
     Raises:
-        TypeError: `model` is not a model, has no prediction head, or is an encoder-decoder and the
-            examples are texts; or `examples` has another type.
-        ValueError: no examples, examples of several kinds, or a label that does not fit; a score
-            that does not apply to the examples; no such head or method; a resume file of another
-            study.
-        RuntimeError: the model was closed or has changed; another run writes the resume file.
-        OSError: the resume file cannot be written; the earlier resume file stays.
+        TypeError: If `model` is not a model, has no prediction head, or is an encoder-decoder and
+            the examples are texts; or if `examples` has another type.
+        ValueError: If there are no examples or several kinds of examples, a label does not fit, a
+            score does not apply to the examples, there is no such head or method, or the resume
+            file belongs to another study.
+        RuntimeError: If the model was closed or has changed, or another run writes the resume file.
+        OSError: If the resume file cannot be written. The earlier resume file is then unchanged.
         WorkersError: As in `measure`.
-        KeyboardInterrupt: Ctrl-C before the first example was done. A later Ctrl-C ends the study,
-            and the result has the finished examples.
+        KeyboardInterrupt: If Ctrl-C was pressed before the first example was done. A later Ctrl-C
+            ends the study, and the result has the finished examples.
 
     Example:
         >>> from attnwidget import MinimalPair, ablate, load_model
@@ -121,11 +118,11 @@ def ablate(
     check_score(scoring, inputs)
     with model.lock.in_turn(), resume_from(resume_path(resume)):
         units, shape = units_of(model, heads, stack=stack)
-        off = sorted({head for unit in units for head in unit.heads})
-        with model.disabled(off, method=method, reference=reference):
+        disabled_heads = sorted({head for unit in units for head in unit.heads})
+        with model.disabled(disabled_heads, method=method, reference=reference):
             edits = model.edits
         changes = [{head: edits.changes[head] for head in unit.heads} for unit in units]
-        about = {
+        study_key = {
             "edits": edits.digest,
             "units": digest_of(units),
             "scoring": score_name(scoring),
@@ -134,24 +131,24 @@ def ablate(
         }
         numbers, complete, note = read_unit_scores(
             "ablation",
-            about,
+            study_key,
             model,
             partial(ablated_scores, units=changes, score=scoring),
             list(of_one_length(inputs, batch_size, model.hf_model)),
             progress=progress,
         )
-    values, kept = example_scores(scoring, numbers, inputs)
-    if not len(kept):
+    values, example_indices = example_scores(scoring, numbers, inputs)
+    if not len(example_indices):
         raise KeyboardInterrupt
     originals = originals_of(inputs)
-    of_heads, of_layers, _ = scores_by_place(units, values[1:], shape)
+    head_scores, layer_scores, _ = scores_by_place(units, values[1:], shape)
     return Ablation(
         score=score_name(scoring),
         method=next(iter(changes[0].values())).method,
         intact=values[0],
-        head_scores=of_heads,
-        layer_scores=of_layers,
-        examples=tuple(originals[index] for index in kept),
+        head_scores=head_scores,
+        layer_scores=layer_scores,
+        examples=tuple(originals[index] for index in example_indices),
         complete=complete,
         note=note,
         stack=stack,
@@ -167,13 +164,13 @@ def ablated_scores(
     units: Sequence[Changes],
     score: Score,
 ) -> NDArray[np.float64]:
-    """Return the scores of the intact model and with each unit off, [1 + U, B]; for workers.
+    """Return the scores of the intact model and with each unit disabled, [1 + U, B]; for workers.
 
     Args:
-        model: The model.
-        replay: The replay of the model's layers.
-        examples: The B examples of a batch.
-        units: The groups of heads that are switched off in turn.
-        score: The score.
+        model: Model from `load_model`.
+        replay: Replay of the model's layers.
+        examples: B examples of a batch.
+        units: Groups of heads that are disabled in turn.
+        score: Score to compute.
     """
     return unit_scores_of_inputs(replay, batch_of(model, examples), units, score)

@@ -37,24 +37,24 @@ _CHANGES = {
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Ablation(HeadResult):
-    """A model's score without each head, or without all heads of a layer. Made by `ablate`.
+    """Model score without each head, or without all heads of a layer. Made by `ablate`.
 
-    `of_heads` and `of_layers` have the numbers: `mean`, `difference` (off minus intact), its
-    `interval`, `broken` and `fixed` examples, `p` and `adjusted`, [L, H] and [L].
+    `of_heads` and `of_layers` have the statistics: `mean`, `difference` (disabled minus intact),
+    its `interval`, `broken` and `fixed` examples, `p` and `adjusted`, [L, H] and [L].
 
     Attributes:
-        score: "accuracy", "loss", "kl", "minimal pair", "minimal pair, all words", or the name of a
-            function.
+        score: Name of the score: "accuracy", "loss", "kl", "minimal pair", "minimal pair, all
+            words", or the name of a function.
         method: Replacement of the heads' outputs.
         intact: Score of each example in the intact model, float64 [N].
-        head_scores: Scores with one head off, float64 [L, H, N]; NaN for heads that were not
-            switched off.
-        layer_scores: Scores with all heads of a layer off, float64 [L, N]; NaN for layers that were
-            not switched off.
-        examples: The N examples with scores.
+        head_scores: Scores with one head disabled, float64 [L, H, N]; NaN for heads that were not
+            disabled.
+        layer_scores: Scores with all heads of a layer disabled, float64 [L, N]; NaN for layers that
+            were not disabled.
+        examples: Examples with scores (N).
         stack: Stack of the heads.
         complete: False if the study was interrupted before the last example.
-        note: The reason why each head took a pass of the whole model, or "".
+        note: Reason why each head took a complete pass of the model, or "".
         model_name: Name of the model.
 
     Example:
@@ -76,12 +76,12 @@ class Ablation(HeadResult):
 
     @cached_property
     def of_heads(self) -> ScoreChanges:
-        """Numbers with one head off, [L, H]."""
+        """Score changes with one head disabled, [L, H]."""
         return ScoreChanges(self.head_scores, self.intact, self.judged, self.score != "kl")
 
     @cached_property
     def of_layers(self) -> ScoreChanges:
-        """Numbers with all heads of one layer off, [L]."""
+        """Score changes with all heads of one layer disabled, [L]."""
         return ScoreChanges(self.layer_scores, self.intact, self.judged, self.score != "kl")
 
     @property
@@ -90,13 +90,13 @@ class Ablation(HeadResult):
         return are_right_or_wrong(self.intact, self.head_scores, self.layer_scores)
 
     def heads(self) -> HeadMetrics:
-        """Return the difference of each head: float64 [L, H] by title; {} for whole layers only."""
+        """Return the difference of each head: float64 [L, H] by title; {} for layers only."""
         if np.isnan(self.head_scores).all():
             return {}
         return {f"change of {self.score}": self.of_heads.difference}
 
     def to_frame(self) -> pd.DataFrame:
-        """Return a row per head, then a row per whole layer with an empty column `head`.
+        """Return one row per head, then one row per layer with an empty column `head`.
 
         Columns: layer, head, score (mean), difference, low, high, broken, fixed, p, adjusted.
         `attrs` has the "model", the "score", the "method", the "intact" mean and "n" examples.
@@ -115,12 +115,12 @@ class Ablation(HeadResult):
         return table
 
     def chart(self, *, width: int = 640) -> alt.LayerChart:
-        """Draw the differences by layer and head, with a dot where adjusted p is below 0.05.
+        """Draw the differences by layer and head, with a dot where the adjusted p is below 0.05.
 
-        The last column has whole layers (Kovaleva et al. 2019, figures 8 and 9).
+        The last column is for complete layers (Kovaleva et al. 2019, figures 8 and 9).
 
         Args:
-            width: Pixels of the whole figure.
+            width: Width of the whole figure in pixels.
         """
         from attnwidget.charts.answer_title import answer_title
         from attnwidget.charts.head_heatmap import head_heatmap

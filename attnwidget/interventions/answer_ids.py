@@ -1,4 +1,4 @@
-"""Ids of the answers that users name."""
+"""Ids of user-supplied answers."""
 
 from __future__ import annotations
 
@@ -15,16 +15,17 @@ def answer_id(model: AttentionModel, task: str, label: object, index: int) -> in
     """Return the index of an answer, from its name or number.
 
     Args:
-        model: The model.
-        task: "class" for labels of a classifier; otherwise entries of the vocabulary.
+        model: Model that answers.
+        task: Prediction task: "class" for labels of a classifier; otherwise answers are vocabulary
+            entries.
         label: Name or number of the answer.
         index: Number of the example, for errors.
 
     Warns:
-        UserWarning: As `found_entry`.
+        UserWarning: As in `found_entry`.
 
     Raises:
-        ValueError: There is no such answer.
+        ValueError: If there is no such answer.
 
     Example:
         >>> from attnwidget import load_model
@@ -35,11 +36,11 @@ def answer_id(model: AttentionModel, task: str, label: object, index: int) -> in
     config = model.hf_model.config
     if task == "class":
         names = [str(config.id2label.get(i, i)) for i in range(config.num_labels)]
-        allowed = f"a class, {', '.join(map(repr, names[:12]))}, or its number"
+        description = f"a class, {', '.join(map(repr, names[:12]))}, or its number"
         count = len(names)
         answer = names.index(label) if label in names else None
     else:
-        allowed = (
+        description = (
             "a vocabulary entry, written as in the column 'token' of "
             "model.predict(text).to_frame(), or its id"
         )
@@ -48,5 +49,5 @@ def answer_id(model: AttentionModel, task: str, label: object, index: int) -> in
     if answer is None and is_whole_number(label):
         answer = whole_number("label", label)
     if answer is None or not 0 <= answer < count:
-        raise ValueError(f"example {index} has the label {label!r}: a label is {allowed}")
+        raise ValueError(f"example {index} has the label {label!r}: a label is {description}")
     return answer

@@ -1,4 +1,4 @@
-"""Examples of the user as inputs of the model, with the places and answers of their questions."""
+"""Encoding of user examples as model inputs, with the positions and answers of their questions."""
 
 from __future__ import annotations
 
@@ -44,30 +44,30 @@ def encode_examples(
     words: PairWords | None = None,
     stack: str | None = None,
 ) -> list[StudyExample]:
-    """Return the inputs of the model with their questions, the shortest first.
+    """Return the model inputs with their questions, shortest first.
 
     Args:
-        model: The model.
-        examples: The user's examples.
-        answered: Whether the model's head answers; if not, no token of the input is masked.
-        words: The scored words of minimal pairs, as in `measure_minimal_pairs`.
+        model: Model from `load_model`.
+        examples: Examples of the user.
+        answered: Whether the model's head answers; otherwise, no token of the input is masked.
+        words: Scored words of minimal pairs, as in `measure_minimal_pairs`.
         stack: Stack whose heads are studied; None = the default stack.
 
     Raises:
-        TypeError: texts for an encoder-decoder, a model without a prediction head, or examples of
-            an unknown kind.
-        ValueError: no examples, examples of several kinds, or a label that does not fit.
+        TypeError: If the examples are texts for an encoder-decoder or of an unknown kind, or the
+            model has no prediction head.
+        ValueError: If there are no examples or several kinds of examples, or a label does not fit.
     """
-    listed = _with_segments(model, each_of(examples, HOW))
-    if not listed:
+    user_examples = _with_segments(model, each_of(examples, HOW))
+    if not user_examples:
         raise ValueError(f"there are no examples: {HOW}")
     name = type(model.hf_model).__name__
-    kinds = {_kind(example, index) for index, example in enumerate(listed)}
+    kinds = {_kind(example, index) for index, example in enumerate(user_examples)}
     if len(kinds) > 1:
         raise ValueError(f"the examples are of several kinds: {HOW}")
     if kinds == {MediaInput}:
-        of_media: list[StudyExample] = [*media_examples(model, listed, answered, stack)]
-        return _sorted(of_media)
+        media_inputs: list[StudyExample] = [*media_examples(model, user_examples, answered, stack)]
+        return _sorted(media_inputs)
     if model.inputs.encodes_apart:
         raise texts_refused(model)
     pairs = kinds == {MinimalPair}
@@ -76,7 +76,7 @@ def encode_examples(
             "a score that is a function takes no minimal pairs: pass scoring='minimal pair' or 'kl'"
         )
     if pairs:
-        inputs: list[StudyExample] = [*sentences_of(model, listed, words)]
+        inputs: list[StudyExample] = [*sentences_of(model, user_examples, words)]
     else:
         task = prediction_task(model.hf_model) if answered else None
         if task == "span":
@@ -84,33 +84,33 @@ def encode_examples(
                 f"{name} answers with spans, which have no score here: pass a function of the "
                 "output as score, or use predict and the effects of PredictionView"
             )
-        read = _of_segment if kinds == {Segment} else _of_label
+        encode = _of_segment if kinds == {Segment} else _of_label
         inputs = [
-            replace(read(model, task, index, example), index=index, original=example)
-            for index, example in enumerate(listed)
+            replace(encode(model, task, index, example), index=index, original=example)
+            for index, example in enumerate(user_examples)
         ]
     return _sorted(inputs)
 
 
 def _with_segments(model: AttentionModel, examples: Iterable[Any]) -> list[Any]:
-    """Return the examples, with a segment in place of each text without a label."""
-    listed = list(examples)
-    texts = [example for example in listed if isinstance(example, str)]
+    """Return the examples, with a segment instead of each text without a label."""
+    user_examples = list(examples)
+    texts = [example for example in user_examples if isinstance(example, str)]
     if not texts:
-        return listed
+        return user_examples
     segments = iter(make_segments(texts, model))
-    return [next(segments) if isinstance(example, str) else example for example in listed]
+    return [next(segments) if isinstance(example, str) else example for example in user_examples]
 
 
 def _sorted(examples: Iterable[StudyExample]) -> list[StudyExample]:
-    """Return the shortest first, with inputs of one shape side by side."""
+    """Return the shortest examples first, with inputs of the same shape next to each other."""
     return sorted(
         examples, key=lambda example: (example.encoded.n_tokens, repr(example.encoded.shape))
     )
 
 
 def originals_of(examples: Iterable[StudyExample]) -> list[Any]:
-    """Return the user's examples in their order, each once."""
+    """Return the user's examples in their order, without repetition."""
     originals = {example.index: example.original for example in examples}
     return [originals[index] for index in sorted(originals)]
 
@@ -144,12 +144,12 @@ def _of_segment(
     if task == "next":
         return Example(encoded, tuple(range(len(ids) - 1)), tuple(ids[1:]))
     inputs = model.inputs.padded([encoded])
-    changed, selected = masked_ids(model.hf_model, model.tokenizer, inputs, seed=0)
-    places = tuple(selected[0].nonzero()[:, 0].tolist())
-    if not places:
+    masked, selected = masked_ids(model.hf_model, model.tokenizer, inputs, seed=0)
+    positions = tuple(selected[0].nonzero()[:, 0].tolist())
+    if not positions:
         raise ValueError(f"segment {index} has no token that could be masked: leave it out")
-    targets = tuple(ids[place] for place in places)
-    return Example(replace(encoded, ids=changed[0].tolist()), places, targets)
+    targets = tuple(ids[position] for position in positions)
+    return Example(replace(encoded, ids=masked[0].tolist()), positions, targets)
 
 
 def _of_label(
@@ -166,23 +166,23 @@ def _of_label(
         return Example(encoded, (), (target,))
     if task == "next":
         return Example(encoded, (len(encoded.ids) - 1,), (target,))
-    places = tuple(mask_places(model.tokenizer, encoded.ids))
-    if len(places) != 1:
+    masks = tuple(mask_places(model.tokenizer, encoded.ids))
+    if len(masks) != 1:
         raise ValueError(
-            f"example {index} has {len(places)} mask tokens: a label of a masked language model is "
+            f"example {index} has {len(masks)} mask tokens: a label of a masked language model is "
             "the word in the place of one, ('The woman washed [MASK] hands.', 'her')"
         )
-    return Example(encoded, places, (target,))
+    return Example(encoded, masks, (target,))
 
 
 def _of_labels(model: AttentionModel, index: int, encoded: Encoded, labels: Any) -> TextExample:
     """Return a text with a label for each token between the special tokens."""
-    places = labeled_places(model.tokenizer, encoded.ids)
-    if isinstance(labels, str) or not isinstance(labels, Sequence) or len(labels) != len(places):
-        got = f"{len(labels)}" if isinstance(labels, Sequence) else repr(labels)
+    positions = labeled_places(model.tokenizer, encoded.ids)
+    if isinstance(labels, str) or not isinstance(labels, Sequence) or len(labels) != len(positions):
+        description = f"{len(labels)}" if isinstance(labels, Sequence) else repr(labels)
         raise ValueError(
-            f"example {index} needs a list of {len(places)} labels for the tokens "
-            f"in model.predict(text).positions, got {got}"
+            f"example {index} needs a list of {len(positions)} labels for the tokens "
+            f"in model.predict(text).positions, got {description}"
         )
     targets = tuple(answer_id(model, "class", label, index) for label in labels)
-    return Example(encoded, tuple(places), targets)
+    return Example(encoded, tuple(positions), targets)

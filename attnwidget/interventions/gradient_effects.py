@@ -1,4 +1,4 @@
-"""Effects of heads on a logit difference to first order, by gradients."""
+"""First-order effects of heads on a logit difference, from gradients."""
 
 from __future__ import annotations
 
@@ -30,17 +30,17 @@ _WHAT = "a gradient effect"
 
 @dataclass(frozen=True, eq=False, repr=False)
 class GradientEffects(HeadResult):
-    """Effects of heads on a logit difference to first order. Made by `gradient_effects`.
+    """First-order effects of heads on a logit difference. Made by `gradient_effects`.
 
     Attributes:
-        effects: float64 [L, H], the output of each head times the gradient of the difference.
-        total: float64 [L, H], the difference minus the difference with the head's output zero; None
-            if it was not measured.
-        logit_difference: The difference of the two logits.
-        answer: The answer, as a reader sees it.
-        versus: The answer that it competes with.
-        position: The token that is predicted.
-        model_name: The model.
+        effects: Output of each head times the gradient of the difference, float64 [L, H].
+        total: Logit difference minus the difference with the head's output set to zero, float64 [L,
+            H]; None if it was not measured.
+        logit_difference: Difference of the two logits.
+        answer: Answer in readable form.
+        versus: Competing answer in readable form.
+        position: Predicted token.
+        model_name: Name of the model.
 
     Example:
         >>> from attnwidget import load_model
@@ -94,28 +94,29 @@ def gradient_effects(
     position: int | None = None,
     with_total: bool = False,
 ) -> GradientEffects:
-    """Estimate how much each head adds to the difference of two logits, by any path.
+    """Estimate the contribution of each head to the difference of two logits, by any path.
 
-    With z a head's outputs before the output projection and D the difference of the logits, the sum
-    over tokens of z . dD/dz: to first order, the fall of D if the head's output went to zero
-    (attribution patching with a zero baseline; Michel et al. 2019, section 4.1, with the sign). It
-    exists for every model with gradients, also where `direct_effects` does not (BERT). It is no
-    decomposition: the effects do not sum to the difference. The cost is a forward and a backward
-    pass.
+    The estimate is the sum over tokens of z . dD/dz, where z are a head's outputs before the output
+    projection and D is the logit difference. It is, to first order, the decrease of D if the head's
+    output were zero (attribution patching with a zero baseline; Michel et al. 2019, section 4.1,
+    with the sign). It exists for every model with gradients, also if `direct_effects` does not
+    apply (BERT). It is not a decomposition: the effects do not sum to the difference. The cost is a
+    forward and a backward pass.
 
     Args:
-        attention: The attention of a language model with a single stack.
-        answer: A vocabulary entry as the vocabulary spells it, or its id.
-        versus: The answer that it competes with.
-        position: The token to predict, as in `AttentionModel.predict`. None stands for the token
-            after the text or the mask token.
-        with_total: Also run the model with the output of each head set to zero.
+        attention: Attention of a language model with a single stack.
+        answer: Vocabulary entry in the spelling of the vocabulary, or its id.
+        versus: Competing answer, in the same forms.
+        position: Token to predict, as in `AttentionModel.predict`. None = the token after the text,
+            or the mask token.
+        with_total: Whether to run the model with the output of each head set to zero as well.
 
     Raises:
-        TypeError: A model without a head that predicts words, or an encoder-decoder.
-        ValueError: No gradient reaches a layer's weights; no such token or answer; attention of
-            given weights, under edits or of a long input; padding.
-        RuntimeError: The weights of the model have changed since.
+        TypeError: If the model has no head that predicts words, or is an encoder-decoder.
+        ValueError: If no gradient reaches a layer's weights; if there is no such token or answer;
+            if the attention comes from given weights, edits or a long input; or if there is
+            padding.
+        RuntimeError: If the weights of the model have changed since.
 
     Example:
         >>> from attnwidget import load_model
@@ -126,8 +127,8 @@ def gradient_effects(
     """
     reading = whole_reading_of(attention, _WHAT)
     model = language_model(reading, _WHAT)
-    place = predicted_position(reading, model, position)
-    batch, names = rival_answers(model, reading.inputs, place, answer, versus)
+    target_position = predicted_position(reading, model, position)
+    batch, names = rival_answers(model, reading.inputs, target_position, answer, versus)
     hf_model = model.hf_model
 
     def difference(output: Any) -> Tensor:
@@ -142,6 +143,6 @@ def gradient_effects(
         logit_difference=float(values[0]),
         answer=names[0],
         versus=names[1],
-        position=place,
+        position=target_position,
         model_name=attention.model_name,
     )

@@ -1,4 +1,4 @@
-"""The effect of each head on one answer: measured without the head, or estimated by a gradient."""
+"""Effect of each head on one answer: measured without the head, or estimated from a gradient."""
 
 from __future__ import annotations
 
@@ -39,23 +39,23 @@ def effects_of(
     only: Sequence[Head] | None = None,
     stopped: Callable[[], bool] = lambda: False,
 ) -> Float64Array | None:
-    """Return the change of an answer's probability if each head is switched off as well, [L, H].
+    """Return the change of an answer's probability if each head is disabled as well, [L, H].
 
     Args:
-        reading: The input.
+        reading: Input and model.
         answer: Id of a vocabulary entry, label, class or span.
-        position: One of the positions that `Reading.predict` answers.
-        heads: Heads that are already off; for them the effect is 0.
-        method: Replacement of the outputs of heads that are off: "uniform", "zero" or "first";
+        position: Position that `Reading.predict` answers.
+        heads: Heads that are already disabled; their effect is 0.
+        method: Replacement of the outputs of disabled heads: "uniform", "zero" or "first";
             None = the default of the model.
         stack: Stack of the heads.
-        exact: Whether to compute `exact_effects`, which leave the model free between passes, or
+        exact: Whether to compute `exact_effects`, which release the model between passes, or
             `first_order_effects`.
         only: Heads whose exact effects are computed; None = all heads of the stack.
         stopped: Function that is called between passes; if it returns True, the result is None.
 
     Raises:
-        TypeError, ValueError, RuntimeError: as `Reading.predict`.
+        TypeError, ValueError, RuntimeError: As in `Reading.predict`.
 
     Example:
         >>> from attnwidget import load_model
@@ -72,8 +72,8 @@ def effects_of(
     model = reading.model
     reading.refuse_changed()
     method = method or model.default_method
-    off = model.disabled(heads, method=method) if heads else nullcontext()
-    with off, model.lock.in_turn():
+    disabled_context = model.disabled(heads, method=method) if heads else nullcontext()
+    with disabled_context, model.lock.in_turn():
         batch = _asked_batch(reading, (answer,), position)
         return uninterrupted(
             lambda: first_order_effects(model.hf_model, batch, method, stack=stack)
@@ -93,20 +93,20 @@ def effects_on_answers(
 ) -> Float64Array | None:
     """Return the exact effects of all heads on A answers to one question, [A, L, H].
 
-    They take as many passes as the effects on one answer.
+    This takes as many passes as the effects on one answer.
 
     Args:
-        reading: The input.
+        reading: Input and model, as in `effects_of`.
         answers: Ids of the answers, as in `effects_of`.
-        position: As in `effects_of`.
-        heads: As in `effects_of`.
-        method: As in `effects_of`.
-        stack: As in `effects_of`.
-        only: As in `effects_of`.
-        stopped: As in `effects_of`.
+        position: Position that is answered, as in `effects_of`.
+        heads: Heads that are already disabled, as in `effects_of`.
+        method: Replacement of the outputs, as in `effects_of`.
+        stack: Stack of the heads, as in `effects_of`.
+        only: Heads whose effects are computed, as in `effects_of`.
+        stopped: Function that is called between passes, as in `effects_of`.
 
     Raises:
-        TypeError, ValueError, RuntimeError: as `Reading.predict`.
+        TypeError, ValueError, RuntimeError: As in `Reading.predict`.
 
     Example:
         >>> from attnwidget import load_model
@@ -119,8 +119,8 @@ def effects_on_answers(
     model = reading.model
     reading.refuse_changed()
     method = method or model.default_method
-    off = model.disabled(heads, method=method) if heads else nullcontext()
-    with off:
+    disabled_context = model.disabled(heads, method=method) if heads else nullcontext()
+    with disabled_context:
         with model.lock.in_turn():
             batch = _asked_batch(reading, answers, position)
         return exact_effects(
@@ -133,8 +133,8 @@ def _asked_batch(
 ) -> ExampleBatch:
     """Return the question at a position, once for each answer."""
     question = reading.model.question(reading.inputs, position, reading.tokens)
-    places = question.places * len(answers)
-    question = replace(question, places=places, targets=tuple(answers))
+    positions = question.places * len(answers)
+    question = replace(question, places=positions, targets=tuple(answers))
     return ExampleBatch(question.encoded, (question,))
 
 
@@ -150,13 +150,13 @@ def first_order_effects(
     log p/da.
 
     Args:
-        hf_model: A transformers model. Heads that are already off have an effect of 0.
+        hf_model: Transformers model. Heads that are already disabled have an effect of 0.
         batch: One input, with a question and its answer.
         method: Replacement of the outputs: "uniform", "zero" or "first".
         stack: Stack of the heads.
 
     Raises:
-        ValueError: no gradient reaches a layer's weights; no such stack.
+        ValueError: If no gradient reaches a layer's weights, or there is no such stack.
 
     Example:
         >>> from attnwidget import load_model
@@ -171,9 +171,9 @@ def first_order_effects(
 
     def moved_along(seen: LayerAttention, gradient: Tensor) -> Tensor:
         changes = LayerChanges(dict.fromkeys(range(seen.weights.shape[1]), change))
-        replaced = changes.weights(seen.weights, seen.visible())
-        moved = replaced.float() - seen.weights.float()
-        return (moved * gradient.float()).sum((0, 2, 3), dtype=torch.float64)
+        new_weights = changes.weights(seen.weights, seen.visible())
+        weight_change = new_weights.float() - seen.weights.float()
+        return (weight_change * gradient.float()).sum((0, 2, 3), dtype=torch.float64)
 
     def log_probability(output: Any) -> Tensor:
         return question_scores("log probability", batch.logits(output)[0], batch)
@@ -198,23 +198,23 @@ def exact_effects(
     only: Sequence[Head] | None = None,
     stopped: Callable[[], bool] = lambda: False,
 ) -> Float64Array | None:
-    """Return the change of answers' probabilities if each head alone is off, [A, L, H].
+    """Return the change of answer probabilities with one head disabled at a time, [A, L, H].
 
-    Heads that are already off stay off, and have an effect of 0. Only the layers from the head's
-    layer on run again, if `Replay` finds that the results are the same.
+    Heads that are already disabled remain disabled and have an effect of 0. Only the head's layer
+    and later layers run again, if `Replay` finds that the results are the same.
 
     Args:
-        hf_model: A transformers model.
+        hf_model: Transformers model.
         batch: One input, with a question for each of A answers.
         method: Replacement of the outputs: "uniform", "zero" or "first".
         stack: Stack of the heads.
-        lock: Lock that is held during each pass and free between passes.
-        only: Heads to switch off; None = all heads of the stack. The others have the effect NaN.
+        lock: Lock that is held during each pass and released between passes.
+        only: Heads to disable; None = all heads of the stack. The others have the effect NaN.
         stopped: Function that is called between passes; if it returns True, the result is None.
 
     Raises:
-        ValueError: an edit that the model does not allow.
-        KeyError: no such stack.
+        ValueError: If the model does not allow an edit.
+        KeyError: If there is no such stack.
 
     Example:
         >>> from attnwidget import load_model
@@ -229,12 +229,12 @@ def exact_effects(
     edits = intact_edits(hf_model)
     outer = open_edits(hf_model)
     counts = edits.heads_of[stack]
-    every = _heads_of(counts, stack)
-    wanted = every if only is None else [head for head in every if head in only]
-    heads = [head for head in wanted if head not in outer.changes]
+    stack_heads = _heads_of(counts, stack)
+    selected_heads = stack_heads if only is None else [head for head in stack_heads if head in only]
+    heads = [head for head in selected_heads if head not in outer.changes]
     targets = batch.targets
     assert targets is not None
-    no_effect = _by_head(wanted, np.zeros(len(wanted)), counts)
+    no_effect = _by_head(selected_heads, np.zeros(len(selected_heads)), counts)
     effects = np.repeat(no_effect[None], len(targets), 0)
     if not heads:
         return effects
@@ -254,12 +254,12 @@ def exact_effects(
 def total_effects(hf_model: Any, batch: ExampleBatch) -> Float64Array:
     """Return the logit difference minus the difference with each head's output zero, [L, H].
 
-    Only the layers from the head's layer on run again, as in `ablate`. Layers without attention
-    are NaN.
+    Only the head's layer and later layers run again, as in `ablate`. Layers without attention are
+    NaN.
 
     Args:
-        hf_model: A transformers model of one stack.
-        batch: One input, with a question, its answer and the rival of the answer.
+        hf_model: Transformers model with one stack.
+        batch: One input, with a question, its answer and the competing answer.
     """
     edits = intact_edits(hf_model)
     counts = edits.heads_of["self"]
@@ -273,7 +273,7 @@ def total_effects(hf_model: Any, batch: ExampleBatch) -> Float64Array:
 def _one_at_a_time(
     passes: Iterator[Tensor], lock: ModelLock, stopped: Callable[[], bool]
 ) -> Iterator[Tensor]:
-    """Yield the scores of passes, with the lock held during each pass and free in between.
+    """Yield the scores of passes, with the lock held during each pass and released in between.
 
     The scores end early if `stopped` returns True before a pass.
     """
@@ -291,7 +291,7 @@ def _heads_of(counts: Sequence[int], stack: str) -> list[Head]:
 
 
 def _by_head(heads: Sequence[Head], numbers: Float64Array, counts: Sequence[int]) -> Float64Array:
-    """Return numbers of heads as an array [L, H]; NaN for other heads."""
+    """Return values of heads as an array [L, H]; NaN for other heads."""
     values = np.full((len(counts), max(counts)), np.nan)
     for head, number in zip(heads, numbers, strict=True):
         values[head.layer, head.head] = number

@@ -1,4 +1,4 @@
-"""Numbers of heads from the gradient of a score with respect to attention weights."""
+"""Head statistics from the gradient of a score with respect to attention weights."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ def head_gradients(
     *,
     stack: str = "self",
 ) -> tuple[Float64Array, Tensor]:
-    """Return numbers of all heads of a stack from a forward and a backward pass.
+    """Return statistics of all heads of a stack from a forward and a backward pass.
 
     Args:
-        hf_model: A transformers model.
+        hf_model: Transformers model.
         inputs: Inputs of the model, [B, ...].
         score: Function from the output to the score of each input, [B].
         number_of: Function from a layer's attention and the gradient of the sum of scores with
@@ -37,10 +37,10 @@ def head_gradients(
         stack: Stack of the heads.
 
     Returns:
-        float64 [..., L, H], NaN for layers without attention; and the scores, [B].
+        Statistics, float64 [..., L, H], NaN for layers without attention; and the scores, [B].
 
     Raises:
-        ValueError: No gradient reaches a layer's weights; no such stack.
+        ValueError: If no gradient reaches a layer's weights, or there is no such stack.
     """
     task = LossTask("score", inputs, score)
     numbers, scores = gradient_numbers(
@@ -58,11 +58,11 @@ def head_gradients(
 
 
 def output_times_gradient(seen: LayerAttention, gradient: Tensor) -> Tensor:
-    """Return the sums over tokens of z . dS/dz, and of its size, of each head: float64 [2, B, H].
+    """Return the sums over tokens of z . dS/dz and |z . dS/dz| of each head: float64 [2, B, H].
 
-    Here z is the output of a head at a token, before the output projection, and S the score. z is
-    the sum over keys of a v, so that dS/da = dS/dz . v, and the sum over keys of a dS/da is
-    z . dS/dz.
+    Here z is the output of a head at a token, before the output projection, and S is the score. z
+    is the sum over keys of a v, so dS/da = dS/dz . v, and the sum over keys of a dS/da is z .
+    dS/dz.
     """
     products = torch.linalg.vecdot(seen.weights.float(), gradient.float())  # [B, H, Q]
     signed = products.sum(-1, dtype=torch.float64)

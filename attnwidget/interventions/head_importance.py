@@ -1,4 +1,4 @@
-"""Head importance by gradients: the change of the loss if a head's output shrinks slightly."""
+"""Gradient head importance: the change of the loss if a head's output shrinks slightly."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ VARIANTS: tuple[str, ...] = get_args(ImportanceVariant)
 
 @dataclass(frozen=True, eq=False, repr=False)
 class HeadImportance(HeadResult):
-    """The importance of every head for a loss. Made by `head_importance`.
+    """Importance of every head for a loss. Made by `head_importance`.
 
     Attributes:
-        values: `raw` with each layer divided by its Euclidean length, float64 [L, H].
+        values: Importance `raw` with each layer divided by its Euclidean norm, float64 [L, H].
         raw: Importance as the variant sums it, float64 [L, H]. The scale depends on the loss.
-        variant: "paper", "released" or "bertology".
+        variant: Formula: "paper", "released" or "bertology".
         loss: Mean loss of the examples in nats.
         n_examples: Number of examples.
         stack: Stack of the heads.
@@ -92,36 +92,37 @@ def head_importance(
     """Measure how much the loss would change if each head's output shrank slightly.
 
     Let z_q be a head's output at token q before the output projection, and L the cross entropy of
-    one example. Then t_q = z_q . dL/dz_q, and the sum of t_q is the derivative of L by a factor of
-    the head's output. A forward and a backward pass compute t. Three sums of t were published. In
-    all three, each layer is divided by its Euclidean length (+ 1e-20):
+    one example. Then t_q = z_q . dL/dz_q, and the sum of t_q is the derivative of L with respect to
+    a factor of the head's output. A forward and a backward pass compute t. There are three
+    published sums of t. In all three, each layer is divided by its Euclidean norm (+ 1e-20):
 
-    - "paper" (Michel et al. 2019, section 4.1): |sum over tokens of t|, the mean over examples.
+    - "paper" (Michel et al. 2019, section 4.1): |sum over tokens of t|, averaged over examples.
     - "released" (their code): the sum over tokens and examples of |t|, divided by the number of
       tokens, in the last layer by the number of examples.
-    - "bertology" (run_bertology.py of Hugging Face): |the mean over a batch's examples of the sum
-      over tokens of t|, summed over batches and divided by the number of tokens. The result depends
-      on `batch_size` (1 in their code) and on the order of the examples.
+    - "bertology" (run_bertology.py of Hugging Face): the sum over tokens of t is averaged over the
+      examples of a batch; the absolute values are summed over batches and divided by the number of
+      tokens. The result depends on `batch_size` (1 in their code) and on the order of the examples.
 
-    The published code takes the mean loss of a batch; the first two variants take the loss of each
+    The published code uses the mean loss of a batch. The first two variants use the loss of each
     example, which does not depend on the batch. The loss of a minimal pair is the log probability
     of the unacceptable sentence minus the log probability of the acceptable sentence, as in
     `measure_minimal_pairs`.
 
     Args:
-        model: A model with a prediction head; heads may be off.
-        examples: With a label, `MinimalPair`, or texts or `Segment` for a language model, as in
-            `ablate`.
-        variant: The sum of t: "paper", "released" or "bertology".
+        model: Model with a prediction head; heads may be disabled.
+        examples: Examples with a label, `MinimalPair`, or texts or `Segment` for a language model,
+            as in `ablate`.
+        variant: Formula for the sum of t: "paper", "released" or "bertology".
         stack: Stack of the heads, as in `ablate`.
-        batch_size: Number of examples of equal length in one pass; for "bertology", the number of
-            examples, in the given order, whose mean loss is differentiated.
+        batch_size: Number of examples of equal length in a forward pass; for "bertology", the
+            number of examples, in the given order, whose mean loss is differentiated.
         progress: Whether to show a progress bar.
 
     Raises:
-        TypeError, ValueError, RuntimeError, OSError, WorkersError: As `ablate`; ValueError for an
-            unknown variant.
-        KeyboardInterrupt: Ctrl-C was pressed. The resume file has the finished work.
+        TypeError, ValueError, RuntimeError, OSError, WorkersError: As in `ablate`; ValueError also
+        if
+            the variant is unknown.
+        KeyboardInterrupt: If Ctrl-C was pressed. The resume file has the finished work.
 
     Example:
         >>> from attnwidget import load_model
@@ -139,12 +140,12 @@ def head_importance(
     if (signs > 0).all():
         check_score("loss", inputs)
     batches = list(of_one_length(inputs, batch_size, model.hf_model))
-    about = {"inputs": digest_of(inputs), "batch_size": batch_size}
+    study_key = {"inputs": digest_of(inputs), "batch_size": batch_size}
     if stack != "self":
-        about["stack"] = stack
+        study_key["stack"] = stack
     numbers, complete = input_numbers(
         "head importance",
-        about,
+        study_key,
         model,
         ReadInputs(model, partial(input_sums, stack=stack)).results(batches),
         batches,
@@ -185,12 +186,12 @@ def head_importance(
 def input_sums(
     model: AttentionModel, examples: Sequence[StudyExample], *, stack: str = "self"
 ) -> Float64Array:
-    """Return sums of t and of |t| over tokens, and the loss, of inputs of one shape: [3, L, H, B].
+    """Return sums of t and of |t| over tokens, and the loss, for inputs of one shape: [3, L, H, B].
 
     The loss is the same for all heads. For a minimal pair, it is minus the log probability.
     """
     batch = batch_of(model, examples)
-    of_pairs = isinstance(examples[0].original, MinimalPair)
+    are_pairs = isinstance(examples[0].original, MinimalPair)
 
     def importance_in_layer(seen: LayerAttention, gradient: Tensor) -> Tensor:
         if seen.outputs_replaced:
@@ -203,11 +204,11 @@ def input_sums(
     def loss(output: Any) -> Tensor:
         losses = question_scores("loss", batch.logits(output)[0], batch)
         sums = batch.per_input(losses)
-        return sums if of_pairs else sums / batch.per_input(torch.ones_like(losses))
+        return sums if are_pairs else sums / batch.per_input(torch.ones_like(losses))
 
     numbers, losses = head_gradients(
         model.hf_model, batch.inputs, loss, importance_in_layer, stack=stack
     )
-    both = np.moveaxis(numbers, 1, -1)  # [2, L, H, B]
-    of_inputs = np.broadcast_to(losses.double().cpu().numpy(), both.shape[1:])
-    return np.concatenate([both, of_inputs[None]])
+    token_sums = np.moveaxis(numbers, 1, -1)  # [2, L, H, B]
+    input_losses = np.broadcast_to(losses.double().cpu().numpy(), token_sums.shape[1:])
+    return np.concatenate([token_sums, input_losses[None]])

@@ -1,4 +1,4 @@
-"""Pictures and sounds of the user as inputs of the model, with their questions."""
+"""Encoding of pictures and sounds as model inputs, with their questions."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ def media_examples(
     """Return pictures and sounds with their questions, in the order of the user.
 
     Args:
-        model: The model.
-        examples: Pictures and sounds, alone or with a label: (picture, label).
+        model: Model from `load_model`.
+        examples: Pictures and sounds, without a label or with one: (picture, label).
         answered: Whether the model's head answers.
         stack: Stack whose heads are studied; None = the default stack.
 
     Raises:
-        TypeError: The model has no head that answers about pictures or sounds.
-        ValueError: A label is missing or does not fit; there is no such stack.
+        TypeError: If the model has no head that answers about pictures or sounds.
+        ValueError: If a label is missing or does not fit, or there is no such stack.
     """
     task = prediction_task(model.hf_model) if answered else None
     if task is not None and task not in _TASKS:
@@ -45,34 +45,36 @@ def media_examples(
             "of the output as score"
         )
     counts: dict[object, int] = {}
-    found = []
+    encoded_examples = []
     for index, original in enumerate(examples):
         item, labels = (original, ()) if is_media(original) else (original[0], original[1:])
-        given = media_input(item, index)
-        decoded = _decoded(model, labels, index)
-        if task not in (None, "class") and decoded is None and given.text is None:
+        media_item = media_input(item, index)
+        decoder_tokens = _decoded(model, labels, index)
+        if task not in (None, "class") and decoder_tokens is None and media_item.text is None:
             raise ValueError(
                 f"example {index} has no text, and {type(model.hf_model).__name__} predicts the "
                 "word after a text: pass ({'image': picture, 'text': question}, word)"
             )
-        tensors = model.inputs.tensors_of(given, decoded)
+        tensors = model.inputs.tensors_of(media_item, decoder_tokens)
         shapes = tuple((name, tuple(value.shape)) for name, value in tensors.items())
-        places, targets = _question(model, task, dict(shapes), decoded, labels, index)
+        positions, targets = _question(model, task, dict(shapes), decoder_tokens, labels, index)
         if shapes not in counts:
-            counts[shapes] = _n_queries(model, given, decoded, stack)
+            counts[shapes] = _n_queries(model, media_item, decoder_tokens, stack)
         encoded = EncodedMedia(
-            given=given,
-            digest=given.digest,
-            decoded=None if decoded is None else tuple(decoded),
+            given=media_item,
+            digest=media_item.digest,
+            decoded=None if decoder_tokens is None else tuple(decoder_tokens),
             shapes=shapes,
             n_tokens=counts[shapes],
         )
-        found.append(Example(encoded, places, targets, index=index, original=original))
-    return found
+        encoded_examples.append(
+            Example(encoded, positions, targets, index=index, original=original)
+        )
+    return encoded_examples
 
 
 def attention_of(model: AttentionModel, encoded: EncodedMedia) -> Attention:
-    """Return the attention of an input of a study."""
+    """Return the attention of a study input."""
     return _attention(model, encoded.given, encoded.decoded)
 
 
@@ -95,7 +97,7 @@ def _n_queries(
 
 
 def _decoded(model: AttentionModel, labels: Sequence[Any], index: int) -> list[int] | None:
-    """Return what the decoder of an encoder-decoder reads: its start, and the text of the label."""
+    """Return the ids for the decoder of an encoder-decoder: its start and the label's text."""
     if not model.inputs.encodes_apart:
         return None
     if not labels:
@@ -117,15 +119,15 @@ def _question(
     labels: Sequence[Any],
     index: int,
 ) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Return the tokens whose logits answer, and the right answers if there is a label."""
+    """Return the tokens whose logits answer, and the correct answers if there is a label."""
     if task is None:
         return (), ()
     if decoded is not None:
         return _written(model, decoded, labeled=bool(labels))
-    # The logits of the last token of the text are of the next token.
-    places = () if task == "class" else (shapes["input_ids"][1] - 1,)
+    # The logits at the last token of the text predict the next token.
+    positions = () if task == "class" else (shapes["input_ids"][1] - 1,)
     targets = tuple(answer_id(model, task, label, index) for label in labels)
-    return places, targets
+    return positions, targets
 
 
 def _written(
@@ -133,17 +135,21 @@ def _written(
 ) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Return the tokens after which the decoder writes the text, and the tokens of the text.
 
-    Tokens of control, such as the language and the end, are no answers.
+    Control tokens, such as the language and the end, are not answers.
     """
     if not labeled:
         return (len(decoded) - 1,), ()
-    written = [place for place in range(1, len(decoded)) if not _controls(model, decoded[place])]
-    places = written or range(1, len(decoded))
-    return tuple(place - 1 for place in places), tuple(decoded[place] for place in places)
+    text_positions = [
+        position for position in range(1, len(decoded)) if not _controls(model, decoded[position])
+    ]
+    positions = text_positions or range(1, len(decoded))
+    return tuple(position - 1 for position in positions), tuple(
+        decoded[position] for position in positions
+    )
 
 
 def _controls(model: AttentionModel, token: int) -> bool:
-    """Return whether a token is one of control; not every tokenizer lists <|en|> as special."""
+    """Return whether a token is a control token; some tokenizers do not list <|en|> as special."""
     tokenizer = model.tokenizer
     if tokenizer is None:
         return False

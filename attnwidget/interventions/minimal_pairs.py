@@ -1,4 +1,4 @@
-"""Minimal pairs: how often a model gives the acceptable sentence the higher probability."""
+"""Minimal pairs: how often a model prefers the acceptable sentence."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ _HOW = "minimal pairs come from load_minimal_pairs(path), or as [MinimalPair(goo
 
 @dataclass(frozen=True, eq=False, repr=False)
 class MinimalPairScores(Result):
-    """A model's scores of both sentences of N pairs. Made by `measure_minimal_pairs`.
+    """Model scores for both sentences of N pairs. Made by `measure_minimal_pairs`.
 
     Attributes:
-        pairs: the pairs.
+        pairs: Minimal pairs.
         good: Score of each acceptable sentence in nats, float64 [N].
         bad: Score of each unacceptable sentence in nats, float64 [N].
-        model_name: The model's name with any disabled heads.
-        words: The scored words of each sentence: "differing" or "all".
+        model_name: Name of the model, with any disabled heads.
+        words: Scored words of each sentence: "differing" or "all".
 
     Example:
         >>> from attnwidget import MinimalPair, load_model
@@ -64,12 +64,12 @@ class MinimalPairScores(Result):
 
     @property
     def right(self) -> NDArray[np.bool_]:
-        """True for pairs whose acceptable sentence is likelier, [N]; a tie is wrong."""
+        """Whether the acceptable sentence of each pair is likelier, [N]; a tie is wrong."""
         return self.good > self.bad
 
     @property
     def accuracy(self) -> float:
-        """The share of pairs whose acceptable sentence is likelier."""
+        """Share of pairs whose acceptable sentence is likelier."""
         return float(self.right.mean())
 
     def to_frame(self) -> pd.DataFrame:
@@ -102,7 +102,7 @@ class MinimalPairScores(Result):
         """Draw the accuracy on each phenomenon; needs no network.
 
         Args:
-            width: Pixels of the whole figure.
+            width: Width of the whole figure in pixels.
         """
         from attnwidget.charts.answer_bars import answer_bars
 
@@ -119,7 +119,7 @@ class MinimalPairScores(Result):
 
     @property
     def _by(self) -> str:
-        """The scored words, as titles say them."""
+        """Wording of the scored words in titles."""
         return "their differing words" if self.words == "differing" else "all words"
 
     def __repr__(self) -> str:
@@ -143,32 +143,33 @@ def measure_minimal_pairs(
     A causal model's score of a sentence is its log probability: the sum over its tokens of log
     p(token | the tokens before it), from the first token if the tokenizer puts a special token
     before the text, otherwise from the second (Warstadt et al. 2020). A masked language model masks
-    tokens in turn, and the log probabilities are summed. The tokens after it in the same word are
-    masked too, and all remaining tokens are visible: a word of several pieces is filled in from
-    left to right, since its later pieces would give it away (Kauf and Ivanova 2023, PLL-word-l2r).
-    With words="all" these are all tokens of the text (a pseudo-log-likelihood, as in Salazar et al.
-    2020, section 2, who leave the rest of the word visible). With words="differing" they are the
-    tokens of the words between the common beginning and the common end of the two sentences. The
-    two scores can disagree: if a pair differs in a determiner, only "all" also asks how well the
-    noun fits the determiner. The sum is not divided by the number of tokens, which may differ
-    between the sentences: a word with more tokens has more factors.
+    tokens in turn, and the log probabilities are summed. Later tokens of the same word are masked
+    as well, and all other tokens are visible: a word of several pieces is filled in from left to
+    right, since its later pieces would reveal it (Kauf and Ivanova 2023, PLL-word-l2r).
+
+    With words="all", all tokens of the text are masked in turn (a pseudo-log-likelihood, as in
+    Salazar et al. 2020, section 2, who keep the rest of the word visible). With words="differing",
+    only the tokens of the words between the common beginning and the common end of the two
+    sentences are masked. The two scores can disagree: if a pair differs in a determiner, only "all"
+    also measures how well the noun fits the determiner. The sum is not divided by the number of
+    tokens, which may differ between the sentences: a word with more tokens has more factors.
 
     Args:
-        model: A masked or causal language model; heads may be off (`AttentionModel.disabled`).
-        pairs: `MinimalPair`s, for example from `load_minimal_pairs`.
-        words: The scored words of each sentence: "differing" or "all". None = "differing" for a
-            masked language model; a causal model always scores all words.
-        batch_size: Number of sentences in one pass. They have equal lengths, without padding.
+        model: Masked or causal language model; heads may be disabled (`AttentionModel.disabled`).
+        pairs: Minimal pairs (`MinimalPair`), for example from `load_minimal_pairs`.
+        words: Scored words of each sentence: "differing" or "all". None = "differing" for a masked
+            language model; a causal model always scores all words.
+        batch_size: Number of sentences in a forward pass. They have equal lengths, without padding.
         progress: Whether to show a progress bar.
 
     Raises:
-        TypeError: the model does not predict words, or `pairs` has other objects.
-        ValueError: no pairs; differing words of a causal model; a pair without differing words to
-            mask, because a sentence contains the other sentence; a sentence that is too long for
-            the model; a resume file of another study.
-        RuntimeError: the model was closed; another run writes the resume file.
+        TypeError: If the model does not predict words, or `pairs` has other objects.
+        ValueError: If there are no pairs; if differing words are requested from a causal model; if
+            a pair has no differing words to mask, because a sentence contains the other sentence;
+            if a sentence is too long for the model; or if the resume file belongs to another study.
+        RuntimeError: If the model was closed, or another run writes the resume file.
         OSError, WorkersError: As in `measure`.
-        KeyboardInterrupt: Ctrl-C was pressed. The resume file has the finished work.
+        KeyboardInterrupt: If Ctrl-C was pressed. The resume file has the finished work.
 
     Example:
         >>> from attnwidget import MinimalPair, load_model
@@ -179,20 +180,20 @@ def measure_minimal_pairs(
         words)
     """
     refuse_no_model(model)
-    listed = all_of(MinimalPair, pairs, _HOW)
-    if not listed:
+    pair_list = all_of(MinimalPair, pairs, _HOW)
+    if not pair_list:
         raise ValueError(f"there are no pairs: {_HOW}")
     batch_size = whole_number("batch_size", batch_size, 1)
     if words is not None:
         one_of("words", words, get_args(PairWords))
-    sentences = sentences_of(model, listed, words)
+    sentences = sentences_of(model, pair_list, words)
     sentences.sort(key=lambda sentence: len(sentence.encoded.ids))
     batches = list(of_one_length(sentences, batch_size, model.hf_model))
-    about = {"inputs": digest_of(sentences), "batch_size": batch_size}
+    study_key = {"inputs": digest_of(sentences), "batch_size": batch_size}
     results = ReadInputs(model, log_probabilities).results(batches)
     values, complete = input_numbers(
         "minimal pairs",
-        about,
+        study_key,
         model,
         results,
         batches,
@@ -201,12 +202,14 @@ def measure_minimal_pairs(
     )
     if not complete:
         raise KeyboardInterrupt
-    scores = np.zeros((2, len(listed)))
+    scores = np.zeros((2, len(pair_list)))
     for sentence, value in zip(sentences, values, strict=True):
         scores[int(sentence.sign < 0), sentence.index] += value
-    masked = prediction_task(model.hf_model) == "masked"
-    used: PairWords = words or ("differing" if masked else "all")
-    return MinimalPairScores(tuple(listed), scores[0], scores[1], used, model_name=model.name)
+    is_masked = prediction_task(model.hf_model) == "masked"
+    scored_words: PairWords = words or ("differing" if is_masked else "all")
+    return MinimalPairScores(
+        tuple(pair_list), scores[0], scores[1], scored_words, model_name=model.name
+    )
 
 
 def log_probabilities(
@@ -216,10 +219,12 @@ def log_probabilities(
     batch = batch_of(model, examples)
     ids = batch.inputs["input_ids"]
     if prediction_task(model.hf_model) == "masked":
-        # If one token differs, both sentences of a pair are equal after masking.
-        unlike, row_of = ids.unique(dim=0, return_inverse=True)
-        read = {name: value[: len(unlike)] for name, value in batch.inputs.items()}
-        logits = _logits(model, {**read, "input_ids": unlike})[row_of, batch.columns].float()
+        # If a pair differs in one token, its sentences are equal after masking.
+        unique_ids, row_of = ids.unique(dim=0, return_inverse=True)
+        first_inputs = {name: value[: len(unique_ids)] for name, value in batch.inputs.items()}
+        logits = _logits(model, {**first_inputs, "input_ids": unique_ids})[
+            row_of, batch.columns
+        ].float()
         assert batch.targets is not None
         values = torch.log_softmax(logits, -1).gather(-1, batch.targets[:, None])[:, 0]
     else:
@@ -228,6 +233,6 @@ def log_probabilities(
 
 
 def _logits(model: AttentionModel, inputs: Mapping[str, Tensor]) -> Tensor:
-    # In a tap, so that rounding is the same with heads on and off.
+    # Run in a tap, so that rounding errors are the same with enabled and disabled heads.
     with torch.no_grad(), tap(model.hf_model, lambda _: None):
         return answer_logits(model.hf_model(**inputs))

@@ -1,4 +1,4 @@
-"""Sentences of minimal pairs as examples: whole, or one for each token to mask."""
+"""Encoding of minimal pairs: one input per sentence, or one per masked token."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ PairWords = Literal["differing", "all"]
 def sentences_of(
     model: AttentionModel, pairs: Sequence[MinimalPair], words: PairWords | None = None
 ) -> list[TextExample]:
-    """Return the sentences to score: whole, or one for each token to mask.
+    """Return the sentences to score: one input per sentence, or one per token to mask.
 
-    `words` as in `measure_minimal_pairs`.
+    `words` has the same meaning as in `measure_minimal_pairs`.
 
     Raises:
-        TypeError, ValueError: as `measure_minimal_pairs`.
+        TypeError, ValueError: As in `measure_minimal_pairs`.
     """
     task = prediction_task(model.hf_model)
     if task not in ("masked", "next") or model.inputs.encodes_apart:
@@ -43,14 +43,17 @@ def sentences_of(
     masking = f"a masked word of {type(model.hf_model).__name__}"
     sentences: list[TextExample] = []
     for index, pair in enumerate(pairs):
-        read = [model.inputs.encoder(text) for text in (pair.good, pair.bad)]
+        encoded_pair = [model.inputs.encoder(text) for text in (pair.good, pair.bad)]
         if task == "masked":
             mask_id = mask_id_of(model.tokenizer, masking)
-            tokens = [sentence.tokens for sentence in read]
-            places = _of_words(tokens) if words == "all" else _differing(pair, tokens)
-            inputs = [_masked_in_turn(*side, mask_id) for side in zip(read, places, strict=True)]
+            tokens = [sentence.tokens for sentence in encoded_pair]
+            positions = _of_words(tokens) if words == "all" else _differing(pair, tokens)
+            inputs = [
+                _masked_in_turn(*side, mask_id)
+                for side in zip(encoded_pair, positions, strict=True)
+            ]
         else:
-            inputs = [[_whole(sentence)] for sentence in read]
+            inputs = [[_whole(sentence)] for sentence in encoded_pair]
         for sign, examples in zip((1, -1), inputs, strict=True):
             sentences += [
                 replace(example, sign=sign, index=index, original=pair) for example in examples
@@ -65,14 +68,14 @@ def _whole(sentence: Encoded) -> TextExample:
 
 
 def _masked_in_turn(sentence: Encoded, places: Sequence[int], mask_id: int) -> list[TextExample]:
-    """Return one input for each place, with masks in this place and the rest of its word."""
+    """Return one input per position, with masks at this position and in the rest of its word."""
     examples = []
-    for place in places:
+    for position in places:
         ids = list(sentence.ids)
-        target = ids[place]
-        for masked in sentence.tokens.rest_of_word(place):
-            ids[masked] = mask_id
-        examples.append(Example(replace(sentence, ids=ids), (place,), (target,)))
+        target = ids[position]
+        for masked_position in sentence.tokens.rest_of_word(position):
+            ids[masked_position] = mask_id
+        examples.append(Example(replace(sentence, ids=ids), (position,), (target,)))
     return examples
 
 

@@ -1,4 +1,4 @@
-"""Patching of heads: a head's output in one input, put into the pass over another input."""
+"""Head patching: a head's output for one input replaces its output for another input."""
 
 from __future__ import annotations
 
@@ -42,39 +42,43 @@ def patch_heads(
 ) -> HeadPatches:
     """Patch the outputs of each head from the clean input into the corrupted input.
 
-    Activation patching (Vig et al. 2020; Meng et al. 2022; Wang et al. 2023). If a patched head
-    brings the clean answer back, the head carries the difference between the inputs. The patched
-    outputs are the sums of values before the output projection, token by token. Layers below a head
-    do not run again: their outputs are kept from a pass over the corrupted input. The first pair is
-    checked against passes of the whole model, to 1e-5 in float32.
+    This is activation patching (Vig et al. 2020; Meng et al. 2022; Wang et al. 2023). If a patched
+    head restores the clean answer, the head carries the difference between the inputs. The patched
+    outputs are the weighted sums of values before the output projection, token by token. Layers
+    below a head do not run again: their outputs are stored from a pass over the corrupted input.
+    The first pair is checked against complete passes of the model, to 1e-5 in float32.
 
     Args:
-        model: A model with a head that answers.
-        clean: (text, answer), (text, second text, answer), (picture, answer), (sound, answer), or a
-            list of these, with pictures and sounds as in `measure`. The answer is a class, the word
-            at the one mask token, or the next token, as in `ablate`.
-        corrupted: The inputs to compare with, of as many tokens each, with their own answers.
-        scoring: "logit difference" of the clean answer minus the corrupted answer; "loss" of the
-            clean answer, both in nats; "accuracy" (the clean answer is the likeliest); or a
-            function of the model's output and the `Batch`, which gives one number per input.
-        patch_into: "corrupted": outputs of the clean run go into the corrupted run, and show what
-            is enough for the clean answer. "clean": the reverse shows what the clean answer needs.
-        heads: "all" heads, and each layer as a whole; "layers" only; or a head or a list of heads,
-            each as (1, 3), "L1 H3" or a `Head`.
-        by_position: Patch every head at every token by itself too; the pairs then have equal
-            lengths.
+        model: Model with a prediction head.
+        clean: Clean input or list of inputs: (text, answer), (text, second text, answer), (picture,
+            answer) or (sound, answer), with pictures and sounds as in `measure`. The answer is a
+            class, the word at the one mask token, or the next token, as in `ablate`.
+        corrupted: Corrupted inputs with the same numbers of tokens, with their own answers.
+        scoring: Score of a run: "logit difference" of the clean answer minus the corrupted answer;
+            "loss" of the clean answer, both in nats; "accuracy" (whether the clean answer is the
+            likeliest); or a function of the model's output and the `Batch`, which returns one
+            number per input.
+        patch_into: Run that is patched. "corrupted": outputs of the clean run replace those of the
+            corrupted run, which shows what suffices for the clean answer. "clean": the reverse
+            shows what the clean answer needs.
+        heads: Heads to patch: "all" heads, and each layer as a whole; "layers" only; or a head or a
+            list of heads, each as (1, 3), "L1 H3" or a `Head`.
+        by_position: Whether to patch every head at every single token as well; the pairs then need
+            equal lengths.
         stack: Stack of the heads, as in `ablate`.
-        progress: Show a progress bar.
+        progress: Whether to show a progress bar.
 
     Raises:
-        TypeError: No model, texts for an encoder-decoder, no head that answers, or other examples.
-        ValueError: Pairs whose numbers of tokens or answers do not fit; no such score, run or head;
-            a model that does not show the values of its heads; a resume file of another study.
-        RuntimeError: The model was closed, or changed meanwhile.
-        OSError: The resume file cannot be written.
+        TypeError: If `model` is no model or has no prediction head, the examples are texts for an
+            encoder-decoder, or the examples have another type.
+        ValueError: If numbers of tokens or answers of a pair do not fit; if there is no such score,
+            run or head; if the model does not expose the values of its heads; or if the resume file
+            belongs to another study.
+        RuntimeError: If the model was closed, or changed during the study.
+        OSError: If the resume file cannot be written.
         WorkersError: As in `measure`.
-        KeyboardInterrupt: Ctrl-C before the first pair was done; later the result has the pairs
-            that are done.
+        KeyboardInterrupt: If Ctrl-C was pressed before the first pair was done. A later Ctrl-C ends
+            the study, and the result has the finished pairs.
 
     Example:
         >>> from attnwidget import load_model
@@ -104,9 +108,9 @@ def patch_heads(
         )
     with model.lock.in_turn():
         model.check_open()
-        of_tokens = longest if by_position else None
-        units, shape = units_of(model, heads, positions=of_tokens, stack=stack)
-        about = {
+        n_positions = longest if by_position else None
+        units, shape = units_of(model, heads, positions=n_positions, stack=stack)
+        study_key = {
             "units": digest_of(units),
             "scoring": score_name(scoring),
             "inputs": digest_of(pairs),
@@ -114,26 +118,28 @@ def patch_heads(
         }
         numbers, complete, note = read_unit_scores(
             "patching",
-            about,
+            study_key,
             model,
             partial(patched_scores, units=units, score=scoring, into=patch_into, stack=stack),
             [[pair] for pair in pairs],
             progress=progress,
             unit="pair",
         )
-    done = ~np.isnan(numbers).any(0)
-    other, base, *patched = numbers[:, done]
-    of_heads, of_layers, of_positions = scores_by_place(units, np.array(patched), shape, longest)
+    is_done = ~np.isnan(numbers).any(0)
+    other, base, *unit_scores = numbers[:, is_done]
+    head_scores, layer_scores, position_scores = scores_by_place(
+        units, np.array(unit_scores), shape, longest
+    )
     return HeadPatches(
         score=score_name(scoring),
         into=patch_into,
         clean=base if patch_into == "clean" else other,
         corrupted=other if patch_into == "clean" else base,
-        head_scores=of_heads,
-        layer_scores=of_layers,
-        position_scores=of_positions if by_position else None,
+        head_scores=head_scores,
+        layer_scores=layer_scores,
+        position_scores=position_scores if by_position else None,
         tokens=pairs[0].tokens(model, stack),
-        examples=tuple(pairs[place].originals for place in np.flatnonzero(done)),
+        examples=tuple(pairs[index].originals for index in np.flatnonzero(is_done)),
         complete=complete,
         note=note,
         stack=stack,

@@ -1,4 +1,4 @@
-"""Pairs of a clean and a corrupted input, and the question to the model about each."""
+"""Pairs of a clean and a corrupted input, with the question to the model about each."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ class PatchPair:
     """A clean and a corrupted input of equal length, both with the answer to the clean input.
 
     Attributes:
-        clean: The clean input.
-        corrupted: The corrupted input.
+        clean: Clean input.
+        corrupted: Corrupted input.
     """
 
     clean: StudyExample
@@ -39,21 +39,21 @@ class PatchPair:
 
     @property
     def encoded(self) -> Encoded | EncodedMedia:
-        """The clean input."""
+        """Encoded clean input."""
         return self.clean.encoded
 
     def tokens(self, model: AttentionModel, stack: str) -> tuple[str, ...]:
-        """Return the tokens of the clean input; where the inputs differ, "clean / corrupted"."""
+        """Return the tokens of the clean input; "clean / corrupted" where the inputs differ."""
         sides = [_names(model, example, stack) for example in (self.clean, self.corrupted)]
         return tuple(a if a == b else f"{a} / {b}" for a, b in zip(*sides, strict=True))
 
     @property
     def originals(self) -> tuple[Any, Any]:
-        """The user's examples."""
+        """Original examples of the user."""
         return self.clean.original, self.corrupted.original
 
     def batches(self, model: AttentionModel, into: Into) -> tuple[ExampleBatch, ExampleBatch]:
-        """Return the run that is patched, and the run from which outputs of heads are taken."""
+        """Return the batch that is patched, and the batch from which head outputs are taken."""
         clean = batch_of(model, [self.clean])
         corrupted = batch_of(model, [self.corrupted])
         return (corrupted, clean) if into == "corrupted" else (clean, corrupted)
@@ -68,37 +68,40 @@ def patch_pairs_of(
     into: str,
     stack: str | None = None,
 ) -> list[PatchPair]:
-    """Read the examples pair by pair.
+    """Encode the examples pair by pair.
 
     Args:
-        model: A model of one stack with a head that answers.
-        clean: (text, answer), (text, second text, answer), (picture, answer) or (sound, answer), or
-            a list of them.
-        corrupted: As many, of as many tokens each.
-        score: The score: a function asks for no answers, and a logit difference for two.
-        into: The run that is patched, which is checked only.
+        model: Model with one stack and a prediction head.
+        clean: Clean input or list of inputs: (text, answer), (text, second text, answer), (picture,
+            answer) or (sound, answer).
+        corrupted: Corrupted inputs, equally many, with the same numbers of tokens.
+        score: Score of a run. A function needs no answers, and a logit difference needs two.
+        into: Run that is patched; it is only checked here.
         stack: Stack whose heads are patched; None = the default stack.
 
     Raises:
-        TypeError: Texts for an encoder-decoder, no head that answers, or other examples.
-        ValueError: No examples, or pairs whose numbers of tokens or answers do not fit.
+        TypeError: If the examples are texts for an encoder-decoder or of another type, or the model
+            has no prediction head.
+        ValueError: If there are no examples, or numbers of tokens or answers of a pair do not fit.
     """
     one_of("patch_into", into, get_args(Into))
-    listed = [_listed(examples) for examples in (clean, corrupted)]
-    if len(listed[0]) != len(listed[1]):
+    lists = [_listed(examples) for examples in (clean, corrupted)]
+    if len(lists[0]) != len(lists[1]):
         raise ValueError(
-            f"every clean example has a corrupted one, got {len(listed[0])} and {len(listed[1])}"
+            f"every clean example has a corrupted one, got {len(lists[0])} and {len(lists[1])}"
         )
     sides = [
         encode_examples(model, examples, answered=not callable(score), stack=stack)
-        for examples in listed
+        for examples in lists
     ]
     by_index = [sorted(side, key=lambda example: example.index) for side in sides]
     pairs = []
-    for own, other in zip(*by_index, strict=True):
-        _check(own, other, different=score == "logit difference")
-        answers = {"targets": own.targets, "rivals": other.targets}
-        pairs.append(PatchPair(replace(own, **answers), replace(other, **answers)))
+    for clean_example, corrupted_example in zip(*by_index, strict=True):
+        _check(clean_example, corrupted_example, different=score == "logit difference")
+        answers = {"targets": clean_example.targets, "rivals": corrupted_example.targets}
+        pairs.append(
+            PatchPair(replace(clean_example, **answers), replace(corrupted_example, **answers))
+        )
     return pairs
 
 
@@ -107,11 +110,11 @@ def _listed(examples: Iterable[Any]) -> list[Any]:
         first = examples[0]
         if is_media(first) or not isinstance(first, tuple):
             examples = [examples]
-    listed = list(each_of(examples, HOW))
-    for example in listed:
+    example_list = list(each_of(examples, HOW))
+    for example in example_list:
         if not isinstance(example, tuple):
             raise TypeError(f"got {type(example).__name__} {example!r:.60}: {HOW}")
-    return listed
+    return example_list
 
 
 def _check(clean: StudyExample, corrupted: StudyExample, *, different: bool) -> None:
@@ -148,6 +151,6 @@ def _names(model: AttentionModel, example: StudyExample, stack: str) -> tuple[st
 
 
 def longest_and_shortest(pairs: Sequence[PatchPair]) -> tuple[int, int]:
-    """The most and the fewest tokens of an input."""
+    """Return the largest and the smallest number of tokens of an input."""
     lengths = [pair.encoded.n_tokens for pair in pairs]
     return max(lengths), min(lengths)

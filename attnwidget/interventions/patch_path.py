@@ -1,4 +1,4 @@
-"""Patching of a path: from one head to the query, key or value input of a later head."""
+"""Path patching: from one head to the query, key or value input of a later head."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
     from attnwidget.capture.model import AttentionModel
 
-#: The inputs of a head that a path can end in.
+#: Inputs of a head at which a path can end.
 INPUTS = ("query", "key", "value")
 
 
@@ -50,15 +50,16 @@ class PathPatch(PatchedRuns):
     """Scores with one path between two heads patched. Made by `patch_path`.
 
     Attributes:
-        sender: The head whose output is patched.
-        receiver: The later head that sees it.
-        score: As in `HeadPatches`.
-        into: The run that is patched, "corrupted" or "clean".
+        sender: Head whose output is patched.
+        receiver: Later head that reads the patched output.
+        score: Name of the score, as in `HeadPatches`.
+        into: Run that is patched, "corrupted" or "clean".
         clean: Scores of the clean inputs, float64 [N].
         corrupted: Scores of the corrupted inputs, float64 [N].
-        scores: float64 [3, N], with the path into the receiver's query, key and value patched.
-        examples: The N pairs of examples.
-        model_name: What was studied.
+        scores: Scores with the path into the receiver's query, key and value patched, float64 [3,
+            N].
+        examples: Pairs of examples (N).
+        model_name: Name of the model.
 
     Example:
         >>> from attnwidget import load_model
@@ -77,7 +78,7 @@ class PathPatch(PatchedRuns):
 
     @cached_property
     def of_inputs(self) -> ScoreChanges:
-        """With the path into the query, key and value patched: numbers [3]."""
+        """Score changes with the path into the query, key and value patched, [3]."""
         return ScoreChanges(self.scores, self.base, judged=False, tested=True)
 
     def to_frame(self) -> pd.DataFrame:
@@ -96,10 +97,10 @@ class PathPatch(PatchedRuns):
         return frame
 
     def chart(self, *, width: int = 640) -> alt.LayerChart:
-        """A bar for the query, key and value of the receiver; displays without network.
+        """Draw a bar for the query, key and value of the receiver; needs no network.
 
         Args:
-            width: Pixels of the whole figure.
+            width: Width of the whole figure in pixels.
         """
         from attnwidget.charts.signed_bars import signed_bars
 
@@ -113,13 +114,13 @@ class PathPatch(PatchedRuns):
         )
 
     def __repr__(self) -> str:
-        said = [
+        changes = [
             f"{name} {change:+.3g}"
             for name, change in zip(INPUTS, self.of_inputs.difference, strict=True)
         ]
         return (
             f"PathPatch({self.model_name}, {self.sender} into {self.receiver}, "
-            f"{counted(len(self.clean), 'pair')}: {self.score} {', '.join(said)})"
+            f"{counted(len(self.clean), 'pair')}: {self.score} {', '.join(changes)})"
         )
 
 
@@ -136,25 +137,25 @@ def patch_path(
 ) -> PathPatch:
     """Patch the path from one head to the query, key and value input of a later head.
 
-    Path patching (Wang et al. 2023, appendix B; Goldowsky-Dill et al. 2023). In a first pass, the
-    sender's output is patched, and the heads between sender and receiver are frozen. MLPs are
-    computed anew, so paths may lead through MLPs. The receiver's queries, keys or values from the
-    first pass then change the receiver's output in a second pass, without frozen heads. Heads that
+    This is path patching (Wang et al. 2023, appendix B; Goldowsky-Dill et al. 2023). In a first
+    pass, the sender's output is patched, and the heads between sender and receiver are frozen. MLPs
+    are recomputed, so paths may lead through MLPs. In a second pass without frozen heads, the
+    receiver's queries, keys or values from the first pass change the receiver's output. Heads that
     share keys and values with the receiver do not change.
 
     Args:
-        model: As in `patch_heads`.
-        clean: As in `patch_heads`.
-        corrupted: As in `patch_heads`.
-        sender: The head whose output is patched, as (1, 3), "L1 H3" or a `Head`.
-        receiver: A head in a later layer, in the same forms.
-        scoring: As in `patch_heads`.
-        patch_into: As in `patch_heads`.
+        model: Model, as in `patch_heads`.
+        clean: Clean inputs, as in `patch_heads`.
+        corrupted: Corrupted inputs, as in `patch_heads`.
+        sender: Head whose output is patched, as (1, 3), "L1 H3" or a `Head`.
+        receiver: Head in a later layer, in the same forms.
+        scoring: Score of a run, as in `patch_heads`.
+        patch_into: Run that is patched, as in `patch_heads`.
 
     Raises:
-        TypeError, RuntimeError: As `patch_heads`.
-        ValueError: As `patch_heads`; a receiver that is not behind the sender; a model whose
-            weights do not follow from queries and keys alone.
+        TypeError, RuntimeError: As in `patch_heads`.
+        ValueError: If the receiver is not in a later layer than the sender, or the model's weights
+            do not follow from queries and keys alone; or as in `patch_heads`.
 
     Example:
         >>> from attnwidget import load_model
@@ -215,11 +216,11 @@ def _path_numbers(
     """Return the scores of the run that is patched, of the other run, and of the three inputs."""
     hf_model = model.hf_model
     base, source = pair.batches(model, into)
-    given, source_output = outputs_of_heads(hf_model, source.inputs)
-    own, base_output = outputs_of_heads(hf_model, base.inputs)
-    between = range(sender.layer, receiver.layer)
-    frozen = {head: patch(output) for head, output in own.items() if head.layer in between}
-    frozen[sender] = patch(given[sender])
+    source_outputs, source_output = outputs_of_heads(hf_model, source.inputs)
+    base_outputs, base_output = outputs_of_heads(hf_model, base.inputs)
+    layers = range(sender.layer, receiver.layer)
+    frozen = {head: patch(output) for head, output in base_outputs.items() if head.layer in layers}
+    frozen[sender] = patch(source_outputs[sender])
     before = _receiver_inputs(hf_model, base.inputs, receiver)
     outer = dict(model.edits.changes)
     with changed(hf_model, outer | frozen):
@@ -231,8 +232,8 @@ def _path_numbers(
     for name in INPUTS:
         output = before.with_input(name, after).output
         with changed(hf_model, outer | {receiver: patch(output)}):
-            patched = _run(hf_model, base.inputs)
-        numbers.append(input_scores(score, output_scores(score, patched, base), base))
+            patched_output = _run(hf_model, base.inputs)
+        numbers.append(input_scores(score, output_scores(score, patched_output, base), base))
     return torch.cat(numbers)[:, 0].cpu().numpy()
 
 
@@ -241,8 +242,8 @@ class _ReceiverInputs:
     """Queries, keys and values of a head.
 
     Attributes:
-        layer: The layer with its queries and keys.
-        head: The head.
+        layer: Layer with its queries and keys.
+        head: Head number.
         value: Values that the head reads, [K, Dv].
     """
 
@@ -254,14 +255,14 @@ class _ReceiverInputs:
         """Return these inputs with the query, key or value of another run."""
         if name == "value":
             return replace(self, value=other.value)
-        products, others = self.layer.products, other.layer.products
-        assert products is not None and others is not None
-        changed_products = replace(products, **{name: getattr(others, name)})
+        products, other_products = self.layer.products, other.layer.products
+        assert products is not None and other_products is not None
+        changed_products = replace(products, **{name: getattr(other_products, name)})
         return replace(self, layer=replace(self.layer, weights=changed_products))
 
     @property
     def output(self) -> Tensor:
-        """The output of the head, [Q, Dv]."""
+        """Output of the head, [Q, Dv]."""
         weights = self.layer.rows(slice(self.head, self.head + 1))[0]
         return weights.to(self.value.dtype) @ self.value
 
@@ -269,8 +270,8 @@ class _ReceiverInputs:
 def _receiver_inputs(
     hf_model: Any, inputs: Mapping[str, Tensor], receiver: Head
 ) -> _ReceiverInputs:
-    """Read the queries, keys and values of a head in a forward pass."""
-    found: list[_ReceiverInputs] = []
+    """Return the queries, keys and values of a head, recorded in a forward pass."""
+    records: list[_ReceiverInputs] = []
 
     def keep(seen: LayerAttention) -> None:
         if (seen.layer, seen.stack) != (receiver.layer, receiver.stack):
@@ -282,11 +283,11 @@ def _receiver_inputs(
                 "so paths cannot be patched; patch_heads patches outputs of heads"
             )
         group = seen.weights.shape[1] // seen.value.shape[1]
-        found.append(_ReceiverInputs(layer, receiver.head, seen.value[0, receiver.head // group]))
+        records.append(_ReceiverInputs(layer, receiver.head, seen.value[0, receiver.head // group]))
 
     with torch.no_grad(), tap(hf_model, keep):
         _run(hf_model, inputs)
-    return found[0]
+    return records[0]
 
 
 def _run(hf_model: Any, inputs: Mapping[str, Tensor]) -> Any:

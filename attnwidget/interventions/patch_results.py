@@ -1,4 +1,4 @@
-"""What changes with outputs of heads from another input: scores, intervals, table and chart."""
+"""Results of head patching: scores, intervals, table and chart."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ if TYPE_CHECKING:
     import altair as alt
     import pandas as pd
 
-# Heads of the chart of heads and tokens.
+# Number of heads in the chart of heads and tokens.
 _SHOWN = 16
 
 
 def recovered(effects: ScoreChanges, gap: Float64Array) -> Float64Array:
-    """The share of the distance between two runs that each patch covers, [...].
+    """Return the share of the gap between two runs that each patch recovers, [...].
 
-    The mean change of the score is divided by the mean of `gap` [N], the score of the run from
-    which outputs are taken minus the score of the run that is patched (Wang et al. 2023): 1 is the
-    whole distance, 0 is none. NaN if the runs have the same mean score.
+    The mean score change is divided by the mean of `gap` [N], the score of the source run minus the
+    score of the patched run before patching (Wang et al. 2023): 1 is the whole gap, 0 is none of
+    it. NaN if the runs have the same mean score.
     """
     mean = float(gap.mean())
     return effects.difference / (mean or np.nan)
@@ -40,8 +40,9 @@ class PatchedRuns(Result):
     """Scores of two runs, one of which is patched.
 
     Attributes:
-        score: "logit difference" (nats), "loss" (nats), "accuracy", or the name of a function.
-        into: The run that is patched, "corrupted" or "clean".
+        score: Name of the score: "logit difference" (nats), "loss" (nats), "accuracy", or the name
+            of a function.
+        into: Run that is patched, "corrupted" or "clean".
         clean: Scores of the clean inputs, float64 [N].
         corrupted: Scores of the corrupted inputs, float64 [N].
     """
@@ -53,17 +54,17 @@ class PatchedRuns(Result):
 
     @property
     def base(self) -> Float64Array:
-        """Scores of the run that is patched, before it is patched, [N]."""
+        """Scores of the run that is patched, before patching, [N]."""
         return self.corrupted if self.into == "corrupted" else self.clean
 
     @property
     def gap(self) -> Float64Array:
-        """The score that patching everything gives, minus `base`, [N]."""
+        """Score that patching everything gives, minus `base`, [N]."""
         other = self.clean if self.into == "corrupted" else self.corrupted
         return other - self.base
 
     def _runs(self) -> str:
-        """The pairs and their mean scores, for captions."""
+        """Return the number of pairs and their mean scores, for captions."""
         return (
             f"{counted(len(self.clean), 'pair')}, clean {self.clean.mean():.3g}, corrupted "
             f"{self.corrupted.mean():.3g}"
@@ -72,26 +73,28 @@ class PatchedRuns(Result):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class HeadPatches(PatchedRuns, HeadResult):
-    """Scores with outputs of heads from another input. Made by `patch_heads`.
+    """Scores with head outputs from another input. Made by `patch_heads`.
 
-    `of_heads`, `of_layers` and `of_positions` have the numbers: `mean`, `difference` (patched minus
-    not patched), its `interval`, `p` and `adjusted`, of shapes [L, H], [L] and [L, H, Q].
+    `of_heads`, `of_layers` and `of_positions` have the statistics: `mean`, `difference` (patched
+    minus not patched), its `interval`, `p` and `adjusted`, of shapes [L, H], [L] and [L, H, Q].
 
     Attributes:
-        score: "logit difference" (nats), "loss" (nats), "accuracy", or the name of a function.
-        into: The run that is patched, "corrupted" or "clean".
+        score: Name of the score: "logit difference" (nats), "loss" (nats), "accuracy", or the name
+            of a function.
+        into: Run that is patched, "corrupted" or "clean".
         clean: Scores of the clean inputs, float64 [N].
         corrupted: Scores of the corrupted inputs, float64 [N].
-        head_scores: float64 [L, H, N], with one head patched; NaN for heads that were not.
-        layer_scores: float64 [L, N], with all heads of a layer patched; NaN where they were not.
-        position_scores: float64 [L, H, Q, N], with a head patched at a token; None without
+        head_scores: Scores with one head patched, float64 [L, H, N]; NaN for other heads.
+        layer_scores: Scores with all heads of a layer patched, float64 [L, N]; NaN for other
+            layers.
+        position_scores: Scores with a head patched at a token, float64 [L, H, Q, N]; None without
             `positions=True`.
-        tokens: Q tokens of the first pair, "clean / corrupted" where they differ.
-        examples: The N pairs of examples.
+        tokens: Tokens of the first pair (Q), "clean / corrupted" where they differ.
+        examples: Pairs of examples (N).
         stack: Stack of the heads.
         complete: False if the study was interrupted before the last pair.
-        note: "", or why every patch took a pass of the whole model.
-        model_name: What was studied.
+        note: Reason why every patch took a complete pass of the model, or "".
+        model_name: Name of the model.
 
     Example:
         >>> from attnwidget import load_model
@@ -112,40 +115,40 @@ class HeadPatches(PatchedRuns, HeadResult):
 
     @cached_property
     def of_heads(self) -> ScoreChanges:
-        """With one head patched: numbers [L, H]."""
+        """Score changes with one head patched, [L, H]."""
         return self._of(self.head_scores)
 
     @cached_property
     def of_layers(self) -> ScoreChanges:
-        """With all heads of a layer patched: numbers [L]."""
+        """Score changes with all heads of a layer patched, [L]."""
         return self._of(self.layer_scores)
 
     @cached_property
     def of_positions(self) -> ScoreChanges:
-        """With a head patched at a token: numbers [L, H, Q].
+        """Score changes with a head patched at a token, [L, H, Q].
 
         Raises:
-            ValueError: Positions were not asked for.
+            ValueError: If positions were not patched.
         """
         if self.position_scores is None:
             raise ValueError("no head was patched token by token: patch_heads(by_position=True)")
         return self._of(self.position_scores)
 
     def heads(self) -> HeadMetrics:
-        """The share of the gap that each head covers: float64 [L, H] by title."""
+        """Return the share of the gap that each head recovers: float64 [L, H] by title."""
         if np.isnan(self.head_scores).all():
             return {}
         return {f"{self.score} recovered": recovered(self.of_heads, self.gap)}
 
     def to_frame(self, by: Literal["heads", "positions"] = "heads") -> pd.DataFrame:
-        """Return a row per head and a row per layer, or a row per head and token.
+        """Return one row per head and one per layer, or one row per head and token.
 
         Columns: layer, head (empty for a whole layer), with "positions" also position and token;
         score (the mean), difference, low, high, recovered, p, adjusted. `attrs` has the "model",
         the "score", "into", the means of the "clean" and "corrupted" runs, and "n" pairs.
 
         Raises:
-            ValueError: Positions were not asked for.
+            ValueError: If positions were not patched.
         """
         import pandas as pd
 
@@ -161,17 +164,18 @@ class HeadPatches(PatchedRuns, HeadResult):
     def chart(
         self, by: Literal["heads", "positions"] = "heads", *, width: int = 640
     ) -> alt.LayerChart | alt.Chart:
-        """The share of the gap that is covered: layers by heads, or heads by tokens.
+        """Draw the recovered share of the gap: layers by heads, or heads by tokens.
 
-        Layers are down and heads across, with a column of whole layers, and a dot where adjusted p
-        is below 0.05. "positions" shows the 16 heads that change the score most at one token.
+        Layers are rows and heads are columns, with a last column for whole layers, and a dot where
+        the adjusted p is below 0.05. "positions" shows the 16 heads that change the score most at
+        one token.
 
         Args:
-            by: "heads", or "positions".
-            width: Pixels of the whole figure.
+            by: Units to draw: "heads" or "positions".
+            width: Width of the whole figure in pixels.
 
         Raises:
-            ValueError: Positions were not asked for, or both runs have the same score.
+            ValueError: If positions were not patched, or both runs have the same score.
         """
         one_of("by", by, ("heads", "positions"))
         if not self.gap.mean():
@@ -207,12 +211,12 @@ class HeadPatches(PatchedRuns, HeadResult):
         shares = recovered(self.of_positions, self.gap)
         largest = np.nan_to_num(np.abs(shares)).max(-1)
         order = np.argsort(-largest, axis=None, kind="stable")[:_SHOWN]
-        places = [np.unravel_index(place, largest.shape) for place in sorted(order)]
-        measured = [place for place in places if not np.isnan(shares[place]).any()]
+        cells = [np.unravel_index(cell, largest.shape) for cell in sorted(order)]
+        measured_cells = [cell for cell in cells if not np.isnan(shares[cell]).any()]
         return signed_heatmap(
-            np.stack([shares[place] for place in measured]),
-            [f"L{layer} H{head}" for layer, head in measured],
-            [f"{place}: {token}" for place, token in enumerate(self.tokens)],
+            np.stack([shares[cell] for cell in measured_cells]),
+            [f"L{layer} H{head}" for layer, head in measured_cells],
+            [f"{cell}: {token}" for cell, token in enumerate(self.tokens)],
             title=title,
             value_title="share of the gap",
             row_title="head",
@@ -227,7 +231,7 @@ class HeadPatches(PatchedRuns, HeadResult):
     def _frame(self, changes: ScoreChanges) -> pd.DataFrame:
         frame = table_of_heads(changes, recovered=recovered(changes, self.gap))
         if "position" in frame:
-            frame.insert(3, "token", [self.tokens[place] for place in frame["position"]])
+            frame.insert(3, "token", [self.tokens[position] for position in frame["position"]])
         return frame
 
     def __repr__(self) -> str:
@@ -240,7 +244,7 @@ class HeadPatches(PatchedRuns, HeadResult):
         )
 
     def _best(self) -> str:
-        """The head that changes the score most."""
+        """Return the head that changes the score most, for the repr."""
         if not self.heads():
             return ""
         changes = np.nan_to_num(np.abs(self.of_heads.difference))

@@ -1,4 +1,4 @@
-"""Passes over one input with outputs of heads from the pass over another input."""
+"""Passes over one input with head outputs from the pass over another input."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def patch(output: Tensor, queries: tuple[int, ...] = ()) -> Change:
-    """The replacement of a head's output by [Q, Dv] of another run, at some queries or at all."""
+    """Return the replacement of a head's output by [Q, Dv], at some or all queries."""
     return Change("patch", "patched", output=output, queries=queries)
 
 
@@ -36,8 +36,8 @@ def outputs_of_heads(
     """Return the outputs [Q, Dv] of all heads of a stack over one input, and the model's output.
 
     Raises:
-        ValueError: A layer does not show its values, reads the input in several parts, or an edit
-            replaces outputs.
+        ValueError: If a layer does not expose its values or processes the input in several parts,
+            or an edit replaces outputs.
     """
     outputs: dict[Head, Tensor] = {}
 
@@ -79,24 +79,24 @@ def patched_scores(
     into: Into,
     stack: str,
 ) -> NDArray[np.float64]:
-    """Return scores of the run that gives outputs, of the patched run, and of units, [2 + U, 1].
+    """Return the scores of the source run, of the intact run, and of each unit patched, [2 + U, 1].
 
     Args:
-        model: The model.
-        replay: The replay of the model's layers.
-        pairs: A batch of one pair.
-        units: What is patched in turn.
-        score: The score.
-        into: The run that is patched.
+        model: Model from `load_model`.
+        replay: Replay of the model's layers.
+        pairs: Batch of one pair.
+        units: Heads that are patched in turn.
+        score: Score of a run.
+        into: Run that is patched.
         stack: Stack of the heads.
 
     Raises:
-        ValueError: As `outputs_of_heads` and `unit_scores`.
+        ValueError: As in `outputs_of_heads` and `unit_scores`.
     """
     (pair,) = pairs
     base, source = pair.batches(model, into)
     outputs, source_output = outputs_of_heads(model.hf_model, source.inputs, stack)
-    of_source = input_scores(score, output_scores(score, source_output, source), source)
+    source_scores = input_scores(score, output_scores(score, source_output, source), source)
     changes = [
         {
             head: patch(outputs[head], () if unit.query is None else (unit.query,))
@@ -105,4 +105,4 @@ def patched_scores(
         for unit in units
     ]
     scores = unit_scores_of_inputs(replay, base, changes, score)
-    return np.concatenate([of_source.cpu().numpy(), scores])
+    return np.concatenate([source_scores.cpu().numpy(), scores])

@@ -1,4 +1,4 @@
-"""A question about an input that a model has read, with an answer and the answer's rival."""
+"""Question about an encoded input, with an answer and a competing answer."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ def rival_answers(
     answer: str | int,
     versus: str | int,
 ) -> tuple[ExampleBatch, tuple[str, str]]:
-    """Return the question of two answers at a token, and both answers as a reader sees them.
+    """Return the question with two answers at a token, and both answers in readable form.
 
     Args:
-        model: A language model.
-        inputs: The input, as the model has read it.
-        position: The token to predict, as in `AttentionModel.predict`.
-        answer: A vocabulary entry as the vocabulary spells it, or its id.
-        versus: The answer that it competes with.
+        model: Language model.
+        inputs: Encoded input of the model.
+        position: Token to predict, as in `AttentionModel.predict`.
+        answer: Vocabulary entry in the spelling of the vocabulary, or its id.
+        versus: Competing answer, in the same forms.
 
     Raises:
-        ValueError: No such token or answer; both answers are the same.
+        ValueError: If there is no such token or answer, or both answers are the same.
 
     Example:
         >>> from attnwidget import load_model

@@ -1,4 +1,4 @@
-"""Changes of a score by units of heads: intervals, tests and the table of their results."""
+"""Score changes by units of heads: intervals, tests and the results table."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ScoreChanges:
-    """Scores of N examples with units of heads changed in turn, beside scores without a change.
+    """Scores of N examples with units of heads changed in turn, and scores without a change.
 
-    A part of `Ablation` and `HeadPatches`. All arrays except the scores have the shape [...]:
-    [L, H] for heads, [L] for layers, [L, H, Q] for heads at a token. Entries of units that were not
-    changed are NaN.
+    This is a part of `Ablation` and `HeadPatches`. All arrays except the scores have the shape
+    [...]: [L, H] for heads, [L] for layers, [L, H, Q] for heads at a token. Entries of units that
+    were not changed are NaN.
 
     Attributes:
-        scores: float64 [..., N], with a unit changed.
-        intact: float64 [N], without a change.
-        judged: Whether examples are right (1) or wrong (0).
+        scores: Scores with a unit changed, float64 [..., N].
+        intact: Scores without a change, float64 [N].
+        judged: Whether examples are correct (1) or wrong (0).
         tested: Whether a test makes sense; False for a divergence, which is never negative.
     """
 
@@ -45,20 +45,20 @@ class ScoreChanges:
 
     @property
     def mean(self) -> Float64Array:
-        """The mean score."""
+        """Mean score."""
         return self.scores.mean(-1)
 
     @property
     def difference(self) -> Float64Array:
-        """The mean score minus the mean score of the intact model."""
+        """Mean score minus the mean score of the intact model."""
         return self._differences.mean(-1)
 
     @cached_property
     def interval(self) -> tuple[Float64Array, Float64Array]:
-        """Low and high of the difference, 95 %; NaN with fewer than six examples.
+        """95 % interval of the difference, low and high; NaN with fewer than six examples.
 
-        Bonett and Price's interval of paired shares for right and wrong, else a studentised paired
-        bootstrap over examples.
+        If examples are correct or wrong, this is Bonett and Price's interval for paired shares.
+        Otherwise, it is a studentized paired bootstrap over examples.
         """
         differences = self._differences[self._measured]
         n = differences.shape[-1]
@@ -80,17 +80,17 @@ class ScoreChanges:
 
     @cached_property
     def p(self) -> Float64Array:
-        """Two-sided p-value: exact McNemar test of right and wrong, else randomized signs."""
-        measured = self._differences[self._measured]
+        """Two-sided p-value: exact McNemar test for right and wrong, otherwise sign flips."""
+        differences = self._differences[self._measured]
         if not self.tested:
             return np.full(self.scores.shape[:-1], np.nan)
         if self.judged:
-            return self._placed(differ((measured < 0).sum(-1), (measured > 0).sum(-1)))
-        return self._placed(sign_flip_test(measured))
+            return self._placed(differ((differences < 0).sum(-1), (differences > 0).sum(-1)))
+        return self._placed(sign_flip_test(differences))
 
     @cached_property
     def adjusted(self) -> Float64Array:
-        """P-values corrected over all by Benjamini and Hochberg's rule."""
+        """P-values after the correction of Benjamini and Hochberg over all units."""
         return benjamini_hochberg(self.p)
 
     @property
@@ -113,21 +113,21 @@ class ScoreChanges:
 
 
 def table_of(changes: ScoreChanges, **further: Float64Array) -> pd.DataFrame:
-    """Return one row per unit that was changed.
+    """Return one row per changed unit.
 
-    Columns: score (the mean), difference, low, high, the further columns, p, adjusted.
+    Columns: score (the mean), difference, low, high, the additional columns, p, adjusted.
 
     Args:
-        changes: The changes of the score.
-        **further: Further columns by name, [...].
+        changes: Score changes.
+        **further: Additional columns by name, [...].
     """
     import pandas as pd
 
     low, high = changes.interval
     columns = {"score": changes.mean, "difference": changes.difference, "low": low, "high": high}
     columns |= {**further, "p": changes.p, "adjusted": changes.adjusted}
-    measured = changes._measured
-    return pd.DataFrame({name: values[measured] for name, values in columns.items()})
+    is_measured = changes._measured
+    return pd.DataFrame({name: values[is_measured] for name, values in columns.items()})
 
 
 def table_of_heads(changes: ScoreChanges, **further: Float64Array) -> pd.DataFrame:
@@ -136,22 +136,22 @@ def table_of_heads(changes: ScoreChanges, **further: Float64Array) -> pd.DataFra
     The column head is empty for whole layers.
 
     Args:
-        changes: As in `table_of`.
-        **further: As in `table_of`.
+        changes: Score changes, as in `table_of`.
+        **further: Additional columns, as in `table_of`.
     """
     import pandas as pd
 
     frame = table_of(changes, **further)
-    places = np.argwhere(changes._measured)
-    heads = places[:, 1] if places.shape[1] > 1 else [pd.NA] * len(places)
-    frame.insert(0, "layer", places[:, 0])
+    cells = np.argwhere(changes._measured)
+    heads = cells[:, 1] if cells.shape[1] > 1 else [pd.NA] * len(cells)
+    frame.insert(0, "layer", cells[:, 0])
     frame.insert(1, "head", pd.Series(heads, dtype="Int64"))
-    if places.shape[1] > 2:
-        frame.insert(2, "position", places[:, 2])
+    if cells.shape[1] > 2:
+        frame.insert(2, "position", cells[:, 2])
     return frame
 
 
 def are_right_or_wrong(*scores: Float64Array) -> bool:
-    """Return whether all scores are 1 or 0, so that examples break or are fixed; NaN is ignored."""
-    drawn = np.concatenate([values.ravel() for values in scores])
-    return bool(np.isin(drawn[~np.isnan(drawn)], (0.0, 1.0)).all())
+    """Return whether all scores are 1 or 0, so that examples break or are fixed; ignores NaN."""
+    values_flat = np.concatenate([values.ravel() for values in scores])
+    return bool(np.isin(values_flat[~np.isnan(values_flat)], (0.0, 1.0)).all())

@@ -1,4 +1,4 @@
-"""Scores of a model's answers: their names, the examples they apply to, and their formulas."""
+"""Scores of model answers: their names, the examples to which they apply, and their formulas."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ Score: TypeAlias = (
     Literal["accuracy", "loss", "kl", "minimal pair", "minimal pair, all words"] | ScoreFunction
 )
 PatchScore: TypeAlias = Literal["logit difference", "loss", "accuracy"] | ScoreFunction
-#: The scored words of minimal pairs, by score.
+#: Scored words of minimal pairs, by score.
 PAIR_SCORES: dict[str, PairWords | None] = {
     "minimal pair": None,
     "minimal pair, all words": "all",
 }
-#: The scores of `ablate` by name.
+#: Scores of `ablate` by name.
 SCORES = ("accuracy", "loss", "kl", *PAIR_SCORES)
-#: The scores of `patch_heads` by name.
+#: Scores of `patch_heads` by name.
 PATCH_SCORES = ("logit difference", "loss", "accuracy")
 
 
 def score_name(score: str | ScoreFunction) -> str:
-    """Return the name of the score in captions."""
+    """Return the name of the score for captions."""
     return getattr(score, "__name__", type(score).__name__) if callable(score) else score
 
 
@@ -43,12 +43,12 @@ def check_name(score: str | ScoreFunction, names: Sequence[str]) -> None:
 
 
 def check_score(score: str | ScoreFunction, examples: Sequence[StudyExample]) -> None:
-    """Raise ValueError for a score that `ablate` does not have, or that these examples lack."""
+    """Raise ValueError for an unknown score, or a score that does not fit the examples."""
     check_name(score, SCORES)
-    pairs = any(example.sign < 0 for example in examples)
-    if pairs and score in ("accuracy", "loss"):
+    has_pairs = any(example.sign < 0 for example in examples)
+    if has_pairs and score in ("accuracy", "loss"):
         raise ValueError(f"minimal pairs have no {score}: scoring='minimal pair', or 'kl'")
-    if not pairs and score in PAIR_SCORES:
+    if not has_pairs and score in PAIR_SCORES:
         raise ValueError(f"scoring={score!r} takes MinimalPair examples; these are others")
     if score in ("accuracy", "loss") and not examples[0].targets:
         raise ValueError(
@@ -65,16 +65,16 @@ def scored_words(score: str | ScoreFunction) -> PairWords | None:
 def question_scores(
     score: str, logits: Tensor, batch: ExampleBatch, intact: Tensor | None = None
 ) -> Tensor:
-    """Return a score of each question, [P].
+    """Return a score for each question, [P].
 
     Args:
-        score: "accuracy"; "loss" (nats); "log probability" of the answer, also by the names of the
-            scores of minimal pairs; "kl", the divergence from the intact model; "logit difference"
-            of the answer minus its rival, of log probabilities; "difference of logits", the same
-            of the logits in float64.
+        score: Name of the score: "accuracy"; "loss" (nats); "log probability" of the answer, also
+            under the names of the minimal pair scores; "kl", the divergence from the intact model;
+            "logit difference" of log probabilities, the answer minus its rival; "difference of
+            logits", the same difference of the logits in float64.
         logits: Logits of the questions, [P, V].
-        batch: The questions.
-        intact: The logits of the intact model; None if `logits` are of the intact model.
+        batch: Batch with the questions.
+        intact: Logits of the intact model; None if `logits` come from the intact model.
     """
     if score == "difference of logits":
         return _of_answers(logits.double(), batch.targets) - _of_answers(
@@ -82,20 +82,24 @@ def question_scores(
         )
     answers = torch.log_softmax(logits.float(), -1)
     if score == "kl":
-        before = answers if intact is None else torch.log_softmax(intact.float(), -1)
-        return (before.exp() * (before - answers)).sum(-1)
+        intact_answers = answers if intact is None else torch.log_softmax(intact.float(), -1)
+        return (intact_answers.exp() * (intact_answers - answers)).sum(-1)
     if score == "accuracy":
         assert batch.targets is not None
         return answers.argmax(-1).eq(batch.targets)
-    chosen = _of_answers(answers, batch.targets)
+    answer_scores = _of_answers(answers, batch.targets)
     if score == "loss":
-        return -chosen
-    return chosen - _of_answers(answers, batch.rivals) if score == "logit difference" else chosen
+        return -answer_scores
+    return (
+        answer_scores - _of_answers(answers, batch.rivals)
+        if score == "logit difference"
+        else answer_scores
+    )
 
 
 def _of_answers(values: Tensor, ids: Tensor | None) -> Tensor:
     """Return the value of one answer to each question, [P], from values [P, V]."""
-    assert ids is not None  # `check_score` refuses examples without answers
+    assert ids is not None  # `check_score` refuses examples without answers.
     return values.gather(-1, ids[:, None])[:, 0]
 
 
@@ -108,21 +112,21 @@ def output_scores(
     *,
     narrowed: bool = False,
 ) -> Tensor:
-    """Return a score of each question in an output with `parts` copies of a batch.
+    """Return a score for each question in an output with `parts` copies of a batch.
 
     Args:
-        score: A name of `question_scores`, or a function.
+        score: Name of a score in `question_scores`, or a function.
         output: Output of the model.
-        batch: The inputs and their questions.
+        batch: Inputs and their questions.
         parts: Number of copies of the batch in the output; 1 for a function.
-        intact: The intact model's logits of the questions for "kl", [P, V].
-        narrowed: Whether the logits are only of the questions, [parts, P, V].
+        intact: Logits of the questions in the intact model for "kl", [P, V].
+        narrowed: Whether the logits only cover the questions, [parts, P, V].
 
     Returns:
-        float64 [parts, P]; [1, B] of a function.
+        Scores, float64 [parts, P]; [1, B] for a function.
 
     Raises:
-        ValueError: A function does not return one number per input.
+        ValueError: If a function does not return one number per input.
     """
     if not callable(score):
         copies = batch.logits(output, parts, narrowed=narrowed)
@@ -148,29 +152,29 @@ def input_scores(score: str | ScoreFunction, numbers: Tensor, batch: ExampleBatc
 def example_scores(
     score: Score, numbers: NDArray[np.float64], inputs: Sequence[StudyExample]
 ) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
-    """Return the scores of the examples that are done, and the indices of these examples.
+    """Return the scores of the finished examples, and the indices of these examples.
 
     Args:
-        score: The score.
-        numbers: Scores of the I inputs, [U, I]; NaN for inputs that were not read.
-        inputs: The I inputs.
+        score: Score of an example.
+        numbers: Scores of the I inputs, [U, I]; NaN for unfinished inputs.
+        inputs: Inputs of the study (I).
 
     Returns:
-        [U, N] and int [N].
+        Scores [U, N] and example indices, int [N].
     """
     examples = np.array([example.index for example in inputs])
     signs = np.array([example.sign for example in inputs], dtype=np.float64)
     n_questions = np.array([max(1, len(example.places)) for example in inputs], dtype=np.float64)
     count = int(examples.max()) + 1
     sums = np.zeros((count, len(numbers)))
-    of_pairs = not callable(score) and score in PAIR_SCORES
-    np.add.at(sums, examples, (numbers * (signs if of_pairs else 1.0)).T)
+    are_pairs = not callable(score) and score in PAIR_SCORES
+    np.add.at(sums, examples, (numbers * (signs if are_pairs else 1.0)).T)
     sums = sums.T
-    if of_pairs:
+    if are_pairs:
         values = np.where(np.isnan(sums), np.nan, sums > 0)
     elif callable(score):
         values = sums
     else:
         values = sums / np.bincount(examples, n_questions, count)
-    done = np.flatnonzero(~np.isnan(values).any(0))
-    return values[:, done], done
+    finished = np.flatnonzero(~np.isnan(values).any(0))
+    return values[:, finished], finished

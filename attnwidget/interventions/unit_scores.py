@@ -1,15 +1,15 @@
 """Scores of a model with units of heads changed in turn: the loop of all interventions on heads.
 
-An `Example` is an input with the places, targets and sign of a question to the model
+An `Example` is an input with the positions, targets and sign of a question to the model
 (`inputs/example.py`). A study encodes the user's examples (`interventions/examples.py`);
-`AttentionModel.question` makes one of an input that the model has read. An intervention is units of
-heads, a change and a score. One generator, `interventions/unit_scores.py`, yields the score of the
-intact model, and then the scores with each unit changed, pass by pass over replayed layers.
-`ablate`, `patch_heads`, the effects of an answer in figures, total effects and the losses of the
-atlas are calls of it. Exact effects of an answer hold the model's lock during one pass at a time,
-so that a figure's thread can be interrupted. `interventions/scores.py` has the names and the
-formulas of all scores, `interventions/score_changes.py` the intervals, tests and tables of their
-changes, and `interventions/head_gradients.py` the estimates from one backward pass.
+`AttentionModel.question` makes an example from an encoded input. An intervention consists of units
+of heads, a change and a score. One generator, `unit_scores`, yields the score of the intact model
+and then the scores with each unit changed, pass by pass over replayed layers. `ablate`,
+`patch_heads`, the effects on an answer in figures, total effects and the losses of the atlas use
+it. Exact effects on an answer hold the model's lock during one pass at a time, so that a figure's
+thread can be interrupted. `interventions/scores.py` has the names and formulas of all scores,
+`interventions/score_changes.py` the intervals, tests and tables of their changes, and
+`interventions/head_gradients.py` the estimates from one backward pass.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from attnwidget.kernels.arrays import Float64Array
 if TYPE_CHECKING:
     from attnwidget.capture.model import AttentionModel
 
-#: Takes the model, the replay and the inputs of a batch, and gives numbers [..., B].
+#: Function from the model, the replay and the inputs of a batch to numbers [..., B].
 ReadBatch = Callable[["AttentionModel", Replay, Any], Float64Array]
 
 
@@ -44,17 +44,18 @@ def unit_scores(
 ) -> Iterator[Tensor]:
     """Yield the scores of the intact model, then of the model with each unit changed.
 
-    Only the layers from a unit's layer on run again. Each step is one pass of the model, which has
-    one or several units.
+    Only a unit's layer and later layers run again. Each step is one pass of the model, with one or
+    several units.
 
     Args:
-        replay: The replay of the model's layers.
-        batch: The inputs and their questions.
-        units: What is changed in turn, in the order of layers.
-        score: A name of `question_scores`, or a function.
+        replay: Replay of the model's layers.
+        batch: Inputs and their questions.
+        units: Changes to apply in turn, in layer order.
+        score: Name of a score in `question_scores`, or a function.
 
     Yields:
-        float64 [k, P] of the k units of a pass and the P questions; [1, B] of a function.
+        Scores, float64 [k, P], for the k units of a pass and the P questions; [1, B] for a
+        function.
 
     Example:
         >>> from attnwidget import Head, load_model
@@ -73,10 +74,10 @@ def unit_scores(
     output = replay.intact(batch.inputs)
     intact = batch.logits(output)[0] if score == "kl" else None
     yield output_scores(score, output, batch, intact=intact)
-    places = None
+    positions = None
     if not callable(score) and batch.columns is not None:
-        places = batch.rows, batch.columns
-    passes = replay.without(batch.inputs, units, places=places, together=not callable(score))
+        positions = batch.rows, batch.columns
+    passes = replay.without(batch.inputs, units, places=positions, together=not callable(score))
     for first, last, output in passes:
         parts = last - first
         yield output_scores(score, output, batch, parts, intact, narrowed=replay.narrows)
@@ -98,8 +99,8 @@ class ReplayedBatches:
     """Reader of batches by a replay of layers, in this process or in a worker.
 
     Args:
-        model: The model.
-        read: What is read from a batch; it is pickled for workers.
+        model: Model from `load_model`.
+        read: Function that computes numbers from a batch; it is pickled for workers.
     """
 
     def __init__(self, model: AttentionModel, read: ReadBatch) -> None:
@@ -109,7 +110,7 @@ class ReplayedBatches:
     def __call__(self, settled: tuple[str, bool], inputs: Sequence[Any]) -> list[Float64Array]:
         """Return the numbers of each batch of a shard, in a worker.
 
-        `settled` is the `note` and `narrows` of the replay that read the first batch.
+        `settled` is the `note` and `narrows` of the replay that processed the first batch.
         """
         with self._model.lock.in_turn(), self._model.reading() as model:
             hf_model = model.hf_model
@@ -126,10 +127,10 @@ class ReplayedBatches:
     ) -> Generator[tuple[Sequence[Any], Float64Array]]:
         """Yield the batches after the first `n_done`, each with its numbers.
 
-        With workers, this process reads the first batch to decide how all batches are read.
+        With workers, this process handles the first batch to decide how all batches are processed.
 
         Raises:
-            ValueError, TypeError, WorkersError: as `Workers.each`.
+            ValueError, TypeError, WorkersError: As in `Workers.each`.
         """
 
         def arguments(shard: Sequence[Sequence[Any]]) -> tuple[Any, ...]:
@@ -152,23 +153,23 @@ def read_unit_scores(
     progress: bool | OnProgress,
     unit: str = "input",
 ) -> tuple[NDArray[np.float64], bool, str]:
-    """Read the scores of all batches of a study, in this process or by workers.
+    """Compute the scores of all batches of a study, in this process or with workers.
 
     Args:
-        study: As in `corpus.input_numbers.input_numbers`.
-        about: As in `input_numbers`.
-        model: The model.
+        study: Name of the study, as in `corpus.input_numbers.input_numbers`.
+        about: Settings of the study, as in `input_numbers`.
+        model: Model from `load_model`.
         read: Function from the model, the replay of its layers and a batch to numbers [..., B].
         batches: All batches.
-        progress: As in `input_numbers`.
+        progress: Whether to show a progress bar, as in `input_numbers`.
         unit: Unit of the progress bar.
 
     Returns:
-        Numbers [..., N] of the N inputs, NaN for inputs that were not read; whether all were read;
-        and why every unit took a pass of the whole model, or "".
+        Numbers [..., N] of the N inputs, NaN for unfinished inputs; whether all are finished; and
+        the reason why every unit took a complete pass of the model, or "".
 
     Raises:
-        ValueError, KeyboardInterrupt, OSError, RuntimeError, WorkersError: As `input_numbers`.
+        ValueError, KeyboardInterrupt, OSError, RuntimeError, WorkersError: As in `input_numbers`.
     """
     work = ReplayedBatches(model, read)
     workers = workers_in_force(work)

@@ -1,4 +1,4 @@
-"""Units of heads that are changed together: single heads, whole layers, heads at one token."""
+"""Units of heads that are changed together: single heads, whole layers, or heads at one token."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ class Unit:
     """Heads of a layer that are changed together, at all tokens or at a single token.
 
     Attributes:
-        heads: The heads.
-        query: The token whose output is changed; None = all tokens.
+        heads: Heads of the unit.
+        query: Token whose output is changed; None = all tokens.
         whole: Whether these are all heads of the layer, changed as a layer.
     """
 
@@ -33,7 +33,7 @@ class Unit:
 
 
 def texts_refused(model: AttentionModel) -> TypeError:
-    """Return the error about texts as examples of an encoder-decoder."""
+    """Return the error for texts as examples of an encoder-decoder."""
     return TypeError(
         f"{type(model.hf_model).__name__} is an encoder-decoder: its examples are pictures or "
         "sounds with the text that it writes, and texts are examples of models with one stack"
@@ -44,12 +44,13 @@ def studied_stack(model: AttentionModel, stack: str | None = None) -> str:
     """Return the stack whose heads are studied.
 
     Args:
-        model: The model.
-        stack: Name of the stack; None = the only stack, or the language model beside its towers.
+        model: Model from `load_model`.
+        stack: Name of the stack; None = the only stack, or the language model of a model with
+            towers.
 
     Raises:
-        TypeError: An encoder-decoder without a processor, which reads texts alone.
-        ValueError: There is no such stack, or the caller must choose among several.
+        TypeError: If the model is an encoder-decoder without a processor, which only reads texts.
+        ValueError: If there is no such stack, or the caller must choose among several.
 
     Example:
         >>> from attnwidget import load_model
@@ -60,14 +61,14 @@ def studied_stack(model: AttentionModel, stack: str | None = None) -> str:
     if model.inputs.encodes_apart and model.processor is None:
         raise texts_refused(model)
     stacks = intact_edits(model.hf_model).heads_of
-    chosen = default_stack(stacks) if stack is None else stack
-    if chosen is None or chosen not in stacks:
-        listed = ", ".join(map(repr, stacks))
-        got = "" if stack is None else f"; got {stack!r}"
+    stack_name = default_stack(stacks) if stack is None else stack
+    if stack_name is None or stack_name not in stacks:
+        names = ", ".join(map(repr, stacks))
+        suffix = "" if stack is None else f"; got {stack!r}"
         raise ValueError(
-            f"{type(model.hf_model).__name__} has the stacks {listed}: pass one as stack=...{got}"
+            f"{type(model.hf_model).__name__} has the stacks {names}: pass one as stack=...{suffix}"
         )
-    return chosen
+    return stack_name
 
 
 def units_of(
@@ -77,17 +78,17 @@ def units_of(
     positions: int | None = None,
     stack: str | None = None,
 ) -> tuple[list[Unit], tuple[int, int]]:
-    """Return what is changed in turn, layer by layer, and the numbers of layers and heads.
+    """Return the units to change, layer by layer, and the numbers of layers and heads.
 
     Args:
-        model: The model.
-        heads: "all" heads and each layer as a whole; "layers" only; or a head or a list of
-            heads, each as (1, 3), "L1 H3" or a `Head`.
-        positions: The number of tokens, to change every head at every token too.
+        model: Model from `load_model`.
+        heads: Heads to change: "all" heads and each layer as a whole; "layers" only; or a head or a
+            list of heads, each as (1, 3), "L1 H3" or a `Head`.
+        positions: Number of tokens, to change every head at every token too.
         stack: Stack of the heads, as in `studied_stack`.
 
     Raises:
-        ValueError: There is no such head, no head is named, or a head is named twice.
+        ValueError: If there is no such head, no head is named, or a head is named twice.
     """
     intact = intact_edits(model.hf_model)
     stack = studied_stack(model, stack)
@@ -98,22 +99,24 @@ def units_of(
         all_heads = (
             Head(layer, head, stack) for layer, n in enumerate(counts) for head in range(n)
         )
-        chosen = [] if heads == "layers" else list(all_heads)
-        whole = [layer for layer, n in enumerate(counts) if n > 1 or (n and heads == "layers")]
+        selected_heads = [] if heads == "layers" else list(all_heads)
+        whole_layers = [
+            layer for layer, n in enumerate(counts) if n > 1 or (n and heads == "layers")
+        ]
     else:
-        chosen = sorted(chosen_heads(intact, heads, None, stack))
-        if other := [head for head in chosen if head.stack != stack]:
+        selected_heads = sorted(chosen_heads(intact, heads, None, stack))
+        if other := [head for head in selected_heads if head.stack != stack]:
             raise ValueError(f"{other[0]} is in another stack than the studied {stack!r}")
-        whole = []
+        whole_layers = []
     units: list[Unit] = []
     for layer, count in enumerate(counts):
-        own = [head for head in chosen if head.layer == layer]
-        units += [Unit((head,)) for head in own]
-        if layer in whole:
+        layer_heads = [head for head in selected_heads if head.layer == layer]
+        units += [Unit((head,)) for head in layer_heads]
+        if layer in whole_layers:
             whole_layer = tuple(Head(layer, head, stack) for head in range(count))
             units.append(Unit(whole_layer, whole=True))
         if positions is not None:
-            units += [Unit((head,), query) for head in own for query in range(positions)]
+            units += [Unit((head,), query) for head in layer_heads for query in range(positions)]
     return units, (len(counts), max(counts))
 
 
@@ -123,24 +126,24 @@ def scores_by_place(
     """Return scores [U, N] of units by head, by layer, and by head and token.
 
     Args:
-        units: The U units.
+        units: Changed units (U).
         scores: Scores of N examples with each unit changed.
         shape: Numbers of layers and heads.
         n_tokens: Number of tokens at which heads are changed.
 
     Returns:
-        Arrays [L, H, N], [L, N] and [L, H, Q, N]; NaN where no unit was changed.
+        Arrays [L, H, N], [L, N] and [L, H, Q, N]; NaN for units that were not changed.
     """
     n_examples = scores.shape[1]
-    of_heads = np.full((*shape, n_examples), np.nan)
-    of_layers = np.full((shape[0], n_examples), np.nan)
-    of_positions = np.full((*shape, n_tokens, n_examples), np.nan)
+    head_scores = np.full((*shape, n_examples), np.nan)
+    layer_scores = np.full((shape[0], n_examples), np.nan)
+    position_scores = np.full((*shape, n_tokens, n_examples), np.nan)
     for unit, numbers in zip(units, scores, strict=True):
         layer, head, _ = unit.heads[0]
         if unit.whole:
-            of_layers[layer] = numbers
+            layer_scores[layer] = numbers
         elif unit.query is None:
-            of_heads[layer, head] = numbers
+            head_scores[layer, head] = numbers
         else:
-            of_positions[layer, head, unit.query] = numbers
-    return of_heads, of_layers, of_positions
+            position_scores[layer, head, unit.query] = numbers
+    return head_scores, layer_scores, position_scores

@@ -1,4 +1,4 @@
-"""Why a head attends and what it writes: decompositions that sum exactly.
+"""Mechanisms of heads: decompositions, with exact sums, of what they attend to and write.
 
 Example:
     >>> from attnwidget import load_model

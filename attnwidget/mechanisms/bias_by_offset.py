@@ -1,4 +1,4 @@
-"""Biases of scores that depend on the distance alone: ALiBi, and relative positions."""
+"""Score biases that depend only on the distance: ALiBi and relative positions."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ if TYPE_CHECKING:
     from attnwidget.capture.maps.attention import Attention
     from attnwidget.capture.tapping.head import Head
 
-# Differences that rounding explains, as a share of the largest bias.
+# Tolerance for rounding errors, as a share of the largest bias.
 _ROUNDING = 1e-5
-# Queries, spread over the input, whose biases are compared.
+# Number of queries, spread over the input, whose biases are compared.
 _ROWS = 8
 
 
 @dataclass(frozen=True, eq=False)
 class OffsetBias:
-    """A bias of one head by the distance from query back to key.
+    """Bias of one head by the distance from the query back to the key.
 
     Attributes:
-        by_distance: Bias at each distance of the input, less the bias of the query's own place.
-        slope: Change per token if the bias is linear on each side (ALiBi), before the query and
-            after it; None if it is not.
+        by_distance: Bias at each distance in the input, minus the bias at distance 0.
+        slope: Change per token if the bias is linear on each side (ALiBi), before and after the
+            query; None if it is not linear.
     """
 
     by_distance: dict[int, float]
@@ -36,7 +36,7 @@ class OffsetBias:
         """Return the bias at a distance.
 
         Raises:
-            ValueError: The input has no pair at this distance, and the bias is not linear.
+            ValueError: If the input has no pair at this distance, and the bias is not linear.
         """
         if distance in self.by_distance:
             return self.by_distance[distance]
@@ -53,8 +53,8 @@ class OffsetBias:
 def offset_bias(attention: Attention, head: Head) -> OffsetBias | None:
     """Return the bias of a head by distance; None if it depends on more than the distance.
 
-    Only differences within the row of a query count, so the bias at the query's own place is taken
-    off first.
+    Only differences within the row of a query matter, so the bias at distance 0 is subtracted
+    first.
 
     Example:
         >>> from attnwidget import load_model
@@ -71,29 +71,31 @@ def offset_bias(attention: Attention, head: Head) -> OffsetBias | None:
     if n_query != n_key:
         return None
     bias = parts.bias
-    allowed = _ROUNDING * max(float(bias.abs().max()), 1e-6)
+    tolerance = _ROUNDING * max(float(bias.abs().max()), 1e-6)
     low = torch.full((2 * n_key - 1,), torch.inf, dtype=torch.float64, device="cpu")
     high = -low
-    for place, row in enumerate(rows):
-        seen = torch.ones(n_key, dtype=torch.bool, device="cpu")
+    for index, row in enumerate(rows):
+        is_visible = torch.ones(n_key, dtype=torch.bool, device="cpu")
         if parts.visible is not None:
-            seen = parts.visible[place]
-        if not seen[row]:
+            is_visible = parts.visible[index]
+        if not is_visible[row]:
             return None
-        distances = (row - torch.arange(n_key, dtype=torch.long, device="cpu") + n_key - 1)[seen]
-        relative = (bias[place] - bias[place, row])[seen]
+        distances = (row - torch.arange(n_key, dtype=torch.long, device="cpu") + n_key - 1)[
+            is_visible
+        ]
+        relative = (bias[index] - bias[index, row])[is_visible]
         low[distances] = torch.minimum(low[distances], relative)
         high[distances] = torch.maximum(high[distances], relative)
-    known = low.isfinite()
-    if float((high - low)[known].max()) > 2 * allowed:
+    has_distance = low.isfinite()
+    if float((high - low)[has_distance].max()) > 2 * tolerance:
         return None
-    places = known.nonzero()[:, 0].tolist()
-    by_distance = {place - n_key + 1: float(low[place] + high[place]) / 2 for place in places}
-    return OffsetBias(by_distance, _slope(by_distance, allowed))
+    indices = has_distance.nonzero()[:, 0].tolist()
+    by_distance = {index - n_key + 1: float(low[index] + high[index]) / 2 for index in indices}
+    return OffsetBias(by_distance, _slope(by_distance, tolerance))
 
 
 def bias_name(attention: Attention, head: Head) -> str:
-    """Return the kind of the bias of a head: "ALiBi", "relative positions" or "bias"."""
+    """Return the kind of a head's bias: "ALiBi", "relative positions" or "bias"."""
     bias = offset_bias(attention, head)
     if bias is None:
         return "bias"
@@ -101,12 +103,12 @@ def bias_name(attention: Attention, head: Head) -> str:
 
 
 def _slope(by_distance: dict[int, float], allowed: float) -> tuple[float, float] | None:
-    """Return the slopes before and after the query if the bias is linear on both sides."""
+    """Return the slopes before and after the query; None unless the bias is linear there."""
     slopes = []
     for side in (1, -1):
         values = {side * d: value for d, value in by_distance.items() if side * d > 0}
         if len(values) < 3:
-            # Too few distances to tell; a causal mask hides one side altogether.
+            # These are too few distances to decide. A causal mask hides one side completely.
             if values or (side == 1 and len(by_distance) > 1):
                 return None
             slopes.append(0.0)

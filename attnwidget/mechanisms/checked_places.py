@@ -1,4 +1,4 @@
-"""Heads and tokens that a decomposition is asked about, checked."""
+"""Checks of the heads and tokens in calls of decompositions."""
 
 from __future__ import annotations
 
@@ -19,13 +19,18 @@ def head_at(
     head: int | HeadName | None,
     stack: str | None,
 ) -> Head:
-    """Return a head of an attention, by layer and head, or by its name in place of one of these.
+    """Return a head of an attention, by layer and head, or by its name instead of one of these.
 
-    `stack` is needed only if there are several, and the name does not have it.
+    Args:
+        attention: Attention of one input.
+        layer: Number of the layer, or the head itself: "L1 H3", (1, 3) or a `Head`.
+        head: Number of the head within the layer, or the head itself if `layer` is None.
+        stack: Stack of the head; only needed if there are several stacks and the name does not
+            include one.
 
     Raises:
-        TypeError: No attention.
-        ValueError: There is no such stack, layer or head.
+        TypeError: If `attention` is not an attention.
+        ValueError: If there is no such stack, layer or head.
 
     Example:
         >>> from attnwidget import load_model
@@ -34,8 +39,8 @@ def head_at(
     """
     refuse_no_attention(attention)
     parts = head_parts(layer, head, stack)
-    given = parts[2] if len(parts) == 3 else None
-    axes = chosen_stack(attention.stacks, given, attention.model_name)
+    stack_name = parts[2] if len(parts) == 3 else None
+    axes = chosen_stack(attention.stacks, stack_name, attention.model_name)
     return attention.head((*parts[:2], axes.name))
 
 
@@ -43,9 +48,9 @@ def refuse_hidden(row: ScoreParts, query: int, *keys: int) -> None:
     """Raise ValueError for a key that the mask hides from a query.
 
     Args:
-        row: The parts of the scores of this query alone.
-        query: Place of the query, for the message.
-        keys: Places of the keys.
+        row: Score parts of this single query.
+        query: Index of the query, for the message.
+        keys: Indices of the keys.
     """
     for key in keys:
         if row.visible is not None and not bool(row.visible[0, key]):

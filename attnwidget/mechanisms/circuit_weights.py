@@ -1,8 +1,8 @@
-"""The matrices of attention heads, read from a running model whatever its code calls them.
+"""Matrices of attention heads, measured on a running model instead of read from named weights.
 
-An attention module reads a text of unit vectors, with all tokens at position 0, where rotary
-embeddings turn nothing. The queries, keys and values of the tap are then the rows of W_Q, W_K and
-W_V: fused, grouped and transposed projections need no further code. Some more
+An attention module is called with unit vectors as its input, and all tokens at position 0, where
+rotary embeddings have no effect. The queries, keys and values that the tap records are then the
+rows of W_Q, W_K and W_V, so fused, grouped and transposed projections need no special code. A few
 tokens with random vectors check that the projections are linear.
 """
 
@@ -37,32 +37,33 @@ from attnwidget.model_facts.weight_placement import device_of
 if TYPE_CHECKING:
     from attnwidget.capture.model import AttentionModel
 
-# Tokens that go through an attention module at a time: maps of all heads are made of them.
+# Number of tokens in one call of an attention module, which computes maps of all heads for them.
 _AT_ONCE = 512
-# Differences that rounding explains, as a share of the largest number.
+# Tolerance for rounding errors, as a share of the largest value.
 _TOLERANCE = {torch.float32: 1e-4, torch.float64: 1e-6}
 _COARSE = 5e-2
-# Random vectors that check whether a function is linear.
+# Number of random vectors that check whether a function is linear.
 _CHECKED = 4
 
 
 @dataclass(frozen=True, eq=False)
 class HeadCircuits:
-    """The matrices of the H heads of a layer, float32.
+    """Matrices of the H heads of a layer, float32.
 
-    The gain of the norm before the attention is part of `query`, `key` and `value`; the gain of a
+    The gain of the norm before the attention is part of `query`, `key` and `value`. The gain of a
     norm between the attention and the stream (Gemma) is part of `output`.
 
     Attributes:
-        query: W_Q, [H, d, D]; None where `no_scores` has the reason.
-        query_bias: The bias of the queries, [H, D], with that of the norm; None likewise. A bias of
-            the keys adds the same number to all scores of a query.
-        key: W_K, [H, d, D]: head h has that of key head h // (H / Hkv); None likewise.
-        value: W_V, [H, d, Dv], repeated likewise.
+        query: W_Q, [H, d, D]; None if `no_scores` gives a reason.
+        query_bias: Bias of the queries including the norm's bias, [H, D]; None if `no_scores` gives
+            a reason. A bias of the keys adds the same number to all scores of a query.
+        key: W_K, [H, d, D]: head h has the matrix of key head h // (H / Hkv); None if `no_scores`
+            gives a reason.
+        value: W_V, [H, d, Dv], repeated in the same way.
         output: W_O, [H, Dv, d].
-        scaling: The factor of the scores.
-        no_scores: "", or why the scores are no product of the vectors of two tokens.
-        norm: The norm before the attention, or None.
+        scaling: Factor of the scores.
+        no_scores: Reason why the scores are not a product of two token vectors, or "".
+        norm: Norm before the attention, or None.
     """
 
     query: Tensor | None
@@ -75,10 +76,10 @@ class HeadCircuits:
     norm: NormGain | None
 
     def scores_of(self, head: int) -> tuple[Tensor, Tensor, Tensor]:
-        """Return W_Q [d, D], the bias of the queries [D], and W_K [d, D] of a head.
+        """Return W_Q [d, D], the query bias [D], and W_K [d, D] of a head.
 
         Raises:
-            ValueError: The scores are no product of the vectors of two tokens.
+            ValueError: If the scores are not a product of two token vectors.
         """
         if self.query is None or self.query_bias is None or self.key is None:
             raise ValueError(self.no_scores)
@@ -86,25 +87,25 @@ class HeadCircuits:
 
 
 class CircuitWeights:
-    """The heads of a model of one stack, as matrices between norms.
+    """Heads of a model with one stack, as matrices between norms.
 
     Args:
-        model: A model whose norms stand before the attention, or after the attention within the
+        model: Model whose norms come before the attention, or after the attention within the
             block, but not in the residual stream.
 
     Attributes:
-        model: The model.
-        hf_model: The transformers model inside, uncompiled.
-        size: Number of dimensions of the residual stream, d.
-        blocks: The layers of the model that have attention.
-        norms: The norms of the model.
-        calls: The calls of attention, blocks and norms in one forward pass. All tokens are at
+        model: Model from `load_model`.
+        hf_model: Underlying transformers model, uncompiled.
+        size: Number of dimensions d of the residual stream.
+        blocks: Layers of the model that have attention.
+        norms: Norms of the model.
+        calls: Calls of attention, blocks and norms in one forward pass, with all tokens at
             position 0.
 
     Raises:
-        TypeError: Not a model of `load_model`.
-        ValueError: An encoder-decoder, norms in the residual stream as in BERT, or heads switched
-            off; with the reason.
+        TypeError: If `model` does not come from `load_model`.
+        ValueError: If the model is an encoder-decoder, has norms in the residual stream as in BERT,
+            or has disabled heads. The message gives the reason.
 
     Example:
         >>> from transformers import LlamaConfig, LlamaForCausalLM
@@ -137,25 +138,25 @@ class CircuitWeights:
 
     @property
     def class_name(self) -> str:
-        """The class of the transformers model, for messages."""
+        """Class name of the transformers model, for messages."""
         return type(self.hf_model).__name__
 
     @cached_property
     def numbers(self) -> LayerNumbers:
-        """The numbers of the layers with attention."""
+        """Numbers of the layers with attention."""
         hybrid = layer_numbers(self.hf_model, self._sites).get("self")
         return hybrid or LayerNumbers(tuple(range(len(self._sites))), len(self._sites))
 
     @property
     def first_projection(self) -> nn.Module:
-        """The output projection of the first layer with attention."""
-        found = projection_of(self.hf_model, self._sites[0])
-        assert found is not None  # `layer` refuses a layer without a known output projection
-        return found
+        """Output projection of the first layer with attention."""
+        projection = projection_of(self.hf_model, self._sites[0])
+        assert projection is not None  # `layer` refuses a layer without a known output projection
+        return projection
 
     @property
     def n_at_once(self) -> int:
-        """Number of tokens that go through the model at a time."""
+        """Number of tokens in one forward pass."""
         limit = self.model.length_limit.tokens
         return _AT_ONCE if limit is None else min(_AT_ONCE, limit)
 
@@ -164,7 +165,7 @@ class CircuitWeights:
 
         Args:
             ids: Vocabulary ids, int64 [1, n].
-            same_position: Put every token at position 0, if the model takes positions.
+            same_position: Whether to put every token at position 0, if the model takes positions.
         """
         inputs: dict[str, Any] = {"input_ids": ids.to(device_of(self.hf_model))}
         if same_position and "position_ids" in input_names(self.hf_model):
@@ -175,28 +176,29 @@ class CircuitWeights:
         """Return the matrices of the heads of a layer.
 
         Raises:
-            ValueError: The layer has no attention, its values are no linear function of the stream,
-                or its output projection is quantized or not known; with the reason.
+            ValueError: If the layer has no attention, its values are not a linear function of the
+                stream, or its output projection is quantized or unknown. The message gives the
+                reason.
         """
         site = self._sites[self.numbers.place(layer)]
         module = site.module
         call = self.calls[module]
-        where = f"layer {layer} of {self.class_name}"
+        name = f"layer {layer} of {self.class_name}"
         output = self._projections.of_heads(module, self.model.n_heads)
         if output is None:
-            raise ValueError(f"{where} has no output circuit: {self._projections.why_not(module)}")
+            raise ValueError(f"{name} has no output circuit: {self._projections.why_not(module)}")
         before = norm_with_output(self.calls, self.norms, call.input)
-        # What a projection puts out: some attention modules (BLOOM) add the stream to it.
+        # Use the output of the projection: some attention modules (BLOOM) add the stream to theirs.
         projection = projection_of(self.hf_model, site)
-        written = None if projection is None else first_tensor(self.calls[projection].output)
-        after = norm_with_input(self.calls, self.norms, written)
+        projected = None if projection is None else first_tensor(self.calls[projection].output)
+        after = norm_with_input(self.calls, self.norms, projected)
         norm = None if before is None else gain_of(before, self.size)
         with self.model.lock.in_turn(), torch.no_grad():
             parts = self._of_unit_vectors(module, call)
         value = self._matrix([part.value for part in parts], norm)
         if value is None:
             raise ValueError(
-                f"{where} has no output circuit: its values are no linear function of the vectors "
+                f"{name} has no output circuit: its values are no linear function of the vectors "
                 "in the stream (a norm of the values, or values that the package cannot see)"
             )
         query = self._matrix([part.query for part in parts], norm)
@@ -204,7 +206,7 @@ class CircuitWeights:
         no_scores = ""
         if query is None or key is None:
             no_scores = (
-                f"{where} has no query-key circuit: its queries or keys are no linear function of "
+                f"{name} has no query-key circuit: its queries or keys are no linear function of "
                 "the vectors that it reads (a norm of the queries, positions inside of them, or "
                 "queries that cannot be seen)"
             )
@@ -220,33 +222,33 @@ class CircuitWeights:
         )
 
     def _of_unit_vectors(self, module: nn.Module, call: ModuleCall) -> list[LayerAttention]:
-        """Return what an attention module makes of `unit_probes`, some of them at a time."""
-        like = call.input
-        assert like is not None
-        seen: list[LayerAttention] = []
-        for part in unit_probes(self.size).to(like).split(like.shape[1]):
-            rows = torch.zeros_like(like)
+        """Return the recorded attention for `unit_probes`, which are processed in parts."""
+        template = call.input
+        assert template is not None
+        records: list[LayerAttention] = []
+        for part in unit_probes(self.size).to(template).split(template.shape[1]):
+            rows = torch.zeros_like(template)
             rows[0, : len(part)] = part
-            # A tap for each call: the tap counts the attention layers of a pass.
-            with tap(self.hf_model, seen.append):
+            # Use a new tap for each call, because a tap counts the attention layers of a pass.
+            with tap(self.hf_model, records.append):
                 call.repeat(module, rows)
-        return seen
+        return records
 
     def _matrix(
         self, parts: Sequence[Tensor | None], norm: NormGain | None
     ) -> tuple[Tensor, Tensor] | None:
-        """Return the matrix and bias of each head from results for `unit_probes`.
+        """Return the matrix and bias of each head from the results for `unit_probes`.
 
-        None if the results are not linear.
+        Return None if the results are not linear.
         """
-        known = [part[0].float() for part in parts if part is not None]
-        if len(known) < len(parts) or parts[0] is None:
+        probe_results = [part[0].float() for part in parts if part is not None]
+        if len(probe_results) < len(parts) or parts[0] is None:
             return None
-        results = torch.cat(known, dim=1)[:, : len(unit_probes(self.size))]
-        found = linear_map(results, _TOLERANCE.get(parts[0].dtype, _COARSE))
-        if found is None:
+        results = torch.cat(probe_results, dim=1)[:, : len(unit_probes(self.size))]
+        affine = linear_map(results, _TOLERANCE.get(parts[0].dtype, _COARSE))
+        if affine is None:
             return None
-        matrix, bias = found
+        matrix, bias = affine
         if norm is not None:
             bias = bias + norm.bias @ matrix
             matrix = norm.read_by(matrix)
@@ -258,16 +260,16 @@ class CircuitWeights:
         embedding = self.hf_model.get_input_embeddings()
         unembedding = self.hf_model.get_output_embeddings()
         n_tokens = int(embedding.num_embeddings)
-        some = torch.tensor(
+        sample_ids = torch.tensor(
             [[n_tokens // 3, n_tokens // 2, n_tokens - 1]], dtype=torch.long, device="cpu"
         )
-        self._projections.check(self.hf_model, self.inputs(some, same_position=False))
+        self._projections.check(self.hf_model, self.inputs(sample_ids, same_position=False))
         modules = [site.module for site in self._sites]
         projections = [projection_of(self.hf_model, site) for site in self._sites]
         ends = [*projections, embedding, unembedding]
-        watched = [*modules, *self.blocks, *self.norms, *filter(None, ends)]
+        recorded_modules = [*modules, *self.blocks, *self.norms, *filter(None, ends)]
         ids = torch.full((1, self.n_at_once), n_tokens // 2, dtype=torch.long, device="cpu")
-        with tap(self.hf_model, lambda _: None), recorded_calls(watched) as calls:
+        with tap(self.hf_model, lambda _: None), recorded_calls(recorded_modules) as calls:
             self.hf_model(**self.inputs(ids, same_position=True))
         return calls
 
@@ -295,7 +297,7 @@ class CircuitWeights:
 
 
 def _block(hf_model: nn.Module, site: Site) -> nn.Module:
-    """Return the layer that an attention module is part of: the entry of a list of layers."""
+    """Return the layer that contains an attention module: an entry of a list of layers."""
     parts = site.path.split(".")
     for depth, part in enumerate(parts):
         container = hf_model.get_submodule(".".join(parts[:depth]))
@@ -305,9 +307,10 @@ def _block(hf_model: nn.Module, site: Site) -> nn.Module:
 
 
 def unit_probes(size: int) -> Tensor:
-    """Return the vectors that `linear_map` needs the results of, [size + 5, size].
+    """Return the input vectors for `linear_map`, [size + 5, size].
 
-    Zero, the unit vectors, and four random vectors that check whether the function is linear.
+    They are zero, the unit vectors, and four random vectors that check whether the function is
+    linear.
 
     Example:
         >>> from attnwidget.mechanisms.circuit_weights import unit_probes
@@ -328,11 +331,11 @@ def unit_probes(size: int) -> Tensor:
 def linear_map(results: Tensor, tolerance: float) -> tuple[Tensor, Tensor] | None:
     """Return the matrix and the bias of an affine function, [..., size, D] and [..., D].
 
-    None if the function is not affine.
+    Return None if the function is not affine.
 
     Args:
-        results: What the function made of `unit_probes`, [..., size + 5, D].
-        tolerance: Differences that rounding explains, as a share of the largest result.
+        results: Function values for `unit_probes`, [..., size + 5, D].
+        tolerance: Tolerance for rounding errors, as a share of the largest result.
 
     Example:
         >>> import torch
@@ -347,8 +350,8 @@ def linear_map(results: Tensor, tolerance: float) -> tuple[Tensor, Tensor] | Non
     bias = results[..., :1, :]
     matrix = results[..., 1 : size + 1, :] - bias
     random = unit_probes(size)[-_CHECKED:].to(results)
-    seen = results[..., -_CHECKED:, :]
-    difference = (random @ matrix + bias - seen).abs().max()
-    if float(difference) > tolerance * float(seen.abs().max()):
+    random_results = results[..., -_CHECKED:, :]
+    difference = (random @ matrix + bias - random_results).abs().max()
+    if float(difference) > tolerance * float(random_results.abs().max()):
         return None
     return matrix, bias.squeeze(-2)

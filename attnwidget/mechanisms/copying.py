@@ -1,4 +1,4 @@
-"""Copying scores: heads that promote or suppress the token they attend to."""
+"""Copying scores: heads that promote or suppress the attended token."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ NAMES = (
     "Alice",
     "Jane",
 )
-"""Frequent first names of the United States; `copying_scores` takes the first 30 of one token."""
+"""Frequent first names of the United States; `copying_scores` uses the first 30 single tokens."""
 N_NAMES = 30
 _FEWEST = 5
 _SEED = 0
@@ -89,22 +89,23 @@ _SEED = 0
 
 @dataclass(frozen=True, eq=False, repr=False)
 class CopyingScores(HeadResult):
-    """Whether each head copies or suppresses the token it attends to. Made by `copying_scores`.
+    """Copying and suppression of the attended token by each head. Made by `copying_scores`.
 
     Attributes:
-        copying: [L, H], the share of names with a rank below `top` among the tokens that the head
-            promotes when it reads the name.
-        suppression: [L, H], the same share among the tokens that the head suppresses most.
-        copying_of_others: [L, H], the share of the other names, in place of the name that is read:
-            a head with the same output for every name scores no more.
-        suppression_of_others: [L, H], the same for `suppression`.
-        eigenvalues: [L, H], sum of the eigenvalues of the circuit from embedding to logits over the
-            sum of their sizes, from -1 to 1.
-        shuffled: [L, H], the same with the logits of the tokens shuffled: what a head scores that
+        copying: Share of names with a rank below `top` among the tokens that the head promotes
+            when it reads the name, [L, H].
+        suppression: Share of names with a rank below `top` among the tokens that the head
+            suppresses most, [L, H].
+        copying_of_others: Share of the other names instead of the name that the head reads, [L, H].
+            A head with the same output for every name scores no more.
+        suppression_of_others: Share of the other names for `suppression`, [L, H].
+        eigenvalues: Sum of the eigenvalues of the circuit from embedding to logits, divided by the
+            sum of their absolute values, from -1 to 1, [L, H].
+        shuffled: Eigenvalue score with shuffled token logits, [L, H]: the score of a head that
             treats all tokens alike.
-        names: The names.
+        names: Names that were used.
         top: Number of ranks that count for `copying` and `suppression`.
-        model_name: The model.
+        model_name: Name of the model.
 
     Example:
         >>> from attnwidget import load_model
@@ -137,11 +138,11 @@ class CopyingScores(HeadResult):
         """Draw copying and suppression of names, or the eigenvalue score with form="eigenvalues".
 
         Args:
-            form: "names" or "eigenvalues".
-            width: Pixels of the whole figure.
+            form: Scores to draw: "names" or "eigenvalues".
+            width: Width of the whole figure in pixels.
 
         Raises:
-            ValueError: Another form.
+            ValueError: If the form is unknown.
         """
         from attnwidget.charts.answer_title import answer_title
         from attnwidget.charts.head_heatmap import head_heatmaps
@@ -169,39 +170,40 @@ def copying_scores(
     top: int = 5,
     center_unembed: bool = False,
 ) -> CopyingScores:
-    """Score how far each head copies or suppresses an attended token, from the weights alone.
+    """Score how much each head copies or suppresses an attended token, from the weights alone.
 
     - Names (Wang et al. 2023): each name as its effective embedding h = e + MLP_0(LN(e)) goes
       through the head, h W_V W_O, and through the last norm to logits. Copying is the share of
-      names that are among the `top` largest of their own logits; suppression, or negative copying,
-      the share with -W_V W_O in place of W_V W_O. The control of both is the share of the other
-      names in the place of the name that is read. A head that promotes the same tokens whatever
-      it reads scores no more than its control.
+      names that are among the `top` largest of their own logits. Suppression, or negative copying,
+      is this share with -W_V W_O instead of W_V W_O. The control of both is the share of the other
+      names instead of the name that the head reads. A head that promotes the same tokens for every
+      input scores no more than its control.
     - Eigenvalues (Elhage et al. 2021): sum(lambda) / sum(|lambda|) of W_E W_V W_O W_U over the
       vocabulary, with effective embeddings as the last norm and the norm before the head see them.
-      Where embeddings are close to unembeddings, every head scores high. Compare the score with
-      the control, which shuffles the logits of the tokens.
+      If embeddings are close to unembeddings, every head scores high. Compare the score with the
+      control, which shuffles the token logits.
 
-    Heads of layer 0 read e itself. The bias of the values is left out: it is the same for every
-    token.
+    Heads of layer 0 read e itself. The bias of the values is excluded, because it is the same for
+    every token.
 
     The behaviors "copying" and "negative copying" of `measure_behaviors` are `copying` and
-    `suppression` over half of the names, with a test and a second half. Use them to say what a head
-    does.
+    `suppression` over half of the names, with a test and a held-out half. Use them for a claim
+    about a head.
 
     Args:
-        model: A causal language model with norms before the attention, such as GPT-2 or Llama.
+        model: Causal language model with norms before the attention, such as GPT-2 or Llama.
         names: Words of a single token, or ids; None = the first 30 single-token names of a list of
             English first names.
         top: Number of ranks that count.
-        center_unembed: Whether W_U has its mean over the vocabulary subtracted for the eigenvalues,
-            as in TransformerLens. The mean raises all logits alike and changes no probability, but
-            it is part of the eigenvalues. Copying and suppression of names are the same with both.
+        center_unembed: Whether to subtract the mean of W_U over the vocabulary for the eigenvalues,
+            as in TransformerLens. The mean raises all logits equally and changes no probability,
+            but it changes the eigenvalues. Copying and suppression of names are the same in both
+            cases.
 
     Raises:
-        TypeError: Not a model of `load_model`, or names of another form.
-        ValueError: Fewer than 5 of the listed names are one token; a word of several tokens; a
-            model without these circuits, with the reason, as in `head_vocabulary`.
+        TypeError: If `model` does not come from `load_model`, or names have another form.
+        ValueError: If fewer than 5 of the listed names are one token, a word has several tokens, or
+            the model lacks these circuits, with the reason, as in `head_vocabulary`.
 
     Example:
         >>> from transformers import LlamaConfig, LlamaForCausalLM
@@ -217,31 +219,33 @@ def copying_scores(
     vectors = TokenVectors(weights)
     if not 1 <= top < vectors.n_tokens:
         raise ValueError(f"top is from 1 to the size of the vocabulary, got {top}")
-    chosen = known_names(model) if names is None else names
-    ids, texts = single_tokens(model, chosen, vectors.n_tokens)
+    name_list = known_names(model) if names is None else names
+    ids, texts = single_tokens(model, name_list, vectors.n_tokens)
     products = _TokenProducts(vectors, center_unembed)
     shape = (weights.numbers.n_layers, model.n_heads)
-    copying, suppression, of_others, less_of_others, eigenvalues, shuffled = (
+    copying, suppression, copied_others, suppressed_others, eigenvalues, shuffled = (
         np.full(shape, np.nan) for _ in range(6)
     )
     for layer in weights.numbers.numbers:
         circuits = weights.layer(layer)
-        read = read_vectors(vectors, circuits, layer, ids)
+        normed_vectors = read_vectors(vectors, circuits, layer, ids)
         for head in range(model.n_heads):
-            logits = vectors.logits(read @ circuits.value[head] @ circuits.output[head])
-            own = ids.to(logits.device)
-            copying[layer, head] = float(share_among_top(logits, own, top))
-            suppression[layer, head] = float(share_among_top(-logits, own, top))
-            of_others[layer, head] = float(share_of_others_among_top(logits, own, top))
-            less_of_others[layer, head] = float(share_of_others_among_top(-logits, own, top))
+            logits = vectors.logits(normed_vectors @ circuits.value[head] @ circuits.output[head])
+            name_ids = ids.to(logits.device)
+            copying[layer, head] = float(share_among_top(logits, name_ids, top))
+            suppression[layer, head] = float(share_among_top(-logits, name_ids, top))
+            copied_others[layer, head] = float(share_of_others_among_top(logits, name_ids, top))
+            suppressed_others[layer, head] = float(
+                share_of_others_among_top(-logits, name_ids, top)
+            )
         own_logits, other_logits = products.sums(circuits.norm, effective=layer > 0)
         eigenvalues[layer] = _eigenvalues(circuits.output, own_logits, circuits.value)
         shuffled[layer] = _eigenvalues(circuits.output, other_logits, circuits.value)
     return CopyingScores(
         copying=copying,
         suppression=suppression,
-        copying_of_others=of_others,
-        suppression_of_others=less_of_others,
+        copying_of_others=copied_others,
+        suppression_of_others=suppressed_others,
         eigenvalues=eigenvalues,
         shuffled=shuffled,
         names=texts,
@@ -299,35 +303,36 @@ def known_names(model: AttentionModel) -> list[int]:
     """Return the ids of the first 30 of `NAMES` that are a single token.
 
     Raises:
-        ValueError: The model has no tokenizer, or fewer than 5 names are a single token.
+        ValueError: If the model has no tokenizer, or fewer than 5 names are a single token.
     """
     if model.tokenizer is None:
         raise ValueError("names need a tokenizer: pass ids, or load_model(model, tokenizer)")
-    ids = (token_of_word(model.tokenizer, name) for name in NAMES)
-    known = [token for token in ids if token is not None]
-    if len(known) < _FEWEST:
+    candidates = (token_of_word(model.tokenizer, name) for name in NAMES)
+    ids = [token for token in candidates if token is not None]
+    if len(ids) < _FEWEST:
         raise ValueError(
-            f"{len(known)} of {len(NAMES)} first names are one token in this vocabulary: pass "
+            f"{len(ids)} of {len(NAMES)} first names are one token in this vocabulary: pass "
             "words that are, names=[...]"
         )
-    return known[:N_NAMES]
+    return ids[:N_NAMES]
 
 
 def eigenvalue_copying(output: Tensor, tokens: Tensor, value: Tensor) -> Tensor:
-    """Sum of the eigenvalues of W_E W_V W_O W_U over the sum of their sizes (Elhage et al. 2021).
+    """Return the eigenvalue score of W_E W_V W_O W_U (Elhage et al. 2021).
 
-    1: the head raises the logits of the tokens that it reads, in every direction; -1: the head
-    lowers these logits. The matrix has the size of the vocabulary; W_O W_U W_E W_V has the same
-    eigenvalues but for zeros.
+    This is the sum of the eigenvalues divided by the sum of their absolute values. 1 means that the
+    head raises the logits of the tokens that it reads, in every direction; -1 means that it lowers
+    them. The matrix has the size of the vocabulary; W_O W_U W_E W_V has the same eigenvalues except
+    for zeros.
 
     Args:
-        output: W_O, [..., Dv, d].
-        tokens: W_U W_E, [d, d]: the sum over the vocabulary of each token's unembedding times its
-            embedding.
-        value: W_V, [..., d, Dv].
+        output: Output matrix W_O, [..., Dv, d].
+        tokens: Token matrix W_U W_E, [d, d]: the sum over the vocabulary of each token's
+            unembedding times its embedding.
+        value: Value matrix W_V, [..., d, Dv].
 
     Returns:
-        From -1 to 1, [...]; 0 for a head that writes nothing.
+        Scores from -1 to 1, [...]; 0 for a head that writes nothing.
 
     Example:
         >>> import torch
@@ -341,15 +346,15 @@ def eigenvalue_copying(output: Tensor, tokens: Tensor, value: Tensor) -> Tensor:
 
 
 def share_among_top(logits: Tensor, ids: Tensor, top: int) -> Tensor:
-    """Share of tokens that are among the `top` largest of their own logits.
+    """Return the share of tokens that are among the `top` largest of their own logits.
 
     Args:
-        logits: [..., T, V], a row for each token.
-        ids: The id of each token, int64 [T].
+        logits: Logits, [..., T, V], one row per token.
+        ids: Id of each token, int64 [T].
         top: Number of ranks that count.
 
     Returns:
-        [...], from 0 to 1.
+        Shares from 0 to 1, [...].
 
     Example:
         >>> import torch
@@ -362,13 +367,13 @@ def share_among_top(logits: Tensor, ids: Tensor, top: int) -> Tensor:
 
 
 def share_of_others_among_top(logits: Tensor, ids: Tensor, top: int) -> Tensor:
-    """Share of the other tokens that are among the `top` largest of the logits of a row.
+    """Return the share of the other tokens among the `top` largest logits of a row.
 
     This is the control of `share_among_top`, with the same arguments. A head with the same output
     for every token has equal shares of read tokens and of other tokens.
 
     Returns:
-        Mean over the T rows and the T - 1 other tokens of each, [...], from 0 to 1.
+        Mean over the T rows and the T - 1 other tokens of each row, [...], from 0 to 1.
 
     Example:
         >>> import torch
@@ -380,16 +385,22 @@ def share_of_others_among_top(logits: Tensor, ids: Tensor, top: int) -> Tensor:
     """
     # As in `ranks`, ties count against a token.
     bound = logits.topk(top + 1, dim=-1).values[..., -1:]
-    among = logits[..., ids] > bound  # [..., T, T]
-    other = ~torch.eye(len(ids), dtype=torch.bool, device=logits.device)
-    return (among & other).float().sum((-2, -1)) / other.sum()
+    is_among_top = logits[..., ids] > bound  # [..., T, T]
+    is_other = ~torch.eye(len(ids), dtype=torch.bool, device=logits.device)
+    return (is_among_top & is_other).float().sum((-2, -1)) / is_other.sum()
 
 
 def ranks(logits: Tensor, ids: Tensor) -> Tensor:
-    """Number of other tokens with at least the logit of the token of the row: int64 [..., T].
+    """Return the number of other tokens with at least the logit of the row's token.
 
-    `logits` [..., T, V]; `ids` int64 [T]. Ties count against the token: a head without output
-    favors no token.
+    Ties count against the token, so a head without output favors no token.
+
+    Args:
+        logits: Logits, [..., T, V], one row per token.
+        ids: Id of each token, int64 [T].
+
+    Returns:
+        Ranks from 0, int64 [..., T].
 
     Example:
         >>> import torch

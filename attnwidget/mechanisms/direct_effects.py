@@ -1,4 +1,4 @@
-"""Direct logit attribution: what each part of a model adds to the difference of two logits."""
+"""Direct logit attribution: contribution of each part of a model to a logit difference."""
 
 from __future__ import annotations
 
@@ -28,36 +28,38 @@ if TYPE_CHECKING:
     import altair as alt
     import pandas as pd
 
-# Parts that the chart shows by themselves.
+# Number of parts that have their own bar in the chart.
 _SHOWN = 20
 _WHAT = "a direct effect"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class DirectEffects(HeadResult):
-    """The parts of the difference of two logits at one token. Made by `direct_effects`.
+    """Parts of the difference of two logits at one token. Made by `direct_effects`.
 
     `head_effects`, `attention_biases`, `mlp_effects`, `embeddings` and `biases` sum to
     `logit_difference`. Layers without attention are NaN in the arrays of heads.
 
     Attributes:
-        head_effects: float64 [L, H], what each head adds.
-        attention_biases: float64 [L], the biases of the layer's values and output projection.
-        mlp_effects: float64 [L], the sum over MLPs and other modules of the layer.
-        embeddings: What the "embeddings", "positions" and "token types" add.
-        biases: What the biases of norms and of the unembedding add.
-        sources: float64 [L, H, K], `head_effects` split by the token that each head reads.
-        total: float64 [L, H], the logit difference minus the difference with the head's output set
-            to zero; None if it was not measured.
-        logit_difference: The difference, as the unembedding gives it.
-        model_difference: The difference in the logits of the model, which differs if the model
-            caps or scales its logits.
-        answer: The answer, as a reader sees it.
-        versus: The answer that it competes with.
-        position: The token that is predicted, as in `Predictions.positions`.
-        tokens: The K tokens of the input.
-        note: "", or what readers should know.
-        model_name: The model.
+        head_effects: Contribution of each head, float64 [L, H].
+        attention_biases: Contribution of the biases of each layer's values and output projection,
+            float64 [L].
+        mlp_effects: Contribution of MLPs and other modules of each layer, float64 [L].
+        embeddings: Contributions of the "embeddings", "positions" and "token types".
+        biases: Contribution of the norm and unembedding biases.
+        sources: Contributions in `head_effects`, split by the token that each head reads, float64
+            [L, H, K].
+        total: Logit difference minus the difference with the head's output set to zero, float64
+            [L, H]; None if it was not measured.
+        logit_difference: Logit difference at the output of the unembedding.
+        model_difference: Difference of the model's logits, which differs if the model caps or
+            scales its logits.
+        answer: Answer in readable form.
+        versus: Competing answer in readable form.
+        position: Predicted token, as in `Predictions.positions`.
+        tokens: Texts of the K input tokens.
+        note: Remark for readers, or "".
+        model_name: Name of the model.
 
     Example:
         >>> from attnwidget import load_model
@@ -116,12 +118,12 @@ class DirectEffects(HeadResult):
         return frame
 
     def chart(self, *, width: int = 640) -> alt.LayerChart:
-        """The 20 largest parts as bars, and a last bar for the sum of the other parts.
+        """Draw the 20 largest parts as bars, and a last bar for the sum of the other parts.
 
         The bars sum to the logit difference. Strokes are total effects, if they were measured.
 
         Args:
-            width: Pixels of the whole figure.
+            width: Width of the whole figure in pixels.
         """
         import pandas as pd
 
@@ -129,14 +131,14 @@ class DirectEffects(HeadResult):
 
         frame = self.to_frame().rename(columns={"direct": "value", "total": "stroke"})
         order = frame["value"].abs().sort_values(ascending=False, kind="stable").index
-        shown = frame.loc[order[:_SHOWN]]
+        largest = frame.loc[order[:_SHOWN]]
         rest = frame.loc[order[_SHOWN:]]
         if len(rest):
             others = {"part": f"{len(rest)} other parts", "value": rest["value"].sum()}
-            shown = pd.concat([shown, pd.DataFrame([others])], ignore_index=True)
+            largest = pd.concat([largest, pd.DataFrame([others])], ignore_index=True)
         strokes = "" if self.total is None else "; strokes: total effect"
         return signed_bars(
-            shown,
+            largest,
             title=f"Direct effects on {self.answer} against {self.versus}\n{self.model_name}; "
             f"logit difference {self.logit_difference:.3g}{strokes}",
             value_title="logit difference",
@@ -166,31 +168,31 @@ def direct_effects(
 ) -> DirectEffects:
     """Split the difference of two logits over the heads, MLPs, embeddings and biases of a model.
 
-    Direct logit attribution (Elhage et al. 2021; Wang et al. 2023). The residual stream is a sum of
-    parts. With frozen statistics of the final norm, the difference of two logits is linear in the
-    stream, so every part has a share. Norms between a part and the stream are frozen too (Gemma 2
-    and 3). The bias of the values belongs to the layer, as in `head_writes`. Caps and scales of
-    logits come after the split. The model reads the input again, in a single forward pass.
+    This is direct logit attribution (Elhage et al. 2021; Wang et al. 2023). The residual stream is
+    a sum of parts. With frozen statistics of the final norm, the difference of two logits is linear
+    in the stream, so every part has a share. Norms between a part and the stream are frozen too
+    (Gemma 2 and 3). The bias of the values belongs to the layer, as in `head_writes`. Caps and
+    scales of logits are applied after the split. The model processes the input again, in a single
+    forward pass.
 
-    Direct and total effect differ: later layers read the output of a head, and repair a missing
-    output. `total=True` measures both.
+    Direct and total effects differ, because later layers read the output of a head and compensate
+    for a missing output. `total=True` measures both.
 
     Args:
-        attention: The attention of one input, of a causal language model in float32.
-        answer: A vocabulary entry as the vocabulary spells it, or its id.
-        versus: The answer that it competes with. A single logit has no meaning of its own, since
-            softmax ignores a constant.
-        position: The token that is predicted, as in `AttentionModel.predict`; None = the token
-            after the text.
-        with_total: Also run the model with the output of each head set to zero.
+        attention: Attention of one input, from a causal language model in float32.
+        answer: Vocabulary entry in the spelling of the vocabulary, or its id.
+        versus: Competing answer. A single logit has no meaning of its own, since softmax ignores a
+            constant.
+        position: Predicted token, as in `AttentionModel.predict`; None = the token after the text.
+        with_total: Whether to run the model with the output of each head set to zero as well.
 
     Raises:
-        TypeError: A model without a head that predicts words, or an encoder-decoder.
-        ValueError: Logits that are not linear in the residual stream (BERT's head has a dense
-            layer, GELU and a norm); weights that are quantized or have fewer digits than float32;
-            no such token or answer; attention of given weights, under edits or of a long input;
-            padding.
-        RuntimeError: The weights of the model have changed since.
+        TypeError: If the model has no head that predicts words, or is an encoder-decoder.
+        ValueError: If logits are not linear in the residual stream (BERT's head has a dense layer,
+            GELU and a norm); if weights are quantized or have less precision than float32; if there
+            is no such token or answer; if the attention comes from given weights, edits or a long
+            input; or if there is padding.
+        RuntimeError: If the weights of the model have changed since.
 
     Example:
         >>> import torch, transformers
@@ -208,15 +210,15 @@ def direct_effects(
     """
     reading = whole_reading_of(attention, _WHAT)
     model = language_model(reading, _WHAT)
-    place = predicted_position(reading, model, position)
-    batch, names = rival_answers(model, reading.inputs, place, answer, versus)
+    target_position = predicted_position(reading, model, position)
+    batch, names = rival_answers(model, reading.inputs, target_position, answer, versus)
     (question,) = batch.questions
     with model.lock.in_turn():
         path = direct_path(
             model.hf_model, batch.inputs, *question.places, *question.targets, *question.rivals
         )
         totals = total_effects(model.hf_model, batch) if with_total else None
-    return _result(attention, names, place, path, totals)
+    return _result(attention, names, target_position, path, totals)
 
 
 def _result(
@@ -233,18 +235,18 @@ def _result(
     mlps = np.zeros(axes.n_layers)
     notes: dict[str, None] = {}
     by_source = []
-    of_biases = []
+    bias_shares = []
     layers = list(path.heads.layers)
     for layer in layers:
-        at = path.heads.at(layer)
-        if at.note:
-            notes[at.note] = None
+        heads = path.heads.at(layer)
+        if heads.note:
+            notes[heads.note] = None
         with torch.no_grad():
-            by_source.append(at.along(path.directions[layer])[None])
-            of_biases.append((at.bias @ path.directions[layer])[None])
+            by_source.append(heads.along(path.directions[layer])[None])
+            bias_shares.append((heads.bias @ path.directions[layer])[None])
     sources[layers] = joined(by_source)
     effects[layers] = sources[layers].sum(-1)
-    biases[layers] = joined(of_biases)
+    biases[layers] = joined(bias_shares)
     for layer, share in path.mlps.items():
         mlps[layer] = share
     if path.changed:

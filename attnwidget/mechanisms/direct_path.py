@@ -1,10 +1,10 @@
-"""The direct path of one token: the residual stream to a logit difference, norms frozen.
+"""Direct path at one token: from the residual stream to a logit difference, with frozen norms.
 
-In the pass, the output of every module that writes to the stream is a variable at the token, and
-every norm has constant statistics. The logit difference is then linear in the variables. The
-product of a variable and its gradient is therefore its exact share. Other tokens reach this token
-only through attention modules, and the outputs of these modules are variables. Outputs at other
-tokens are therefore constants, which saves most of the work.
+During the pass, the output of every module that writes to the stream is a variable at the token,
+and every norm has constant statistics. The logit difference is then linear in the variables, so the
+product of a variable and its gradient is its exact share. Other tokens reach this token only
+through attention modules, whose outputs are variables. Outputs at other tokens can therefore be
+constants, which saves most of the computation.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from attnwidget.mechanisms.stream_modules import StreamModules
 from attnwidget.model_facts.answer_logits import answer_logits
 from attnwidget.model_facts.weight_placement import weight_of
 
-# Differences that rounding explains, as a share of the largest part.
+# Tolerance for rounding errors, as a share of the largest part.
 _ROUNDING = 1e-4
 _INSTEAD = (
     "gradient_effects(attention, answer, versus) gives effects to first order (gradient times "
@@ -39,18 +39,18 @@ _INSTEAD = (
 
 @dataclass(frozen=True, eq=False)
 class DirectPath:
-    """The parts of a logit difference at a token.
+    """Parts of a logit difference at a token.
 
     Attributes:
-        heads: What the heads of each layer do at the token.
-        directions: By layer the change of the difference with the output of the layer's attention,
-            float64 [d].
+        heads: Record of the heads of each layer at the token.
+        directions: Gradient of the difference with respect to the output of the layer's attention,
+            by layer, float64 [d].
         mlps: Shares of MLPs and other modules, by layer.
         embeddings: Shares of "embeddings", "positions" and "token types".
-        biases: Share of the biases of norms and of the unembedding.
-        difference: The logit difference, as the unembedding gives it.
-        model_difference: The same in the logits of the model.
-        changed: Whether the model caps or scales what the unembedding gives.
+        biases: Share of the norm and unembedding biases.
+        difference: Logit difference at the output of the unembedding.
+        model_difference: Logit difference in the model's logits.
+        changed: Whether the model caps or scales the output of the unembedding.
     """
 
     heads: HeadsWatch
@@ -66,17 +66,17 @@ class DirectPath:
 def direct_path(
     hf_model: Any, inputs: Mapping[str, Tensor], row: int, answer: int, versus: int
 ) -> DirectPath:
-    """Run a model once, and split the difference of two logits at a token.
+    """Run a model once and split the difference of two logits at a token.
 
     Args:
-        hf_model: A transformers model of one stack, in float32 or float64.
-        inputs: Its inputs, a batch of one.
-        row: The token at whose place the logits are.
+        hf_model: Transformers model with one stack, in float32 or float64.
+        inputs: Model inputs, a batch of one.
+        row: Index of the token at which the logits are computed.
         answer: Vocabulary id of the answer.
-        versus: Vocabulary id of the answer that it competes with.
+        versus: Vocabulary id of the competing answer.
 
     Raises:
-        ValueError: As `linear_pass`; or the logits are not linear in the residual stream.
+        ValueError: If the logits are not linear in the residual stream; or as in `linear_pass`.
     """
     run = linear_pass(hf_model, inputs, row)
     direction = run.unembedding[answer] - run.unembedding[versus]
@@ -85,8 +85,8 @@ def direct_path(
     parts: dict[str, dict[Any, float]] = {"mlp": {}, "embeddings": {}, "bias": {}}
     for variable, _, share in shares:
         if variable.kind != "attention":
-            own = parts[variable.kind]
-            own[variable.key] = own.get(variable.key, 0.0) + share
+            kind_shares = parts[variable.kind]
+            kind_shares[variable.key] = kind_shares.get(variable.key, 0.0) + share
     logits = run.logits
     return DirectPath(
         heads=run.heads,
@@ -104,12 +104,13 @@ def linear_pass(hf_model: Any, inputs: Mapping[str, Tensor], row: int) -> Linear
     """Run a model once, with norms frozen and the outputs of writers as variables.
 
     Args:
-        hf_model: A transformers model of one stack, in float32 or float64.
-        inputs: Its inputs, a batch of one.
-        row: The token at whose place the logits are.
+        hf_model: Transformers model with one stack, in float32 or float64.
+        inputs: Model inputs, a batch of one.
+        row: Index of the token at which the logits are computed.
 
     Raises:
-        ValueError: Too few digits, quantized weights, or no unembedding.
+        ValueError: If weights have too little precision or are quantized, or there is no
+            unembedding.
     """
     refuse_coarse_weights(hf_model)
     modules = StreamModules.from_model(hf_model)
@@ -126,7 +127,7 @@ def linear_pass(hf_model: Any, inputs: Mapping[str, Tensor], row: int) -> Linear
     with torch.enable_grad(), watching_heads(hf_model, row, "self") as watch:
         token = _Token(row, inputs["input_ids"].shape[1])
         variables = _Variables(hf_model, modules, watch, token)
-        with variables.opened(), _at_row(unembedding, row) as seen:
+        with variables.opened(), _at_row(unembedding, row) as at_row:
             logits = answer_logits(hf_model(**inputs, **options)).detach()[0, 0]
     return LinearPass(
         hf_model=hf_model,
@@ -135,7 +136,7 @@ def linear_pass(hf_model: Any, inputs: Mapping[str, Tensor], row: int) -> Linear
         unembedding=weight.detach(),
         bias=None if bias is None else bias.detach(),
         variables=variables,
-        at_row=seen,
+        at_row=at_row,
         logits=logits,
     )
 
@@ -145,14 +146,14 @@ class LinearPass:
     """A pass in which the input of the unembedding is linear in the outputs of all writers.
 
     Attributes:
-        hf_model: The model.
-        modules: Its modules that write to the stream.
-        heads: What the heads of each layer do at the token.
-        unembedding: W_U, [V, d].
+        hf_model: Transformers model.
+        modules: Modules of the model that write to the stream.
+        heads: Record of the heads of each layer at the token.
+        unembedding: Matrix W_U, [V, d].
         bias: Bias of the unembedding, [V], or None.
-        variables: The outputs of the writers.
+        variables: Outputs of the writers.
         at_row: Input and output of the unembedding at the token.
-        logits: The logits of the model at the token, [V].
+        logits: Logits of the model at the token, [V].
     """
 
     hf_model: Any
@@ -166,58 +167,58 @@ class LinearPass:
 
     @property
     def changed(self) -> bool:
-        """Whether the model caps or scales what the unembedding gives."""
-        given = self.at_row.logits.to(self.logits)
-        return not torch.allclose(given, self.logits, rtol=1e-6, atol=1e-7)
+        """Whether the model caps or scales the output of the unembedding."""
+        unembedding_logits = self.at_row.logits.to(self.logits)
+        return not torch.allclose(unembedding_logits, self.logits, rtol=1e-6, atol=1e-7)
 
     def shares(
         self, direction: Tensor, *, keep: bool = False
     ) -> list[tuple[_Variable, Tensor, float]]:
-        """Return variables with their gradients and shares in the state along a direction.
+        """Return variables with their gradients and their shares of the state along a direction.
 
         Args:
-            direction: A direction [d] of the input of the unembedding.
-            keep: Whether further gradients of the pass are wanted.
+            direction: Direction in the input space of the unembedding, [d].
+            keep: Whether to keep the graph for further gradients of the pass.
 
         Raises:
-            ValueError: The shares do not sum to the state along the direction.
+            ValueError: If the shares do not sum to the state along the direction.
         """
         with torch.enable_grad():
             linear = (self.at_row.state * direction).sum()
         gradients = self.variables.gradients(linear, keep=keep)
-        # One copy of all numbers, because every copy waits for a GPU.
+        # Copy all numbers at once, because every copy waits for the GPU.
         sums = [(v.value.detach().double() * g).sum() for v, g in gradients]
-        reach = [g.any().double() for _, g in gradients]
-        numbers = [linear.detach().double(), *sums, *reach]
+        is_nonzero = [g.any().double() for _, g in gradients]
+        numbers = [linear.detach().double(), *sums, *is_nonzero]
         total, *rest = torch.stack([number.to(linear.device) for number in numbers]).tolist()
         shares = rest[: len(sums)]
         scale = max(abs(total), *map(abs, shares))
-        reached = {
+        reached_layers = {
             v.layer
             for (v, _), is_reached in zip(gradients, rest[len(sums) :], strict=True)
             if v.kind == "attention" and is_reached
         }
-        is_whole = reached == set(self.heads.layer_of.values())
+        is_whole = reached_layers == set(self.heads.layer_of.values())
         if abs(sum(shares) - total) > _ROUNDING * scale or not is_whole:
             unembedding = self.hf_model.get_output_embeddings()
             raise _not_linear(self.hf_model, unembedding, self.modules)
         return [(v, g, share) for (v, g), share in zip(gradients, shares, strict=True)]
 
     def carried(self, layer: int, vector: Tensor) -> Tensor:
-        """Return the part of the unembedding's input that a vector becomes, float64 [d].
+        """Return the part of the unembedding's input that a vector contributes, float64 [d].
 
         Args:
             layer: Layer whose attention writes the vector at the token.
-            vector: The vector, [d].
+            vector: Vector, [d].
 
         Raises:
-            ValueError: The input of the unembedding is not linear in the outputs of the writers.
+            ValueError: If the input of the unembedding is not linear in the outputs of the writers.
         """
         state = self.at_row.state
         self.shares(state.detach(), keep=True)
         (variable,) = self.variables.of_attention(layer)
         with torch.enable_grad():
-            # The path is linear: the derivative of its gradient is the path itself.
+            # The path is linear, so the derivative of its gradient is the path itself.
             probe = torch.zeros_like(state, requires_grad=True)
             along = (state * probe).sum()
             (gradient,) = torch.autograd.grad(along, variable.value, create_graph=True)
@@ -228,10 +229,10 @@ class LinearPass:
 
 @dataclass(frozen=True)
 class _Token:
-    """The token of an input whose logits are split.
+    """Token of an input whose logits are split.
 
     Attributes:
-        row: Its place in the input.
+        row: Index of the token in the input.
         n_tokens: Length of the input.
     """
 
@@ -244,7 +245,7 @@ class _Token:
         return rows[self.row : self.row + 1] if len(rows) == self.n_tokens else states
 
     def put(self, state: Tensor, states: Tensor) -> Tensor:
-        """Return a copy of constant states with the variable `of(states)` in its place."""
+        """Return a copy of constant states with the variable `of(states)` inserted."""
         if state.shape == states.shape:
             return state.clone()
         rows = states.detach().reshape(-1, states.shape[-1])
@@ -253,13 +254,13 @@ class _Token:
 
 @dataclass(frozen=True, eq=False)
 class _Variable:
-    """One output in the pass that counts as a variable.
+    """Output in the pass that counts as a variable.
 
     Attributes:
-        kind: "attention", "mlp", "embeddings" or "bias".
-        value: The output at the token, [1, d].
-        layer: The layer, or -1.
-        name: The kind of an embedding.
+        kind: Kind of writer: "attention", "mlp", "embeddings" or "bias".
+        value: Output at the token, [1, d].
+        layer: Number of the layer, or -1.
+        name: Kind of an embedding.
     """
 
     kind: str
@@ -269,12 +270,12 @@ class _Variable:
 
     @property
     def key(self) -> int | str:
-        """The entry of its kind that its share belongs to."""
+        """Key of the variable's share within its kind."""
         return self.name or self.layer
 
 
 class _Variables:
-    """The variables of one pass."""
+    """Variables of one pass."""
 
     def __init__(
         self, hf_model: nn.Module, modules: StreamModules, watch: HeadsWatch, token: _Token
@@ -284,12 +285,12 @@ class _Variables:
         self._token = token
         self._paths = {module: path for path, module in hf_model.named_modules()}
         self._variables: list[_Variable] = []
-        # Modules that add their input to their output, so the path leads through these modules.
+        # Modules that add their input to their output, so that the path continues inside them.
         self._adding: set[nn.Module] = set()
 
     @contextmanager
     def opened(self) -> Iterator[None]:
-        """Make variables of outputs in forward passes in the block."""
+        """Turn module outputs into variables in forward passes in the block."""
         modules = self._modules
         children = [child for module in modules.mlps for child in module.children()]
         with (
@@ -303,13 +304,13 @@ class _Variables:
             yield
 
     def of_attention(self, layer: int) -> list[_Variable]:
-        """Return the outputs of the attention of a layer."""
+        """Return the attention outputs of a layer."""
         return [v for v in self._variables if v.kind == "attention" and v.layer == layer]
 
     def gradients(self, linear: Tensor, *, keep: bool) -> list[tuple[_Variable, Tensor]]:
-        """Return each variable with the gradient of `linear`, float64; 0 where none reaches it.
+        """Return each variable with the gradient of `linear`, float64; 0 if none reaches it.
 
-        The graph of the pass is let go unless `keep` is true.
+        The graph of the pass is released unless `keep` is true.
         """
         values = [variable.value for variable in self._variables]
         raw = torch.autograd.grad(linear, values, allow_unused=True, retain_graph=keep)
@@ -323,8 +324,8 @@ class _Variables:
         tensor = output[0] if isinstance(output, tuple) else output
         value = self._token.rows_at_token(tensor.detach()).clone().requires_grad_()
         self._variables.append(_Variable(kind, value, layer, name))
-        given = self._token.put(value, tensor)
-        return (given, *output[1:]) if isinstance(output, tuple) else given
+        new_output = self._token.put(value, tensor)
+        return (new_output, *output[1:]) if isinstance(output, tuple) else new_output
 
     def _embeds(self, module: nn.Module, _: object, __: object, output: Any) -> Any:
         return self._variable("embeddings", output, name=self._modules.embeddings[module])
@@ -334,8 +335,8 @@ class _Variables:
         return self._variable("attention", output, layer)
 
     def _enter(self, module: nn.Module, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
-        given = [v for v in (*args, *kwargs.values()) if isinstance(v, Tensor) and v.ndim == 3]
-        if len(given) > 1 and given[0].shape == given[1].shape:
+        states = [v for v in (*args, *kwargs.values()) if isinstance(v, Tensor) and v.ndim == 3]
+        if len(states) > 1 and states[0].shape == states[1].shape:
             self._adding.add(module)
         else:
             _without_graph()
@@ -347,8 +348,8 @@ class _Variables:
 
     def _computes_inside(self, child: nn.Module, _: object, __: object, output: Any) -> Any:
         parent = self._paths[child].rpartition(".")[0]
-        inside = any(self._paths[module] == parent for module in self._adding)
-        if not inside or next(child.parameters(), None) is None:
+        is_inside = any(self._paths[module] == parent for module in self._adding)
+        if not is_inside or next(child.parameters(), None) is None:
             return output
         return self._variable("mlp", output, self._layer(child))
 
@@ -361,22 +362,23 @@ class _Variables:
     ) -> Any:
         if not isinstance(output, Tensor):
             return output
-        given = self._token.rows_at_token(first_argument(args, kwargs))
+        state = self._token.rows_at_token(first_argument(args, kwargs))
         with torch.no_grad():
-            frozen = FrozenNorm.from_call(module, given, self._token.rows_at_token(output))
+            frozen = FrozenNorm.from_call(module, state, self._token.rows_at_token(output))
         if frozen is None:
-            return output  # within a module that is a variable, or the check of the sum fails
+            # The norm is inside of a variable; otherwise, the check of the sum fails.
+            return output
         if frozen.bias is None:
-            return self._token.put(frozen(given), output)
+            return self._token.put(frozen(state), output)
         bias = frozen.bias.detach().clone().requires_grad_()
         self._variables.append(_Variable("bias", bias))
-        return self._token.put(replace(frozen, bias=None)(given) + bias, output)
+        return self._token.put(replace(frozen, bias=None)(state) + bias, output)
 
 
 def _without_graph(*_: object) -> None:
-    """Compute without a graph up to the next variable, which begins a graph of its own.
+    """Compute without a graph until the next variable starts its own graph.
 
-    Otherwise torch would keep all maps and states of the pass for gradients of the weights.
+    Otherwise, torch would keep all maps and states of the pass for gradients of the weights.
     """
     torch.set_grad_enabled(False)
 
@@ -385,8 +387,8 @@ class _AtRow:
     """Input and output of the unembedding at a token.
 
     Attributes:
-        state: Its input, [d], in the graph.
-        logits: Its output, [V].
+        state: Input of the unembedding, [d], in the graph.
+        logits: Output of the unembedding, [V].
     """
 
     state: Tensor
@@ -398,43 +400,43 @@ class _AtRow:
     def narrow(
         self, _: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """Hand only one token to the unembedding."""
+        """Pass only one token to the unembedding."""
         states = args[0][:, self._row : self._row + 1]
         self.state = states[0, 0]
         return (states.detach(), *args[1:]), kwargs
 
     def keep(self, _: nn.Module, __: object, ___: object, output: Tensor) -> None:
-        """Keep the logits."""
+        """Store the logits."""
         self.logits = output.detach()[0, 0]
 
 
 @contextmanager
 def _at_row(unembedding: nn.Module, row: int) -> Iterator[_AtRow]:
-    """Run the unembedding at one token in forward passes in the block."""
-    seen = _AtRow(row)
-    with hooked([unembedding], before=seen.narrow, after=seen.keep):
-        yield seen
+    """Run the unembedding only at one token in forward passes in the block."""
+    at_row = _AtRow(row)
+    with hooked([unembedding], before=at_row.narrow, after=at_row.keep):
+        yield at_row
 
 
 def _not_linear(
     hf_model: nn.Module, unembedding: nn.Module, modules: StreamModules
 ) -> AdvisedError:
-    """Return the error that says why a logit has no exact parts."""
-    known = {*modules.embeddings, *modules.mlps, *modules.projections.values(), unembedding}
-    inside = {part for module in (*known, *modules.sites) for part in module.modules()}
-    others = [
+    """Return the error with the reason why a logit has no exact parts."""
+    writers = {*modules.embeddings, *modules.mlps, *modules.projections.values(), unembedding}
+    writer_parts = {part for module in (*writers, *modules.sites) for part in module.modules()}
+    linears = [
         path
         for path, module in hf_model.named_modules()
-        if isinstance(module, nn.Linear) and module not in inside
+        if isinstance(module, nn.Linear) and module not in writer_parts
     ]
-    behind = [path for path in others if not any(part.isdigit() for part in path.split("."))]
-    why = ""
-    if behind:
-        why = f": {behind[0]} stands between the last layer and the logits"
-    elif others:
-        why = f": {others[0].rpartition('.')[0]} is neither attention nor an MLP"
+    after_layers = [path for path in linears if not any(part.isdigit() for part in path.split("."))]
+    reason = ""
+    if after_layers:
+        reason = f": {after_layers[0]} stands between the last layer and the logits"
+    elif linears:
+        reason = f": {linears[0].rpartition('.')[0]} is neither attention nor an MLP"
     return AdvisedError(
         f"the logits of {type(hf_model).__name__} are not linear in the residual stream, even with "
-        f"frozen norms{why}, so they have no exact direct effects",
+        f"frozen norms{reason}, so they have no exact direct effects",
         _INSTEAD,
     )

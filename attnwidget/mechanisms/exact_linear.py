@@ -1,4 +1,4 @@
-"""Linear modules of a float32 model, computed in float64."""
+"""Float64 forward passes for the linear modules of a float32 model."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from attnwidget.model_facts.weight_placement import weight_of
 
 
 def exact_dtype(device: torch.device) -> torch.dtype:
-    """Return float64, or float32 on a device without it.
+    """Return float64, or float32 on a device that lacks it.
 
     Example:
         >>> import torch
@@ -24,7 +24,7 @@ def exact_dtype(device: torch.device) -> torch.dtype:
 
 
 def refuse_coarse_weights(hf_model: nn.Module) -> None:
-    """Raise ValueError for weights of fewer digits than float32: their sums are not exact.
+    """Raise ValueError for weights with less precision than float32, because sums would be inexact.
 
     Example:
         >>> import torch
@@ -43,7 +43,7 @@ a sum: load the model with dtype=torch.float32
 
 
 def has_exact_forward(module: nn.Module) -> bool:
-    """Whether a module has weights, and no modules inside.
+    """Return whether a module has weights and no submodules.
 
     Example:
         >>> import torch
@@ -55,14 +55,14 @@ def has_exact_forward(module: nn.Module) -> bool:
 
 
 def exact_forward(module: nn.Module, forward: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a forward that also takes float64.
+    """Return a forward function that also takes float64.
 
     Linear layers and GPT-2's Conv1D are computed in float64. Other modules compute in the type of
     their weights, and the result is converted.
 
     Args:
-        module: A module with `has_exact_forward`.
-        forward: Its own forward.
+        module: Module with `has_exact_forward`.
+        forward: Forward function of the module.
 
     Example:
         >>> import torch
@@ -76,14 +76,16 @@ def exact_forward(module: nn.Module, forward: Callable[..., Any]) -> Callable[..
 
     def converted(*args: Any, **kwargs: Any) -> Any:
         values = [*args, *kwargs.values()]
-        wide = [v for v in values if isinstance(v, Tensor) and v.dtype == torch.float64]
-        if not wide or dtype == torch.float64:
+        float64_tensors = [v for v in values if isinstance(v, Tensor) and v.dtype == torch.float64]
+        if not float64_tensors or dtype == torch.float64:
             return forward(*args, **kwargs)
         weight = weight_of(module, "weight")
         if linear and len(values) == 1 and weight is not None:
             bias = weight_of(module, "bias")
             weight = weight.double().T if transposed else weight.double()
-            return functional.linear(wide[0], weight, None if bias is None else bias.double())
+            return functional.linear(
+                float64_tensors[0], weight, None if bias is None else bias.double()
+            )
         output = forward(
             *(_as(value, dtype) for value in args),
             **{name: _as(value, dtype) for name, value in kwargs.items()},
@@ -94,5 +96,5 @@ def exact_forward(module: nn.Module, forward: Callable[..., Any]) -> Callable[..
 
 
 def _as(value: Any, dtype: torch.dtype) -> Any:
-    wide = isinstance(value, Tensor) and value.dtype == torch.float64
-    return value.to(dtype) if wide else value
+    is_float64 = isinstance(value, Tensor) and value.dtype == torch.float64
+    return value.to(dtype) if is_float64 else value

@@ -1,4 +1,4 @@
-"""Why a head attends to a token more than to a rival: parts of the difference of scores."""
+"""Parts of the score difference that makes a head attend to one token more than to a rival."""
 
 from __future__ import annotations
 
@@ -26,34 +26,36 @@ if TYPE_CHECKING:
 
     from attnwidget.capture.maps.attention import Attention
 
-# Bars of the figure.
+# Number of bars in the figure.
 _BARS = 16
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class LinkExplanation(Result):
-    """Why a query gives one key another weight than a rival key: log a_ij - log a_ij', in parts.
+    """Parts of the log weight ratio of a key and a rival key: log a_ij - log a_ij'.
 
     `dimensions` + `softcap` + `bias` sum to `total`, and so do `wavelengths` + `content` +
-    `softcap` + `bias`. A key that the mask hides is no rival, so the mask has no part.
+    `softcap` + `bias`. A hidden key cannot be the rival, so the mask has no part.
 
     Attributes:
-        head: The head.
-        query, key, versus: Places of the query, the key and the rival key.
-        tokens: The tokens at these places.
-        weights: The weights of the key and of the rival key.
-        dimensions: float64 [D], scaling * q_f * (k_f - k'_f) of each dimension f.
-        pairs: int64 [F, 2], the dimensions that the rotary encoding turns together; F = 0 without.
-        periods: float64 [F], tokens in a full turn of each pair; infinite for a pair that rests.
-        wavelengths: float64 [F], the sum over both dimensions of each pair.
-        content: Sum over the dimensions that do not turn.
-        bias: Difference of the biases of both keys.
-        bias_kind: "ALiBi", "relative positions", "bias", or "" without a bias.
-        softcap: Change of the difference by the bound of the scores.
-        total: Difference of the scores.
-        log_ratio: log a_ij - log a_ij' of the model's own weights in float32.
-        model_name: The model.
-        note: Why the wavelengths are not known; "" if they are, or if nothing turns.
+        head: Head that was explained.
+        query, key, versus: Indices of the query, the key and the rival key.
+        tokens: Texts of these tokens.
+        weights: Weights of the key and of the rival key.
+        dimensions: Product scaling * q_f * (k_f - k'_f) for each dimension f, float64 [D].
+        pairs: Pairs of dimensions that the rotary encoding rotates together, int64 [F, 2]; F = 0
+            without rotary encoding.
+        periods: Number of tokens in a full turn of each pair, float64 [F]; infinite for a pair that
+            does not rotate.
+        wavelengths: Sum over both dimensions of each pair, float64 [F].
+        content: Sum over the dimensions that do not rotate.
+        bias: Difference between the biases of both keys.
+        bias_kind: Kind of the bias: "ALiBi", "relative positions", "bias", or "" without a bias.
+        softcap: Change of the difference that the soft cap causes.
+        total: Difference between the scores.
+        log_ratio: Difference log a_ij - log a_ij' of the model's own weights in float32.
+        model_name: Name of the model.
+        note: Reason why the wavelengths are unknown; "" if they are known, or if nothing rotates.
 
     Example:
         >>> from attnwidget import load_model
@@ -82,23 +84,23 @@ class LinkExplanation(Result):
     log_ratio: float
 
     def parts(self) -> dict[str, float]:
-        """Return the parts by wavelength, if pairs of dimensions turn, else by dimension."""
+        """Return the parts by wavelength if pairs of dimensions rotate, otherwise by dimension."""
         if len(self.wavelengths):
-            named = {
+            parts = {
                 turn_name(period) if math.isfinite(period) else "pairs at rest": 0.0
                 for period in self.periods
             }
             for period, value in zip(self.periods, self.wavelengths, strict=True):
-                resting = not math.isfinite(period)
-                named["pairs at rest" if resting else turn_name(period)] += value
+                is_resting = not math.isfinite(period)
+                parts["pairs at rest" if is_resting else turn_name(period)] += value
             if len(self.dimensions) > 2 * len(self.wavelengths):
-                named["content"] = self.content
+                parts["content"] = self.content
         else:
-            named = {f"dimension {i}": float(v) for i, v in enumerate(self.dimensions)}
-        return named | dict(self.others())
+            parts = {f"dimension {i}": float(v) for i, v in enumerate(self.dimensions)}
+        return parts | dict(self.others())
 
     def others(self) -> Iterator[tuple[str, float]]:
-        """Yield name and value of the bias and the soft cap, if the model has them."""
+        """Yield the name and value of the bias and of the soft cap, if the model has them."""
         if self.bias_kind:
             yield self.bias_kind, self.bias
         if self.softcap:
@@ -116,8 +118,8 @@ class LinkExplanation(Result):
             ("dimension", f"dimension {i}", str(i), math.nan, float(value))
             for i, value in enumerate(self.dimensions)
         ]
-        turning = zip(self.pairs, self.periods, self.wavelengths, strict=True)
-        for (first, second), period, value in turning:
+        waves = zip(self.pairs, self.periods, self.wavelengths, strict=True)
+        for (first, second), period, value in waves:
             name = turn_name(period)
             rows.append(("wavelength", name, f"{first} {second}", float(period), float(value)))
         rows.append(("content", "content", "", math.nan, self.content))
@@ -131,23 +133,23 @@ class LinkExplanation(Result):
         return frame
 
     def chart(self, *, width: int = 640) -> alt.LayerChart:
-        """The largest parts, sorted, and the sum of the others.
+        """Draw the largest parts as sorted bars, and the sum of the others.
 
         Args:
-            width: Pixels of the whole figure.
+            width: Width of the whole figure in pixels.
         """
         import pandas as pd
 
         from attnwidget.charts.signed_bars import signed_bars
 
         parts = sorted(self.parts().items(), key=lambda part: -abs(part[1]))
-        shown = parts[:_BARS]
+        bars = parts[:_BARS]
         if rest := parts[_BARS:]:
-            shown.append((f"{len(rest)} others", sum(value for _, value in rest)))
-        shown.append(("sum", self.total))
+            bars.append((f"{len(rest)} others", sum(value for _, value in rest)))
+        bars.append(("sum", self.total))
         query, key, versus = self.tokens
         return signed_bars(
-            pd.DataFrame(shown, columns=["part", "value"]),
+            pd.DataFrame(bars, columns=["part", "value"]),
             title=f"Why {query!r} looks at {key!r} and not {versus!r}, {self.head}\n"
             f"{self.model_name}; parts of log a({key!r}) - log a({versus!r})",
             value_title="difference of scores",
@@ -207,24 +209,23 @@ def explain_link(
 ) -> LinkExplanation:
     """Explain why a query attends to a key more, or less, than to a rival key.
 
-    A score has no meaning of its own: a constant for each query leaves the weights unchanged. So
-    the difference of two scores, log a_ij - log a_ij', is split: by dimension of the head, by
-    wavelength of the rotary encoding, bias and soft cap.
+    A score has no meaning of its own, because a constant for each query leaves the weights
+    unchanged. The difference of two scores, log a_ij - log a_ij', is therefore split: by dimension
+    of the head, or by wavelength of the rotary encoding, and by bias and soft cap.
 
     Args:
         attention: Attention of one input.
-        layer: Layer of the head, or the name of the head in place of layer and head: "L1 H3",
-            (1, 3) or a `Head`.
-        head: Index of the head.
-        query: The attending token: its number, a word that occurs once, or ("he", 2) for the second
+        layer: Number of the layer, or the head itself: "L1 H3", (1, 3) or a `Head`.
+        head: Number of the head within the layer; not needed if `layer` is a head.
+        query: Attending token: its index, a word that occurs once, or ("he", 2) for the second
             "he".
-        key: The attended token, in the same forms.
-        versus: The rival key; None = the runner-up, the rival with most weight.
+        key: Attended token, in the same forms.
+        versus: Rival key; None = the other key with the largest weight.
         stack: Stack of layers, if there are several.
 
     Raises:
-        ValueError: There is no such head or token; the mask hides a key; there is no rival; or only
-            the weights of the layer are known.
+        ValueError: If there is no such head or token, the mask hides a key, there is no rival, or
+            only the weights of the layer are known.
 
     Example:
         >>> from attnwidget import load_model
@@ -234,15 +235,15 @@ def explain_link(
         >>> bool(abs(link.dimensions.sum() - link.log_ratio) < 1e-4)
         True
     """
-    named = head_at(attention, layer, head, stack)
-    axes = attention.stacks[named.stack]
+    named_head = head_at(attention, layer, head, stack)
+    axes = attention.stacks[named_head.stack]
     query = place_of_token("query", query, axes.query)
     key = place_of_token("key", key, axes.key)
-    weights = attention.rows(named.layer, named.head, query, stack=named.stack)
-    row = attention.score_parts(named, [query])
+    weights = attention.rows(named_head.layer, named_head.head, query, stack=named_head.stack)
+    row = attention.score_parts(named_head, [query])
     visible = None if row.visible is None else row.visible[0]
     if versus is None:
-        versus = _runner_up(weights, key, visible, named, query)
+        versus = _runner_up(weights, key, visible, named_head, query)
     versus = place_of_token("versus", versus, axes.key)
     if versus == key:
         raise ValueError(f"versus={versus} is the key itself: pass the place of another key")
@@ -254,12 +255,12 @@ def explain_link(
     raw = float(by_dimension.sum())
     softcap = float(bounded[0] - bounded[1]) - raw if row.softcap is not None else 0.0
     bias = 0.0 if row.bias is None else float(row.bias[0, key] - row.bias[0, versus])
-    rotation = known_rotation(attention, named)
+    rotation = known_rotation(attention, named_head)
     by_pair = by_dimension[rotation.pairs].sum(-1)
     with np.errstate(divide="ignore"):
         log_ratio = float(np.log(np.float64(weights[key])) - np.log(np.float64(weights[versus])))
     return LinkExplanation(
-        head=named,
+        head=named_head,
         query=query,
         key=key,
         versus=versus,
@@ -271,7 +272,7 @@ def explain_link(
         wavelengths=by_pair.numpy(),
         content=raw - float(by_pair.sum()),
         bias=bias,
-        bias_kind=bias_name(attention, named) if row.bias is not None else "",
+        bias_kind=bias_name(attention, named_head) if row.bias is not None else "",
         softcap=softcap,
         total=raw + softcap + bias,
         log_ratio=log_ratio,
@@ -281,12 +282,12 @@ def explain_link(
 
 
 def _runner_up(weights: Any, key: int, visible: Any, head: Head, query: int) -> int:
-    """Return the other visible key with most weight."""
-    others = np.array(weights, dtype=np.float64)
+    """Return the other visible key with the largest weight."""
+    other_weights = np.array(weights, dtype=np.float64)
     if visible is not None:
-        others[~visible.numpy()] = -1
-    others[key] = -1
-    best = int(np.nanargmax(others))
-    if others[best] < 0:
+        other_weights[~visible.numpy()] = -1
+    other_weights[key] = -1
+    best = int(np.nanargmax(other_weights))
+    if other_weights[best] < 0:
         raise ValueError(f"query {query} of {head} sees no other key than {key}: there is no rival")
     return best

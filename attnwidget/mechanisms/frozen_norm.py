@@ -1,4 +1,4 @@
-"""A norm with the statistics of one input: a linear function."""
+"""Norms with the fixed statistics of one input, which makes them linear functions."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from attnwidget.mechanisms.exact_linear import exact_dtype
 from attnwidget.model_facts.weight_placement import weight_of
 
-# Differences between a norm and its frozen form, as a share of the largest output.
+# Tolerance between a norm and its frozen form, as a share of the largest output.
 _TOLERANCE = {torch.float32: 1e-5, torch.float64: 1e-6}
 _EPSILONS = ("variance_epsilon", "eps", "epsilon", "norm_eps", "layer_norm_eps")
 _GAINS = ("weight", "scale", "gamma", "g")
@@ -19,10 +19,10 @@ _GAINS = ("weight", "scale", "gamma", "g")
 
 @dataclass(frozen=True, eq=False)
 class FrozenNorm:
-    """One call of a norm: y = gain * (x - mean) / deviation + bias, with a fixed deviation.
+    """Call of a norm: y = gain * (x - mean) / deviation + bias, with a fixed deviation.
 
     Layer norms subtract the mean, RMS norms do not. With the deviation of the recorded input, the
-    norm is linear in x but for the bias.
+    norm is linear in x, except for the bias.
 
     Attributes:
         shape: Shape of the recorded input.
@@ -30,7 +30,7 @@ class FrozenNorm:
         gain: Factor of each dimension, or None for 1.
         bias: Constant of each dimension, or None.
         centered: Whether the mean is subtracted.
-        epsilon: What the norm adds to the mean square.
+        epsilon: Constant that the norm adds to the mean square.
     """
 
     shape: tuple[int, ...]
@@ -42,12 +42,12 @@ class FrozenNorm:
 
     @classmethod
     def from_call(cls, module: nn.Module, given: Tensor, output: object) -> FrozenNorm | None:
-        """Return the frozen form of a call; None if the output is neither of the two norms.
+        """Return the frozen form of a call; None if the output fits neither kind of norm.
 
         Args:
-            module: The norm.
-            given: Its input.
-            output: Its output.
+            module: Norm module.
+            given: Input of the norm.
+            output: Output of the norm.
         """
         if not isinstance(output, Tensor) or output.shape != given.shape:
             return None
@@ -60,33 +60,34 @@ class FrozenNorm:
         given, output = given.to(precision), output.to(precision)
 
         def form(states: Tensor, centered: bool, gain: Tensor | None) -> FrozenNorm:
-            moved = states - states.mean(-1, keepdim=True) if centered else states
-            deviation = (moved.pow(2).mean(-1, keepdim=True) + epsilon).sqrt()
+            shifted = states - states.mean(-1, keepdim=True) if centered else states
+            deviation = (shifted.pow(2).mean(-1, keepdim=True) + epsilon).sqrt()
             return cls(tuple(states.shape), deviation, gain, bias, centered, epsilon)
 
-        # A row tells the form that the norm may have. All rows then tell whether it has it.
+        # One row suggests the form of the norm. All rows then decide whether the norm has this
+        # form.
         row = given.reshape(-1, given.shape[-1])[:1]
-        wanted = output.reshape(-1, output.shape[-1])[:1]
+        row_output = output.reshape(-1, output.shape[-1])[:1]
         forms = [(centered, gain) for centered in (True, False) for gain in gains]
-        errors = [(form(row, *kind)(row) - wanted).abs().max() for kind in forms]
-        # One copy of all numbers, because every copy waits for a GPU.
+        errors = [(form(row, *kind)(row) - row_output).abs().max() for kind in forms]
+        # Copy all numbers at once, because every copy waits for the GPU.
         largest, *differences = torch.stack([output.abs().max(), *errors]).tolist()
-        allowed = rounding * max(largest, 1e-6)
+        tolerance = rounding * max(largest, 1e-6)
         for kind, difference in zip(forms, differences, strict=True):
-            if difference > allowed:
+            if difference > tolerance:
                 continue
             frozen = form(given, *kind)
-            if float((frozen(given) - output).abs().max()) <= allowed:
+            if float((frozen(given) - output).abs().max()) <= tolerance:
                 return frozen
         return None
 
     def __call__(self, states: Tensor) -> Tensor:
         """Apply the frozen norm to states of the recorded shape, or to a batch of such states."""
-        one = self.shape[1:] if self.shape[0] == 1 else self.shape
-        centered = states.reshape(-1, *one)
+        state_shape = self.shape[1:] if self.shape[0] == 1 else self.shape
+        normed = states.reshape(-1, *state_shape)
         if self.centered:
-            centered = centered - centered.mean(-1, keepdim=True)
-        output = centered / self.deviation.to(states.dtype)
+            normed = normed - normed.mean(-1, keepdim=True)
+        output = normed / self.deviation.to(states.dtype)
         if self.gain is not None:
             output = output * self.gain
         if self.bias is not None:
@@ -94,7 +95,7 @@ class FrozenNorm:
         return output.reshape(states.shape)
 
     def at(self, tokens: Tensor, n_tokens: int) -> FrozenNorm:
-        """Return the frozen norm of some of the tokens."""
+        """Return the frozen norm for some of the tokens."""
         axis = record_axis(self.shape, n_tokens)
         shape = list(self.shape)
         shape[axis] = len(tokens)
@@ -103,10 +104,10 @@ class FrozenNorm:
 
 
 def record_axis(shape: tuple[int, ...], n_tokens: int) -> int:
-    """Return the axis of the tokens in the record of one input.
+    """Return the token axis in the record of one input.
 
     Raises:
-        ValueError: No axis has one entry per token.
+        ValueError: If no axis has one entry per token.
     """
     axes = [axis for axis, size in enumerate(shape[:-1]) if size == n_tokens]
     axes = [axis for axis in axes if axis or len(shape) == 2]

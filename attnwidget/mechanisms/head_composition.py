@@ -1,4 +1,4 @@
-"""Which earlier heads feed a head: composition of circuits."""
+"""Composition of circuits: the earlier heads that feed a head."""
 
 from __future__ import annotations
 
@@ -28,19 +28,20 @@ FED: tuple[str, ...] = get_args(Fed)
 
 @dataclass(frozen=True, eq=False, repr=False)
 class HeadComposition(HeadResult):
-    """How far each earlier head feeds one head. Made by `head_composition`.
+    """Composition scores of earlier heads with one head. Made by `head_composition`.
 
-    The score of unrelated circuits is subtracted, so 0 is chance. Heads of the layer itself and of
+    The score of unrelated circuits is subtracted, so 0 is chance. Heads of the same layer and of
     later layers are NaN.
 
     Attributes:
-        head: The head that is fed.
-        query: [L, H], into its queries (Q-composition); NaN where `no_scores` has the reason.
-        key: [L, H], into its keys (K-composition); likewise.
-        value: [L, H], into its values (V-composition).
-        random: The score of unrelated circuits, which was subtracted.
-        no_scores: "", or why the head has no queries and keys to be fed.
-        model_name: The model.
+        head: Head that is fed.
+        query: Scores into the head's queries (Q-composition), [L, H]; NaN if `no_scores` gives a
+            reason.
+        key: Scores into the head's keys (K-composition), [L, H]; NaN if `no_scores` gives a reason.
+        value: Scores into the head's values (V-composition), [L, H].
+        random: Score of unrelated circuits, which was subtracted.
+        no_scores: Reason why the head has no queries and keys to feed, or "".
+        model_name: Name of the model.
 
     Example:
         >>> from attnwidget import load_model
@@ -61,11 +62,11 @@ class HeadComposition(HeadResult):
         """Draw the scores of all earlier heads into the keys, queries or values of the head.
 
         Args:
-            fed: "key", "query" or "value": the part of the head that is fed.
-            width: Pixels of the whole figure.
+            fed: Part of the head that is fed: "key", "query" or "value".
+            width: Width of the whole figure in pixels.
 
         Raises:
-            ValueError: Another part of a head, or scores that this head does not have.
+            ValueError: If the part is unknown, or this head does not have these scores.
         """
         one_of("fed", fed, FED)
         if fed != "value" and self.no_scores:
@@ -98,26 +99,26 @@ _PLURALS = {"query": "queries", "key": "keys", "value": "values"}
 def head_composition(
     model: AttentionModel, layer: int | HeadName, head: int | None = None
 ) -> HeadComposition:
-    """Return which earlier heads feed a head, from the weights alone.
+    """Return the composition scores of earlier heads with a head, from the weights alone.
 
     The score of an earlier head is ||W_OV M|| / (||W_OV|| ||M||) with Frobenius norms (Elhage et
-    al. 2021), where W_OV = W_V W_O is the circuit of the earlier head, and M is W_Q W_K^T of the
-    head for its queries, W_K W_Q^T for its keys and W_V W_O for its values. Unrelated circuits
-    score 1 / sqrt(d), which is subtracted: the root of the mean square over random rotations
-    between the two. Gains of the norms before the heads are part of the matrices. Rotary embeddings
-    are left out, as between neighbors in low frequencies; what MLPs carry from head to head is not
+    al. 2021), where W_OV = W_V W_O is the circuit of the earlier head. M is W_Q W_K^T for the
+    head's queries, W_K W_Q^T for its keys and W_V W_O for its values. Unrelated circuits score 1 /
+    sqrt(d), which is subtracted: the root mean square over random rotations between the two. Gains
+    of the norms before the heads are part of the matrices. Rotary embeddings are ignored, which
+    fits neighboring tokens at low frequencies. Paths from head to head through MLPs are not
     counted.
 
     Args:
-        model: A decoder-only model with norms before the attention, such as GPT-2 or Llama.
-        layer: The layer of the head that is fed, from 1, or the name of the head in place of layer
-            and head: "L1 H3", (1, 3) or a `Head`.
-        head: The head, from 0.
+        model: Decoder-only model with norms before the attention, such as GPT-2 or Llama.
+        layer: Number of the layer, from 1, or the head itself: "L1 H3", (1, 3) or a `Head`.
+        head: Number of the head within the layer; not needed if `layer` is a head.
 
     Raises:
-        TypeError: Not a model of `load_model`.
-        ValueError: No such head; a head without earlier heads; a model without these circuits, with
-            the reason: norms in the stream, quantized weights, values that are no linear function.
+        TypeError: If `model` does not come from `load_model`.
+        ValueError: If there is no such head, no head comes before it, or the model lacks these
+            circuits, with the reason: norms in the stream, quantized weights, or values that are
+            not a linear function.
 
     Example:
         >>> from transformers import LlamaConfig, LlamaForCausalLM
@@ -131,25 +132,25 @@ def head_composition(
     """
     weights = CircuitWeights(model)
     shape = (weights.numbers.n_layers, model.n_heads)
-    chosen = named_head(head_parts(layer, head), {"self": shape}, {"self": weights.numbers})
-    (found,) = compositions_of(weights, chosen.layer, [chosen.head])
-    return found
+    selected_head = named_head(head_parts(layer, head), {"self": shape}, {"self": weights.numbers})
+    (result,) = compositions_of(weights, selected_head.layer, [selected_head.head])
+    return result
 
 
 def compositions_of(
     weights: CircuitWeights, layer: int, heads: Sequence[int]
 ) -> list[HeadComposition]:
-    """Return which earlier heads feed several heads of a layer, as `head_composition`.
+    """Return the composition scores for several heads of a layer, as in `head_composition`.
 
-    The matrices of each earlier layer are read once for all heads.
+    The matrices of each earlier layer are computed once for all heads.
 
     Args:
-        weights: The circuits of the model.
-        layer: A layer with attention.
+        weights: Circuits of the model.
+        layer: Layer with attention.
         heads: Heads of this layer.
 
     Raises:
-        ValueError: As `head_composition`.
+        ValueError: As in `head_composition`.
     """
     model = weights.model
     shape = (weights.numbers.n_layers, model.n_heads)
@@ -166,10 +167,10 @@ def compositions_of(
     for number in earlier:
         writer = weights.layer(number)
         for scores_of_head, readers_of_head in zip(scores, readers, strict=True):
-            for name, (reads, goes_on) in readers_of_head.items():
+            for name, (reader_in, reader_out) in readers_of_head.items():
                 with torch.no_grad():
-                    found = composition(writer.value, writer.output, reads, goes_on)
-                scores_of_head[name][number] = found.double().cpu().numpy() - chance
+                    score = composition(writer.value, writer.output, reader_in, reader_out)
+                scores_of_head[name][number] = score.double().cpu().numpy() - chance
     return [
         HeadComposition(
             head=Head(layer, head),
@@ -185,7 +186,7 @@ def compositions_of(
 
 
 def _readers(circuits: HeadCircuits, head: int) -> dict[str, tuple[Tensor, Tensor]]:
-    """Return the factors of the matrix M of each part of a head that earlier heads feed."""
+    """Return the factors of the matrix M for each part of a head that earlier heads feed."""
     readers = {"value": (circuits.value[head], circuits.output[head])}
     if not circuits.no_scores:
         query, _, key = circuits.scores_of(head)
@@ -196,20 +197,21 @@ def _readers(circuits: HeadCircuits, head: int) -> dict[str, tuple[Tensor, Tenso
 def composition(
     writer_in: Tensor, writer_out: Tensor, reader_in: Tensor, reader_out: Tensor
 ) -> Tensor:
-    """Frobenius norm of a product of two circuits over the product of their norms.
+    """Return the Frobenius norm of a product of two circuits over the product of their norms.
 
     A circuit is a matrix [d, d] of low rank, the product of two factors. The writer is W_V W_O. The
-    reader is W_Q W_K^T for the queries, W_K W_Q^T for the keys, W_V W_O for the values of the later
-    head. Only small matrices are multiplied: a factor counts by its triangular part.
+    reader is W_Q W_K^T for the queries, W_K W_Q^T for the keys, and W_V W_O for the values of the
+    later head. Only small matrices are multiplied, because a factor contributes only its triangular
+    part.
 
     Args:
-        writer_in: [..., d, Dv].
-        writer_out: [..., Dv, d].
-        reader_in: [d, D].
-        reader_out: [D, d].
+        writer_in: First factor of the writer, [..., d, Dv].
+        writer_out: Second factor of the writer, [..., Dv, d].
+        reader_in: First factor of the reader, [d, D].
+        reader_out: Second factor of the reader, [D, d].
 
     Returns:
-        From 0 to 1, [...]; 0 where a circuit is 0.
+        Scores from 0 to 1, [...]; 0 if a circuit is 0.
 
     Example:
         >>> import torch
@@ -230,10 +232,10 @@ def composition(
 
 
 def random_composition(size: int) -> float:
-    """Composition of two unrelated circuits: 1 / sqrt(d).
+    """Return the composition of two unrelated circuits: 1 / sqrt(d).
 
-    If a random rotation of the `size` dimensions stands between the circuits, the mean of the
-    squared score is exactly 1 / d, whatever the circuits are.
+    With a random rotation of the `size` dimensions between the circuits, the mean squared score is
+    exactly 1 / d, whatever the circuits are.
 
     Example:
         >>> from attnwidget.mechanisms.head_composition import random_composition

@@ -1,4 +1,4 @@
-"""The output and the attention of a head in words of the vocabulary."""
+"""Output and attention of a head in words of the vocabulary."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from attnwidget.capture.model import AttentionModel
 
 LAST_LAYER = 2
-"""The last layer whose queries and keys still follow from the tokens alone, about."""
+"""Last layer whose queries and keys still follow approximately from the tokens alone."""
 
 
 @in_plain_torch
@@ -34,23 +34,24 @@ def head_vocabulary(
 ) -> HeadVocabulary:
     """Return the tokens that a head promotes and suppresses when it reads a token.
 
-    The OV circuit (Elhage et al. 2021) in words: the logits of h W_V W_O after the last norm, with
-    its own statistics. h is the effective embedding of the token, e + MLP_0(LN(e)) (Wang et al.
-    2022), and e itself in layer 0; learned positions and the bias of the values are left out.
+    This is the OV circuit (Elhage et al. 2021) in words: the logits of h W_V W_O after the last
+    norm, with the statistics of this vector. h is the effective embedding of the token, e +
+    MLP_0(LN(e)) (Wang et al. 2022), and e itself in layer 0. Learned positions and the bias of the
+    values are excluded.
 
     Args:
-        model: A causal language model with norms before the attention, such as GPT-2 or Llama.
-        layer: The layer, or the name of the head in place of layer and head: "L1 H3", (1, 3) or a
-            `Head`.
-        head: The head, from 0.
+        model: Causal language model with norms before the attention, such as GPT-2 or Llama.
+        layer: Number of the layer, or the head itself: "L1 H3", (1, 3) or a `Head`.
+        head: Number of the head within the layer; not needed if `layer` is a head.
         words: Words of a single token, vocabulary entries in the spelling of the vocabulary, or
             vocabulary ids.
         top: Number of tokens at each end in the table and the chart.
 
     Raises:
-        TypeError: Not a model of `load_model`, or tokens of another form.
-        ValueError: No such head or token; a word of several tokens; a model without these circuits,
-            with the reason: an encoder, quantized weights, values that are no linear function.
+        TypeError: If `model` does not come from `load_model`, or tokens have another form.
+        ValueError: If there is no such head or token, a word has several tokens, or the model lacks
+            these circuits, with the reason: an encoder, quantized weights, or values that are not a
+            linear function.
 
     Example:
         >>> from transformers import LlamaConfig, LlamaForCausalLM
@@ -65,9 +66,9 @@ def head_vocabulary(
     """
     weights = CircuitWeights(model)
     vectors = TokenVectors(weights)
-    chosen = _head(weights, layer, head)
-    circuits = weights.layer(chosen.layer)
-    return vocabulary_of(model, vectors, circuits, chosen, words, whole_number("top", top, 1))
+    target = _head(weights, layer, head)
+    circuits = weights.layer(target.layer)
+    return vocabulary_of(model, vectors, circuits, target, words, whole_number("top", top, 1))
 
 
 def vocabulary_of(
@@ -78,22 +79,22 @@ def vocabulary_of(
     tokens: Sequence[str | int],
     top: int,
 ) -> HeadVocabulary:
-    """Return what a head writes, as `head_vocabulary`, from circuits that were read before.
+    """Return the output of a head as in `head_vocabulary`, from circuits that are already known.
 
     Args:
-        model: The model.
-        vectors: The vectors of its tokens.
-        circuits: The circuits of the layer of the head.
-        head: The head.
-        tokens: The tokens that are read, as in `head_vocabulary`.
+        model: Model from `load_model`.
+        vectors: Vectors of the model's tokens.
+        circuits: Circuits of the head's layer.
+        head: Head that writes.
+        tokens: Tokens that the head reads, as in `head_vocabulary`.
         top: Number of tokens at each end in the table and the chart.
 
     Raises:
-        ValueError: As `head_vocabulary`.
+        ValueError: As in `head_vocabulary`.
     """
     ids, sources = single_tokens(model, tokens, vectors.n_tokens)
-    written = read_vectors(vectors, circuits, head.layer, ids) @ circuits.value[head.head]
-    scores = vectors.logits(written @ circuits.output[head.head])
+    head_values = read_vectors(vectors, circuits, head.layer, ids) @ circuits.value[head.head]
+    scores = vectors.logits(head_values @ circuits.output[head.head])
     return HeadVocabulary(
         head=head,
         sources=sources,
@@ -116,24 +117,24 @@ def attended_vocabulary(
 ) -> AttendedVocabulary:
     """Return the tokens that a token attends to most and least, for a head of the first layers.
 
-    The QK circuit (Elhage et al. 2021) in words: the scores (h_a W_Q + b_Q) . (h_b W_K) * scale, as
-    if both tokens stood at the same position. h is the effective embedding as in `head_vocabulary`.
+    This is the QK circuit (Elhage et al. 2021) in words: the scores (h_a W_Q + b_Q) . (h_b W_K) *
+    scale, as if both tokens were at the same position. h is the effective embedding as in
+    `head_vocabulary`.
 
-    From weights alone, behavior can be told in the first layers only: a vector deeper in a model
-    holds more than its token, and scores from embeddings can then say the contrary of what a head
-    does. Layers above 2 are therefore refused.
+    Weights alone only determine behavior in the first layers: a vector deeper in a model has more
+    information than its token, and scores from embeddings can then contradict what the head does.
+    Layers above 2 are therefore refused.
 
     Args:
-        model: As in `head_vocabulary`.
-        layer: The layer, from 0 to 2, or the name of the head in place of layer and head: "L1 H3",
-            (1, 3) or a `Head`.
-        head: The head, from 0.
-        words: The tokens that attend, as in `head_vocabulary`.
+        model: Causal language model, as in `head_vocabulary`.
+        layer: Number of the layer, from 0 to 2, or the head itself: "L1 H3", (1, 3) or a `Head`.
+        head: Number of the head within the layer; not needed if `layer` is a head.
+        words: Attending tokens, as in `head_vocabulary`.
         top: Number of tokens at each end in the table and the chart.
 
     Raises:
-        TypeError, ValueError: As `head_vocabulary`; ValueError for a layer above 2, or for scores
-            that are no product of the vectors of two tokens.
+        TypeError, ValueError: As in `head_vocabulary`; ValueError also for a layer above 2, or if
+            the scores are not a product of two token vectors.
 
     Example:
         >>> from transformers import LlamaConfig, LlamaForCausalLM
@@ -147,22 +148,22 @@ def attended_vocabulary(
     """
     weights = CircuitWeights(model)
     vectors = TokenVectors(weights)
-    chosen = _head(weights, layer, head)
-    if chosen.layer > LAST_LAYER:
+    target = _head(weights, layer, head)
+    if target.layer > LAST_LAYER:
         raise ValueError(
-            f"{chosen}: tokens say what a head attends to in the layers 0 to {LAST_LAYER} only. "
+            f"{target}: tokens say what a head attends to in the layers 0 to {LAST_LAYER} only. "
             "Vectors of later layers hold more than their token, and scores from embeddings "
             "can then be the contrary of what the head does"
         )
     ids, sources = single_tokens(model, words, vectors.n_tokens)
-    circuits = weights.layer(chosen.layer)
-    query, bias, key = circuits.scores_of(chosen.head)
-    queries = read_vectors(vectors, circuits, chosen.layer, ids) @ query + bias
+    circuits = weights.layer(target.layer)
+    query, bias, key = circuits.scores_of(target.head)
+    queries = read_vectors(vectors, circuits, target.layer, ids) @ query + bias
     vocabulary = torch.arange(vectors.n_tokens, dtype=torch.long, device="cpu")
-    keys = read_vectors(vectors, circuits, chosen.layer, vocabulary) @ key
+    keys = read_vectors(vectors, circuits, target.layer, vocabulary) @ key
     scores = circuits.scaling * queries @ keys.T
     return AttendedVocabulary(
-        head=chosen,
+        head=target,
         sources=sources,
         ids=tuple(ids.tolist()),
         scores=(scores - scores.mean(-1, keepdim=True)).cpu().numpy(),
@@ -173,9 +174,9 @@ def attended_vocabulary(
 
 
 def read_vectors(vectors: TokenVectors, circuits: HeadCircuits, layer: int, ids: Tensor) -> Tensor:
-    """Return what the heads of a layer read of tokens that are alone in the stream, [n, d].
+    """Return the input vectors of a layer's heads for tokens that are alone in the stream, [n, d].
 
-    The vectors are normed, without the gain of the norm, which is part of the circuits.
+    The vectors are normed without the gain of the norm, which is part of the circuits.
     """
     stream = vectors.embedded(ids) if layer == 0 else vectors.after_first_mlp(ids)
     return stream if circuits.norm is None else circuits.norm.normalized(stream)

@@ -1,4 +1,4 @@
-"""The output of a head at a token, split by the tokens that the head reads."""
+"""Output of a head at a token, split by the tokens that the head reads."""
 
 from __future__ import annotations
 
@@ -26,22 +26,23 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class HeadWrites(Result):
-    """The output of a head at a token. Made by `head_writes`.
+    """Output of a head at a token. Made by `head_writes`.
 
     `vectors` of all heads of a layer and one `bias` sum to `layer_output`.
 
     Attributes:
-        head: The head.
-        position: The token that attends, from 0.
-        query: The text of that token.
-        tokens: The K tokens that the head reads.
+        head: Head that writes.
+        position: Index of the attending token, from 0.
+        query: Text of the attending token.
+        tokens: Texts of the K tokens that the head reads.
         weights: Attention weights, float64 [K].
-        vectors: a_j u_j W_O for each token, float64 [K, d]: u_j is the value without its bias.
-        bias: What the layer adds whatever its heads attend to, float64 [d]: the bias of the values
-            of all heads through the output projection, and the bias of the output projection.
-        layer_output: The output of the layer's attention at the token, float64 [d].
-        note: "", or why the bias of the values is part of `vectors`.
-        model_name: The model.
+        vectors: Vectors a_j u_j W_O for each token, float64 [K, d]; u_j is the value without its
+            bias.
+        bias: Constant that the layer adds for any attention, float64 [d]: the bias of the values of
+            all heads through the output projection, and the bias of the output projection.
+        layer_output: Output of the layer's attention at the token, float64 [d].
+        note: Reason why the bias of the values is part of `vectors`, or "".
+        model_name: Name of the model.
 
     Example:
         >>> from attnwidget import load_model
@@ -63,29 +64,29 @@ class HeadWrites(Result):
 
     @property
     def written(self) -> Float64Array:
-        """What the head writes, [d]: the sum of `vectors`."""
+        """Output of the head, [d]: the sum of `vectors`."""
         return self.vectors.sum(0)
 
     @property
     def norms(self) -> Float64Array:
-        """The length of the vector of each token, [K]."""
+        """Norm of the vector of each token, [K]."""
         return np.linalg.norm(self.vectors, axis=-1)
 
     @property
     def shares(self) -> Float64Array:
-        """The share of each token in what the head writes, [K]; the shares sum to 1.
+        """Share of each token in the output of the head, [K]; the shares sum to 1.
 
-        A share is the vector of the token along the whole vector, divided by the length of the
-        whole vector. It is negative where a token writes against the others.
+        A share is the projection of the token's vector onto the whole output, divided by the norm
+        of the output. It is negative if the vector points against the output.
         """
-        written = self.written
-        return self.vectors @ written / _square(written)
+        output = self.written
+        return self.vectors @ output / _square(output)
 
     @property
     def layer_share(self) -> float:
-        """The share of the head in what the heads of its layer write; the shares sum to 1."""
-        of_heads = self.layer_output - self.bias
-        return float(self.written @ of_heads / _square(of_heads))
+        """Share of the head in the output of its layer's heads; the shares sum to 1."""
+        heads_output = self.layer_output - self.bias
+        return float(self.written @ heads_output / _square(heads_output))
 
     def to_frame(self) -> pd.DataFrame:
         """Return one row per token that the head reads.
@@ -109,10 +110,12 @@ class HeadWrites(Result):
         return frame
 
     def chart(self, *, width: int = 640) -> alt.LayerChart:
-        """A bar for the share of each token, a stroke at its weight; displays without network.
+        """Draw a bar for the share of each token, with a stroke at its weight.
+
+        The chart displays without network access.
 
         Args:
-            width: Pixels of the whole figure.
+            width: Width of the whole figure in pixels.
         """
         from attnwidget.charts.signed_bars import signed_bars
 
@@ -147,28 +150,27 @@ def head_writes(
     position: TokenName | None = None,
     stack: str | None = None,
 ) -> HeadWrites:
-    """Split what a head writes at a token by the tokens that the head reads.
+    """Split the output of a head at a token by the tokens that the head reads.
 
     The output of a head is the sum over tokens j of a_j v_j W_O (Elhage et al. 2021; Kobayashi et
     al. 2020, equation 4). The weights of a query sum to 1, so the bias of the values adds the same
-    vector whatever the head attends to. It is counted once, as a bias of the layer; otherwise a
-    token that serves as attention sink would seem to write. The model reads the input again, in one
+    vector for any attention. It is counted once, as a bias of the layer; otherwise, a token that
+    serves as attention sink would seem to contribute. The model processes the input again, in one
     forward pass.
 
     Args:
-        attention: The attention of one input, of a model.
-        layer: The layer, or the name of the head in place of layer and head: "L1 H3", (1, 3) or a
-            `Head`.
-        head: The head, from 0.
-        position: The token that attends: its number from 0, a word that occurs once, or ("he", 2)
-            for the second "he". None = the last token.
-        stack: The stack of the layer, needed only if there are several.
+        attention: Attention of one input, from a model.
+        layer: Number of the layer, or the head itself: "L1 H3", (1, 3) or a `Head`.
+        head: Number of the head within the layer; not needed if `layer` is a head.
+        position: Attending token: its index from 0, a word that occurs once, or ("he", 2) for the
+            second "he". None = the last token.
+        stack: Stack of the layer, only needed if there are several.
 
     Raises:
-        ValueError: No such layer, head, stack or token; attention of given weights, under edits or
-            of a long input; padding; an attention output that is not linear in the values; a
-            quantized projection. The message has the reason.
-        RuntimeError: The weights of the model have changed since.
+        ValueError: If there is no such layer, head, stack or token; if the attention comes from
+            given weights, edits or a long input; if there is padding; if the attention output is
+            not linear in the values; or if a projection is quantized. The message gives the reason.
+        RuntimeError: If the weights of the model have changed since.
 
     Example:
         >>> from attnwidget import load_model
@@ -180,30 +182,30 @@ def head_writes(
         >>> round(float(writes.shares.sum()), 6)
         1.0
     """
-    chosen = head_at(attention, layer, head, stack)
-    axes = attention.stacks[chosen.stack]
+    selected_head = head_at(attention, layer, head, stack)
+    axes = attention.stacks[selected_head.stack]
     reading = whole_reading_of(attention, "what a head writes")
     n_query = len(axes.query)
-    place = n_query - 1 if position is None else place_of_token("position", position, axes.query)
+    index = n_query - 1 if position is None else place_of_token("position", position, axes.query)
     with reading.model.lock.in_turn():
-        at = heads_at_token(reading, place, chosen.layer, axes.name)
+        heads = heads_at_token(reading, index, selected_head.layer, axes.name)
     with torch.no_grad():
-        vectors = at.of_source(chosen.head).cpu().numpy()
-        bias = at.bias.cpu().numpy()
+        vectors = heads.of_source(selected_head.head).cpu().numpy()
+        bias = heads.bias.cpu().numpy()
     return HeadWrites(
-        head=chosen,
-        position=place,
-        query=axes.query.text[place],
+        head=selected_head,
+        position=index,
+        query=axes.query.text[index],
         tokens=tuple(axes.key.text),
-        weights=at.weights[chosen.head].cpu().numpy(),
+        weights=heads.weights[selected_head.head].cpu().numpy(),
         vectors=vectors,
         bias=bias,
-        layer_output=at.output.cpu().numpy(),
-        note=at.note,
+        layer_output=heads.output.cpu().numpy(),
+        note=heads.note,
         model_name=attention.model_name,
     )
 
 
 def _square(vector: Float64Array) -> float:
-    """The squared length, and 1 for a vector of zeros, whose parts are zero too."""
+    """Return the squared norm; 1 for a vector of zeros, whose parts are also zero."""
     return float(vector @ vector) or 1.0

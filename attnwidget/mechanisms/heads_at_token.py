@@ -1,4 +1,4 @@
-"""Weights, values and output projections of heads at a token, read in a forward pass."""
+"""Weights, values and output projections of heads at a token, recorded in a forward pass."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ _BIAS_STAYS = (
 
 @dataclass(frozen=True, eq=False)
 class HeadsAtToken:
-    """The heads of an attention layer at a query. All tensors are float64.
+    """Heads of an attention layer at a query. All tensors are float64.
 
     Attributes:
         weights: Attention weights of the query, [H, K].
         value: Values without their bias, [Hkv, K, Dv].
         value_bias: Bias of the values, [Hkv, Dv].
-        projections: The shares of the heads in the output projection, [H, Dv, d].
+        projections: Parts of the output projection by head, [H, Dv, d].
         output_bias: Bias of the output projection, [d].
-        output: What the output projection put out at the query, [d].
-        note: "", or why the bias of the values is not known.
+        output: Result of the output projection at the query, [d].
+        note: Reason why the bias of the values is unknown, or "".
     """
 
     weights: Tensor
@@ -48,12 +48,12 @@ class HeadsAtToken:
     note: str
 
     def of_source(self, head: int) -> Tensor:
-        """What a head writes, split by source token: a_j v_j W_O, [K, d]."""
+        """Return the output of a head, split by source token: a_j v_j W_O, [K, d]."""
         group = len(self.weights) // len(self.value)
         return self.weights[head][:, None] * self.value[head // group] @ self.projections[head]
 
     def along(self, direction: Tensor) -> Tensor:
-        """What each head writes along a direction [d], split by source token, [H, K]."""
+        """Return each head's output along a direction [d], split by source token, [H, K]."""
         group = len(self.weights) // len(self.value)
         reading = (self.projections @ direction)[:, :, None]  # [H, Dv, 1]
         along = (self.value.repeat_interleave(group, 0) @ reading)[..., 0]
@@ -61,31 +61,31 @@ class HeadsAtToken:
 
     @property
     def bias(self) -> Tensor:
-        """What the layer writes whatever its heads attend to, [d].
+        """Constant that the layer writes for any attention, [d].
 
         The weights of a query sum to 1, so the bias of the values reaches every query as b_V W_O.
-        With attention sinks they sum to less, and the bias reaches the query in this share.
+        With attention sinks, they sum to less, and only this share of the bias reaches the query.
         """
         group = len(self.weights) // len(self.value)
         biases = self.value_bias.repeat_interleave(group, 0)
-        of_values = torch.einsum("h,hv,hvd->d", self.weights.sum(-1), biases, self.projections)
-        return of_values + self.output_bias
+        value_part = torch.einsum("h,hv,hvd->d", self.weights.sum(-1), biases, self.projections)
+        return value_part + self.output_bias
 
 
 def heads_at_token(
     reading: Reading[Attention], position: int, layer: int, stack: str
 ) -> HeadsAtToken:
-    """Read an input again, and return the heads of a layer at a query.
+    """Process an input again and return the heads of a layer at a query.
 
     Args:
-        reading: The input.
-        position: The query, from 0.
-        layer: The layer.
-        stack: The stack of the layer.
+        reading: Input and model.
+        position: Index of the query, from 0.
+        layer: Number of the layer.
+        stack: Stack of the layer.
 
     Raises:
-        ValueError: The layer does not show its values, or its output is not linear in the values.
-            The message has the reason.
+        ValueError: If the layer does not expose its values, or its output is not linear in the
+            values. The message gives the reason.
     """
     hf_model = reading.model.hf_model
     options = without_cache(hf_model)
@@ -121,11 +121,11 @@ def watching_heads(
 
 
 class HeadsWatch:
-    """The record of the heads at a query in a pass. Made by `watching_heads`.
+    """Record of the heads at a query in a pass. Made by `watching_heads`.
 
     Attributes:
-        modules: The attention module of each output projection.
-        layer_of: The layer that each attention module was last run as.
+        modules: Attention module of each output projection.
+        layer_of: Layer as which each attention module ran last.
     """
 
     def __init__(
@@ -143,16 +143,16 @@ class HeadsWatch:
         self._running: dict[nn.Module, int] = {}
 
     def enter(self, *_: object) -> None:
-        """Hook before an attention module."""
+        """Reset the linear outputs before an attention module runs."""
         self._linears.clear()
 
     def keep_linear(self, linear: nn.Module, _: object, __: object, output: Any) -> None:
-        """Hook behind a linear layer in an attention module."""
+        """Store the output of a linear layer in an attention module."""
         if isinstance(output, Tensor):
             self._linears[linear] = output.detach()
 
     def see(self, seen: LayerAttention) -> None:
-        """Take note of a layer whose projection is about to run."""
+        """Record a layer whose output projection is about to run."""
         self._projections.see(seen)
         if seen.stack != self._stack:
             return
@@ -163,12 +163,12 @@ class HeadsWatch:
         if seen.value is None:
             return
         value = seen.value.detach()
-        # A copy, because a view would keep the whole map.
+        # Copy the row, because a view would keep the whole map in memory.
         weights = seen.weights[0, :, self._position].detach().clone()
         self._seen[seen.layer] = (seen.module, weights, value[0], value_bias(self._linears, value))
 
     def keep_output(self, projection: nn.Module, _: object, __: object, output: Any) -> None:
-        """Hook behind an output projection."""
+        """Store the output of an output projection at the query."""
         layer = self._running.pop(self.modules[projection], None)
         if layer is not None and isinstance(output, Tensor):
             row = output.detach().reshape(-1, output.shape[-1])[self._position]
@@ -176,17 +176,17 @@ class HeadsWatch:
 
     @property
     def layers(self) -> list[int]:
-        """The layers that were kept, in the order of computation.
+        """Recorded layers, in the order of computation.
 
         Raises:
-            ValueError: As `heads_at_token`.
+            ValueError: As in `heads_at_token`.
         """
-        if why := self._projections.refused:
-            raise ValueError(f"what heads write is not known here: {why}")
+        if reason := self._projections.refused:
+            raise ValueError(f"what heads write is not known here: {reason}")
         return list(self._seen)
 
     def at(self, layer: int) -> HeadsAtToken:
-        """Return the heads of one of `layers`. The copies in float64 are made at each call."""
+        """Return the heads of one of `layers`. Each call makes new float64 copies."""
         module, weights, value, bias = self._seen[layer]
         shares = self._projections.of_heads(module, len(weights))
         assert shares is not None
@@ -194,11 +194,11 @@ class HeadsWatch:
         output_bias = projection_bias(projection)
         if output_bias is None:
             output_bias = torch.zeros_like(output)
-        known = torch.zeros_like(value[:, 0]) if bias is None else bias
+        known_bias = torch.zeros_like(value[:, 0]) if bias is None else bias
         return HeadsAtToken(
             weights=weights.double(),
-            value=value.double() - known.double()[:, None],
-            value_bias=known.double(),
+            value=value.double() - known_bias.double()[:, None],
+            value_bias=known_bias.double(),
             projections=shares.double(),
             output_bias=output_bias.detach().double(),
             output=output.double(),
@@ -207,7 +207,7 @@ class HeadsWatch:
 
 
 def _linears(module: nn.Module, projection: nn.Module | None) -> list[nn.Module]:
-    """The modules inside an attention module that map features to features."""
+    """Return the modules inside an attention module that map features to features."""
     return [
         child
         for child in module.modules()

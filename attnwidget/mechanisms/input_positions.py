@@ -1,4 +1,4 @@
-"""The places of kept tokens in the input of a model, and their positions."""
+"""Indices of unpadded tokens in the input of a model, and their positions."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from torch import Tensor
 if TYPE_CHECKING:
     from attnwidget.capture.maps.attention import Attention
 
-# The mask of the queries and of the keys of each stack. Masks of a text hide nothing in towers.
+# Masks of the queries and keys of each stack. A text mask hides nothing in towers.
 _MASKS = {
     "self": ("attention_mask", "attention_mask"),
     "encoder": ("attention_mask", "attention_mask"),
@@ -20,7 +20,7 @@ _MASKS = {
 
 
 def input_places(attention: Attention, stack: str) -> tuple[list[int], list[int]]:
-    """Return the places of queries and keys among all tokens of the input, padding included.
+    """Return the indices of queries and keys among all tokens of the input, including padding.
 
     Example:
         >>> from attnwidget import load_model
@@ -38,23 +38,29 @@ def positions(attention: Attention, stack: str) -> list[int]:
     """Return the position of each token of a stack whose queries and keys are the same tokens.
 
     Raises:
-        ValueError: A mask hides tokens between visible ones, and models count these differently.
+        ValueError: If a mask hides tokens between visible tokens, because models count positions
+            differently then.
     """
-    places, _ = input_places(attention, stack)
+    indices, _ = input_places(attention, stack)
     inputs = {} if attention.reading is None else attention.reading.inputs
-    given = inputs.get("position_ids")
-    if stack == "self" and given is not None and given.shape[0] == 1 and given.ndim == 2:
-        return [int(given[0, place]) for place in places]
-    if places and places != list(range(places[0], places[0] + len(places))):
+    position_ids = inputs.get("position_ids")
+    if (
+        stack == "self"
+        and position_ids is not None
+        and position_ids.shape[0] == 1
+        and position_ids.ndim == 2
+    ):
+        return [int(position_ids[0, index]) for index in indices]
+    if indices and indices != list(range(indices[0], indices[0] + len(indices))):
         raise ValueError(
             "the attention mask hides tokens between visible tokens, and models number their "
             "positions in different ways: pass position_ids, or leave these tokens out"
         )
-    return places
+    return indices
 
 
 def _kept(mask: Tensor | None, count: int) -> list[int]:
     if mask is None or mask.ndim != 2:
         return list(range(count))
-    kept = torch.nonzero(mask[0] != 0)[:, 0].tolist()
-    return kept if len(kept) == count else list(range(count))
+    visible = torch.nonzero(mask[0] != 0)[:, 0].tolist()
+    return visible if len(visible) == count else list(range(count))

@@ -1,4 +1,4 @@
-"""The plane that shows the scores of a head best, with its queries and keys as points."""
+"""Plane that shows the scores of a head best, with its queries and keys as points."""
 
 from __future__ import annotations
 
@@ -28,24 +28,24 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class KeyBiplot(Result):
-    """Queries and keys of a head as points of a plane: the inner product of two is their score.
+    """Queries and keys of a head as points in a plane. Inner products of points are scores.
 
     A constant for each query leaves its weights unchanged, so the mean key is subtracted. The plane
-    is the best rank-2 form of the scores, before soft cap, bias and mask.
+    is the best rank-2 approximation of the scores, before soft cap, bias and mask.
 
     Attributes:
-        head: The head.
-        queries: float64 [Q, 2], points of all queries.
-        keys: float64 [K, 2], points of all keys.
-        query_tokens: The Q attending tokens.
-        key_tokens: The K attended tokens.
-        query_inputs: int64 [Q], the input of each query.
-        key_inputs: int64 [K], the input of each key.
-        query_places: int64 [Q], the place of each query in its input.
-        key_places: int64 [K], the place of each key in its input.
-        singular_values: float64, of the centered scores, largest first.
-        explained: Share of the squares of the centered scores that the plane shows, from 0 to 1.
-        model_name: The model.
+        head: Head of the queries and keys.
+        queries: Points of all queries, float64 [Q, 2].
+        keys: Points of all keys, float64 [K, 2].
+        query_tokens: Texts of the Q attending tokens.
+        key_tokens: Texts of the K attended tokens.
+        query_inputs: Input of each query, int64 [Q].
+        key_inputs: Input of each key, int64 [K].
+        query_places: Index of each query in its input, int64 [Q].
+        key_places: Index of each key in its input, int64 [K].
+        singular_values: Singular values of the centered scores, float64, largest first.
+        explained: Share of the squared centered scores that the plane shows, from 0 to 1.
+        model_name: Name of the model.
 
     Example:
         >>> from attnwidget import load_model
@@ -75,21 +75,21 @@ class KeyBiplot(Result):
         import pandas as pd
 
         frames = []
-        for side, inputs, places, tokens, points in (
+        for side, inputs, indices, tokens, points in (
             ("query", self.query_inputs, self.query_places, self.query_tokens, self.queries),
             ("key", self.key_inputs, self.key_places, self.key_tokens, self.keys),
         ):
-            columns = {"side": side, "input": inputs, "place": places, "token": tokens}
+            columns = {"side": side, "input": inputs, "place": indices, "token": tokens}
             frames.append(pd.DataFrame(columns).assign(x=points[:, 0], y=points[:, 1]))
         frame = pd.concat(frames, ignore_index=True)
         frame.attrs |= {"model": self.model_name, "head": str(self.head)}
         return frame
 
     def chart(self, *, width: int = 640) -> alt.LayerChart:
-        """Queries as circles and keys as squares, with their tokens if there is room.
+        """Draw queries as circles and keys as squares, with their tokens if there is room.
 
         Args:
-            width: Pixels of the whole figure.
+            width: Width of the whole figure in pixels.
         """
         from attnwidget.charts.token_plane import token_plane
 
@@ -114,19 +114,18 @@ def key_biplot(
     *,
     stack: str | None = None,
 ) -> KeyBiplot:
-    """Draw the queries and keys of a head in the plane that shows its scores best.
+    """Place the queries and keys of a head in the plane that shows its scores best.
 
     Args:
-        attention: Attention of one input, or of many inputs of the same model. With many inputs all
-            of them share the plane, and the mean key is over all inputs.
-        layer: Layer of the head, or the name of the head in place of layer and head: "L1 H3",
-            (1, 3) or a `Head`.
-        head: Index of the head.
+        attention: Attention of one input, or of many inputs of the same model. With many inputs,
+            all of them share the plane, and the mean key is over all inputs.
+        layer: Number of the layer, or the head itself: "L1 H3", (1, 3) or a `Head`.
+        head: Number of the head within the layer; not needed if `layer` is a head.
         stack: Stack of layers, if there are several.
 
     Raises:
-        ValueError: There is no such head or no input; the inputs are of different models; or only
-            the weights of the layer are known.
+        ValueError: If there is no such head or no input, the inputs come from different models, or
+            only the weights of the layer are known.
 
     Example:
         >>> from attnwidget import load_model
@@ -138,16 +137,18 @@ def key_biplot(
     attentions = list(attention) if isinstance(attention, Sequence) else [attention]
     if not attentions:
         raise ValueError("there is no input: pass an attention, or a list of at least one")
-    for one in attentions:
-        refuse_no_attention(one)
-    names = list(dict.fromkeys(one.model_name for one in attentions))
+    for each_attention in attentions:
+        refuse_no_attention(each_attention)
+    names = list(dict.fromkeys(each_attention.model_name for each_attention in attentions))
     if len(names) > 1:
         raise ValueError(
             f"queries and keys of different models have no common plane: {', '.join(names)}"
         )
-    named = head_at(attentions[0], layer, head, stack)
-    parts = [one.score_parts(one.head(named)) for one in attentions]
-    axes = [one.stacks[named.stack] for one in attentions]
+    named_head = head_at(attentions[0], layer, head, stack)
+    parts = [
+        each_attention.score_parts(each_attention.head(named_head)) for each_attention in attentions
+    ]
+    axes = [each_attention.stacks[named_head.stack] for each_attention in attentions]
     queries, keys, values = score_plane(
         torch.cat([part.query for part in parts]),
         torch.cat([part.key for part in parts]),
@@ -157,17 +158,17 @@ def key_biplot(
     total = float(squares.sum())
     counts = [len(part.query) for part in parts], [len(part.key) for part in parts]
     inputs = [np.repeat(np.arange(len(side)), side) for side in counts]
-    places = [np.concatenate([np.arange(count) for count in side]) for side in counts]
+    indices = [np.concatenate([np.arange(count) for count in side]) for side in counts]
     return KeyBiplot(
-        head=named,
+        head=named_head,
         queries=queries.numpy(),
         keys=keys.numpy(),
         query_tokens=tuple(token for axis in axes for token in axis.query.text),
         key_tokens=tuple(token for axis in axes for token in axis.key.text),
         query_inputs=inputs[0],
         key_inputs=inputs[1],
-        query_places=places[0],
-        key_places=places[1],
+        query_places=indices[0],
+        key_places=indices[1],
         singular_values=values.numpy(),
         explained=float(squares[:2].sum()) / total if total else 1.0,
         model_name=names[0],
@@ -175,15 +176,15 @@ def key_biplot(
 
 
 def score_plane(query: Tensor, key: Tensor, scaling: float) -> tuple[Tensor, Tensor, Tensor]:
-    """Return points of queries and keys whose inner products are the scores, as well as two can.
+    """Return points of queries and keys whose inner products approximate the scores best.
 
     A constant for each query leaves the softmax unchanged, so the mean key is subtracted first. The
-    points are the best rank-2 form of scaling * query (key - mean)^T in the sense of least squares
-    (Gabriel 1971). Signs are fixed: the key farthest along an axis is on its positive side.
+    points are the best rank-2 approximation of scaling * query (key - mean)^T in the least-squares
+    sense (Gabriel 1971). Signs are fixed: the key farthest along an axis is on its positive side.
 
     Args:
-        query: [Q, D].
-        key: [K, D].
+        query: Query vectors, [Q, D].
+        key: Key vectors, [K, D].
         scaling: Factor of the scores.
 
     Returns:
@@ -200,7 +201,7 @@ def score_plane(query: Tensor, key: Tensor, scaling: float) -> tuple[Tensor, Ten
         True
     """
     query, key = query.double(), key.double()
-    # The singular values of a product of tall matrices are those of their small factors.
+    # A product of tall matrices has the singular values of the product of their small factors.
     left = torch.linalg.qr(scaling * query)
     right = torch.linalg.qr(key - key.mean(0))
     u, values, vh = torch.linalg.svd(left.R @ right.R.T)

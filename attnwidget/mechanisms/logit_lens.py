@@ -1,4 +1,4 @@
-"""The logit lens: answers from the residual stream after each layer."""
+"""Logit lens: answers from the residual stream after each layer."""
 
 from __future__ import annotations
 
@@ -37,26 +37,27 @@ if TYPE_CHECKING:
     import altair as alt
     import pandas as pd
 
-# The last row of the lens is the model's own answer; differences that rounding explains.
-# In half precision, batches of two sizes round in different ways.
+# Tolerance for rounding errors, because the last row of the lens must equal the model's own answer.
+# In half precision, batches of two sizes round differently.
 _ROUNDING = {torch.float16: 2e-2, torch.bfloat16: 5e-2}
-# Exceptions of a head that cannot run on the states of earlier layers.
+# Exceptions of an output head that cannot run on the states of earlier layers.
 _CANNOT = (RuntimeError, TypeError, ValueError, IndexError, AttributeError)
 _WHAT = "a logit lens"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class LogitLens(Result):
-    """The answers that the residual stream after each layer gives. Made by `logit_lens`.
+    """Answers from the residual stream after each layer. Made by `logit_lens`.
 
     Attributes:
-        log_probabilities: float32 [L + 1, P, V] in nats, of every vocabulary entry: row 0 is of the
-            embeddings, row l + 1 of the stream after layer l. The last row is the model's answer.
-        positions: The P tokens that are predicted, as in `Predictions.positions`.
-        questions: Their names.
-        answers: The V vocabulary entries.
+        log_probabilities: Log probabilities of every vocabulary entry in nats, float32 [L + 1, P,
+            V]: row 0 is for the embeddings, row l + 1 for the stream after layer l. The last row
+            is the model's answer.
+        positions: Indices of the P predicted tokens, as in `Predictions.positions`.
+        questions: Names of the predicted tokens.
+        answers: Vocabulary entries (V).
         top: Number of answers per layer in the table.
-        model_name: The model.
+        model_name: Name of the model.
 
     Example:
         >>> from attnwidget import load_model
@@ -77,14 +78,14 @@ class LogitLens(Result):
 
     @cached_property
     def probabilities(self) -> Float32Array:
-        """float32 [L + 1, P, V]."""
+        """Probabilities of every vocabulary entry, float32 [L + 1, P, V]."""
         return np.exp(self.log_probabilities)
 
     @property
     def divergence(self) -> Float64Array:
-        """The divergence of the answers after each layer from the model's answers, [L + 1, P].
+        """Divergence between the answers after each layer and the model's answers, [L + 1, P].
 
-        The Kullback-Leibler divergence of the last row from each row, in nats.
+        This is the Kullback-Leibler divergence of the last row from each row, in nats.
         """
         logs = self.log_probabilities.astype(np.float64)
         return (np.exp(logs[-1]) * (logs[-1] - logs)).sum(-1)
@@ -93,24 +94,24 @@ class LogitLens(Result):
         """Return the probability of one answer after each layer, [L + 1].
 
         Raises:
-            ValueError: There is no such answer or question.
+            ValueError: If there is no such answer or question.
 
         Warns:
-            UserWarning: As `Predictions.probability`.
+            UserWarning: As in `Predictions.probability`.
         """
         question = index_among("question", question, len(self.positions))
         return self.probabilities[:, question, self.answers.index(answer)]
 
     @property
     def rows(self) -> tuple[str, ...]:
-        """The names of the L + 1 rows: "embeddings", "L0", "L1", ..."""
+        """Names of the L + 1 rows: "embeddings", "L0", "L1", ..."""
         return ("embeddings", *(f"L{i}" for i in range(len(self.log_probabilities) - 1)))
 
     def to_frame(self) -> pd.DataFrame:
-        """The `top` answers after each layer, the likeliest first.
+        """Return the `top` answers after each layer, likeliest first.
 
         Columns: question, position, layer (-1 for the embeddings), answer (readable), token (as the
-        vocabulary has it), id, probability. `attrs["model"]` is the model's name.
+        vocabulary has it), id, probability. `attrs["model"]` is the name of the model.
         """
         import pandas as pd
 
@@ -133,10 +134,10 @@ class LogitLens(Result):
         return pd.DataFrame(rows)
 
     def chart(self, *, width: int = 640) -> alt.LayerChart:
-        """The likeliest answer after each layer, shaded by its probability, layers upwards.
+        """Draw the likeliest answer after each layer, shaded by its probability, layers upwards.
 
         Args:
-            width: Pixels of the whole figure.
+            width: Width of the whole figure in pixels.
         """
         from attnwidget.charts.answer_grid import answer_grid
 
@@ -150,8 +151,8 @@ class LogitLens(Result):
 
     def __repr__(self) -> str:
         best = self.log_probabilities[:, 0].argmax(-1).tolist()
-        said = [answer for answer, _ in self.answers.spelt(best)]
-        return f"LogitLens({self.model_name}, {self.questions[0]}: {' → '.join(said)})"
+        answers = [answer for answer, _ in self.answers.spelt(best)]
+        return f"LogitLens({self.model_name}, {self.questions[0]}: {' → '.join(answers)})"
 
 
 @in_plain_torch
@@ -159,24 +160,25 @@ class LogitLens(Result):
 def logit_lens(
     attention: Attention, *, positions: Iterable[int] | None = None, top: int = 5
 ) -> LogitLens:
-    """Return the answers that the residual stream after each layer gives.
+    """Return the answers from the residual stream after each layer.
 
-    The stream goes through everything that follows the last layer: the final
-    norm, with the statistics of this stream, and the head (nostalgebraist 2020). It shows when an
-    answer appears, and is no attribution: the norms differ from layer to layer, so differences of
-    rows do not sum to a logit. `direct_effects` attributes a logit, with one frozen norm.
+    The stream goes through everything that follows the last layer: the final norm, with the
+    statistics of this stream, and the head (nostalgebraist 2020). The lens shows when an answer
+    appears, but is not an attribution: the norms differ from layer to layer, so differences of rows
+    do not sum to a logit. `direct_effects` attributes a logit, with one frozen norm.
 
     Args:
-        attention: The attention of a language model with a single stack.
-        positions: The tokens to predict, as in `AttentionModel.predict`. None stands for the token
-            after the text or the mask token.
+        attention: Attention of a language model with a single stack.
+        positions: Tokens to predict, as in `AttentionModel.predict`. None = the token after the
+            text, or the mask token.
         top: Number of answers per layer in the table.
 
     Raises:
-        TypeError: A model without a head that predicts words, or an encoder-decoder.
-        ValueError: No such token; attention of given weights, under edits or of a long input;
-            padding; layers that are in no list, or a head that cannot run on earlier states.
-        RuntimeError: The weights of the model have changed since.
+        TypeError: If the model has no head that predicts words, or is an encoder-decoder.
+        ValueError: If there is no such token; if the attention comes from given weights, edits or a
+            long input; if there is padding; if the layers are not in a list; or if the head cannot
+            run on earlier states.
+        RuntimeError: If the weights of the model have changed since.
 
     Example:
         >>> from attnwidget import load_model
@@ -192,17 +194,19 @@ def logit_lens(
     model = language_model(reading, _WHAT)
     top = whole_number("top", top, 1)
     if positions is None:
-        places = [predicted_position(reading, model, None, "positions=[3]")]
+        positions = [predicted_position(reading, model, None, "positions=[3]")]
     else:
-        places = whole_numbers("positions", positions)
-    if not places:
+        positions = whole_numbers("positions", positions)
+    if not positions:
         raise ValueError("positions is empty: name the tokens to predict, such as positions=[3]")
     with model.lock.in_turn():
-        questions = [model.question(reading.inputs, place, reading.tokens) for place in places]
-        rows = [place for question in questions for place in question.places]
+        questions = [
+            model.question(reading.inputs, position, reading.tokens) for position in positions
+        ]
+        rows = [position for question in questions for position in question.places]
         if prediction_task(model.hf_model) == "next":
             logs = _lens(model.hf_model, questions[0].encoded, rows)
-        else:  # each masked token is an input of its own
+        else:  # Each masked token needs a separate input.
             lenses = [
                 _lens(model.hf_model, question.encoded, [row])
                 for question, row in zip(questions, rows, strict=True)
@@ -211,8 +215,8 @@ def logit_lens(
     tokens = attention.stacks["self"].query.text
     return LogitLens(
         log_probabilities=logs,
-        positions=tuple(places),
-        questions=tuple(_name(place, tokens) for place in places),
+        positions=tuple(positions),
+        questions=tuple(_name(position, tokens) for position in positions),
         answers=vocabulary_answers(model.tokenizer, logs.shape[-1]),
         top=top,
         model_name=attention.model_name,
@@ -220,10 +224,11 @@ def logit_lens(
 
 
 def _lens(hf_model: Any, inputs: Mapping[str, Tensor], rows: Sequence[int]) -> Float32Array:
-    """The log probabilities at some tokens after each layer, [L + 1, P, V].
+    """Return the log probabilities at some tokens after each layer, [L + 1, P, V].
 
     Raises:
-        ValueError: The layers are in no list, or what follows them does not run on earlier states.
+        ValueError: If the layers are not in a list, or the modules after them cannot run on earlier
+            states.
     """
     name = type(hf_model).__name__
     layers = layers_of(hf_model, "self")
@@ -236,7 +241,7 @@ def _lens(hf_model: Any, inputs: Mapping[str, Tensor], rows: Sequence[int]) -> F
         raise ValueError(f"{_WHAT} needs a projection onto the vocabulary, and {name} has none")
     modules = [layer for layer, _ in layers]
     options = without_cache(hf_model)
-    chosen = list(rows)
+    row_list = list(rows)
     first: list[Tensor] = []
     outputs: dict[nn.Module, Any] = {}
 
@@ -252,10 +257,10 @@ def _lens(hf_model: Any, inputs: Mapping[str, Tensor], rows: Sequence[int]) -> F
         hooked(modules[:1], before=enter),
         hooked(modules, after=keep),
     ):
-        logits = answer_logits(hf_model(**inputs, **options))[0, chosen]
+        logits = answer_logits(hf_model(**inputs, **options))[0, row_list]
     # The layers of a model may be on several devices; the head is on the device of the last layer.
-    after = [_state(outputs[module]) for module in modules]
-    states = torch.cat([state.to(after[-1].device) for state in (*first, *after)])
+    layer_states = [_state(outputs[module]) for module in modules]
+    states = torch.cat([state.to(layer_states[-1].device) for state in (*first, *layer_states)])
     last = outputs[modules[-1]]
     outputs[modules[-1]] = (states, *last[1:]) if isinstance(last, tuple) else states
 
@@ -265,7 +270,7 @@ def _lens(hf_model: Any, inputs: Mapping[str, Tensor], rows: Sequence[int]) -> F
     def narrow(
         _: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        return (args[0][:, chosen], *args[1:]), kwargs
+        return (args[0][:, row_list], *args[1:]), kwargs
 
     makers = {module: partial(stand_in, module) for module in modules}
     try:
@@ -275,18 +280,21 @@ def _lens(hf_model: Any, inputs: Mapping[str, Tensor], rows: Sequence[int]) -> F
             replaced_forwards(makers),
             hooked([head], before=narrow),
         ):
-            found = answer_logits(hf_model(**inputs, **options))
+            lens_logits = answer_logits(hf_model(**inputs, **options))
     except _CANNOT as error:
         raise ValueError(
             f"what follows the layers of {name} cannot run on the states after each layer: {error}"
         ) from error
-    allowed = _ROUNDING.get(logits.dtype, 1e-3) * max(1.0, float(logits.abs().max()))
-    if found[-1].shape != logits.shape or float((found[-1] - logits).abs().max()) > allowed:
+    tolerance = _ROUNDING.get(logits.dtype, 1e-3) * max(1.0, float(logits.abs().max()))
+    if (
+        lens_logits[-1].shape != logits.shape
+        or float((lens_logits[-1] - logits).abs().max()) > tolerance
+    ):
         raise ValueError(
             f"the head of {name} gives another answer when its layers are not run: it reads more "
             "than their last state"
         )
-    logs: Float32Array = torch.log_softmax(found.float(), -1).cpu().numpy()
+    logs: Float32Array = torch.log_softmax(lens_logits.float(), -1).cpu().numpy()
     return logs
 
 

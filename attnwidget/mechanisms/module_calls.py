@@ -1,4 +1,4 @@
-"""The arguments and outputs of the modules of a model in one forward pass."""
+"""Arguments and outputs of the modules of a model in one forward pass."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from torch import Tensor, nn
 
 from attnwidget.capture.tapping.hooked import hooked
 
-# The name of a module's input where it is no positional argument.
+# Keyword of a module's input if it is not a positional argument.
 _INPUT = "hidden_states"
 
 
 @dataclass(frozen=True, eq=False)
 class ModuleCall:
-    """One call of a module.
+    """Call of a module.
 
     Attributes:
-        args: The positional arguments.
-        kwargs: The further arguments.
-        output: Its output.
+        args: Positional arguments.
+        kwargs: Keyword arguments.
+        output: Output of the module.
     """
 
     args: tuple[Any, ...]
@@ -31,12 +31,12 @@ class ModuleCall:
 
     @property
     def input(self) -> Tensor | None:
-        """The vectors that the module read; None if they are no tensor."""
+        """Input vectors of the module; None if they are not a tensor."""
         value = self.args[0] if self.args else self.kwargs.get(_INPUT)
         return value if isinstance(value, Tensor) else None
 
     def repeat(self, module: nn.Module, vectors: Tensor) -> Any:
-        """Call a module again, with other vectors in the place of its input."""
+        """Call a module again, with other vectors as its input."""
         if self.args:
             return module(vectors, *self.args[1:], **self.kwargs)
         return module(**{**self.kwargs, _INPUT: vectors})
@@ -44,7 +44,7 @@ class ModuleCall:
 
 @contextmanager
 def recorded_calls(modules: Iterable[nn.Module]) -> Iterator[dict[nn.Module, ModuleCall]]:
-    """Record the latest call of each module in the block, by this thread.
+    """Record the latest call of each module by this thread in the block.
 
     Example:
         >>> import torch
@@ -66,7 +66,7 @@ def recorded_calls(modules: Iterable[nn.Module]) -> Iterator[dict[nn.Module, Mod
 
 @contextmanager
 def without_output(module: nn.Module) -> Iterator[None]:
-    """Have a module put out zeros in the block, in this thread."""
+    """Replace the output of a module by zeros in the block, in this thread."""
 
     def zeros(_: nn.Module, __: object, ___: object, output: Any) -> Any:
         if isinstance(output, Tensor):
@@ -81,19 +81,19 @@ def first_argument(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Tensor:
     """Return the first tensor among the arguments of a module.
 
     Raises:
-        StopIteration: No argument is a tensor.
+        StopIteration: If no argument is a tensor.
     """
     return next(value for value in (*args, *kwargs.values()) if isinstance(value, Tensor))
 
 
 def first_tensor(output: Any) -> Tensor | None:
-    """Return the first tensor of what a module put out; None if it starts with something else."""
+    """Return the first tensor of a module's output; None if the output starts otherwise."""
     first = output[0] if isinstance(output, (tuple, list)) and output else output
     return first if isinstance(first, Tensor) else None
 
 
 def same_tensor(one: Tensor | None, other: Tensor | None) -> bool:
-    """Whether two tensors share their memory and their shape."""
+    """Return whether two tensors share their memory and their shape."""
     if one is None or other is None:
         return False
     return one.data_ptr() == other.data_ptr() and one.shape == other.shape

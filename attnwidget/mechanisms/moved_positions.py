@@ -1,4 +1,4 @@
-"""Keys of the first layer with a token at another learned position."""
+"""Keys of the first layer for a token at another learned position."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ def keys_at_positions(
 
     Args:
         attention: Attention of a model with a table of learned positions.
-        head: The head.
-        query: Place of the query in the input.
-        key: Place of the key in the input.
-        distances: Tokens from the query back to the position of the key.
+        head: Head in the first layer.
+        query: Index of the query in the input.
+        key: Index of the key in the input.
+        distances: Distances in tokens from the query back to the new positions of the key.
 
     Raises:
-        ValueError: The model has no such table, or the table has no row for a distance.
+        ValueError: If the model has no such table, or the table has no row for a distance.
     """
     reading = reading_of(attention, "a key at another position")
     reading.refuse_changed()
@@ -44,7 +44,7 @@ def keys_at_positions(
         if kind == "positions"
     ]
     moves = [query - distance - key for distance in distances]
-    moved: list[nn.Module] = []
+    moved_tables: list[nn.Module] = []
 
     def move(module: Any, _: object, __: object, output: Tensor) -> Tensor:
         """Exchange the row of the table at the key, in each entry of the batch."""
@@ -61,18 +61,18 @@ def keys_at_positions(
                 f"{attention.model_name} has {len(weight)} learned positions, and a key at the "
                 f"distance {outside[0]} from query {query} would be outside of them"
             )
-        moved.append(module)
+        moved_tables.append(module)
         output = output.expand(len(rows), *output.shape[1:]).clone()
         output[:, key] = weight[rows]
         return output
 
-    found: list[Tensor] = []
+    keys: list[Tensor] = []
 
     def on_layer(seen: LayerAttention) -> None:
         if (seen.layer, seen.stack) == (head.layer, head.stack):
             if seen.key is not None:
                 group = seen.weights.shape[1] // seen.key.shape[1]
-                found.append(seen.key[:, head.head // group, key])
+                keys.append(seen.key[:, head.head // group, key])
             raise ReachedError
 
     count = len(distances)
@@ -86,9 +86,9 @@ def keys_at_positions(
         tap(hf_model, on_layer),
     ):
         hf_model(**inputs, **options)
-    if not moved or not found:
+    if not moved_tables or not keys:
         raise ValueError(
             f"positions of {attention.model_name} are neither rotary, nor a bias by distance, nor "
             "rows of a learned table: its keys cannot be moved"
         )
-    return found[0]
+    return keys[0]

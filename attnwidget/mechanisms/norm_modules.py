@@ -1,4 +1,4 @@
-"""Norms of a model, by what they do to a vector."""
+"""Norm modules of a model, identified by their effect on a vector."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from attnwidget.kernels.norm_gains import NormGain
 from attnwidget.mechanisms.frozen_norm import FrozenNorm
 from attnwidget.mechanisms.module_calls import ModuleCall, first_tensor, same_tensor
 
-# Sizes of vectors: the epsilon of a norm does not count for large vectors, and counts for small.
+# Factors of the probe vectors. The epsilon of a norm is negligible for large vectors only.
 _LARGE = 64.0
 _SMALL = 0.01
 
 
 def norms_of(model: nn.Module) -> list[nn.Module]:
-    """Return the modules of a model, without modules inside, whose class is called a norm."""
+    """Return the modules without submodules whose class name contains "norm"."""
     return [
         module
         for module in model.modules()
@@ -28,7 +28,7 @@ def norms_of(model: nn.Module) -> list[nn.Module]:
 def norm_with_output(
     calls: Mapping[nn.Module, ModuleCall], norms: Iterable[nn.Module], vectors: Tensor | None
 ) -> nn.Module | None:
-    """Return the norm that put out these vectors; None if no norm did."""
+    """Return the norm whose output is these vectors; None if there is none."""
     return next(
         (n for n in norms if n in calls and same_tensor(first_tensor(calls[n].output), vectors)),
         None,
@@ -38,7 +38,7 @@ def norm_with_output(
 def norm_with_input(
     calls: Mapping[nn.Module, ModuleCall], norms: Iterable[nn.Module], vectors: Tensor | None
 ) -> nn.Module | None:
-    """Return the norm that read these vectors; None if no norm did."""
+    """Return the norm whose input is these vectors; None if there is none."""
     return next((n for n in norms if n in calls and same_tensor(calls[n].input, vectors)), None)
 
 
@@ -47,11 +47,11 @@ def gain_of(norm: nn.Module, size: int) -> NormGain:
     """Return the gain of a norm, checked on some vectors.
 
     Args:
-        norm: A LayerNorm or an RMSNorm, under any name: Gemma's gain is one plus its weight.
+        norm: LayerNorm or RMSNorm module, under any name; Gemma's gain is one plus its weight.
         size: Number of dimensions, d.
 
     Raises:
-        ValueError: The norm is neither a layer norm nor an RMS norm.
+        ValueError: If the norm is neither a layer norm nor an RMS norm.
 
     Example:
         >>> import torch

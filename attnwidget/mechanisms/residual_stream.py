@@ -1,8 +1,8 @@
-"""The residual stream of one input: its writers, and the share of each writer in later states.
+"""Residual stream of one input: its writers, and the share of each writer in later states.
 
 Recorded outputs replace the modules that write to the stream, and frozen norms replace the norms.
-The rest of the model is affine. The model then runs with a single writer in each entry
-of a batch, and any state of an entry is the share of its writer.
+The rest of the model is affine. The model then runs with a single writer in each entry of a
+batch, so any state of an entry is the share of its writer.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ if TYPE_CHECKING:
     from attnwidget.capture.maps.attention import Attention
     from attnwidget.capture.maps.input_reading import Reading
 
-# Numbers in a state of all entries of a batch, or in the maps of a layer.
+# Largest number of elements in a state of all batch entries, or in the maps of a layer.
 _NUMBERS_AT_ONCE = 16 * 1024 * 1024
-# Differences that rounding explains, and shares that are rounding, of the largest number.
+# Tolerance for rounding errors, and smallest share that counts, relative to the largest value.
 _ROUNDING = {torch.float64: 1e-5, torch.float32: 1e-4}
 _NOTHING = 1e-6
 
@@ -48,11 +48,11 @@ RecordedStates = dict[str, Tensor]
 
 @dataclass(frozen=True, eq=False)
 class Shares:
-    """The parts of some states, one for each writer; they sum to the states.
+    """Parts of some states, one for each writer; they sum to the states.
 
     Attributes:
-        writers: The W writers that reach the states, in the order of computation, "biases" last.
-        parts: By the name of a state a tensor [W, ...].
+        writers: Writers (W) that reach the states, in the order of computation, "biases" last.
+        parts: Tensor [W, ...] for each state, by name.
     """
 
     writers: tuple[Writer, ...]
@@ -60,15 +60,15 @@ class Shares:
 
 
 class ResidualStream:
-    """The residual stream of one input of a model, by its writers.
+    """Residual stream of one input of a model, split by its writers.
 
     Args:
-        hf_model: A transformers model in float32 or float64, not quantized.
-        inputs: The model's inputs, a batch of one.
+        hf_model: Transformers model in float32 or float64, not quantized.
+        inputs: Model inputs, a batch of one.
 
     Raises:
-        ValueError: The weights have too few digits or are quantized, or the outputs of the heads do
-            not sum to the output of their projection.
+        ValueError: If the weights have too little precision or are quantized, or the outputs of the
+            heads do not sum to the output of their projection.
 
     Example:
         >>> from attnwidget import load_model
@@ -102,32 +102,32 @@ class ResidualStream:
 
         Args:
             layer: Number of the layer.
-            stack: Its stack.
+            stack: Stack of the layer.
             tokens: Indices of the tokens to compute; None = all tokens. If the model takes
-                `position_ids`, only these tokens run, which saves time and changes no number.
+                `position_ids`, only these tokens run, which saves time and changes no value.
 
         Returns:
-            "query" [W, H, n, D] and "key" [W, Hkv, n, D], float64 where the device has it.
+            "query" [W, H, n, D] and "key" [W, Hkv, n, D], float64 if the device has it.
 
         Raises:
-            ValueError: The queries or keys are not linear in the residual stream.
+            ValueError: If the queries or keys are not linear in the residual stream.
         """
         target = self._records.calls.get((stack, layer))
 
         def run(entries: _Entries) -> RecordedStates:
-            caught: RecordedStates = {}
+            states: RecordedStates = {}
 
             def on_layer(seen: LayerAttention) -> None:
                 if (seen.layer, seen.stack) != (layer, stack):
                     return
                 if seen.query is not None and seen.key is not None:
-                    caught["query"] = seen.query
-                    caught["key"] = seen.key
+                    states["query"] = seen.query
+                    states["key"] = seen.key
                 raise ReachedError
 
             with tap(self._hf_model, on_layer):
                 self._run(entries, target)
-            return caught
+            return states
 
         shares = self._shares(run, tokens)
         self._check_heads(shares, layer, stack)
@@ -136,7 +136,7 @@ class ResidualStream:
     def _check_heads(self, shares: Shares, layer: int, stack: str) -> None:
         """Refuse shares in which all heads of an earlier layer are missing.
 
-        A module that adds the stream to its output, and is taken for a writer, hides them.
+        They are missing if a module adds the stream to its output and was mistaken for a writer.
         """
         module, _ = self._records.calls[stack, layer]
         if module not in self._records.modules.projections:
@@ -144,15 +144,19 @@ class ResidualStream:
                 f"the layers of {stack!r} write to a stream of their own, beside that of the text: "
                 "load this part of the model alone to see what wrote a query or a key"
             )
-        reached = {w.layer for w in shares.writers if w.kind == "head" and w.stack == stack}
+        reached_layers = {w.layer for w in shares.writers if w.kind == "head" and w.stack == stack}
         for earlier in {number for name, number in self._records.calls if name == stack}:
-            if earlier < layer and earlier not in reached and self._records.writes(stack, earlier):
+            if (
+                earlier < layer
+                and earlier not in reached_layers
+                and self._records.writes(stack, earlier)
+            ):
                 raise ValueError(self._not_linear())
 
     def _shares(
         self, run: Callable[[_Entries], RecordedStates], tokens: Sequence[int] | None
     ) -> Shares:
-        """Return the shares of the states that `run` catches, of some tokens."""
+        """Return the shares of the states that `run` catches, for some tokens."""
         if tokens is None:
             return self._of_all_tokens(run)
         indices = torch.as_tensor(list(tokens), dtype=torch.long, device=self._device)
@@ -160,7 +164,7 @@ class ResidualStream:
             try:
                 return self._summed(run, indices, exact_dtype(self._device))
             except (ValueError, RuntimeError, TypeError, IndexError):
-                pass  # this model does not take a part of an input: run all tokens
+                pass  # This model cannot process a part of an input, so run all tokens.
         shares = self._of_all_tokens(run)
         parts = {name: part.index_select(-2, indices) for name, part in shares.parts.items()}
         return replace(shares, parts=parts)
@@ -171,7 +175,7 @@ class ResidualStream:
             try:
                 return self._summed(run, None, dtype)
             except (RuntimeError, TypeError, IndexError) as error:
-                errors.append(error)  # code of the model may insist on its own type
+                errors.append(error)  # The model's code may insist on its own type.
         raise ValueError(self._not_linear()) from errors[-1]
 
     def _entries(
@@ -182,26 +186,26 @@ class ResidualStream:
     def _summed(
         self, run: Callable[[_Entries], RecordedStates], tokens: Tensor | None, dtype: torch.dtype
     ) -> Shares:
-        """Return shares that were found to sum to the states.
+        """Return shares, after a check that they sum to the states.
 
         Raises:
-            ValueError: The shares do not sum to the states, or the states were not reached.
+            ValueError: If the shares do not sum to the states, or the states were not reached.
         """
         with torch.no_grad():
-            # The first entry has all writers, and the second entry has no writer.
-            both = run(self._entries([self.writers, ()], tokens, dtype))
-            if not both:
+            # The first entry has all writers, and the second entry has none.
+            references = run(self._entries([self.writers, ()], tokens, dtype))
+            if not references:
                 raise ValueError(
                     f"the queries and keys are not visible in {self._name}: it shows its attention "
                     "weights alone"
                 )
-            found: dict[str, list[Tensor]] = {name: [] for name in both}
+            differences: dict[str, list[Tensor]] = {name: [] for name in references}
             for chunk in self._chunks():
                 states = run(self._entries([(w,) for w in chunk], tokens, dtype))
                 for name, state in states.items():
-                    found[name].append(state - both[name][1])
-        parts = {name: torch.cat(chunks) for name, chunks in found.items()}
-        largest = {name: float(state[0].abs().max()) for name, state in both.items()}
+                    differences[name].append(state - references[name][1])
+        parts = {name: torch.cat(chunks) for name, chunks in differences.items()}
+        largest = {name: float(state[0].abs().max()) for name, state in references.items()}
         reaches = [
             any(
                 float(part[w].abs().max()) > _NOTHING * largest[name]
@@ -209,15 +213,15 @@ class ResidualStream:
             )
             for w in range(len(self.writers))
         ]
-        kept = torch.tensor(reaches, dtype=torch.bool, device=self._device)
+        is_reached = torch.tensor(reaches, dtype=torch.bool, device=self._device)
         for name, part in parts.items():
-            biases = both[name][1] + part[~kept].sum(0)
-            allowed = _ROUNDING[dtype] * max(largest[name], float(part.abs().max()), 1e-6)
-            parts[name] = torch.cat([part[kept], biases[None]])
-            difference = float((parts[name].sum(0) - both[name][0]).abs().max())
-            if not difference <= allowed:
+            biases = references[name][1] + part[~is_reached].sum(0)
+            tolerance = _ROUNDING[dtype] * max(largest[name], float(part.abs().max()), 1e-6)
+            parts[name] = torch.cat([part[is_reached], biases[None]])
+            difference = float((parts[name].sum(0) - references[name][0]).abs().max())
+            if not difference <= tolerance:
                 raise ValueError(self._not_linear())
-        writers = [w for w, reached in zip(self.writers, kept.tolist(), strict=True) if reached]
+        writers = [w for w, flag in zip(self.writers, is_reached.tolist(), strict=True) if flag]
         return Shares((*_plainly_named(writers), Writer("biases")), parts)
 
     def _not_linear(self) -> str:
@@ -231,7 +235,7 @@ class ResidualStream:
         )
 
     def _chunks(self) -> Iterator[Sequence[Writer]]:
-        """Yield the writers in groups whose states fit the memory together."""
+        """Yield groups of writers whose states fit into memory together."""
         sizes = [r.tensor.numel() for calls in self._records.of_modules.values() for r in calls]
         size = max(*sizes, self._records.n_heads * self._n_tokens**2)
         step = max(1, _NUMBERS_AT_ONCE // size)
@@ -240,7 +244,7 @@ class ResidualStream:
 
     @property
     def _takes_some_tokens(self) -> bool:
-        """Whether the model can read some tokens of the input at their own positions."""
+        """Whether the model can process some tokens of the input at their own positions."""
         mask = self._inputs.get("attention_mask")
         return (
             "position_ids" in input_names(self._hf_model)
@@ -261,7 +265,7 @@ class ResidualStream:
     def _replaced(
         self, entries: _Entries, target: tuple[nn.Module, int] | None
     ) -> AbstractContextManager[None]:
-        """Replace writers and norms in this thread, but for the call of the target module."""
+        """Replace writers and norms in this thread, except for the call of the target module."""
         calls: Counter[nn.Module] = Counter()
 
         def replacing(module: nn.Module, forward: Callable[..., Any]) -> Callable[..., Any]:
@@ -277,9 +281,9 @@ class ResidualStream:
 
             return stand_in
 
-        replaced = (*self._records.of_modules, *self._records.norms)
+        replaced_modules = (*self._records.of_modules, *self._records.norms)
         makers: dict[nn.Module, MakeForward] = {
-            module: partial(replacing, module) for module in replaced
+            module: partial(replacing, module) for module in replaced_modules
         }
         for module in self._hf_model.modules():
             if module not in makers and has_exact_forward(module):
@@ -287,26 +291,26 @@ class ResidualStream:
         return replaced_forwards(makers)
 
     def _written(self, entries: _Entries, module: nn.Module, call: int) -> Any:
-        """Return the output of a call of a writer, with the states of the entries in it.
+        """Return the output of a writer's call, which includes the states of the entries.
 
-        The output of an attention module goes to its output projection, which is a writer too. If
-        the projection is a part of the module, the module puts out what the projection writes.
+        The output of an attention module goes to its output projection, which is also a writer. If
+        the projection is inside of the module, the module's output is the output of the projection.
         """
         record = self._records.of_modules[module][call]
         modules = self._records.modules
         if module not in modules.sites or modules.projections[module] not in set(module.modules()):
             return record.with_tensor(entries.output(record, module))
         projection = modules.projections[module]
-        written = entries.output(self._records.of_modules[projection][call], projection)
+        projected = entries.output(self._records.of_modules[projection][call], projection)
         shape = entries.cut(record).tensor.shape
-        return record.with_tensor(written.reshape(-1, *shape[1:]))
+        return record.with_tensor(projected.reshape(-1, *shape[1:]))
 
 
 class _Entries:
-    """The entries of one batch: the writers of each, and the tokens that run.
+    """Entries of one batch: the writers of each, and the tokens that run.
 
     Args:
-        writers: The writers of each of the B entries.
+        writers: Writers of each of the B entries.
         tokens: Indices of the tokens; None = all tokens.
         n_tokens: Number of tokens of the input.
         dtype: Type in which the shares are computed.
@@ -326,50 +330,50 @@ class _Entries:
 
     def inputs(self, inputs: Mapping[str, Tensor]) -> dict[str, Tensor]:
         """Return the inputs of the model for all entries."""
-        cut = dict(inputs)
+        selected_inputs = dict(inputs)
         if self._tokens is not None:
             tokens = self._tokens
-            cut = {
+            selected_inputs = {
                 name: value.index_select(1, tokens) if value.ndim > 1 else value
                 for name, value in inputs.items()
             }
-            cut.setdefault("position_ids", tokens[None])
+            selected_inputs.setdefault("position_ids", tokens[None])
         count = len(self._writers)
         return {
             name: value.expand(count, *value.shape[1:]) if value.ndim else value
-            for name, value in cut.items()
+            for name, value in selected_inputs.items()
         }
 
     def cut(self, record: Record) -> Record:
-        """Return a record of the tokens that run."""
+        """Return a record limited to the tokens that run."""
         return record if self._tokens is None else record.at(self._tokens, self._n_tokens)
 
     def norm(self, norm: Any) -> Any:
-        """Return a frozen norm of the tokens that run."""
+        """Return a frozen norm limited to the tokens that run."""
         return norm if self._tokens is None else norm.at(self._tokens, self._n_tokens)
 
     def output(self, record: Record, module: nn.Module) -> Tensor:
-        """Return the output of a module in all entries, as far as its writers are in them."""
+        """Return the output of a module in all entries, limited to the writers of each entry."""
         record = self.cut(record)
-        whole = record.tensor.to(self._dtype)
+        full_output = record.tensor.to(self._dtype)
         bias = None if record.summed is None else projection_bias(module)
         outputs = []
-        for on in self._writers:
-            if record.writers and on.issuperset(record.writers):
-                outputs.append(whole)
+        for entry_writers in self._writers:
+            if record.writers and entry_writers.issuperset(record.writers):
+                outputs.append(full_output)
                 continue
-            output = torch.zeros_like(whole)
+            output = torch.zeros_like(full_output)
             if bias is not None:
                 output = output + bias
             for head, writer in enumerate(record.writers):
-                if writer in on:  # of several writers, each is a head
+                if writer in entry_writers:  # A record with several writers consists of heads.
                     output = output + record.head_output(module, head, self._dtype)
             outputs.append(output)
         return torch.cat(outputs)
 
 
 def _plainly_named(writers: Sequence[Writer]) -> list[Writer]:
-    """Return the writers, without the module's name for the only MLP of a layer."""
+    """Return the writers, without the module name if a layer has only one MLP."""
     counts = Counter((w.stack, w.layer) for w in writers if w.kind == "mlp")
     return [
         replace(w, name="") if w.kind == "mlp" and counts[w.stack, w.layer] == 1 else w
@@ -381,14 +385,14 @@ _streams: WeakKeyDictionary[Reading[Attention], ResidualStream] = WeakKeyDiction
 
 
 def stream_of(attention: Attention) -> ResidualStream:
-    """Return the residual stream of the input of an attention; it is recorded once.
+    """Return the residual stream for the input of an attention; it is recorded once.
 
     Args:
-        attention: An attention of a model, intact and not of given weights.
+        attention: Attention from an intact model, not from given weights.
 
     Raises:
-        ValueError: No model can read the input again; otherwise as `ResidualStream`.
-        RuntimeError: The model was closed, or its weights have changed.
+        ValueError: If no model can process the input again; otherwise as in `ResidualStream`.
+        RuntimeError: If the model was closed, or its weights have changed.
 
     Example:
         >>> from attnwidget import load_model

@@ -1,7 +1,7 @@
-"""Rotary encodings as a model forms them: pairs of dimensions, and the frequency of each pair.
+"""Rotary encodings of a model: pairs of dimensions, and the frequency of each pair.
 
-Frequencies are read from the tables of the model. The layout of the pairs is found by experiment:
-the same token is read at several positions, and the queries must differ by the rotation alone.
+Frequencies come from the tables of the model. The layout of the pairs is found by experiment: the
+same token is processed at several positions, and its queries must differ only by the rotation.
 """
 
 from __future__ import annotations
@@ -27,24 +27,24 @@ if TYPE_CHECKING:
     from attnwidget.capture.maps.input_reading import Reading
     from attnwidget.capture.tapping.head import Head
 
-# Tokens of the experiment in models that do not take position_ids.
+# Number of tokens of the experiment in models that do not take position_ids.
 _CONSTANT = 12
-# Differences that rounding of angles explains, as a share of the largest number.
+# Tolerance for rounding errors of angles, as a share of the largest value.
 _TOLERANCE = {torch.float32: 1e-3, torch.float64: 1e-3}
-# Models make angles and queries in float32, whose rounding grows with the position.
+# Models compute angles and queries in float32, whose rounding errors grow with the position.
 _ANGLE = 3e-7
 
 
 @dataclass(frozen=True, eq=False)
 class Rotation:
-    """The rotary encoding of one layer.
+    """Rotary encoding of one layer.
 
-    A query at position p is turned by p * frequency in each pair of dimensions, and so is a key.
+    At position p, queries and keys are rotated by p * frequency in each pair of dimensions.
 
     Attributes:
-        pairs: int64 [F, 2], the dimensions of each pair; F = 0 in a layer without rotation.
-        frequencies: float64 [F], radians per token.
-        why_not: Why the encoding is not known; "" if it is known.
+        pairs: Dimensions of each pair, int64 [F, 2]; F = 0 in a layer without rotation.
+        frequencies: Frequency of each pair in radians per token, float64 [F].
+        why_not: Reason why the encoding is unknown; "" if it is known.
     """
 
     pairs: Tensor
@@ -53,13 +53,13 @@ class Rotation:
 
     @property
     def periods(self) -> NDArray[np.float64]:
-        """Tokens in a full turn of each pair, [F]; infinite for a pair that rests."""
+        """Number of tokens in a full turn of each pair, [F]; infinite without rotation."""
         with np.errstate(divide="ignore"):
             return 2 * np.pi / self.frequencies.abs().numpy()
 
     @classmethod
     def none(cls, why_not: str = "") -> Rotation:
-        """Return the rotation of a layer whose queries and keys do not turn, or not known how."""
+        """Return the rotation of a layer that has none, or whose rotation is unknown."""
         pairs = torch.zeros(0, 2, dtype=torch.long, device="cpu")
         return cls(pairs, torch.zeros(0, dtype=torch.float64, device="cpu"), why_not)
 
@@ -96,15 +96,15 @@ def rotation_of(attention: Attention, head: Head) -> Rotation:
         reading.refuse_changed()
         with reading.model.lock.in_turn(), torch.no_grad():
             _known[reading] = _found(reading.model.hf_model, reading.inputs, attention)
-    unseen = Rotation.none(f"{attention.model_name} was not read at several positions")
-    return _known[reading].get((head.stack, head.layer), unseen)
+    unmeasured = Rotation.none(f"{attention.model_name} was not read at several positions")
+    return _known[reading].get((head.stack, head.layer), unmeasured)
 
 
 def known_rotation(attention: Attention, head: Head) -> Rotation:
-    """Return the rotary encoding of a head's layer; only a model with frequencies is read again.
+    """Return the rotary encoding of a head's layer, without a forward pass if there are no tables.
 
-    A model without tables of frequencies turns nothing, and queries and keys of cross-attention
-    have no common positions.
+    A model without frequency tables has no rotation, and queries and keys of cross-attention have
+    no common positions.
 
     Example:
         >>> from attnwidget import load_model
@@ -128,49 +128,52 @@ def _found(
     if ids is None:
         return {}
     n_tokens = ids.shape[1]
-    encodes_apart = getattr(hf_model.config, "is_encoder_decoder", False)
-    seen: list[LayerAttention] = []
-    reader = hf_model if encodes_apart else _reader_of_text(hf_model)
-    if "position_ids" in input_names(reader) and not encodes_apart:
-        places = sorted({0, 1, 2, 3, max(1, n_tokens - 1)})
-        at = torch.tensor(places, dtype=torch.long, device=ids.device)[:, None]
-        given = {"input_ids": ids[:1, :1].expand(len(places), 1), "position_ids": at}
+    is_encoder_decoder = getattr(hf_model.config, "is_encoder_decoder", False)
+    records: list[LayerAttention] = []
+    reader = hf_model if is_encoder_decoder else _reader_of_text(hf_model)
+    if "position_ids" in input_names(reader) and not is_encoder_decoder:
+        positions = sorted({0, 1, 2, 3, max(1, n_tokens - 1)})
+        position_ids = torch.tensor(positions, dtype=torch.long, device=ids.device)[:, None]
+        text_inputs = {
+            "input_ids": ids[:1, :1].expand(len(positions), 1),
+            "position_ids": position_ids,
+        }
     else:
-        # A sequence of one repeated token: each position sees the same values.
-        places = list(range(min(_CONSTANT, max(2, n_tokens))))
-        repeated = ids[:1, :1].expand(1, len(places))
-        given = {"input_ids": repeated}
-        if encodes_apart:
+        # Use a sequence of one repeated token, so that all positions see the same values.
+        positions = list(range(min(_CONSTANT, max(2, n_tokens))))
+        repeated = ids[:1, :1].expand(1, len(positions))
+        text_inputs = {"input_ids": repeated}
+        if is_encoder_decoder:
             first = inputs.get("decoder_input_ids", ids)[:1, :1]
-            given["decoder_input_ids"] = first.expand(1, len(places))
-    with tap(hf_model, seen.append):
-        # Without a separate text model, the whole model needs its picture or sound too.
-        whole = inputs if reader is hf_model and not encodes_apart else {}
-        count = len(given["input_ids"])
-        beside = {
+            text_inputs["decoder_input_ids"] = first.expand(1, len(positions))
+    with tap(hf_model, records.append):
+        # Without a separate text model, the whole model also needs its picture or sound.
+        media_source = inputs if reader is hf_model and not is_encoder_decoder else {}
+        count = len(text_inputs["input_ids"])
+        media_inputs = {
             name: value.expand(count, *value.shape[1:]) if value.shape[:1] == (1,) else value
-            for name, value in whole.items()
+            for name, value in media_source.items()
             if not is_of_text(name)
         }
-        reader(**given, **beside, **without_cache(reader))
+        reader(**text_inputs, **media_inputs, **without_cache(reader))
     tables = list(_tables(hf_model))
     rotations: dict[tuple[str, int], Rotation] = {}
-    for layer in seen:
+    for layer in records:
         key = layer.stack, layer.layer
         if layer.stack == "cross" or layer.query is None or layer.key is None:
             continue
-        # Other sizes are of towers that read the picture.
-        if (layer.query.shape[0], layer.query.shape[2]) == tuple(given["input_ids"].shape):
-            both = layer.query.detach(), layer.key.detach()
-            states = [_by_place(state.cpu().double(), len(places)) for state in both]
-            rotations[key] = _fitting(states, places, tables, layer.query.dtype, attention)
+        # Records of other sizes come from towers that process the picture.
+        if (layer.query.shape[0], layer.query.shape[2]) == tuple(text_inputs["input_ids"].shape):
+            vectors = layer.query.detach(), layer.key.detach()
+            states = [_by_place(state.cpu().double(), len(positions)) for state in vectors]
+            rotations[key] = _fitting(states, positions, tables, layer.query.dtype, attention)
     return rotations
 
 
 def _reader_of_text(hf_model: nn.Module) -> nn.Module:
-    """Return the innermost module that reads token ids alone and has all attention over text.
+    """Return the innermost module that only needs token ids and has all attention over text.
 
-    Models such as CLIP read no text without a picture, and their text model does. Without such a
+    Models such as CLIP process no text without a picture, but their text model does. Without such a
     module, return the whole model.
     """
     paths = [site.path.split(".") for site in find_sites(hf_model) if site.reads in ("", "text")]
@@ -179,14 +182,14 @@ def _reader_of_text(hf_model: nn.Module) -> nn.Module:
         if len(set(parts)) > 1:
             break
         module = module.get_submodule(parts[0])
-        named = inspect.signature(module.forward).parameters.values()
-        needed = [
+        parameters = inspect.signature(module.forward).parameters.values()
+        required = [
             item.name
-            for item in named
+            for item in parameters
             if item.default is item.empty
             and item.kind not in (item.VAR_POSITIONAL, item.VAR_KEYWORD)
         ]
-        if "input_ids" in {item.name for item in named} and {*needed} <= {"input_ids"}:
+        if "input_ids" in {item.name for item in parameters} and {*required} <= {"input_ids"}:
             reader = module
     return reader
 
@@ -203,7 +206,7 @@ def _fitting(
     dtype: torch.dtype,
     attention: Attention,
 ) -> Rotation:
-    """Return the rotation that explains how queries and keys differ between positions."""
+    """Return the rotation that explains the differences of queries and keys between positions."""
     tolerance = _TOLERANCE.get(dtype, 3e-2)
     if all(_same(state, state[:1], tolerance) for state in states):
         return Rotation.none()
@@ -211,9 +214,9 @@ def _fitting(
     for frequencies in tables:
         for pairs in _layouts(len(frequencies), size):
             for sign in (1, -1):
-                turning = Rotation(pairs, sign * frequencies)
-                if all(_explains(turning, state, places, tolerance) for state in states):
-                    return turning
+                rotation = Rotation(pairs, sign * frequencies)
+                if all(_explains(rotation, state, places, tolerance) for state in states):
+                    return rotation
     return Rotation.none(
         f"queries of {attention.model_name} change with the position in another way than by a "
         "rotation whose frequencies the model holds (learned positions, for example)"
@@ -222,8 +225,8 @@ def _fitting(
 
 def _explains(turning: Rotation, states: Tensor, places: list[int], tolerance: float) -> bool:
     for state, place in zip(states, places, strict=True):
-        moved = turned(states[0], turning.pairs, (place - places[0]) * turning.frequencies)
-        if not _same(state, moved, tolerance + _ANGLE * place):
+        rotated = turned(states[0], turning.pairs, (place - places[0]) * turning.frequencies)
+        if not _same(state, rotated, tolerance + _ANGLE * place):
             return False
     return True
 
@@ -233,9 +236,9 @@ def _same(states: Tensor, expected: Tensor, tolerance: float) -> bool:
 
 
 def _layouts(n_pairs: int, size: int) -> Iterator[Tensor]:
-    """Yield the ways in which models pair the dimensions of a head: halves, or neighbors.
+    """Yield the ways in which models pair the dimensions of a head: halves or neighbors.
 
-    The first or the last dimensions of the head turn.
+    Either the first or the last dimensions of the head rotate.
     """
     if 2 * n_pairs > size:
         return
@@ -246,18 +249,19 @@ def _layouts(n_pairs: int, size: int) -> Iterator[Tensor]:
 
 
 def _tables(hf_model: nn.Module) -> Iterator[Tensor]:
-    """Yield the frequencies that a model holds, float64 [F], each once."""
-    seen: list[Tensor] = []
+    """Yield the distinct frequency tables of a model, float64 [F]."""
+    tables: list[Tensor] = []
     for name, buffer in hf_model.named_buffers():
         last = name.rpartition(".")[2]
         if "inv_freq" in last and "original" not in last and buffer.ndim == 1:
             frequencies = buffer.detach().double().cpu()
         elif last == "embed_positions" and buffer.ndim == 2 and len(buffer) > 1:
-            # Sines and cosines by position: the angles at position 1 are below half a turn.
+            # The table has sines and cosines by position. Angles at position 1 are below half a
+            # turn.
             sin, cos = buffer[1].detach().double().cpu().chunk(2)
             frequencies = torch.atan2(sin, cos)
         else:
             continue
-        if not any(torch.equal(frequencies, known) for known in seen):
-            seen.append(frequencies)
+        if not any(torch.equal(frequencies, table) for table in tables):
+            tables.append(frequencies)
             yield frequencies

@@ -1,4 +1,4 @@
-"""The score and weight that a key would have at other distances from the query."""
+"""Score and weight of a key at other distances from the query."""
 
 from __future__ import annotations
 
@@ -35,22 +35,22 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ScoresAtDistances(Result):
-    """The score and weight of a key at different distances from the query, beside fixed keys.
+    """Score and weight of a key at different distances from the query, with all other keys fixed.
 
-    In a model with rotary positions the score before soft cap and bias is
-    `content` + sum of `amplitudes` * cos(`frequencies` * distance + `phases`).
+    In a model with rotary positions, the score before soft cap and bias is `content` + sum of
+    `amplitudes` * cos(`frequencies` * distance + `phases`).
 
     Attributes:
-        head: The head.
-        query, key: Places of the query and the key.
-        tokens: The tokens at these places.
+        head: Head that attends.
+        query, key: Indices of the query and the key.
+        tokens: Texts of these tokens.
         distance: Distance in the input, in tokens from the query back to the key.
-        distances: int64 [n], the distances that were asked for; negative = after the query.
-        scores: float64 [n], score at each distance, with soft cap and bias.
-        weights: float64 [n], weight at each distance.
+        distances: Requested distances, int64 [n]; negative = after the query.
+        scores: Score at each distance, with soft cap and bias, float64 [n].
+        weights: Weight at each distance, float64 [n].
         content: Part of the score that does not depend on the distance; NaN for learned positions.
-        amplitudes, frequencies, phases: float64 [F], of each pair of rotary dimensions.
-        model_name: The model.
+        amplitudes, frequencies, phases: Wave of each pair of rotary dimensions, float64 [F].
+        model_name: Name of the model.
 
     Example:
         >>> from attnwidget import load_model
@@ -87,10 +87,10 @@ class ScoresAtDistances(Result):
         return frame
 
     def chart(self, *, width: int = 640) -> alt.LayerChart:
-        """The weight by distance; a line marks the distance in the input.
+        """Draw the weight by distance, with a line at the distance in the input.
 
         Args:
-            width: Pixels of the whole figure.
+            width: Width of the whole figure in pixels.
         """
         from attnwidget.charts.distance_curve import distance_curve
 
@@ -107,10 +107,12 @@ class ScoresAtDistances(Result):
 
     def __repr__(self) -> str:
         query, key = self.tokens
-        shown = [f"{d} {w:.3f}" for d, w in zip(self.distances[:4], self.weights, strict=False)]
+        weights = [f"{d} {w:.3f}" for d, w in zip(self.distances[:4], self.weights, strict=False)]
         more = ", …" if len(self.distances) > 4 else ""
-        listed = ", ".join(shown) + more
-        return f"ScoresAtDistances({self.model_name}, {self.head}, {query!r} → {key!r}: {listed})"
+        weight_list = ", ".join(weights) + more
+        return (
+            f"ScoresAtDistances({self.model_name}, {self.head}, {query!r} → {key!r}: {weight_list})"
+        )
 
 
 @overload
@@ -151,29 +153,28 @@ def score_at_distances(
     *,
     stack: str | None = None,
 ) -> ScoresAtDistances:
-    """Return the score and weight of a key if the same key stood at other distances.
+    """Return the score and weight of a key at other distances from the query.
 
-    The key keeps its content, all other keys keep their scores, and no mask is applied anew. With
-    rotary positions, ALiBi or relative biases this is exact in every layer: the rotation and the
-    bias are those of the model. With learned absolute positions it is exact in layer 0, where the
-    model runs with the other position. In later layers positions are mixed with content.
+    The key keeps its content, all other keys keep their scores, and the mask is not applied again.
+    With rotary positions, ALiBi or relative biases, this is exact in every layer: the rotation and
+    the bias are those of the model. With learned absolute positions, it is exact in layer 0, where
+    the model runs with the other position. In later layers, positions are mixed with content.
 
     Args:
         attention: Attention of one input, made by a model outside of `disabled`.
-        layer: Layer of the head, or the name of the head in place of layer and head: "L1 H3",
-            (1, 3) or a `Head`.
-        head: Index of the head.
-        query: The attending token: its number, a word that occurs once, or ("he", 2) for the second
+        layer: Number of the layer, or the head itself: "L1 H3", (1, 3) or a `Head`.
+        head: Number of the head within the layer; not needed if `layer` is a head.
+        query: Attending token: its index, a word that occurs once, or ("he", 2) for the second
             "he".
-        key: The attended token, in the same forms.
-        distances: Tokens from the query back to the key; negative = after the query.
+        key: Attended token, in the same forms.
+        distances: Distances in tokens from the query back to the key; negative = after the query.
         stack: Stack of layers, if there are several.
 
     Raises:
-        ValueError: There is no such head or token, or no distance; only the weights of the layer
-            are known; the mask hides the key; the positions of the model are learned and the layer
-            is not 0; or a distance is out of the range that the positions have.
-        RuntimeError: The model was closed, or its weights have changed.
+        ValueError: If there is no such head or token, or no distance; if only the weights of the
+            layer are known; if the mask hides the key; if the model has learned positions and the
+            layer is not 0; or if a distance is out of the range of positions.
+        RuntimeError: If the model was closed, or its weights have changed.
 
     Example:
         >>> from attnwidget import load_model
@@ -183,42 +184,47 @@ def score_at_distances(
         >>> bool(abs(moved.weights[0] - attention.weights(0, 3)[6, 2]) < 1e-5)
         True
     """
-    named = head_at(attention, layer, head, stack)
-    axes = attention.stacks[named.stack]
-    if named.stack == "cross":
+    target = head_at(attention, layer, head, stack)
+    axes = attention.stacks[target.stack]
+    if target.stack == "cross":
         raise ValueError("queries and keys of cross-attention are of two texts: no distance exists")
     query = place_of_token("query", query, axes.query)
     key = place_of_token("key", key, axes.key)
-    asked = np.array(whole_numbers("distances", distances), dtype=np.int64)
-    if not len(asked):
+    distance_array = np.array(whole_numbers("distances", distances), dtype=np.int64)
+    if not len(distance_array):
         raise ValueError("distances is empty: pass at least one distance in tokens")
-    row = attention.score_parts(named, [query])
+    row = attention.score_parts(target, [query])
     refuse_hidden(row, query, key)
-    places = positions(attention, named.stack)
-    distance = places[query] - places[key]
-    rotation = rotation_of(attention, named)
+    token_positions = positions(attention, target.stack)
+    distance = token_positions[query] - token_positions[key]
+    rotation = rotation_of(attention, target)
     if rotation.why_not:
-        products, waves = _learned(attention, named, row, query, key, asked, rotation), None
+        products, waves = (
+            _learned(attention, target, row, query, key, distance_array, rotation),
+            None,
+        )
     else:
-        products, waves = _turned(row, key, asked, distance, rotation)
+        products, waves = _turned(row, key, distance_array, distance, rotation)
     scores = capped(products, row.softcap)
-    bias = offset_bias(attention, named)
+    bias = offset_bias(attention, target)
     if bias is None:
         raise ValueError(
-            f"the bias of {named} in {attention.model_name} depends on more than the distance: "
+            f"the bias of {target} in {attention.model_name} depends on more than the distance: "
             "its value at other distances is not known"
         )
-    own = 0.0 if row.bias is None else float(row.bias[0, query])
-    biases = torch.tensor([bias.at(int(d)) for d in asked], dtype=torch.float64, device="cpu")
-    scores = scores + own + biases
+    own_bias = 0.0 if row.bias is None else float(row.bias[0, query])
+    biases = torch.tensor(
+        [bias.at(int(d)) for d in distance_array], dtype=torch.float64, device="cpu"
+    )
+    scores = scores + own_bias + biases
     content, amplitudes, frequencies, phases = _numbers(waves, distance, rotation)
     return ScoresAtDistances(
-        head=named,
+        head=target,
         query=query,
         key=key,
         tokens=(axes.query.text[query], axes.key.text[key]),
         distance=distance,
-        distances=asked,
+        distances=distance_array,
         scores=scores.numpy(),
         weights=_weights(row, key, scores).numpy(),
         content=content,
@@ -235,12 +241,12 @@ Waves = tuple[float, Tensor]
 def _turned(
     row: ScoreParts, key: int, distances: NDArray[np.int64], distance: int, rotation: Rotation
 ) -> tuple[Tensor, Waves]:
-    """Return the products at other distances, the part at rest and the turning parts."""
+    """Return the products at other distances, the constant part and the rotating parts."""
     vectors = row.query[0], row.key[key]
     pairs = row.scaling * pair_products(*vectors, rotation.pairs)
     content = float(row.scaling * vectors[0] @ vectors[1]) - float(pairs.real.sum())
-    moved = torch.from_numpy(distances - distance).double()
-    angles = moved[:, None] * rotation.frequencies
+    shifts = torch.from_numpy(distances - distance).double()
+    angles = shifts[:, None] * rotation.frequencies
     products = content + (pairs * torch.polar(torch.ones_like(angles), angles)).real.sum(-1)
     return products, (content, pairs)
 
@@ -260,9 +266,11 @@ def _learned(
             f"{rotation.why_not}. In layer {head.layer} these are mixed with content by the layers "
             "below, so that a key cannot be moved alone: ask for layer 0"
         )
-    of_queries, of_keys = input_places(attention, head.stack)
-    moved = keys_at_positions(attention, head, of_queries[query], of_keys[key], distances.tolist())
-    return row.scaling * moved.cpu().double() @ row.query[0]
+    query_indices, key_indices = input_places(attention, head.stack)
+    moved_keys = keys_at_positions(
+        attention, head, query_indices[query], key_indices[key], distances.tolist()
+    )
+    return row.scaling * moved_keys.cpu().double() @ row.query[0]
 
 
 def _numbers(
@@ -278,17 +286,17 @@ def _numbers(
 
 
 def _weights(row: ScoreParts, key: int, scores: Tensor) -> Tensor:
-    """Return the weights of a key with new scores, beside the fixed scores of its row."""
-    others = capped(row.products()[0], row.softcap)
+    """Return the weights of a key with new scores, given the fixed scores of the other keys."""
+    other_scores = capped(row.products()[0], row.softcap)
     if row.bias is not None:
-        others = others + row.bias[0]
+        other_scores = other_scores + row.bias[0]
     if row.visible is not None:
-        others = others.masked_fill(~row.visible[0], -torch.inf)
-    others = torch.cat([others[:key], others[key + 1 :]])
+        other_scores = other_scores.masked_fill(~row.visible[0], -torch.inf)
+    other_scores = torch.cat([other_scores[:key], other_scores[key + 1 :]])
     rest = (
-        [others]
+        [other_scores]
         if row.sink is None
-        else [others, torch.tensor([row.sink], dtype=torch.float64, device="cpu")]
+        else [other_scores, torch.tensor([row.sink], dtype=torch.float64, device="cpu")]
     )
     total = torch.logsumexp(torch.cat(rest), 0)
     return torch.sigmoid(scores - total)

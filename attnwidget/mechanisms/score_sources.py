@@ -1,4 +1,4 @@
-"""Who made a link: a score by the writers of its query and the writers of its key."""
+"""Contributions to a score from each writer of its query and each writer of its key."""
 
 from __future__ import annotations
 
@@ -28,24 +28,26 @@ if TYPE_CHECKING:
 
     from attnwidget.capture.maps.attention import Attention
 
-# Differences that rounding explains between the sum of the parts and a query or key.
+# Tolerance for rounding errors between the sum of the parts and a query or key.
 _ROUNDING = 1e-4
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ScoreSources(Result):
-    """A score, or a difference of two scores, by the writers of its query and of its key.
+    """A score, or a score difference, split by the writers of its query and of its key.
 
     Attributes:
-        head: The head.
-        query, key, versus: Places of the query, the key and the rival key; `versus` is None for the
+        head: Head that attends.
+        query, key, versus: Indices of the query, the key and the rival key; `versus` is None for
+        the
             score itself.
-        tokens: The tokens at these places.
-        query_writers: The Wq writers of the query.
-        key_writers: The Wk writers of the key.
-        matrix: float64 [Wq, Wk]; the sum is `total`.
-        total: scaling * query . key, less that of the rival key: before soft cap, bias and mask.
-        model_name: The model.
+        tokens: Texts of these tokens.
+        query_writers: Writers of the query (Wq).
+        key_writers: Writers of the key (Wk).
+        matrix: Contribution of each pair of writers, float64 [Wq, Wk]; the sum is `total`.
+        total: Product scaling * query . key, minus the product of the rival key, before soft cap,
+            bias and mask.
+        model_name: Name of the model.
 
     Example:
         >>> from attnwidget import load_model
@@ -72,7 +74,7 @@ class ScoreSources(Result):
         """Return the pairs with the largest contributions: writer of the query, of the key, value.
 
         Raises:
-            ValueError: A count below 1.
+            ValueError: If `count` is below 1.
         """
         count = whole_number("count", count, 1, "pair")
         order = np.argsort(-np.abs(self.matrix), axis=None, kind="stable")[:count]
@@ -102,10 +104,10 @@ class ScoreSources(Result):
         return frame
 
     def chart(self, *, width: int = 640) -> alt.Chart:
-        """The matrix as a heat map that diverges from 0.
+        """Draw the matrix as a heat map that diverges from 0.
 
         Args:
-            width: Pixels of the whole figure.
+            width: Width of the whole figure in pixels.
         """
         from attnwidget.charts.signed_heatmap import signed_heatmap
 
@@ -126,10 +128,10 @@ class ScoreSources(Result):
         return f"{query!r} → {key!r}" + (f" against {rival[0]!r}" if rival else "")
 
     def __repr__(self) -> str:
-        listed = ", ".join(f"{q} × {k} {value:+.3f}" for q, k, value in self.strongest(3))
+        pairs = ", ".join(f"{q} × {k} {value:+.3f}" for q, k, value in self.strongest(3))
         size = f"{len(self.query_writers)}×{len(self.key_writers)} writers"
         return (
-            f"ScoreSources({self.model_name}, {self.head}, {self._link()}, {size}: {listed}, … = "
+            f"ScoreSources({self.model_name}, {self.head}, {self._link()}, {size}: {pairs}, … = "
             f"{self.total:+.3f})"
         )
 
@@ -175,26 +177,26 @@ def score_sources(
     """Split a score over all pairs of a writer of the query and a writer of the key.
 
     Queries and keys are linear in the residual stream once the norms are frozen, and the stream is
-    the sum of embeddings, positions, heads, MLPs and biases. So is the score a sum over pairs of
-    writers. In models with a norm behind each block (BERT), the norms of all layers below are
-    frozen too. The model runs once to record the writers of an input, and once with each writer.
+    the sum of embeddings, positions, heads, MLPs and biases. The score is therefore a sum over
+    pairs of writers. In models with a norm after each block (BERT), the norms of all lower layers
+    are frozen too. The model runs once to record the writers of an input, and once with each
+    writer.
 
     Args:
         attention: Attention of one input, made by a model outside of `disabled`.
-        layer: Layer of the head, or the name of the head in place of layer and head: "L1 H3",
-            (1, 3) or a `Head`.
-        head: Index of the head.
-        query: The attending token: its number, a word that occurs once, or ("he", 2) for the second
+        layer: Number of the layer, or the head itself: "L1 H3", (1, 3) or a `Head`.
+        head: Number of the head within the layer; not needed if `layer` is a head.
+        query: Attending token: its index, a word that occurs once, or ("he", 2) for the second
             "he".
-        key: The attended token, in the same forms.
-        versus: A rival key, whose score is subtracted; None = the score itself.
+        key: Attended token, in the same forms.
+        versus: Rival key, whose score is subtracted; None = the score itself.
         stack: Stack of layers, if there are several.
 
     Raises:
-        ValueError: There is no such head or token; only the weights of the layer are known; or the
-            model has no exact sources: quantized weights, 16-bit weights, blocks that are not
-            linear in the residual stream.
-        RuntimeError: The model was closed, or its weights have changed.
+        ValueError: If there is no such head or token; if only the weights of the layer are known;
+            or if the model has no exact sources: quantized weights, 16-bit weights, or blocks that
+            are not linear in the residual stream.
+        RuntimeError: If the model was closed, or its weights have changed.
 
     Example:
         >>> from attnwidget import load_model
@@ -204,41 +206,43 @@ def score_sources(
         >>> bool(abs(sources.matrix.sum() - attention.scores(1, 3).products[2, 1]) < 1e-4)
         True
     """
-    named = head_at(attention, layer, head, stack)
-    axes = attention.stacks[named.stack]
+    named_head = head_at(attention, layer, head, stack)
+    axes = attention.stacks[named_head.stack]
     query = place_of_token("query", query, axes.query)
     keys = [place_of_token("key", key, axes.key)]
     if versus is not None:
         keys.append(place_of_token("versus", versus, axes.key))
-    parts = attention.score_parts(named, [query], keys)
+    parts = attention.score_parts(named_head, [query], keys)
     stream = stream_of(attention)
-    of_queries, of_keys = input_places(attention, named.stack)
-    at = [of_queries[query]], [of_keys[place] for place in keys]
+    query_indices, key_indices = input_places(attention, named_head.stack)
+    state_indices = [query_indices[query]], [key_indices[index] for index in keys]
     assert attention.reading is not None
     with attention.reading.model.lock.in_turn():
-        if named.stack == "cross":
-            shares = stream.at_attention(named.layer, named.stack)
+        if named_head.stack == "cross":
+            shares = stream.at_attention(named_head.layer, named_head.stack)
         else:
-            shares = stream.at_attention(named.layer, named.stack, [*at[0], *at[1]])
-            at = [0], list(range(1, 1 + len(keys)))
+            shares = stream.at_attention(
+                named_head.layer, named_head.stack, [*state_indices[0], *state_indices[1]]
+            )
+            state_indices = [0], list(range(1, 1 + len(keys)))
     n_key_heads = shares.parts["key"].shape[1]
-    own = named.head // (axes.n_heads // n_key_heads)
-    query_parts = shares.parts["query"][:, named.head, at[0][0]].cpu().double()
-    key_parts = shares.parts["key"][:, own, at[1]].cpu().double()  # [W, keys, D]
+    key_head = named_head.head // (axes.n_heads // n_key_heads)
+    query_parts = shares.parts["query"][:, named_head.head, state_indices[0][0]].cpu().double()
+    key_parts = shares.parts["key"][:, key_head, state_indices[1]].cpu().double()  # [W, keys, D]
     _check(query_parts.sum(0), parts.query[0], attention)
     _check(key_parts.sum(0), parts.key, attention)
     ends = key_parts[:, 0] if versus is None else key_parts[:, 0] - key_parts[:, 1]
     matrix = source_products(query_parts, ends, parts.scaling)
     rows, columns = _not_zero(shares, query_parts), _not_zero(shares, ends)
-    tokens = [axes.query.text[query], *(axes.key.text[place] for place in keys)]
+    tokens = [axes.query.text[query], *(axes.key.text[index] for index in keys)]
     return ScoreSources(
-        head=named,
+        head=named_head,
         query=query,
         key=keys[0],
         versus=None if versus is None else keys[1],
         tokens=tuple(tokens),
-        query_writers=tuple(shares.writers[place] for place in rows),
-        key_writers=tuple(shares.writers[place] for place in columns),
+        query_writers=tuple(shares.writers[index] for index in rows),
+        key_writers=tuple(shares.writers[index] for index in columns),
         matrix=matrix[rows][:, columns].numpy(),
         total=float(matrix.sum()),
         model_name=attention.model_name,
@@ -247,8 +251,8 @@ def score_sources(
 
 def _check(summed: Tensor, whole: Tensor, attention: Attention) -> None:
     """Refuse parts that do not sum to the query or key that the model computed."""
-    allowed = _ROUNDING * max(float(whole.abs().max()), 1e-6)
-    if not float((summed - whole).abs().max()) <= allowed:
+    tolerance = _ROUNDING * max(float(whole.abs().max()), 1e-6)
+    if not float((summed - whole).abs().max()) <= tolerance:
         raise ValueError(
             f"the parts of queries and keys do not sum to those of {attention.model_name}: its "
             "blocks are not linear in the residual stream, so that a score has no exact sources"
@@ -256,7 +260,7 @@ def _check(summed: Tensor, whole: Tensor, attention: Attention) -> None:
 
 
 def _not_zero(shares: Shares, parts: Tensor) -> list[int]:
-    """Return the places of writers that reach a query or key; the biases always count."""
-    reached = (parts != 0).any(-1)
-    reached[len(shares.writers) - 1] = True
-    return torch.nonzero(reached)[:, 0].tolist()
+    """Return the indices of writers that reach a query or key; the biases always count."""
+    is_reached = (parts != 0).any(-1)
+    is_reached[len(shares.writers) - 1] = True
+    return torch.nonzero(is_reached)[:, 0].tolist()

@@ -1,4 +1,4 @@
-"""Words as the single vocabulary entries that they are."""
+"""Lookup of words that are single vocabulary entries."""
 
 from __future__ import annotations
 
@@ -20,17 +20,18 @@ _HOW = 'pass a list such as ["Mary", "John"]; model.tokenizer.tokenize(word) sho
 def single_tokens(
     model: AttentionModel, words: Iterable[str | int], n_tokens: int
 ) -> tuple[Tensor, tuple[str, ...]]:
-    """Return the ids int64 [n] of words, vocabulary entries or ids, and their readable texts.
+    """Return the ids of words, vocabulary entries or ids, int64 [n], and their readable texts.
 
     Args:
-        model: A model; with a tokenizer for words.
-        words: A word counts as it stands within a text, after a space.
+        model: Model; words need its tokenizer.
+        words: Words, entries or ids. A word is taken as within a text, after a space.
         n_tokens: Number of entries of the vocabulary.
 
     Raises:
-        TypeError: One text in place of a list, or an entry that is neither text nor a number.
-        ValueError: No words, a word of several tokens, an id outside of the vocabulary, or words
-            without a tokenizer.
+        TypeError: If `words` is one text instead of a list, or an entry is neither text nor a
+            number.
+        ValueError: If there are no words, a word has several tokens, an id is outside of the
+            vocabulary, or words come without a tokenizer.
 
     Example:
         >>> from attnwidget import load_model
@@ -53,7 +54,7 @@ def single_tokens(
 
 
 def token_of_word(tokenizer: Any, word: str) -> int | None:
-    """Return the id of a word that is one token, within a text or at its start; else None."""
+    """Return the id of a word that is one token, within a text or at its start; otherwise None."""
     for text in (f" {word}", word):
         ids = tokenizer(text, add_special_tokens=False)["input_ids"]
         if len(ids) == 1 and ids[0] != tokenizer.unk_token_id:
@@ -67,10 +68,10 @@ def _id_of(model: AttentionModel, word: str | int, n_tokens: int) -> int:
     if model.tokenizer is None:
         raise ValueError(f"{word!r} needs a tokenizer: pass ids, or load_model(model, tokenizer)")
     entry = model.tokenizer.get_vocab().get(word)
-    found = token_of_word(model.tokenizer, word)
-    if found is None:
-        found = entry
-    if found is None:
+    token_id = token_of_word(model.tokenizer, word)
+    if token_id is None:
+        token_id = entry
+    if token_id is None:
         pieces = model.tokenizer.tokenize(word)
         raise ValueError(f"{word!r} is no single token, but {', '.join(map(repr, pieces))}: {_HOW}")
-    return int(found)
+    return int(token_id)

@@ -1,4 +1,4 @@
-"""The modules of a model along its residual stream: norms, and the modules that write."""
+"""Modules of a model along its residual stream: norms, and the modules that write."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ _SCALES = re.compile(r"scale", re.IGNORECASE)
 
 @dataclass(frozen=True, eq=False)
 class StreamModules:
-    """The modules of a model by their part in the residual stream.
+    """Modules of a model by their role in the residual stream.
 
     Attributes:
-        sites: Every attention module with its place in the model.
-        projections: The output projection of each attention module.
-        norms: Every norm, also the norms of queries and keys.
+        sites: Every attention module with its site in the model.
+        projections: Output projection of each attention module.
+        norms: Every norm, including the norms of queries and keys.
         embeddings: Modules before the layers that write to the stream, with the kind of each.
         mlps: Modules in the layers that write to the stream, with the last name of their path.
         opened: Modules in the layers that add the stream to the output of their inner modules.
@@ -53,20 +53,19 @@ class StreamModules:
         """Find the modules of a model.
 
         Args:
-            hf_model: The model.
-            opened: Modules in the layers that add the stream to their output: the modules inside
-                them write, and not they.
+            hf_model: Transformers model.
+            opened: Modules in the layers that add the stream to their output. Their inner modules
+                count as writers instead of them.
 
         Raises:
-            ValueError: An attention module has no output projection that is known, or a quantized
-                one.
+            ValueError: If the output projection of an attention module is unknown or quantized.
         """
         model = uncompiled(hf_model)
-        every = find_sites(model)
-        # Towers of pictures or sound run before the stream of the text, and write nothing to it.
-        towers = {site.module for site in every if is_tower(site.stack)}
-        towers = set() if len(towers) == len(every) else towers
-        sites = {site.module: site for site in every if site.module not in towers}
+        all_sites = find_sites(model)
+        # Towers for pictures or sound run before the text stream, and do not write to it.
+        towers = {site.module for site in all_sites if is_tower(site.stack)}
+        towers = set() if len(towers) == len(all_sites) else towers
+        sites = {site.module: site for site in all_sites if site.module not in towers}
         projections = {}
         for module, site in sites.items():
             projection = projection_of(model, site)
@@ -77,12 +76,12 @@ class StreamModules:
                     "quantization"
                 )
             projections[module] = projection
-        apart = _tower_modules(model, sites, towers)
-        norms = tuple(norm for norm in norms_of(model) if norm not in apart)
-        found = cls(sites, projections, norms, {}, {}, frozenset(opened))
+        outside = _tower_modules(model, sites, towers)
+        norms = tuple(norm for norm in norms_of(model) if norm not in outside)
+        stream_modules = cls(sites, projections, norms, {}, {}, frozenset(opened))
         inner = {*sites, *projections.values(), *norms, *opened}
-        found._sort(model, "", inner, apart, in_layer=False)
-        return found
+        stream_modules._sort(model, "", inner, outside, in_layer=False)
+        return stream_modules
 
     def _sort(
         self,
@@ -93,9 +92,9 @@ class StreamModules:
         *,
         in_layer: bool,
     ) -> None:
-        """Sort the modules below `module`, without those `apart`, into their kinds.
+        """Sort the modules below `module`, except those in `apart`, into their kinds.
 
-        Modules with modules of `inner` inside are opened.
+        Modules that contain modules of `inner` are searched further.
         """
         for name, child in module.named_children():
             if child in apart:
@@ -117,14 +116,14 @@ class StreamModules:
 def _tower_modules(
     model: nn.Module, sites: Mapping[nn.Module, Site], towers: set[nn.Module]
 ) -> set[nn.Module]:
-    """Return the largest modules around the attention modules of towers, and all modules inside."""
-    apart: set[nn.Module] = set()
+    """Return the largest modules around the attention modules of towers, with submodules."""
+    tower_modules: set[nn.Module] = set()
     if towers:
         for module in model.modules():
-            inside = set(module.modules())
-            if not inside.isdisjoint(towers) and inside.isdisjoint(sites):
-                apart |= inside
-    return apart
+            submodules = set(module.modules())
+            if not submodules.isdisjoint(towers) and submodules.isdisjoint(sites):
+                tower_modules |= submodules
+    return tower_modules
 
 
 def _embedding_kind(module: nn.Module, path: str) -> WriterKind | None:
@@ -132,7 +131,7 @@ def _embedding_kind(module: nn.Module, path: str) -> WriterKind | None:
     is_position_table = _POSITIONS.search(type(module).__name__) is not None
     if "rotary" in path.lower() or not (_has_parameters(module) or is_position_table):
         return None
-    if isinstance(module, nn.Linear):  # projects the stream to another width, or onto words
+    if isinstance(module, nn.Linear):  # It projects to another width or to the vocabulary.
         return None
     name = path.rpartition(".")[2]
     if _POSITIONS.search(name) or is_position_table:
@@ -145,7 +144,7 @@ def _has_parameters(module: nn.Module) -> bool:
 
 
 def _only_scales(module: nn.Module) -> bool:
-    """Return whether a module multiplies each dimension by a number, as the scales of a layer."""
+    """Return whether a module only multiplies each dimension by a number, as layer scales do."""
     parameters = list(module.parameters())
     return (
         _SCALES.search(type(module).__name__) is not None

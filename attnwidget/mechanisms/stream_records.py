@@ -1,4 +1,4 @@
-"""One recorded pass of a model: the outputs of all writers, and the statistics of all norms."""
+"""Recorded pass of a model: the outputs of all writers, and the statistics of all norms."""
 
 from __future__ import annotations
 
@@ -17,21 +17,22 @@ from attnwidget.mechanisms.frozen_norm import FrozenNorm, record_axis
 from attnwidget.mechanisms.module_calls import first_argument
 from attnwidget.mechanisms.stream_modules import StreamModules, WriterKind
 
-# Differences that rounding explains between sums and outputs, as a share of the largest output.
+# Tolerance for rounding errors between sums and outputs, as a share of the largest output.
 _ROUNDING = 2e-5
 
 
 @dataclass(frozen=True)
 class Writer:
-    """One part of the residual stream.
+    """Part of the residual stream.
 
     Attributes:
-        kind: "embeddings", "positions", "token types", "head", "mlp", or "biases": the constants of
-            the model (biases of norms and projections, position tables that are no module).
-        layer: Layer of a head or MLP, else -1.
-        head: Index of a head within its layer, else -1.
-        stack: "self", or "encoder", "decoder" or "cross".
-        name: Name of a module that is one of several in its layer; else "".
+        kind: Kind of writer: "embeddings", "positions", "token types", "head", "mlp", or "biases"
+            for the constants of the model (biases of norms and projections, position tables that
+            are not a module).
+        layer: Layer of a head or MLP, otherwise -1.
+        head: Index of a head within its layer, otherwise -1.
+        stack: Stack of the writer: "self", "encoder", "decoder" or "cross".
+        name: Name of a module that is one of several in its layer; otherwise "".
 
     Example:
         >>> from attnwidget.results import Writer
@@ -56,12 +57,13 @@ class Writer:
 
 @dataclass(frozen=True, eq=False)
 class Record:
-    """One call of a module that writes.
+    """Call of a module that writes to the stream.
 
     Attributes:
-        writers: The writers that share the output; none for an attention module.
-        output: The output of the module: a tensor, or a tuple that begins with it.
-        summed: For an output projection its input, whose slices belong to the heads; else None.
+        writers: Writers that share the output; none for an attention module.
+        output: Output of the module: a tensor, or a tuple that begins with it.
+        summed: Input of an output projection, whose slices belong to the heads; None for other
+            modules.
     """
 
     writers: tuple[Writer, ...]
@@ -70,16 +72,16 @@ class Record:
 
     @property
     def tensor(self) -> Tensor:
-        """The output without further entries of a tuple."""
+        """Output tensor, without further entries of a tuple."""
         tensor: Tensor = self.output[0] if isinstance(self.output, tuple) else self.output
         return tensor
 
     def with_tensor(self, tensor: Tensor) -> Any:
-        """Return the output with another tensor in its place."""
+        """Return the output with another tensor instead of its tensor."""
         return (tensor, *self.output[1:]) if isinstance(self.output, tuple) else tensor
 
     def head_output(self, projection: nn.Module, head: int, dtype: torch.dtype) -> Tensor:
-        """Return the output of a head: its slice of the input through the projection."""
+        """Return the output of a head: its slice of the input, after the projection."""
         assert self.summed is not None
         heads = self.summed.unflatten(-1, (len(self.writers), -1))[..., head, :].to(dtype)
         weight = projection_weight(projection).unflatten(1, (len(self.writers), -1))[:, head]
@@ -89,7 +91,7 @@ class Record:
         """Return the record of some of the tokens.
 
         Raises:
-            ValueError: The output has no entry per token.
+            ValueError: If the output has no entry per token.
         """
 
         def cut(tensor: Tensor) -> Tensor:
@@ -100,20 +102,20 @@ class Record:
 
 
 class StreamRecords:
-    """The records of a pass of a model over an input.
+    """Records of a model pass over an input.
 
     Attributes:
-        modules: The modules of the model by their part in the stream.
-        of_modules: The calls of each writing module, in the order of computation. Attention modules
+        modules: Modules of the model by their role in the stream.
+        of_modules: Calls of each writing module, in the order of computation. Attention modules
             that may be replaced as a whole have records without writers.
-        norms: The calls of each norm.
-        calls: Attention module, and number of its call, of each (stack, layer).
+        norms: Calls of each norm.
+        calls: Attention module and number of its call, for each (stack, layer).
         writers: All writers in the order of computation.
         odd_norms: Class names of norms that are neither layer norms nor RMS norms.
-        n_heads: Number of heads of the layer with most heads.
+        n_heads: Number of heads of the layer with the most heads.
 
     Raises:
-        ValueError: The output of a head is not its share of the output projection.
+        ValueError: If the heads' outputs do not sum to the output of their projection.
     """
 
     def __init__(
@@ -142,7 +144,7 @@ class StreamRecords:
         self.odd_norms: set[str] = set()
         self.n_heads = 1
         self._own = {p: module for module, p in self.modules.projections.items()}
-        # The stack of an embedding is known when its first layer runs.
+        # The stack of an embedding is only known when the first layer runs.
         self._waiting: list[tuple[nn.Module, WriterKind, Any]] = []
         self._layers: list[LayerAttention] = []
         self._n_calls: dict[nn.Module, int] = {}
@@ -173,7 +175,7 @@ class StreamRecords:
         return summed is not None and bool(summed.any())
 
     def _add(self, module: nn.Module, record: Record) -> None:
-        # Models may add to an output in place.
+        # Clone the output, because models may add to it in place.
         record = replace(record, output=record.with_tensor(record.tensor.clone()))
         self.of_modules.setdefault(module, []).append(record)
         self._writers.extend(record.writers)
@@ -206,17 +208,17 @@ class StreamRecords:
         self._add(module, Record((writer,), output))
 
     def _projected(self, module: nn.Module, args: tuple[Any, ...], _: object, output: Any) -> None:
-        own = self._own[module]
-        seen = next((layer for layer in reversed(self._layers) if layer.module is own), None)
-        if seen is None:
+        site = self._own[module]
+        layer = next((layer for layer in reversed(self._layers) if layer.module is site), None)
+        if layer is None:
             return
-        n_heads = seen.weights.shape[1]
-        heads = tuple(Writer("head", seen.layer, head, seen.stack) for head in range(n_heads))
+        n_heads = layer.weights.shape[1]
+        heads = tuple(Writer("head", layer.layer, head, layer.stack) for head in range(n_heads))
         record = Record(heads, output, args[0])
         fits = isinstance(output, Tensor) and args[0].shape[-1] % n_heads == 0
         if not fits or not _close(self._sum_of_heads(module, record), output):
             raise ValueError(
-                f"the heads of {type(own).__name__} do not sum to the output of its projection "
+                f"the heads of {type(site).__name__} do not sum to the output of its projection "
                 "(an adapter beside it: merge it), so each head has no known output"
             )
         self._add(module, record)
@@ -237,11 +239,12 @@ class StreamRecords:
             self._whole.discard(module)
             return
         if projection in set(module.modules()):
-            made = self.of_modules.get(projection, [record])[-1].tensor
-            if made.numel() != record.tensor.numel() or not torch.equal(
-                made.flatten(), record.tensor.flatten()
+            projected = self.of_modules.get(projection, [record])[-1].tensor
+            if projected.numel() != record.tensor.numel() or not torch.equal(
+                projected.flatten(), record.tensor.flatten()
             ):
-                self._whole.discard(module)  # a norm or the stream itself is inside the module
+                # The module contains a norm, or adds the stream itself.
+                self._whole.discard(module)
         self.of_modules.setdefault(module, []).append(record)
 
     def _normed(
@@ -255,5 +258,5 @@ class StreamRecords:
 
 
 def _close(summed: Tensor, output: Tensor) -> bool:
-    allowed = _ROUNDING * max(float(output.abs().max()), float(summed.abs().max()), 1e-6)
-    return float((summed - output).abs().max()) <= allowed
+    tolerance = _ROUNDING * max(float(output.abs().max()), float(summed.abs().max()), 1e-6)
+    return float((summed - output).abs().max()) <= tolerance

@@ -1,4 +1,4 @@
-"""Norms of the states of tokens after each layer."""
+"""Norms of token states after each layer."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ _WHAT = "norms of tokens"
 
 @dataclass(frozen=True, eq=False, repr=False)
 class TokenNorms(Result):
-    """The norm of the state of each token after each layer. Made by `token_norms`.
+    """Norm of the state of each token after each layer. Made by `token_norms`.
 
     Attributes:
         norms: L2 norms, float32 [L + 1, T]: row 0 before the first layer, row l + 1 after layer l.
-        tokens: The T tokens of the stack.
+        tokens: Tokens of the stack (T).
         stack: Name of the stack.
         sizes: Height and width of each picture in pixels.
 
@@ -58,7 +58,7 @@ class TokenNorms(Result):
     sizes: tuple[tuple[int, int], ...]
 
     def largest(self, n: int = 5, layer: int = -1) -> list[int]:
-        """Return the tokens with the largest norms after a layer, the largest first.
+        """Return the tokens with the largest norms after a layer, largest first.
 
         Args:
             n: Number of tokens.
@@ -68,11 +68,11 @@ class TokenNorms(Result):
         return np.argsort(-row, kind="stable")[:n].tolist()
 
     def to_frame(self) -> pd.DataFrame:
-        """One row per layer and token.
+        """Return one row per layer and token.
 
         Columns: layer (-1 before the first layer), index, token, kind ("register", "cls" and so on;
-        "" for other tokens), norm, and left, top, right, bottom of its box in pixels if a token
-        has a box. `attrs["model"]` is the model's name.
+        "" for other tokens), norm, and left, top, right, bottom of the token's box in pixels if any
+        token has a box. `attrs["model"]` is the name of the model.
         """
         import pandas as pd
 
@@ -86,7 +86,7 @@ class TokenNorms(Result):
                 "norm": self.norms.ravel(),
             }
         )
-        boxes = [place if isinstance(place, Box) else None for place in self.tokens.places]
+        boxes = [region if isinstance(region, Box) else None for region in self.tokens.places]
         if any(boxes):
             for side in ("left", "top", "right", "bottom"):
                 edges = [np.nan if box is None else getattr(box, side) for box in boxes]
@@ -94,18 +94,18 @@ class TokenNorms(Result):
         return table
 
     def chart(self, layer: int = -1, picture: int = 0, *, width: int = 640) -> alt.TopLevelMixin:
-        """The norms after a layer at the places of the tokens, or of all layers for a text.
+        """Draw the norms of one layer at the positions of patches, or of all layers for a text.
 
-        A text is drawn as a heat map, a row for each layer. Of two boxes at one place (a tile and
-        the whole picture), the smaller one is drawn.
+        A text is drawn as a heat map with a row for each layer. If two boxes overlap (a tile and
+        the whole picture), the smaller one is drawn on top.
 
         Args:
             layer: Number of the layer; -1 for the last layer. For pictures only.
             picture: Number of the picture.
-            width: Pixels of the whole figure.
+            width: Width of the whole figure in pixels.
 
         Raises:
-            ValueError: There is no such layer or picture.
+            ValueError: If there is no such layer or picture.
         """
         name = f"Norms of tokens, {self.stack}\n{self.model_name}"
         if not self.sizes:
@@ -126,25 +126,25 @@ class TokenNorms(Result):
 
         picture = index_among("picture", picture, len(self.sizes))
         row = self._row(layer)
-        placed = [
-            (place, float(norm))
-            for place, norm in zip(self.tokens.places, row, strict=True)
-            if isinstance(place, Box) and place.picture == picture
+        box_norms = [
+            (region, float(norm))
+            for region, norm in zip(self.tokens.places, row, strict=True)
+            if isinstance(region, Box) and region.picture == picture
         ]
-        placed.sort(key=lambda one: -one[0].area)
-        beside = [
+        box_norms.sort(key=lambda one: -one[0].area)
+        others = [
             f"{token} {norm:.3g}"
-            for token, place, norm in zip(self.tokens.text, self.tokens.places, row, strict=True)
-            if place is None
+            for token, region, norm in zip(self.tokens.text, self.tokens.places, row, strict=True)
+            if region is None
         ]
         after = len(self.norms) - 2 if layer == -1 else layer
-        shown = ", ".join(beside[:6]) + (", …" if len(beside) > 6 else "")
+        description = ", ".join(others[:6]) + (", …" if len(others) > 6 else "")
         title = f"{name}\nafter layer {after}"
         return box_values(
-            [box for box, _ in placed],
-            [norm for _, norm in placed],
+            [box for box, _ in box_norms],
+            [norm for _, norm in box_norms],
             size=self.sizes[picture],
-            title=f"{title}; without a place: {shown}" if shown else title,
+            title=f"{title}; without a place: {description}" if description else title,
             value_title="L2 norm",
             width=width,
         )
@@ -171,18 +171,19 @@ class TokenNorms(Result):
 def token_norms(attention: Attention, stack: str | None = None) -> TokenNorms:
     """Return the L2 norm of the state of each token before the first layer and after each layer.
 
-    Large vision transformers give a few patches of even ground norms many times as large as the
-    others; their attention rests on these patches, which hold facts about the whole picture
-    (Darcet et al. 2024, sections 2 and 3). `Sinks` says which tokens the heads rest on.
+    In large vision transformers, a few patches of uniform background have norms many times larger
+    than the others. Attention rests on these patches, which store information about the whole
+    picture (Darcet et al. 2024, sections 2 and 3). `Sinks` measures which tokens the heads rest on.
 
     Args:
-        attention: The attention of a text, a picture or a sound.
-        stack: The stack, "vision" for a tower; None for the only stack or the language model.
+        attention: Attention of a text, a picture or a sound.
+        stack: Stack, for example "vision" for a tower; None = the only stack or the language model.
 
     Raises:
-        ValueError: No such stack, or cross-attention; attention of given weights, under edits or
-            of a long input; padding; or layers that are in no list.
-        RuntimeError: The weights of the model have changed since.
+        ValueError: If there is no such stack, or it is cross-attention; if the attention comes from
+            given weights, edits or a long input; if there is padding; or if the layers are not in a
+            list.
+        RuntimeError: If the weights of the model have changed since.
 
     Example:
         >>> from attnwidget import load_model
@@ -194,12 +195,12 @@ def token_norms(attention: Attention, stack: str | None = None) -> TokenNorms:
         (5, 65)
     """
     reading = whole_reading_of(attention, _WHAT)
-    chosen = chosen_stack(attention.stacks, stack, attention.model_name)
+    axes = chosen_stack(attention.stacks, stack, attention.model_name)
     hf_model: Any = reading.model.hf_model
-    layers = None if chosen.name == "cross" else layers_of(hf_model, chosen.name)
+    layers = None if axes.name == "cross" else layers_of(hf_model, axes.name)
     if layers is None:
         raise ValueError(
-            f"{_WHAT} are those of layers in a list, and the layers of {chosen.name!r} in "
+            f"{_WHAT} are those of layers in a list, and the layers of {axes.name!r} in "
             f"{type(hf_model).__name__} are in none"
         )
     modules = [layer for layer, _ in layers]
@@ -219,19 +220,19 @@ def token_norms(attention: Attention, stack: str | None = None) -> TokenNorms:
         hooked(modules, after=keep),
     ):
         hf_model(**reading.inputs, **without_cache(hf_model))
-    n_tokens = len(chosen.query)
+    n_tokens = len(axes.query)
     for layer, state in states.items():
         if state.shape[:-1].numel() != n_tokens:
             raise ValueError(
-                f"layer {layer} of {chosen.name!r} has states of {list(state.shape)}, which are "
+                f"layer {layer} of {axes.name!r} has states of {list(state.shape)}, which are "
                 f"not those of {n_tokens} tokens: its windows or tiles change their order"
             )
     norms = [states[layer].reshape(n_tokens, -1).float().norm(dim=-1) for layer in sorted(states)]
     return TokenNorms(
         norms=torch.stack([row.cpu() for row in norms]).numpy(),
-        tokens=chosen.query,
-        stack=chosen.name,
-        sizes=_sizes(attention.images) if any(chosen.query.places) else (),
+        tokens=axes.query,
+        stack=axes.name,
+        sizes=_sizes(attention.images) if any(axes.query.places) else (),
         model_name=attention.model_name,
     )
 

@@ -1,4 +1,4 @@
-"""Vectors of vocabulary entries at both ends of a causal model: embedded, and as logits."""
+"""Vectors of vocabulary entries at both ends of a causal model: embeddings and logits."""
 
 from __future__ import annotations
 
@@ -23,16 +23,17 @@ class TokenVectors:
     """Embeddings of tokens, with the first MLP added, and logits of vectors.
 
     Args:
-        weights: The circuits of a causal language model.
+        weights: Circuits of a causal language model.
 
     Attributes:
-        n_tokens: Number of entries of the vocabulary with a logit, V.
-        unembedding: W_U with the gain of the last norm in it, float32 [d, V].
-        answers: The entries of the vocabulary as a reader sees them.
+        n_tokens: Number of vocabulary entries with a logit, V.
+        unembedding: Matrix W_U that includes the gain of the last norm, float32 [d, V].
+        answers: Vocabulary entries in readable form.
 
     Raises:
-        ValueError: Not a causal language model, a first layer without attention, a quantized
-            unembedding, or an unembedding that reads more than a norm; with the reason.
+        ValueError: If the model is not a causal language model, its first layer has no attention,
+            or its unembedding is quantized or reads more than the output of a norm. The message
+            gives the reason.
 
     Example:
         >>> from transformers import LlamaConfig, LlamaForCausalLM
@@ -64,8 +65,8 @@ class TokenVectors:
             )
         unembedding = self._hf_model.get_output_embeddings()
         matrix = weight_of(unembedding, "weight")
-        read = weights.calls[unembedding].input
-        norm = norm_with_output(weights.calls, weights.norms, read)
+        unembedding_input = weights.calls[unembedding].input
+        norm = norm_with_output(weights.calls, weights.norms, unembedding_input)
         last = first_tensor(weights.calls[weights.blocks[-1]].output)
         if norm is None or not same_tensor(weights.calls[norm].input, last):
             raise ValueError(
@@ -82,19 +83,19 @@ class TokenVectors:
     def logits(self, vectors: Tensor) -> Tensor:
         """Return the logits of vectors that are alone in the stream, [..., V], with mean 0.
 
-        The last norm takes the statistics of each vector [..., d] itself (a logit lens). Biases and
-        a cap of the logits are left out.
+        The last norm uses the statistics of each vector [..., d] itself (a logit lens). Biases and
+        a cap of the logits are excluded.
         """
         logits = self._norm.normalized(vectors) @ self.unembedding
         return logits - logits.mean(-1, keepdim=True)
 
     def embedded(self, ids: Tensor) -> Tensor:
-        """Return the vectors of tokens that the first layer reads, float32 [n, d].
+        """Return the token vectors that the first layer reads, float32 [n, d].
 
-        Learned position embeddings are left out.
+        Learned position embeddings are excluded.
 
         Raises:
-            ValueError: The embedding has another size than the stream.
+            ValueError: If the embedding and the stream have different sizes.
         """
         return torch.cat([self._embedded(part) for part in self._parts(ids)])
 
@@ -105,20 +106,20 @@ class TokenVectors:
             ids: Vocabulary ids, int64 [n].
 
         Raises:
-            ValueError: As `embedded`.
+            ValueError: As in `embedded`.
         """
         return torch.cat(list(self.parts_after_first_mlp(ids)))
 
     def parts_after_first_mlp(self, ids: Tensor) -> Iterator[Tensor]:
-        """Yield `after_first_mlp` for some tokens at a time, in their order."""
+        """Yield `after_first_mlp` for parts of the tokens, in their order."""
         block = self._weights.blocks[0]
         call = self._weights.calls[block]
         for part in self._parts(ids):
             vectors = self._embedded(part)
-            like = call.input
-            assert like is not None
-            rows = torch.zeros_like(like)
-            rows[0, : len(part)] = vectors.to(like)
+            template = call.input
+            assert template is not None
+            rows = torch.zeros_like(template)
+            rows[0, : len(part)] = vectors.to(template)
             with (
                 self._weights.model.lock.in_turn(),
                 torch.no_grad(),
@@ -134,7 +135,7 @@ class TokenVectors:
 
     @cached_property
     def _adds_positions(self) -> bool:
-        """Whether the first layer reads other vectors where the same token stands elsewhere."""
+        """Whether the input of the first layer depends on the position of a token."""
         vectors = self._read_by_first_layer(torch.zeros(3, dtype=torch.long, device="cpu"))
         return not torch.equal(vectors[1], vectors[2])
 

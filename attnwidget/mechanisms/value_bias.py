@@ -1,4 +1,4 @@
-"""The bias of an attention layer's values, found in whatever layout the layer projects them."""
+"""Bias of an attention layer's values, for any layout of the projections."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ from torch import Tensor, nn
 
 from attnwidget.model_facts.weight_placement import weight_of
 
-# Tokens by which an output of a projection is recognized as a value.
+# Number of tokens by which an output of a projection is recognized as a value.
 _TOKENS = 16
 
 
 def value_bias(outputs: Mapping[nn.Module, Tensor], value: Tensor) -> Tensor | None:
     """Return the bias that a linear layer added to the values of each head, [Hkv, Dv] float32.
 
-    Models store queries, keys and values in a common projection or in three, by head or by kind.
-    This function therefore looks up each value among the outputs of the linear layers.
+    Models store queries, keys and values in one joint projection or in three, by head or by kind.
+    This function therefore searches each value among the outputs of the linear layers.
 
     Args:
-        outputs: The output of every linear layer inside the attention module, [1, K, F] each.
-        value: The values that the attention weights multiply, [1, Hkv, K, Dv].
+        outputs: Output of every linear layer inside the attention module, [1, K, F] each.
+        value: Values that the attention weights multiply, [1, Hkv, K, Dv].
 
     Returns:
-        The bias, zero for a linear layer without one; None if no linear layer put the values out
-        as they are, because a norm, a clip or an adapter stands in between.
+        The bias, zero for a linear layer without one; None if the values are not the direct output
+        of a linear layer, because a norm, a clip or an adapter follows it.
 
     Example:
         >>> import torch
@@ -38,7 +38,7 @@ def value_bias(outputs: Mapping[nn.Module, Tensor], value: Tensor) -> Tensor | N
         True
     """
     n_key = value.shape[-2]
-    wanted = _columns(value[0].transpose(-1, -2).flatten(0, 1))
+    value_columns = _columns(value[0].transpose(-1, -2).flatten(0, 1))
     for linear, output in outputs.items():
         if output.dtype != value.dtype or output.numel() != n_key * output.shape[-1]:
             continue
@@ -46,20 +46,20 @@ def value_bias(outputs: Mapping[nn.Module, Tensor], value: Tensor) -> Tensor | N
             column: i
             for i, column in enumerate(_columns(output.reshape(n_key, -1).transpose(0, 1)))
         }
-        if not all(column in features for column in wanted):
+        if not all(column in features for column in value_columns):
             continue
         bias = weight_of(linear, "bias")
         if bias is None:
             return torch.zeros(
                 value.shape[1], value.shape[-1], dtype=torch.float32, device=value.device
             )
-        places = [features[column] for column in wanted]
-        return bias.detach().float()[places].view(value.shape[1], value.shape[-1])
+        indices = [features[column] for column in value_columns]
+        return bias.detach().float()[indices].view(value.shape[1], value.shape[-1])
     return None
 
 
 def _columns(rows: Tensor) -> list[bytes]:
-    """The numbers of each feature at the first tokens, as bytes: `rows` [F, K]."""
-    chosen = rows[:, :_TOKENS].detach().contiguous().view(torch.uint8).cpu().numpy()
-    features: list[bytes] = chosen.view(f"V{chosen.shape[1]}")[:, 0].tolist()
+    """Return the values of each feature at the first tokens, as bytes: `rows` [F, K]."""
+    raw = rows[:, :_TOKENS].detach().contiguous().view(torch.uint8).cpu().numpy()
+    features: list[bytes] = raw.view(f"V{raw.shape[1]}")[:, 0].tolist()
     return features

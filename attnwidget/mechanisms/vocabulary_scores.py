@@ -1,4 +1,4 @@
-"""Scores of every vocabulary entry for some tokens: what a head writes for them, or attends to."""
+"""Scores of every vocabulary entry for some tokens: head outputs, or attention scores."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ if TYPE_CHECKING:
     import altair as alt
     import pandas as pd
 
-# Tokens that a repr lists.
+# Number of tokens in a repr.
 _LISTED = 3
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class VocabularyScores(Result):
-    """A score of each of the V vocabulary entries for each of T tokens. Only differences count.
+    """Scores of all V vocabulary entries for each of T tokens. Only differences matter.
 
     Attributes:
-        head: The head.
-        sources: The T tokens.
-        ids: Their vocabulary ids.
-        scores: float32 [T, V]; the mean of each row is 0.
-        answers: The vocabulary.
-        model_name: The model.
+        head: Head that gives the scores.
+        sources: Texts of the T tokens.
+        ids: Vocabulary ids of the T tokens.
+        scores: Scores, float32 [T, V]; the mean of each row is 0.
+        answers: Vocabulary entries.
+        model_name: Name of the model.
         top: Number of entries at each end of a row in the table and the chart.
     """
 
@@ -42,18 +42,18 @@ class VocabularyScores(Result):
     top: int
 
     SIGNS: ClassVar[tuple[str, str]]
-    """The words for the largest and the smallest scores."""
+    """Words for the largest and the smallest scores."""
     TITLE: ClassVar[str]
     UNIT: ClassVar[str]
 
     @property
     def own_ranks(self) -> tuple[int, ...]:
-        """For each source the number of entries with a larger score than the source itself."""
-        own = self.scores[np.arange(len(self.ids)), list(self.ids)]
-        return tuple(int(n) for n in (self.scores > own[:, None]).sum(-1))
+        """Number of entries with a larger score than the source itself, for each source."""
+        own_scores = self.scores[np.arange(len(self.ids)), list(self.ids)]
+        return tuple(int(n) for n in (self.scores > own_scores[:, None]).sum(-1))
 
     def to_frame(self) -> pd.DataFrame:
-        """Return the `top` largest and smallest scores of each token, from the ends of a row on.
+        """Return the `top` largest and smallest scores of each token, the extremes first.
 
         Columns: source, effect, rank (from 0), answer (readable), token (as the vocabulary has it),
         id, score. `attrs` has the "model" and the "head".
@@ -65,8 +65,10 @@ class VocabularyScores(Result):
             order = np.argsort(-scores, kind="stable")
             ends = zip(self.SIGNS, (order[: self.top], order[::-1][: self.top]), strict=True)
             for effect, ids in ends:
-                spelt = self.answers.spelt(ids.tolist())
-                for rank, (token_id, (answer, token)) in enumerate(zip(ids, spelt, strict=True)):
+                spellings = self.answers.spelt(ids.tolist())
+                for rank, (token_id, (answer, token)) in enumerate(
+                    zip(ids, spellings, strict=True)
+                ):
                     rows.append(
                         {
                             "source": source,
@@ -83,10 +85,10 @@ class VocabularyScores(Result):
         return frame
 
     def chart(self, *, width: int = 640) -> alt.VConcatChart:
-        """Draw a panel for each token, with a bar for each entry; displays without network.
+        """Draw a panel for each token, with a bar for each entry; needs no network.
 
         Args:
-            width: Pixels of the whole figure.
+            width: Width of the whole figure in pixels.
         """
         from attnwidget.charts.vocabulary_bars import vocabulary_bars
 
@@ -100,14 +102,14 @@ class VocabularyScores(Result):
 
     def __repr__(self) -> str:
         best = np.argsort(-self.scores, axis=-1, kind="stable")[:_LISTED, 0]
-        shown = [
+        pairs = [
             f"{source} → {answer}"
             for source, (answer, _) in zip(
                 self.sources, self.answers.spelt(best.tolist()), strict=False
             )
         ]
         more = ", …" if len(self.sources) > _LISTED else ""
-        return f"{type(self).__name__}({self.model_name}, {self.head}: {', '.join(shown)}{more})"
+        return f"{type(self).__name__}({self.model_name}, {self.head}: {', '.join(pairs)}{more})"
 
 
 class HeadVocabulary(VocabularyScores):
@@ -131,8 +133,8 @@ class HeadVocabulary(VocabularyScores):
 class AttendedVocabulary(VocabularyScores):
     """Scores of attending tokens before the softmax, for all keys. Made by `attended_vocabulary`.
 
-    The result has the attributes of `VocabularyScores`; sources are the attending tokens, and a
-    score is taken from the mean score of the source.
+    The result has the attributes of `VocabularyScores`. Sources are the attending tokens, and the
+    mean score of the source is subtracted from each score.
 
     Example:
         >>> from attnwidget import load_model

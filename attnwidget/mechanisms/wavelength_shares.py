@@ -1,4 +1,4 @@
-"""Which wavelengths of the position encoding make the scores of a head vary."""
+"""Share of each position encoding wavelength in a head's score variance."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from attnwidget.capture.maps.attention import Attention
 
-# Cells of the parts of one head that are held at once.
+# Number of score cells per head that are in memory at once.
 _CELLS = 32 * 1024 * 1024
 
 
@@ -37,14 +37,15 @@ class WavelengthShares(HeadResult):
     any soft cap.
 
     Attributes:
-        layer: The layer.
-        stack: The stack.
-        periods: float64 [F], tokens in a full turn of each pair of dimensions, shortest first.
-        shares: float64 [H, F], the share of each pair.
-        content: float64 [H], the share of dimensions that do not turn.
-        bias: float64 [H], the share of the bias.
-        n_layers: Layers of the stack.
-        model_name: The model.
+        layer: Number of the layer.
+        stack: Name of the stack.
+        periods: Number of tokens in a full turn of each pair of dimensions, float64 [F], shortest
+            first.
+        shares: Share of each pair, float64 [H, F].
+        content: Share of dimensions that do not rotate, float64 [H].
+        bias: Share of the bias, float64 [H].
+        n_layers: Number of layers of the stack.
+        model_name: Name of the model.
 
     Example:
         >>> from attnwidget import load_model
@@ -63,7 +64,7 @@ class WavelengthShares(HeadResult):
     n_layers: int
 
     def parts(self) -> dict[str, NDArray[np.float64]]:
-        """Return the shares [H] of wavelengths in bands of a factor 10, of content and of bias."""
+        """Return the shares [H] of wavelength bands (a factor of 10 each), content and bias."""
         bands: dict[str, NDArray[np.float64]] = {}
         for period, share in zip(self.periods, self.shares.T, strict=True):
             name = _band(float(period))
@@ -75,7 +76,7 @@ class WavelengthShares(HeadResult):
         return bands
 
     def heads(self) -> HeadMetrics:
-        """Share of each part, with NaN in all layers but this one: float64 [L, H] by title."""
+        """Return the share of each part, NaN in all other layers: float64 [L, H] by title."""
         metrics = {}
         for name, share in self.parts().items():
             values = np.full((self.n_layers, len(share)), np.nan)
@@ -99,10 +100,10 @@ class WavelengthShares(HeadResult):
         return pd.DataFrame(rows, columns=["layer", "head", "part", "period", "value"])
 
     def chart(self, *, width: int = 640) -> alt.Chart:
-        """A bar for each head, split by bands of wavelengths.
+        """Draw a bar for each head, split by bands of wavelengths.
 
         Args:
-            width: Pixels of the whole figure.
+            width: Width of the whole figure in pixels.
         """
         import pandas as pd
 
@@ -134,19 +135,19 @@ class WavelengthShares(HeadResult):
 def wavelength_shares(
     attention: Attention, layer: int, *, stack: str | None = None
 ) -> WavelengthShares:
-    """Return the share of each rotary wavelength in the variance of the scores of a layer's heads.
+    """Return the share of each rotary wavelength in the score variance of a layer's heads.
 
-    Heads with fixed offsets use short wavelengths, and heads for content use long wavelengths
-    (Barbero et al. 2024).
+    Heads with fixed offsets use short wavelengths, and content heads use long wavelengths (Barbero
+    et al. 2024).
 
     Args:
         attention: Attention of one input, made by a model outside of `disabled`.
-        layer: The layer.
+        layer: Number of the layer.
         stack: Stack of layers, if there are several.
 
     Raises:
-        ValueError: There is no such layer; only its weights are known; or positions turn queries
-            and keys in a way that is not known.
+        ValueError: If there is no such layer, only its weights are known, or positions rotate
+            queries and keys in an unknown way.
 
     Example:
         >>> from transformers import LlamaConfig, LlamaForCausalLM
@@ -163,34 +164,34 @@ def wavelength_shares(
         ((2, 8), array([1., 1.]))
     """
     refuse_no_attention(attention)
-    named = attention.head((layer, 0) if stack is None else (layer, 0, stack))
-    axes = attention.stacks[named.stack]
-    rotation = known_rotation(attention, named)
+    named_head = attention.head((layer, 0) if stack is None else (layer, 0, stack))
+    axes = attention.stacks[named_head.stack]
+    rotation = known_rotation(attention, named_head)
     if rotation.why_not:
         raise ValueError(f"{rotation.why_not}: there are no wavelengths")
     order = torch.argsort(rotation.frequencies.abs(), descending=True)
     pairs = rotation.pairs[order]
     shares = []
     for head in range(axes.n_heads):
-        parts = attention.score_parts(named._replace(head=head))
+        parts = attention.score_parts(named_head._replace(head=head))
         step = max(1, _CELLS // (len(parts.query) * len(parts.key)))
-        turning: list[torch.Tensor] = []
-        whole = parts.products()
-        rest = whole.clone()
+        wave_shares: list[torch.Tensor] = []
+        product_sum = parts.products()
+        rest = product_sum.clone()
         bias = torch.zeros_like(rest) if parts.bias is None else parts.bias
         query, key = parts.query[:, None], parts.key[None]
         for first in range(0, len(pairs), step):
             chunk = pairs[first : first + step]
             products = parts.scaling * pair_products(query, key, chunk).real.movedim(-1, 0)
             rest -= products.sum(0)
-            turning.append(variance_shares(products, whole + bias, parts.visible))
-        ends = variance_shares(torch.stack([rest, bias]), whole + bias, parts.visible)
-        shares.append(torch.cat([*turning, ends]))
+            wave_shares.append(variance_shares(products, product_sum + bias, parts.visible))
+        other_shares = variance_shares(torch.stack([rest, bias]), product_sum + bias, parts.visible)
+        shares.append(torch.cat([*wave_shares, other_shares]))
     stacked = torch.stack(shares).numpy()
     n_pairs = len(pairs)
     return WavelengthShares(
-        layer=named.layer,
-        stack=named.stack,
+        layer=named_head.layer,
+        stack=named_head.stack,
         periods=rotation.periods[order.numpy()],
         shares=stacked[:, :n_pairs],
         content=stacked[:, n_pairs],
@@ -201,7 +202,7 @@ def wavelength_shares(
 
 
 def _band(period: float) -> str:
-    """Return the name of a band of wavelengths, a factor of 10 wide."""
+    """Return the name of a wavelength band, which spans a factor of 10."""
     if not math.isfinite(period):
         return "pairs at rest"
     power = math.floor(math.log10(period))

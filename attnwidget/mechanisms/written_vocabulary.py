@@ -1,4 +1,4 @@
-"""The output of a head from one token to a second token, in words of the vocabulary."""
+"""Output of a head from one token to another, in words of the vocabulary."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _WHAT = "what a head writes in words"
 
 
 class WrittenWord(NamedTuple):
-    """One vocabulary entry: as a reader sees it, as the vocabulary has it, and its logit."""
+    """Vocabulary entry in readable form and in the spelling of the vocabulary, with its logit."""
 
     answer: str
     token: str
@@ -31,14 +31,14 @@ class WrittenWord(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class WrittenVocabulary:
-    """The direct effect of a head's output from one token on all logits at a second token.
+    """Direct effect of a head's output from one token on all logits at another token.
 
     Attributes:
-        head: The head.
-        query, key: Places of the token where the head writes, and of the token that it reads.
-        logits: float64 [V]; the mean is 0, since only differences of logits count.
-        answers: The V vocabulary entries.
-        note: "", or that the model caps or scales its logits afterwards.
+        head: Head that writes.
+        query, key: Indices of the token at which the head writes, and of the token that it reads.
+        logits: Logits, float64 [V]; the mean is 0, since only differences of logits matter.
+        answers: Vocabulary entries (V).
+        note: Remark that the model caps or scales its logits afterwards, or "".
     """
 
     head: Head
@@ -49,11 +49,11 @@ class WrittenVocabulary:
     note: str
 
     def promoted(self, count: int) -> list[WrittenWord]:
-        """Return the entries with the largest logits, the largest first."""
+        """Return the entries with the largest logits, largest first."""
         return self._words(np.argsort(-self.logits, kind="stable")[:count].tolist())
 
     def suppressed(self, count: int) -> list[WrittenWord]:
-        """Return the entries with the smallest logits, the smallest first."""
+        """Return the entries with the smallest logits, smallest first."""
         return self._words(np.argsort(self.logits, kind="stable")[:count].tolist())
 
     def _words(self, ids: list[int]) -> list[WrittenWord]:
@@ -96,25 +96,24 @@ def written_vocabulary(
     *,
     stack: str | None = None,
 ) -> WrittenVocabulary:
-    """Return the effect on every logit of a head's output from one token to a second token.
+    """Return the effect of a head's output from one token on every logit at another token.
 
-    Direct logit attribution (Elhage et al. 2021) for the whole vocabulary: the vector a_j u_j W_O
-    goes through all later norms, with the statistics that they have at the query, and the
-    unembedding. Later layers that read the vector are left out. The model reads the input again, in
-    one forward pass.
+    This is direct logit attribution (Elhage et al. 2021) for the whole vocabulary: the vector
+    a_j u_j W_O goes through all later norms, with their statistics at the query, and through the
+    unembedding. Later layers that read the vector are ignored. The model processes the input again,
+    in one forward pass.
 
     Args:
-        attention: Attention of one input, of a causal language model in float32.
-        layer: Layer of the head, or the name of the head in place of layer and head: "L1 H3",
-            (1, 3) or a `Head`.
-        head: Index of the head.
-        query: The token where the head writes: its number, a word that occurs once, or ("he", 2)
+        attention: Attention of one input, from a causal language model in float32.
+        layer: Number of the layer, or the head itself: "L1 H3", (1, 3) or a `Head`.
+        head: Number of the head within the layer; not needed if `layer` is a head.
+        query: Token at which the head writes: its index, a word that occurs once, or ("he", 2)
             for the second "he".
-        key: The token that the head reads, in the same forms.
+        key: Token that the head reads, in the same forms.
         stack: Stack of layers, if there are several.
 
     Raises:
-        TypeError, ValueError, RuntimeError: As `direct_effects`.
+        TypeError, ValueError, RuntimeError: As in `direct_effects`.
 
     Example:
         >>> import torch, transformers
@@ -127,22 +126,22 @@ def written_vocabulary(
         >>> words.logits.shape, len(words.promoted(3))
         ((8192,), 3)
     """
-    chosen = head_at(attention, layer, head, stack)
-    axes = attention.stacks[chosen.stack]
+    selected_head = head_at(attention, layer, head, stack)
+    axes = attention.stacks[selected_head.stack]
     query = place_of_token("query", query, axes.query)
     key = place_of_token("key", key, axes.key)
     reading = whole_reading_of(attention, _WHAT)
     model = language_model(reading, _WHAT)
     with model.lock.in_turn():
         run = linear_pass(model.hf_model, reading.inputs, query)
-        vector = run.heads.at(chosen.layer).of_source(chosen.head)[key]
-        carried = run.carried(chosen.layer, vector)
+        vector = run.heads.at(selected_head.layer).of_source(selected_head.head)[key]
+        contribution = run.carried(selected_head.layer, vector)
         with torch.no_grad():
-            logits = carried.to(run.unembedding) @ run.unembedding.T
+            logits = contribution.to(run.unembedding) @ run.unembedding.T
         changed = run.changed
     logits = (logits - logits.mean()).double().cpu()
     return WrittenVocabulary(
-        head=chosen,
+        head=selected_head,
         query=query,
         key=key,
         logits=logits.numpy(),

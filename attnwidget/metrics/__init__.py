@@ -1,6 +1,6 @@
-"""The metrics of `measure`, the base classes for user-defined metrics, and further scores of heads.
+"""Metrics of `measure`, base classes for user-defined metrics, and other scores of heads.
 
-Most metrics extend `SegmentMeans`, and all metrics are an `Accumulator`. Their results extend
+Most metrics extend `SegmentMeans`, and all metrics are `Accumulator`s. Their results extend
 `attnwidget.results.HeadResult`.
 
 Example:
@@ -38,7 +38,7 @@ from attnwidget.metrics.rollout import attention_flow, attention_rollout
 from attnwidget.metrics.sinks import Sinks
 from attnwidget.public_names import refuse_names
 
-# Type checkers know all names, and would accept any name beside a function of this kind.
+# Type checkers know all names already. With a module `__getattr__`, they would accept any name.
 if not TYPE_CHECKING:
     __getattr__ = refuse_names(__name__)
 

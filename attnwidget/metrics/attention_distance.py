@@ -25,15 +25,15 @@ def patch_distances(
     queries: slice = slice(None),
     units: NDArray[np.float64] | None = None,
 ) -> NDArray[np.float64]:
-    """Return the distances between the centers of patches in pixels and in patches, [2, Q, P].
+    """Return the distances between patch centers in pixels and in patches, [2, Q, P].
 
-    The distance in patches counts a step to the next column or row as 1, whatever the shape of a
-    patch. Patches of different pictures have no distance: NaN.
+    In patches, a step to the next column or row counts as 1, whatever the shape of a patch. The
+    distance between patches of different pictures is NaN.
 
     Args:
-        patches: The P patches.
-        queries: The Q patches from which distances are measured.
-        units: `patches.units`, if known.
+        patches: P patches.
+        queries: Slice of the Q patches from which distances are measured.
+        units: Known value of `patches.units`; None = computed here.
 
     Example:
         >>> from attnwidget.metrics.attention_distance import patch_distances
@@ -45,9 +45,9 @@ def patch_distances(
     """
     units = patches.units if units is None else units
     steps = patches.centers - patches.centers[queries, None]  # [Q, P, 2], key minus query
-    found = np.stack((np.hypot(*steps.T).T, np.hypot(*(steps / units[queries, None]).T).T))
-    found[:, patches.pictures[queries, None] != patches.pictures] = np.nan
-    return found
+    distances = np.stack((np.hypot(*steps.T).T, np.hypot(*(steps / units[queries, None]).T).T))
+    distances[:, patches.pictures[queries, None] != patches.pictures] = np.nan
+    return distances
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -57,12 +57,12 @@ class AttentionDistanceResult(SegmentMeansResult):
     The figure has the distance in pixels (Dosovitskiy et al. 2021, Figure 7).
 
     Attributes:
-        pixels: Mean distance in pixels of the pictures as they were given, [L, H].
+        pixels: Mean distance in pixels of the original pictures, [L, H].
         patches: Mean distance in patches, [L, H].
-        in_picture: Mean share of the weight of a patch on patches of the same picture, [L, H]. The
-            rest is on tokens without a place, such as [CLS] and registers.
-        even_pixels: The distance in pixels under even attention to all patches.
-        even_patches: The distance in patches under even attention to all patches.
+        in_picture: Mean share of a patch's weight on patches of the same picture, [L, H]. The rest
+            is on tokens without a position, such as [CLS] and registers.
+        even_pixels: Distance in pixels under even attention to all patches.
+        even_patches: Distance in patches under even attention to all patches.
 
     Example:
         >>> from attnwidget import Attention, measure_attention
@@ -94,17 +94,17 @@ class AttentionDistanceResult(SegmentMeansResult):
 class AttentionDistance(SegmentMeans[AttentionDistanceResult]):
     """Metric: mean distance between a patch and the patches that it attends to.
 
-    The metric of Dosovitskiy et al. 2021, Figure 7 and appendix D.7: the distance of a pair of
-    patches times the weight of the pair, summed over the attended patches, and averaged over the
+    This is the metric of Dosovitskiy et al. 2021, Figure 7 and appendix D.7: the distance between
+    two patches times the attention weight, summed over the attended patches and averaged over the
     attending patches. Weights are divided by their sum over the patches of the same picture, since
-    [CLS] and registers have no place. Patches whose weight on the picture is 0 do not count.
+    [CLS] and registers have no position. Patches without any weight on the picture do not count.
 
-    The numbers of a picture are averaged over pictures. They are in pixels of the picture as it was
-    given, and in patches. The token of a patch has read further patches in the layers below: the
-    distance is between the places where the tokens started.
+    The values are averaged over pictures. They are in pixels of the original picture, and in
+    patches. In higher layers, a token also has information from other patches: the distance is
+    between the patches from which the tokens started.
 
     Raises:
-        ValueError: Tokens have no places in a picture.
+        ValueError: If tokens have no positions in a picture.
 
     Example:
         >>> from attnwidget.metrics import AttentionDistance
@@ -133,16 +133,16 @@ class AttentionDistance(SegmentMeans[AttentionDistanceResult]):
                 continue
             between = torch.from_numpy(patch_distances(patches, some, units)).to(weights.device)
             near = torch.from_numpy(patches.tokens).to(weights.device)
-            of_patches = weights[item][:, rows][..., near].double()  # [H, Q, P]
-            of_patches = of_patches * ~between[0].isnan()
-            share = of_patches.sum(-1)
-            known = share > 0
-            # A sum over keys of weights times distances, [H, Q, 2].
-            sums = torch.einsum("hqp,dqp->hqd", of_patches, between.nan_to_num())
-            means = sums / share.where(known, share.new_ones(()))[..., None]
-            distances[item] = (means * known[..., None]).sum(1) / len(patches)
+            patch_weights = weights[item][:, rows][..., near].double()  # [H, Q, P]
+            patch_weights = patch_weights * ~between[0].isnan()
+            share = patch_weights.sum(-1)
+            has_share = share > 0
+            # Sum over keys of weight times distance, [H, Q, 2].
+            sums = torch.einsum("hqp,dqp->hqd", patch_weights, between.nan_to_num())
+            means = sums / share.where(has_share, share.new_ones(()))[..., None]
+            distances[item] = (means * has_share[..., None]).sum(1) / len(patches)
             in_picture[item] = share.sum(1) / len(patches)
-            queries[item] = known.sum(1) / len(patches)
+            queries[item] = has_share.sum(1) / len(patches)
         return {"distances": distances, "in_picture": in_picture, "queries": queries}
 
     def segment_numbers(self, batch: Batch) -> Mapping[str, Tensor]:

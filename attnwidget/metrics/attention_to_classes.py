@@ -32,7 +32,7 @@ class ClassesResult(SegmentMeansResult):
         mass: Mean attention to all tokens of a class together, [C, L, H].
         sep_to_sep: Mean attention from a [SEP] to all [SEP], [L, H]; NaN without [SEP].
         other_to_sep: Mean attention from all other tokens to all [SEP], [L, H].
-        with_class: For each class, the number of documents with a token of the class.
+        with_class: Number of documents with a token of the class, by class.
 
     Example:
         >>> from attnwidget import load_model, measure_attention
@@ -53,25 +53,25 @@ class ClassesResult(SegmentMeansResult):
         """Draw mean attention to each class over the layers (Clark et al. 2019, Figure 2, top).
 
         Args:
-            names: The classes to draw; None = all classes with tokens.
-            width: Pixels of the whole figure.
+            names: Classes to draw; None = all classes with tokens.
+            width: Width of the whole figure in pixels.
         """
         heads = self.heads()
         if names is None:
             names = [name for name in self.names if self.with_class[name]]
             if "[CLS]" in names and np.array_equal(heads["to [CLS]"], heads["to first token"]):
                 names.remove("first token")
-        shown = {f"to {name}": heads[f"to {name}"] for name in names}
-        return LayerCurves("Attention to classes of tokens").draw(self, shown, width=width)
+        selected = {f"to {name}": heads[f"to {name}"] for name in names}
+        return LayerCurves("Attention to classes of tokens").draw(self, selected, width=width)
 
     def sep_chart(self, *, width: int = 640) -> alt.TopLevelMixin:
         """Draw attention to [SEP] from [SEP] and from others (Clark et al. 2019, Figure 2, bottom).
 
         Args:
-            width: Pixels of the whole figure.
+            width: Width of the whole figure in pixels.
 
         Raises:
-            ValueError: no document has a [SEP].
+            ValueError: If no document has a [SEP].
         """
         heads = {title: v for title, v in self.heads().items() if title.endswith(" to [SEP]")}
         if not heads:
@@ -88,20 +88,20 @@ def Classes(  # noqa: N802, as the other metrics
 ) -> SegmentMeans[ClassesResult]:
     """Metric: attention to [CLS], [SEP], full stops and commas, the first token and user classes.
 
-    The metric of Clark et al. 2019, section 3.2. Attention to a class is summed over its tokens in
-    a document, averaged over all queries, then over documents; a document without such a token
-    counts as 0. Attention to [SEP] is averaged over [SEP] queries and over all further queries, in
-    documents with [SEP].
+    This is the metric of Clark et al. 2019, section 3.2. Attention to a class is summed over its
+    tokens in a document, averaged over all queries, then over documents; a document without such a
+    token counts as 0. Attention to [SEP] is averaged over [SEP] queries and over all other queries,
+    in documents with [SEP].
 
     Args:
-        classes: Further classes by name, each a set of tokens, a function from `Tokens` to one
+        classes: Additional classes by name, each a set of tokens, a function from `Tokens` to one
             bool per token, or for chats "role=system", with "|" between several roles.
-        variant: "paper" divides by the number of queries. "released" divides [SEP] to [SEP] by 2
-            and the rest by n - 2 for any number of [SEP] tokens, as in the authors' code; for pairs
-            of texts, both are equal.
+        variant: Normalization. "paper" divides by the number of queries. "released" divides [SEP]
+            to [SEP] by 2 and the rest by n - 2 for any number of [SEP] tokens, as in the authors'
+            code; for pairs of texts, both are equal.
 
     Raises:
-        ValueError: an unknown variant.
+        ValueError: If the variant is unknown.
 
     Example:
         >>> from attnwidget import load_model, make_segments, measure
@@ -128,7 +128,7 @@ def Classes(  # noqa: N802, as the other metrics
 
 
 def _table(names: Sequence[str], variant: str, layer: LayerBatch) -> ClassTable:
-    """The groups of queries are all tokens, the [SEP] tokens, and all other tokens."""
+    """Return the table with three groups of queries: all tokens, [SEP] tokens, and all others."""
     batch = layer.batch
     sep = batch.classes["[SEP]"]
     others = batch.real & ~sep
@@ -148,7 +148,7 @@ def _table(names: Sequence[str], variant: str, layer: LayerBatch) -> ClassTable:
 
 
 def _parts(mass: Tensor) -> Mapping[str, Tensor]:
-    """Return the mass that all tokens give to each class, and that both groups give to [SEP]."""
+    """Return the mass on each class from all tokens, and the mass on [SEP] from both groups."""
     return {"mass": mass[:, :, 0], "to_sep": mass[:, :, 1:, STANDARD_CLASSES.index("[SEP]")]}
 
 

@@ -1,4 +1,4 @@
-"""The numbers of one checkpoint of a training, and their form in a file."""
+"""Measured values of one training checkpoint, and their form in a file."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from attnwidget.metrics.repeated_tokens import RepeatedTokens
 
 @dataclass(frozen=True, eq=False)
 class CheckpointNumbers:
-    """Numbers that were measured at a checkpoint.
+    """Values measured at a checkpoint.
 
     Attributes:
         label: Label of the checkpoint.
         weights: Hash of all weights of the model.
         model_name: Name of the model.
         metrics: Metrics over segments by title, float64 [L, H] each; may be empty.
-        n_segments: Number of segments; 0 = no segments were read.
-        repeated: Scores and losses on repeated random tokens; None if no random tokens were read.
-        sequences: Hash of these tokens; "" without tokens.
+        n_segments: Number of segments; 0 = no segments were measured.
+        repeated: Scores and losses on repeated random tokens; None if they were not measured.
+        sequences: Hash of the random tokens; "" without tokens.
         length: Number of tokens of a copy.
     """
 
@@ -39,12 +39,12 @@ class CheckpointNumbers:
 
     @property
     def shapes(self) -> set[tuple[int, ...]]:
-        """The numbers of layers and heads."""
+        """Numbers of layers and heads."""
         shapes = {values.shape for values in self.metrics.values()}
         return shapes if self.repeated is None else shapes | {self.repeated.scores.shape[1:3]}
 
     def state(self) -> dict[str, NDArray[Any]]:
-        """Return all numbers as arrays, from which `of_state` makes an equal object."""
+        """Return all values as arrays, from which `of_state` creates an equal object."""
         arrays = {
             "label": np.array(self.label),
             "weights": np.array(self.weights),
@@ -64,7 +64,7 @@ class CheckpointNumbers:
 
     @classmethod
     def of_state(cls, state: Mapping[str, NDArray[Any]]) -> CheckpointNumbers:
-        """Return the numbers whose `state` was stored."""
+        """Return the values from the arrays of `state`."""
         titles = state["titles"].tolist()
         repeated = None
         if "scores" in state:

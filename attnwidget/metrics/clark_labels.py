@@ -17,20 +17,20 @@ OTHER = "other"
 def clark_labels(
     measured: Measurements | Mapping[str, NDArray[np.float64]], *, broad_entropy: float = 3.8
 ) -> NDArray[np.str_]:
-    """Label every head by the rules of Clark et al. 2019, Figure 6; a later rule wins.
+    """Label every head by the rules of Clark et al. 2019, Figure 6; later rules take precedence.
 
     "next token" and "previous token": mean attention above 0.5. "attends broadly": entropy above
-    `broad_entropy` nats. "to [CLS]", "to [SEP]", "to . ,": mean attention above 0.6. Else "other".
-    In a model without [CLS], the rule for [CLS] holds for the first token. Rules of metrics that
-    were not measured, or of tokens that the texts do not have, label no head.
+    `broad_entropy` nats. "to [CLS]", "to [SEP]", "to . ,": mean attention above 0.6. Otherwise
+    "other". In a model without [CLS], the rule for [CLS] applies to the first token. Rules are
+    ignored if their metric was not measured, or if the texts lack their tokens.
 
     The default of 3.8 nats was chosen for segments of 128 tokens, where uniform attention has 4.79
-    nats: choose a smaller value for shorter segments. The six linguistic heads of the figure belong
-    to one checkpoint, bert-base-uncased, and are not labeled.
+    nats: use a smaller value for shorter segments. The six linguistic heads of the figure belong to
+    one checkpoint, bert-base-uncased, and are not labeled.
 
-    Clark's rule compares a mean with a fixed threshold, without a control or a test. The names of
+    Clark's rules compare a mean with a fixed threshold, without a control or a test. The names of
     `measure_behaviors` and of an `Atlas` have both, and may therefore differ: a head that gives 38
-    % of its attention to the previous token, and 8 % to the tokens beside it, is "other" here and
+    % of its attention to the previous token, and 8 % to its neighbors, is "other" here and
     "previous token" there. Use these labels to compare with the figure, and the names of an atlas
     for a claim about a head.
 
@@ -43,7 +43,7 @@ def clark_labels(
         Labels, strings [L, H].
 
     Raises:
-        ValueError: none of the rules' metrics was measured.
+        ValueError: If no metric of the rules was measured.
 
     Example:
         >>> import numpy as np
@@ -61,8 +61,8 @@ def clark_labels(
         "to [SEP]": ("to [SEP]", 0.6),
         "to . ,": ("to . ,", 0.6),
     }
-    known = {label: rule for label, rule in rules.items() if rule[0] in heads}
-    if not known:
+    applicable = {label: rule for label, rule in rules.items() if rule[0] in heads}
+    if not applicable:
         titles = ", ".join(repr(title) for title, _ in rules.values())
         raise ValueError(
             f"labels of heads follow from {titles}, "
@@ -70,8 +70,8 @@ def clark_labels(
             'measure(model, segments, ["position", "entropy", "classes"])'
         )
     shape = np.shape(next(iter(heads.values())))
-    labels = np.full(shape, OTHER, dtype=f"<U{max(map(len, (OTHER, *known)))}")
-    for label, (title, threshold) in known.items():
+    labels = np.full(shape, OTHER, dtype=f"<U{max(map(len, (OTHER, *applicable)))}")
+    for label, (title, threshold) in applicable.items():
         labels[np.asarray(heads[title]) > threshold] = label
     return labels
 

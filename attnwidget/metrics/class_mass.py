@@ -1,4 +1,4 @@
-"""Attention from groups of queries to classes of tokens: one accumulator for tables of classes."""
+"""Attention from groups of queries to classes of tokens: the accumulator of several metrics."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from attnwidget.corpus.segment_means import SegmentMeans, SumShapes
 from attnwidget.corpus.token_classes import TokenClass
 from attnwidget.kernels.classes import class_mass
 
-#: Smallest share of a learned sink. Sums of weights in half precision differ from 1 by less.
+#: Smallest share of a learned sink. Rounding errors of half precision are smaller.
 LEAST_SINK = 1e-2
 
 
 @dataclass(frozen=True, eq=False)
 class ClassTable:
-    """The classes of the tokens of a batch, and the groups of queries whose attention is measured.
+    """Token classes of a batch, and the groups of queries whose attention is measured.
 
     Attributes:
-        queries: Weights of the queries of each of R groups, float32 [B, R, n]. The weights of a
-            group sum to 1, or to 0 in inputs without such queries.
-        members: 1 for the tokens of each of C classes, float32 [B, C, k]; tokens after the first k
-            are in no class.
+        queries: Query weights for each of R groups, float32 [B, R, n]. The weights of a group sum
+            to 1, or to 0 in inputs without such queries.
+        members: Membership of tokens in each of C classes, 1 or 0, float32 [B, C, k]. Tokens after
+            the first k are in no class.
         counts: Counts of each input by name, as in `SegmentMeans.segment_numbers`.
     """
 
@@ -39,10 +39,10 @@ class ClassTable:
 
 @dataclass(eq=False)
 class ClassMass(SegmentMeans[R]):
-    """Metric: the mass of attention from groups of queries to classes of tokens.
+    """Metric: attention mass from groups of queries to classes of tokens.
 
     The weights are summed over the tokens of a class and averaged over the queries of a group, then
-    over inputs. `Classes`, `Sinks`, `Roles` and `Modalities` are such metrics.
+    over inputs. `Classes`, `Sinks`, `Roles` and `Modalities` create such metrics.
 
     Attributes:
         name: Key of the result.
@@ -51,11 +51,11 @@ class ClassMass(SegmentMeans[R]):
         of_heads: Names and shapes of the sums per head.
         of_segments: Names and shapes of the counts of the table.
         settings: Options of the metric as JSON.
-        classes: Token classes by name that the table reads from the batch.
-        n_sharing: Number of the first classes, to which every token belongs once. The weight on no
-            token, as of a learned sink, then becomes the last class. None = do not measure it.
-        parts: Function from the mass of a layer, [B, H, R, C], to the numbers of `of_heads`. None =
-            the whole mass, as "mass".
+        classes: Token classes by name that the table needs from the batch.
+        n_sharing: Number of leading classes that partition the tokens. The weight on no token, as
+            in a learned sink, then becomes an additional last class. None = do not measure it.
+        parts: Function from the mass of a layer, [B, H, R, C], to the values of `of_heads`. None =
+            the complete mass, as "mass".
     """
 
     by_rows: ClassVar[bool] = True
@@ -105,7 +105,7 @@ def visible_shares(members: Tensor) -> Tensor:
     A causal head with equal attention to all visible tokens has these shares.
 
     Args:
-        members: 1 for the tokens of each class, [B, C, n].
+        members: Membership of tokens in each class, 1 or 0, [B, C, n].
 
     Example:
         >>> import torch
@@ -118,7 +118,7 @@ def visible_shares(members: Tensor) -> Tensor:
 
 
 def has_learned_sink(shares: NDArray[np.float64]) -> bool:
-    """Return whether the shares of the weight on no token are more than rounding.
+    """Return whether the shares of weight on no token exceed rounding errors.
 
     Example:
         >>> import numpy as np

@@ -1,4 +1,4 @@
-"""Positions of heads in the plane, and a tree of clusters, from distances between heads."""
+"""Positions of heads in the plane, and a cluster tree, from distances between heads."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from attnwidget.kernels.scaling import minimize_stress, smacof
 Linkage = Literal["average", "complete", "single"]
 
 _ITERATIONS = 1000
-# Iterations of every start before the starts of many points are compared.
+# Number of iterations after which the starts of many points are compared.
 _TRIED = 50
 _MANY = 500
 
@@ -27,9 +27,9 @@ class HeadEmbedding:
     different seed may give a different arrangement with nearly the same stress.
 
     Attributes:
-        positions: Positions around 0 in the unit of the distances, float64 [L, H, 2].
+        positions: Positions, centered on 0, in the unit of the distances, float64 [L, H, 2].
         stress: Kruskal's stress-1, sqrt(sum (D - d)^2 / sum d^2) over pairs of heads with distance
-            D, and distance d in the plane. 0 is perfect; from 0.2 on, the picture is poor.
+            D and distance d in the plane. 0 is perfect; from 0.2 on, the fit is poor.
         raw_stress: Sum of (D - d)^2 over pairs, in the squared unit of the distances.
         seed: Seed of the random starts.
     """
@@ -49,13 +49,19 @@ def embed_distances(
 ) -> tuple[NDArray[np.float64], float, float]:
     """Place points in the plane by metric multidimensional scaling of their distances.
 
-    The algorithm is SMACOF from `n_init` random starts with at most 1000 iterations each, as for
-    Figure 6 of Clark et al. 2019, which used no seed. Of more than 500 points, the starts are
+    The algorithm is SMACOF from several random starts with at most 1000 iterations each, as for
+    Figure 6 of Clark et al. 2019, which used no seed. For more than 500 points, the starts are
     compared after 50 iterations, and L-BFGS continues the best one to a minimum of the same stress.
     The scaling is metric, although the paper that they cite is about non-metric scaling.
 
-    `distances` [N, N], symmetric with a diagonal of 0. Returns positions float64 [N, 2], centered
-    on 0 with their principal axes as axes, stress-1 and raw stress (`HeadEmbedding` defines them).
+    Args:
+        distances: Symmetric matrix [N, N] with a diagonal of 0.
+        seed: Seed of the random starts.
+        n_init: Number of random starts.
+
+    Returns:
+        Positions, float64 [N, 2], centered on 0 with their principal axes as axes; stress-1; and
+        raw stress (see `HeadEmbedding`).
 
     Example:
         >>> import numpy as np
@@ -72,17 +78,17 @@ def embed_distances(
     random = np.random.RandomState(seed)
     starts = [random.uniform(size=(len(distances), 2)) for _ in range(n_init)]
     if len(distances) > _MANY:
-        tried = [smacof(relative, start, max_iterations=_TRIED) for start in starts]
-        nearest = min(tried, key=itemgetter(1))[0]
+        runs = [smacof(relative, start, max_iterations=_TRIED) for start in starts]
+        nearest = min(runs, key=itemgetter(1))[0]
         best, _ = minimize_stress(relative, nearest, max_iterations=_ITERATIONS)
     else:
-        placed = [smacof(relative, start, max_iterations=_ITERATIONS) for start in starts]
-        best, _ = min(placed, key=itemgetter(1))
+        full_runs = [smacof(relative, start, max_iterations=_ITERATIONS) for start in starts]
+        best, _ = min(full_runs, key=itemgetter(1))
     positions = _along_principal_axes(best) * scale
     pairs = np.triu_indices(len(distances), 1)
-    apart = np.linalg.norm(positions[pairs[0]] - positions[pairs[1]], axis=-1)
-    raw = float(((distances[pairs] - apart) ** 2).sum())
-    return positions, float(np.sqrt(raw / (apart**2).sum())), raw
+    plane_distances = np.linalg.norm(positions[pairs[0]] - positions[pairs[1]], axis=-1)
+    raw = float(((distances[pairs] - plane_distances) ** 2).sum())
+    return positions, float(np.sqrt(raw / (plane_distances**2).sum())), raw
 
 
 def cluster_tree(
@@ -90,9 +96,13 @@ def cluster_tree(
 ) -> NDArray[np.float64]:
     """Return the tree of hierarchical clustering in the form of scipy's `linkage`, [N - 1, 4].
 
-    `distances` [N, N], symmetric with a diagonal of 0. `method` defines the distance of two
-    clusters: the mean ("average"), largest ("complete") or smallest ("single") distance of their
-    members.
+    Args:
+        distances: Symmetric matrix [N, N] with a diagonal of 0.
+        method: Distance between two clusters: the mean ("average"), largest ("complete") or
+            smallest ("single") distance between their members.
+
+    Raises:
+        ValueError: If `method` is unknown.
 
     Example:
         >>> import numpy as np
@@ -110,10 +120,11 @@ def cluster_tree(
 
 
 def cut_tree(tree: NDArray[np.float64], n_clusters: int) -> NDArray[np.int64]:
-    """Return the cluster of each leaf when the tree is cut into `n_clusters`: int64 [N].
+    """Return the cluster of each leaf after cutting the tree into `n_clusters`: int64 [N].
 
-    Clusters are numbered from 0 by their first leaf. Joins at the same height are not separated, so
-    there can be fewer clusters than requested. Raises ValueError for fewer than 1 or more than N.
+    Clusters are numbered from 0 in the order of their first leaf. Joins at the same height are not
+    separated, so there can be fewer clusters than requested. Raises ValueError if `n_clusters` is
+    below 1 or above N.
 
     Example:
         >>> import numpy as np
@@ -127,21 +138,21 @@ def cut_tree(tree: NDArray[np.float64], n_clusters: int) -> NDArray[np.int64]:
         raise ValueError(
             f"{len(tree) + 1} heads make 1 to {len(tree) + 1} clusters, not {n_clusters}"
         )
-    # Cut by height, because "maxclust" finds at most N - 2 clusters in older versions of scipy.
+    # Cut by height, because "maxclust" returns at most N - 2 clusters in older versions of scipy.
     heights = np.sort(tree[:, 2])
     height = heights[len(tree) - n_clusters] if n_clusters <= len(tree) else -1.0
     clusters = fcluster(tree, height, "distance")
     _, first, labels = np.unique(clusters, return_index=True, return_inverse=True)
     ranks = np.argsort(np.argsort(first))
-    numbered: NDArray[np.int64] = ranks[labels].astype(np.int64)
-    return numbered
+    cluster_numbers: NDArray[np.int64] = ranks[labels].astype(np.int64)
+    return cluster_numbers
 
 
 def _along_principal_axes(positions: NDArray[np.float64]) -> NDArray[np.float64]:
     """Center positions, rotate the largest spread to the first axis, and fix the reflection."""
     centered = positions - positions.mean(0)
     _, _, axes = np.linalg.svd(centered, full_matrices=False)
-    turned: NDArray[np.float64] = centered @ axes.T
-    # The direction of an axis is arbitrary, so put the farthest point on the positive side.
-    farthest = np.abs(turned).argmax(0)
-    return turned * np.where(turned[farthest, np.arange(2)] < 0, -1.0, 1.0)
+    rotated: NDArray[np.float64] = centered @ axes.T
+    # The direction of an axis is arbitrary, so the farthest point is put on the positive side.
+    farthest = np.abs(rotated).argmax(0)
+    return rotated * np.where(rotated[farthest, np.arange(2)] < 0, -1.0, 1.0)

@@ -21,7 +21,7 @@ from attnwidget.text.near_names import among
 
 @dataclass(frozen=True, eq=False, repr=False)
 class EntropyResult(SegmentMeansResult):
-    """Entropy of attention, in nats. The figure is that of Clark et al. 2019, Figure 4.
+    """Entropy of attention, in nats. The figure follows Clark et al. 2019, Figure 4.
 
     Attributes:
         entropy: Mean entropy over all queries, [L, H].
@@ -55,17 +55,17 @@ class EntropyResult(SegmentMeansResult):
 class Entropy(SegmentMeans[EntropyResult]):
     """Metric: entropy of attention in nats, over all queries and from the first token.
 
-    The metric of Clark et al. 2019, section 3.3: the mean over all queries of a document, then over
-    documents. `uniform` of the result is the entropy of equal attention to all tokens, ln n,
-    averaged over documents. Causal heads cannot reach it.
+    This is the metric of Clark et al. 2019, section 3.3: the mean over all queries of a document,
+    then over documents. `uniform` of the result is the entropy of equal attention to all tokens,
+    ln n, averaged over documents. Causal heads cannot reach it.
 
     Args:
-        smoothing: Share of the uniform distribution that is mixed with each row, 0 to below 1. The
-            default is that of the code of Clark et al., which moves a head by at most 0.0014 nats
-            at 128 tokens. 0 gives the entropy of the weights themselves.
+        smoothing: Share of the uniform distribution that is mixed into each row, 0 to below 1. The
+            default is the value in the code of Clark et al., which changes a head by at most 0.0014
+            nats at 128 tokens. 0 gives the entropy of the weights themselves.
 
     Raises:
-        ValueError: `smoothing` is not in its range.
+        ValueError: If `smoothing` is out of range.
 
     Example:
         >>> from attnwidget import load_model, make_segments, measure
@@ -81,7 +81,7 @@ class Entropy(SegmentMeans[EntropyResult]):
 
     of_heads = {"all": (), "first": ()}
     of_segments = {"uniform": (), "begin_with_cls": ()}
-    # The value of a subclass that has an `__init__` of its own.
+    # Default for subclasses whose `__init__` does not set it.
     smoothing = 1e-4
 
     def __init__(self, smoothing: float = 1e-4) -> None:
@@ -94,11 +94,11 @@ class Entropy(SegmentMeans[EntropyResult]):
         return {"smoothing": self.smoothing}
 
     def head_numbers(self, layer: LayerBatch) -> Mapping[str, Tensor]:
-        of_queries = entropy(  # [B, H, r]
+        entropies = entropy(  # [B, H, r]
             layer.weights, layer.batch.lengths, smoothing=self.smoothing, first=layer.first
         )
-        mean = torch.linalg.vecdot(of_queries, layer.row_weights[:, None])
-        first = of_queries[..., 0] if layer.first == 0 else torch.zeros_like(mean)
+        mean = torch.linalg.vecdot(entropies, layer.row_weights[:, None])
+        first = entropies[..., 0] if layer.first == 0 else torch.zeros_like(mean)
         return {"all": mean, "first": first}
 
     def segment_numbers(self, batch: Batch) -> Mapping[str, Tensor]:
@@ -145,7 +145,7 @@ class ConfidenceResult(SegmentMeansResult):
 class Confidence(SegmentMeans[ConfidenceResult]):
     """Metric: mean largest weight of a query (Voita et al. 2019, section 5.1).
 
-    Voita et al. leave out the end of the sentence as a key, without renormalizing the rest. Here,
+    Voita et al. exclude the end of the sentence as a key, without renormalizing the rest. Here,
     every token counts unless `excluded` names its class. Most heads in the middle layers of BERT
     attend to [SEP], and are confident only if [SEP] counts.
 
@@ -153,7 +153,7 @@ class Confidence(SegmentMeans[ConfidenceResult]):
         excluded: Token classes that do not count as keys, such as ("[CLS]", "[SEP]").
 
     Raises:
-        ValueError: no standard token class has that name.
+        ValueError: If a name is not a standard token class.
 
     Example:
         >>> from attnwidget import load_model, make_segments, measure

@@ -27,8 +27,8 @@ from attnwidget.kernels.gradients import class_importance
 class GradientsResult(SegmentMeansResult):
     """Gradient importance of attention to classes of tokens (Clark et al. 2019, figure 3).
 
-    The scale depends on the loss and on the length of documents: compare classes, layers and
-    heads, not values of two measurements.
+    The scale depends on the loss and on the length of documents. Compare classes, layers and heads
+    within one measurement, not values of two measurements.
 
     Attributes:
         classes: Names of the C classes of the tokens before masking.
@@ -36,7 +36,7 @@ class GradientsResult(SegmentMeansResult):
             the class, [C, L, H].
         documents: Number of documents with each class, int64 [C].
         loss: Mean loss of the documents in nats.
-        loss_name: "masked-LM" or "causal-LM".
+        loss_name: Name of the loss: "masked-LM" or "causal-LM".
         n_documents: Number of documents with a loss.
         model_name: Name of the model.
 
@@ -69,19 +69,20 @@ class Gradients(ClassMeans[GradientsResult]):
     """Metric: mean |dL/da| of every head for classes of tokens.
 
     The authors released no code for figure 3. Here, the loss L of a document is the mean cross
-    entropy over 15 % of its tokens, masked as in the training of BERT (80 % become the mask token,
-    10 % another token, 10 % stay). For a causal model, L is over every next token. The derivative
-    is by the weight after the softmax, and magnitudes are taken before any mean. The metric costs a
-    further forward pass and a backward pass per batch. Measure it separately to save time.
+    entropy over 15 % of its tokens, masked as in BERT's training (80 % become the mask token, 10 %
+    another token, 10 % are unchanged). For a causal model, L is over every next token. The
+    derivative is with respect to the weight after the softmax, and the absolute value is taken
+    before averaging. The metric costs an additional forward pass and a backward pass per batch.
+    Measure it separately to save time.
 
     Args:
-        loss: "masked", "causal", or "auto", the training task of the model's head.
+        loss: Loss: "masked", "causal", or "auto" for the training task of the model's head.
         seed: Seed of the masking, which otherwise depends only on the document.
         classes: Token classes in addition to "[CLS]" (or the first token), "[SEP]" and ". ,". All
             remaining tokens are "other tokens".
 
     Raises:
-        TypeError: when the measurement starts, if the model has no language-modeling head or is an
+        TypeError: When the measurement starts, if the model has no language-modeling head or is an
             encoder-decoder.
 
     Example:
@@ -117,7 +118,7 @@ class Gradients(ClassMeans[GradientsResult]):
         """Prepare for a model.
 
         Raises:
-            TypeError: the model has no head for this loss.
+            TypeError: If the model has no head for this loss.
         """
         super().start(subject)
         model = subject.needed_model("gradients")
@@ -128,8 +129,8 @@ class Gradients(ClassMeans[GradientsResult]):
             )
         self._model = model
         self._options = without_cache(model.hf_model)
-        known = [model.tokenizer("a b c").input_ids]
-        ids = torch.tensor(known, dtype=torch.long, device="cpu")
+        example_ids = [model.tokenizer("a b c").input_ids]
+        ids = torch.tensor(example_ids, dtype=torch.long, device="cpu")
         task = task_for(model.hf_model, model.tokenizer, {"input_ids": ids}, self._loss, 0)
         self._loss_name = task.name
 
@@ -138,7 +139,7 @@ class Gradients(ClassMeans[GradientsResult]):
         return {}
 
     def segment_numbers(self, batch: Batch) -> Mapping[str, Tensor]:
-        """Run the batch forward and backward, and add the numbers of all heads."""
+        """Run the batch forward and backward, and add the values of all heads."""
         model = self._model
         if len(batch.segments) > 1 and reads_single_texts(model.hf_model):
             raise ValueError(
@@ -149,7 +150,7 @@ class Gradients(ClassMeans[GradientsResult]):
         with model.lock.in_turn():
             task = task_for(model.hf_model, model.tokenizer, batch.inputs, self._loss, self._seed)
             gradients, losses = attention_gradients(model.hf_model, task, self._options)
-        # A document that is too short for a question has no loss.
+        # A document that is too short for any prediction has no loss.
         has_loss = losses > 0
         members = self.members(batch)  # [B, C, n]
         for layer in gradients:
@@ -165,12 +166,12 @@ class Gradients(ClassMeans[GradientsResult]):
         return {"with_class": present, "loss": losses, "with_loss": has_loss}
 
     def compute(self) -> GradientsResult:
-        shown = self.shown()
+        class_indices = self.shown()
         n = int(self.counted("with_loss"))
         return GradientsResult(
-            classes=tuple(self._names[c] for c in shown),
-            values=self.mean("values", over="with_class")[shown],
-            documents=self.counted("with_class")[shown],
+            classes=tuple(self._names[c] for c in class_indices),
+            values=self.mean("values", over="with_class")[class_indices],
+            documents=self.counted("with_class")[class_indices],
             loss=float(self.sums["loss"]) / max(n, 1),
             loss_name=self._loss_name,
             n_documents=n,

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import ArrayLike
 
-# Copies of one segment's maps: all layers together, the visible cells, and the smoothed weights.
+# Memory per segment in multiples of its maps: all layers, the visible cells and smoothed weights.
 _COPIES = 3
 
 
@@ -42,7 +42,7 @@ _COPIES = 3
 class HeadDistances(HeadResult):
     """Distances between all heads of a stack (Clark et al. 2019, section 6).
 
-    `distances` are sums over documents and query tokens, as in the paper. All other numbers are
+    `distances` are sums over documents and query tokens, as in the paper. All other values are
     means in nats per token. A Jensen-Shannon divergence is at most ln 2 = 0.693.
 
     Attributes:
@@ -50,12 +50,12 @@ class HeadDistances(HeadResult):
             the index l H + h.
         n_tokens: Number of query tokens, including special tokens.
         n_documents: Number of documents.
-        n_layers: L.
-        n_heads: H.
-        stack: "self", or "encoder" in an encoder-decoder.
+        n_layers: Number of layers L.
+        n_heads: Number of heads H.
+        stack: Stack of the heads: "self", or "encoder" in an encoder-decoder.
         model_name: Name of the model.
-        layers_without_attention: The layers without attention of a hybrid model, whose heads are
-            NaN in `distances`.
+        layers_without_attention: Layers without attention in a hybrid model. Their heads are NaN in
+            `distances`.
 
     Example:
         >>> from attnwidget import load_model, measure_attention
@@ -81,13 +81,13 @@ class HeadDistances(HeadResult):
         return self.distances / max(self.n_tokens, 1)
 
     def heads(self) -> HeadMetrics:
-        """Return each head's mean distance to all other heads, and to the nearest head."""
+        """Return the mean distance of each head to all other heads, and to the nearest head."""
         mean = self._of_measured_heads()
-        others = len(mean) - 1
-        apart = mean + np.diag(np.full(others + 1, np.inf if others else np.nan))
+        n_others = len(mean) - 1
+        without_self = mean + np.diag(np.full(n_others + 1, np.inf if n_others else np.nan))
         return {
-            "distance to other heads": self._of_all_heads(mean.sum(1) / max(others, 1)),
-            "distance to nearest head": self._of_all_heads(apart.min(1)),
+            "distance to other heads": self._of_all_heads(mean.sum(1) / max(n_others, 1)),
+            "distance to nearest head": self._of_all_heads(without_self.min(1)),
         }
 
     @property
@@ -98,17 +98,17 @@ class HeadDistances(HeadResult):
         return (first + np.arange(self.n_heads)).ravel()
 
     def _of_measured_heads(self) -> NDArray[np.float64]:
-        """`mean` for the heads of layers with attention."""
+        """Return `mean` for the heads of layers with attention."""
         return self.mean[np.ix_(self._measured, self._measured)]
 
     def _of_all_heads(self, values: NDArray[Any], fill: float = np.nan) -> NDArray[Any]:
         """Spread values of the heads with attention over all heads, [L, H, ...]."""
-        spread = np.full((self.n_layers * self.n_heads, *values.shape[1:]), fill, values.dtype)
-        spread[self._measured] = values
-        return spread.reshape(self.n_layers, self.n_heads, *values.shape[1:])
+        all_values = np.full((self.n_layers * self.n_heads, *values.shape[1:]), fill, values.dtype)
+        all_values[self._measured] = values
+        return all_values.reshape(self.n_layers, self.n_heads, *values.shape[1:])
 
     def between_layers(self) -> NDArray[np.float64]:
-        """Mean distance between a head of one layer and a head of another: [L, L], nats per token.
+        """Return the mean distance between heads of two layers: [L, L], nats per token.
 
         The diagonal is `within_layer`.
         """
@@ -116,40 +116,40 @@ class HeadDistances(HeadResult):
         sums = self.mean.reshape(size).sum((1, 3))
         pairs = np.full_like(sums, self.n_heads**2)
         np.fill_diagonal(pairs, self.n_heads * (self.n_heads - 1))
-        with np.errstate(invalid="ignore"):  # a layer with one head has no pairs
+        with np.errstate(invalid="ignore"):  # A layer with one head has no pairs.
             return sums / pairs
 
     def within_layer(self) -> NDArray[np.float64]:
-        """Mean distance between two heads of one layer: [L], nats per token; NaN for one head."""
+        """Return the mean distance within each layer: [L], nats per token; NaN for one head."""
         return self.between_layers().diagonal().copy()
 
     def embed(self, seed: int = 0, n_init: int = 5) -> HeadEmbedding:
         """Place heads in the plane by metric multidimensional scaling, the best of `n_init` starts.
 
-        The divergences are used as distances, not their square roots, as in Clark et al. (Figure
-        6).
+        The divergences are used as distances, without a square root, as in Clark et al. (Figure 6).
         """
         if (seed, n_init) not in self._embeddings:
             distances = self._of_measured_heads()
             positions, stress, raw = embed_distances(distances, seed=seed, n_init=n_init)
-            placed = self._of_all_heads(positions)
-            self._embeddings[seed, n_init] = HeadEmbedding(placed, stress, raw, seed)
+            head_positions = self._of_all_heads(positions)
+            self._embeddings[seed, n_init] = HeadEmbedding(head_positions, stress, raw, seed)
         return self._embeddings[seed, n_init]
 
     def tree(self, method: Linkage = "average") -> NDArray[np.float64]:
         """Return the tree of hierarchical clustering for scipy's `dendrogram`: [heads - 1, 4].
 
-        The heads of layers without attention are not in the tree.
+        The tree does not include the heads of layers without attention.
         """
         return cluster_tree(self._of_measured_heads(), method)
 
     def cluster(self, n_clusters: int, method: Linkage = "average") -> NDArray[np.int64]:
         """Return the cluster of each head, from 0, by hierarchical clustering: int64 [L, H].
 
-        -1 for the heads of layers without attention.
+        Heads of layers without attention have the cluster -1.
 
         Raises:
-            ValueError: fewer than 1 cluster or more clusters than heads, or an unknown method.
+            ValueError: If there are fewer than 1 or more clusters than heads, or the method is
+                unknown.
         """
         return self._of_all_heads(cut_tree(self.tree(method), n_clusters), fill=-1)
 
@@ -157,8 +157,8 @@ class HeadDistances(HeadResult):
         """Return one row per pair: layer, head, other_layer, other_head, distance in nats."""
         import pandas as pd
 
-        measured = self._measured
-        first, second = (measured[i] for i in np.triu_indices(len(measured), 1))
+        head_indices = self._measured
+        first, second = (head_indices[i] for i in np.triu_indices(len(head_indices), 1))
         return pd.DataFrame(
             {
                 "layer": first // self.n_heads,
@@ -175,7 +175,7 @@ class HeadDistances(HeadResult):
         Args:
             behaviors: Labels [L, H], for example from `clark_labels(...)` or `cluster(6)`; None =
                 colors by layer.
-            width: Pixels of the whole figure.
+            width: Width of the whole figure in pixels.
         """
         import pandas as pd
 
@@ -185,14 +185,14 @@ class HeadDistances(HeadResult):
         layer, head = (i.ravel() for i in np.indices((self.n_layers, self.n_heads)))
         x, y = embedding.positions.reshape(-1, 2).T
         frame = pd.DataFrame({"layer": layer, "head": head, "x": x, "y": y})
-        measured = frame["x"].notna()
+        has_position = frame["x"].notna()
         color = "layer"
         if behaviors is not None:
             color = "behavior"
             labels = np.asarray(behaviors)
-            numbers = np.issubdtype(labels.dtype, np.number)
-            frame[color] = [f"cluster {k}" if numbers else str(k) for k in labels.ravel()]
-        frame = frame[measured]
+            is_numeric = np.issubdtype(labels.dtype, np.number)
+            frame[color] = [f"cluster {k}" if is_numeric else str(k) for k in labels.ravel()]
+        frame = frame[has_position]
         title = (
             f"Heads by how differently they attend\n{self.model_name}; "
             f"Jensen-Shannon distances, {counted(self.n_tokens, 'token')}, metric MDS, "
@@ -203,8 +203,8 @@ class HeadDistances(HeadResult):
     def __repr__(self) -> str:
         between = self.between_layers()
         within = float(np.nanmean(between.diagonal())) if self.n_heads > 1 else float("nan")
-        apart = between[~np.eye(len(between), dtype=bool)]
-        across = f", {np.nanmean(apart):.3f} between" if len(apart) else ""
+        off_diagonal = between[~np.eye(len(between), dtype=bool)]
+        across = f", {np.nanmean(off_diagonal):.3f} between" if len(off_diagonal) else ""
         return (
             f"HeadDistances({self.model_name}, {self.n_layers}×{self.n_heads} heads, "
             f"{counted(self.n_tokens, 'token')}, mean {within:.3f} nats within layers{across})"
@@ -214,17 +214,18 @@ class HeadDistances(HeadResult):
 class Distances(Accumulator[HeadDistances]):
     """Metric: Jensen-Shannon divergences between all heads, summed over query tokens.
 
-    Rows are smoothed towards uniform before they are compared (Clark et al. 2019, as released).
+    Rows are smoothed toward uniform attention before they are compared (Clark et al. 2019, as
+    released).
 
-    Pairs of heads need the maps of all layers at once. These maps are kept while a batch is read,
-    and compared at its end. They take 4 L B H n^2 bytes in float32: 75 MB for 8 segments of 128
-    tokens in 12 layers of 12 heads. Choose a smaller `batch_size` for longer segments.
+    Pairs of heads need the maps of all layers at once. These maps stay in memory until the end of a
+    batch, when they are compared. They take 4 L B H n^2 bytes in float32: 75 MB for 8 segments of
+    128 tokens in 12 layers of 12 heads. Use a smaller `batch_size` for longer segments.
 
     Args:
         smoothing: Share of the uniform distribution in each row, above 0 and below 1.
 
     Raises:
-        ValueError: `smoothing` is not above 0 and below 1.
+        ValueError: If `smoothing` is not above 0 and below 1.
 
     Example:
         >>> from attnwidget import load_model, make_segments, measure
@@ -258,9 +259,9 @@ class Distances(Accumulator[HeadDistances]):
         }
 
     def update(self, layer: LayerBatch) -> None:
-        """Keep the layer's maps until the batch ends."""
+        """Store the maps of the layer until the batch ends."""
         if layer.layer == 0:
-            self._maps = []  # remove also the maps of an interrupted batch
+            self._maps = []  # This also discards the maps of an interrupted batch.
             refuse_kept_maps(self.name, layer.weights, self.n_layers, beside=_COPIES)
         self._maps.append(layer.weights)
 
@@ -274,10 +275,10 @@ class Distances(Accumulator[HeadDistances]):
 
     def compute(self) -> HeadDistances:
         by_layer = self.sums["divergences"].reshape((self.n_layers, self.n_heads) * 2)
-        spread = self.layers.spread(self.layers.spread(by_layer), axis=2)
+        distances = self.layers.spread(self.layers.spread(by_layer), axis=2)
         size = self.layers.n_layers * self.n_heads
         return HeadDistances(
-            spread.reshape(size, size).copy(),
+            distances.reshape(size, size).copy(),
             int(self.sums["tokens"]),
             int(self.sums["documents"]),
             self.layers.n_layers,

@@ -22,7 +22,7 @@ from attnwidget.text.whole_number import whole_number
 if TYPE_CHECKING:
     import altair as alt
 
-# Number of heads that a figure shows if the caller names none.
+# Number of heads in the figure if the caller names none.
 _SHOWN = 8
 _NEAR = {
     "itself": (0, 0),
@@ -38,15 +38,16 @@ class ImageOffsetsResult(SegmentMeansResult):
     """Attention between patches by offset: down in rows, right in columns.
 
     Attributes:
-        weights: Mean weight of a pair of patches with each offset, [L, H, 2R - 1, 2C - 1] for
-            pictures of up to R x C patches; NaN for offsets that no pair has. The middle is the
-            patch itself; further right are keys to the right of the query, further down keys below.
-        shares: Mean share of the weight of a patch at each offset, of the same shape. Sums to the
+        weights: Mean weight between two patches at each offset, [L, H, 2R - 1, 2C - 1] for pictures
+            of up to R x C patches; NaN for offsets without any pair. The center is the patch
+            itself; keys to the right of the query are further right, and keys below it further
+            down.
+        shares: Mean share of a patch's weight at each offset, of the same shape. The sum is the
             share of the weight on patches at these offsets. Far offsets have small shares because
             few patches have a neighbor there.
         farther: Mean share of the weight on patches of the same picture beyond these offsets,
             [L, H].
-        even: The mean weight under even attention to all tokens.
+        even: Mean weight under even attention to all tokens.
 
     Example:
         >>> from attnwidget import Attention, measure_attention
@@ -71,31 +72,31 @@ class ImageOffsetsResult(SegmentMeansResult):
 
     @property
     def reach(self) -> tuple[int, int]:
-        """The largest offset in rows and in columns."""
+        """Largest offset in rows and in columns."""
         down, right = self.weights.shape[2:]
         return down // 2, right // 2
 
     def heads(self) -> HeadMetrics:
-        """Return the mean weight on the patch itself and its four neighbors, and the rest."""
+        """Return the mean weight on the patch itself and on its four neighbors."""
         down, right = self.reach
-        found = {}
+        weights = {}
         for name, (row, column) in _NEAR.items():
             if abs(row) <= down and abs(column) <= right:
-                found[f"weight {name}"] = self.weights[..., down + row, right + column]
-        return found
+                weights[f"weight {name}"] = self.weights[..., down + row, right + column]
+        return weights
 
     def chart(
         self, heads: HeadName | Iterable[HeadName] | None = None, *, width: int = 640
     ) -> alt.TopLevelMixin:
-        """Draw a map of offsets for some heads. The middle of a map is the patch itself.
+        """Draw a map of offsets for some heads. The center of a map is the patch itself.
 
         Args:
-            heads: The head or heads to draw, each as (1, 3), "L1 H3" or a `Head`; None = the eight
+            heads: Head or heads to draw, each as (1, 3), "L1 H3" or a `Head`; None = the eight
                 heads with the largest differences between weights.
-            width: Pixels of the whole figure.
+            width: Width of the whole figure in pixels.
 
         Raises:
-            ValueError: There is no such head.
+            ValueError: If there is no such head.
         """
         from attnwidget.charts.offset_maps import offset_maps
 
@@ -103,13 +104,13 @@ class ImageOffsetsResult(SegmentMeansResult):
         if heads is None:
             spread = np.nan_to_num(np.nanstd(self.weights.reshape(n_layers * n_heads, -1), axis=1))
             order = np.argsort(spread)[::-1][:_SHOWN]
-            chosen = sorted(divmod(int(at), n_heads) for at in order)
+            cells = sorted(divmod(int(index), n_heads) for index in order)
         else:
             shape = self.weights.shape
-            named = [head_of_result(name, None, shape) for name in listed_heads(heads)]
-            chosen = [(head.layer, head.head) for head in named]
+            selected_heads = [head_of_result(name, None, shape) for name in listed_heads(heads)]
+            cells = [(head.layer, head.head) for head in selected_heads]
         return offset_maps(
-            {f"L{layer} H{head}": self.weights[layer, head] for layer, head in chosen},
+            {f"L{layer} H{head}": self.weights[layer, head] for layer, head in cells},
             title=f"Attention by offset in patches\n{self.model_name}, "
             f"{counted(self.n_documents, 'picture')}; even attention is {self.even:.2g}",
             value_title="mean weight",
@@ -120,20 +121,19 @@ class ImageOffsetsResult(SegmentMeansResult):
 class ImageOffsets(SegmentMeans[ImageOffsetsResult]):
     """Metric: mean weight between patches of a picture by the offset in rows and columns.
 
-    A head with attention to a neighbor has a point in this map, a local head a blob, and a head
-    with attention along the row a line. These maps take the place of "position" and "patterns",
-    which are defined along a line only (Cordonnier et al. 2020, section 4, for heads at fixed
-    offsets).
+    A head that attends to a neighbor has a point in this map, a local head a blob, and a head that
+    attends along the row a line. These maps replace "position" and "patterns", which are only
+    defined for sequences (Cordonnier et al. 2020, section 4, for heads at fixed offsets).
 
     Only pairs of patches of the same picture and of equal size have an offset. Weights are those of
     the model, without division by the share on the picture.
 
     Args:
-        reach: The largest offset in patches; farther weights are summed to `farther`.
+        reach: Largest offset in patches; weights at larger offsets are summed to `farther`.
 
     Raises:
-        ValueError: `reach` is below 1; tokens have no places in a picture, or their places are not
-            in rows and columns.
+        ValueError: If `reach` is below 1, tokens have no positions in a picture, or their positions
+            are not in rows and columns.
 
     Example:
         >>> from attnwidget.metrics import ImageOffsets
@@ -170,21 +170,21 @@ class ImageOffsets(SegmentMeans[ImageOffsetsResult]):
             if some.start == some.stop:
                 continue
             near = torch.from_numpy(patches.tokens).to(device)
-            of_patches = weights[item][:, rows][..., near].double()  # [H, Q, P]
+            patch_weights = weights[item][:, rows][..., near].double()  # [H, Q, P]
             bins, same = self._bins(rasters, some)
             within = torch.from_numpy(np.flatnonzero(bins >= 0)).to(device)
             numbers = torch.from_numpy(bins[bins >= 0]).to(device)
-            sums[item].index_add_(1, numbers, of_patches.flatten(1)[:, within])
-            picture[item] = (of_patches * torch.from_numpy(same).to(device)).sum((1, 2))
+            sums[item].index_add_(1, numbers, patch_weights.flatten(1)[:, within])
+            picture[item] = (patch_weights * torch.from_numpy(same).to(device)).sum((1, 2))
         return {"sums": sums.unflatten(-1, (side, side)), "picture": picture}
 
     def segment_numbers(self, batch: Batch) -> Mapping[str, Tensor]:
         side = 2 * self.reach + 1
         pairs = np.zeros((len(self._rasters), side**2))
-        for of_input, rasters in zip(pairs, self._rasters, strict=True):
+        for input_pairs, rasters in zip(pairs, self._rasters, strict=True):
             for query in range(len(rasters)):
                 bins, _ = self._bins(rasters, slice(query, query + 1))
-                of_input += np.bincount(bins[bins >= 0], minlength=side**2)
+                input_pairs += np.bincount(bins[bins >= 0], minlength=side**2)
         return {
             "pairs": torch.from_numpy(pairs.reshape(-1, side, side)),
             "queries": torch.from_numpy(
@@ -196,27 +196,28 @@ class ImageOffsets(SegmentMeans[ImageOffsetsResult]):
     def _bins(
         self, rasters: NDArray[np.int64], queries: slice
     ) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-        """Return the number of each pair's offset, or -1, and whether the offset exists, [Q, P]."""
+        """Return the index of each pair's offset, or -1, and whether the offset exists, [Q, P]."""
         steps = rasters[:, 1:] - rasters[queries, None, 1:]
         same = rasters[queries, None, 0] == rasters[:, 0]
-        near = same & np.all(np.abs(steps) <= self.reach, axis=2)
+        is_near = same & np.all(np.abs(steps) <= self.reach, axis=2)
         side = 2 * self.reach + 1
         bins = (steps[..., 0] + self.reach) * side + steps[..., 1] + self.reach
-        return np.where(near, bins, -1), same
+        return np.where(is_near, bins, -1), same
 
     def compute(self) -> ImageOffsetsResult:
         pairs = self.sums["pairs"]
         rows, columns = np.nonzero(pairs)
-        # Offsets of both signs are as frequent.
+        # Positive and negative offsets are equally frequent, so the largest positive offsets
+        # suffice.
         down, right = int(rows.max()) - self.reach, int(columns.max()) - self.reach
-        kept = (
+        window = (
             slice(self.reach - down, self.reach + down + 1),
             slice(self.reach - right, self.reach + right + 1),
         )
-        shares = self.mean("sums", over="queries")[kept]
+        shares = self.mean("sums", over="queries")[window]
         return ImageOffsetsResult(
             self.n_segments,
-            np.moveaxis(self.mean("sums", over="pairs")[kept], (0, 1), (2, 3)),
+            np.moveaxis(self.mean("sums", over="pairs")[window], (0, 1), (2, 3)),
             np.moveaxis(shares, (0, 1), (2, 3)),
             (self.mean("picture", over="queries") - shares.sum((0, 1))).clip(min=0),
             float(self.mean("even")),

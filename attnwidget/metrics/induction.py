@@ -67,13 +67,13 @@ class InductionResult(SegmentMeansResult):
 class Induction(SegmentMeans[InductionResult]):
     """Metric: induction, duplicate-token and previous-token scores of a causal model.
 
-    Repetitions in the texts count; `induction_scores` makes texts that consist of repetitions. If a
-    token has several earlier copies, the attention to the tokens after them is summed. The
-    behavior "induction" of an atlas counts only copies that are three or more tokens away, and has
-    a control and a test: it decides whether a head of texts does induction.
+    Repetitions in the texts count; `induction_scores` uses sequences that consist of repetitions.
+    If a token has several earlier copies, the attention to the tokens after them is summed. The
+    behavior "induction" of an atlas only counts copies at a distance of three or more tokens, and
+    has a control and a test. Use it to decide whether a head does induction in natural text.
 
     Raises:
-        ValueError: during the measurement, if a query sees a later token.
+        ValueError: During the measurement, if a query sees a later token.
 
     Example:
         >>> from attnwidget.metrics import Induction
@@ -115,10 +115,10 @@ class Induction(SegmentMeans[InductionResult]):
     def compute(self) -> InductionResult:
         induction, duplicate, previous = self.mean("scores", over="with_targets")
         even = self.mean("even", over="with_targets").tolist()
-        named = dict(zip(_TITLES, even, strict=True))
+        even_by_title = dict(zip(_TITLES, even, strict=True))
         n_documents = int(self.counted("with_targets")[0])
         return InductionResult(
-            n_documents, induction, duplicate, previous, named, model_name=self.model_name
+            n_documents, induction, duplicate, previous, even_by_title, model_name=self.model_name
         )
 
 
@@ -136,29 +136,30 @@ def induction_scores(
 
     `length` different tokens are drawn uniformly from the vocabulary without special tokens, and
     repeated. The beginning-of-text token comes first if the model has one. Olsson et al. 2022
-    repeat 25 tokens four times, and leave out the most and least frequent tokens, which needs
+    repeat 25 tokens four times, and exclude the most and least frequent tokens, which needs
     counts of a corpus.
 
     The behaviors "induction (random tokens)" and "duplicate token (random tokens)" of
-    `measure_behaviors` are the same means over other sequences, beside a control, a test and a
-    second half of the sequences. Use them to say what a head does, and these scores for the curve
-    over layers. "previous-token score" is the mean over random tokens; the behavior "previous
-    token" is measured in texts.
+    `measure_behaviors` are the same means over other sequences, with a control, a test and a
+    held-out half. Use them for a claim about a head, and these scores for the curve over layers.
+    "previous-token score" is the mean over random tokens; the behavior "previous token" is measured
+    in texts.
 
     Args:
-        model: A causal model; it needs no tokenizer.
+        model: Causal model; it needs no tokenizer.
         n_sequences: Number of sequences.
         length: Number of tokens before the first repetition.
-        repeats: Number of times that these tokens occur.
+        repeats: Number of occurrences of these tokens.
         seed: Seed of the drawn tokens.
         progress: Whether to show a progress bar; or a function that is called with the number of
-            inputs read and their number (None if unknown).
+            processed inputs and the total (None if unknown).
 
     Raises:
-        ValueError: if tokens see later tokens, the model is an encoder-decoder, the numbers are too
-            small, sequences are too long for the model, or the resume file is of another study.
+        ValueError: If tokens see later tokens, the model is an encoder-decoder, the numbers are too
+            small, sequences are too long for the model, or the resume file belongs to another
+            study.
         RuntimeError, OSError, WorkersError: As in `measure`.
-        KeyboardInterrupt: Ctrl-C was pressed. The resume file has the finished work.
+        KeyboardInterrupt: If Ctrl-C was pressed. The resume file has the finished work.
 
     Example:
         >>> from transformers import GPT2Config, GPT2LMHeadModel
@@ -199,7 +200,7 @@ def induction_scores(
         progress=progress,
     )
     induction, duplicate, previous = numbers.mean(-1)
-    # Every sequence repeats as many tokens at the same distance.
+    # All sequences repeat the same number of tokens at the same distance.
     ids = torch.tensor(sequences[:1], dtype=torch.long, device="cpu")
     targets = induction_targets(ids, torch.ones_like(ids, dtype=torch.bool))
     spreads = [float(even_spread(target)[0]) for target in targets]
@@ -208,7 +209,7 @@ def induction_scores(
 
 
 def sequence_scores(model: AttentionModel, sequences: Sequence[list[int]]) -> NDArray[np.float64]:
-    """Return the three scores of every head on a batch of one sequence of ids, [3, L, H, 1]."""
+    """Return the three scores of every head for a batch with one sequence of ids, [3, L, H, 1]."""
     (ids,) = sequences
     scores = sequence_result(model, ids)
     return np.stack([scores.induction, scores.duplicate, scores.previous])[..., None]
@@ -220,13 +221,13 @@ def sequence_result(
     """Return the scores of every head on one sequence of ids.
 
     Args:
-        model: A causal model.
-        ids: The sequence that the model reads.
-        repeated: A sequence of the same length. Its repetitions give the scored places: the control
-            of `ids` without repetitions. None = `ids`.
+        model: Causal model.
+        ids: Sequence that the model processes.
+        repeated: Sequence of the same length whose repetitions define the scored positions. It
+            gives the control score of `ids` without repetitions. None = `ids`.
 
     Raises:
-        ValueError: The model is an encoder-decoder or not causal.
+        ValueError: If the model is an encoder-decoder or not causal.
     """
     attention = model.attend(ids)
     if "self" not in attention.stacks:
@@ -234,9 +235,9 @@ def sequence_result(
             f"{attention.model_name} is an encoder-decoder: induction scores need a decoder-only "
             "model such as GPT-2"
         )
-    part = Induction()
-    read_attention(attention, [part], model=model, ids=ids if repeated is None else repeated)
-    return part.compute()
+    metric = Induction()
+    read_attention(attention, [metric], model=model, ids=ids if repeated is None else repeated)
+    return metric.compute()
 
 
 def start_and_vocabulary(model: AttentionModel) -> tuple[list[int], NDArray[np.int64]]:
@@ -247,11 +248,11 @@ def start_and_vocabulary(model: AttentionModel) -> tuple[list[int], NDArray[np.i
     size = int(model.hf_model.get_input_embeddings().num_embeddings)
     special: set[int] = set(getattr(tokenizer, "all_special_ids", ()))
     for name in ("bos_token_id", "eos_token_id", "pad_token_id"):
-        ids = getattr(config, name, None)  # some models have several tokens that end a text
+        ids = getattr(config, name, None)  # Some models have several end-of-text tokens.
         special |= {int(i) for i in np.atleast_1d(ids)} if ids is not None else set()
-    begin = getattr(tokenizer, "bos_token_id", None)
-    begin = getattr(config, "bos_token_id", None) if begin is None else begin
+    bos_id = getattr(tokenizer, "bos_token_id", None)
+    bos_id = getattr(config, "bos_token_id", None) if bos_id is None else bos_id
     # A configuration may name a token outside of the vocabulary.
-    start = [int(begin)] if begin is not None and begin < size else []
-    named = min(size, getattr(tokenizer, "vocab_size", None) or size)
-    return start, np.setdiff1d(np.arange(named), list(special))
+    start = [int(bos_id)] if bos_id is not None and bos_id < size else []
+    vocabulary_size = min(size, getattr(tokenizer, "vocab_size", None) or size)
+    return start, np.setdiff1d(np.arange(vocabulary_size), list(special))

@@ -1,4 +1,4 @@
-"""Attention in given places of pictures: mass, lift and pointing game, with a control."""
+"""Attention to given regions of pictures: mass, lift and pointing game, with a control."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ from attnwidget.text.patch_geometry import Patches, Region
 from attnwidget.text.places import Box
 from attnwidget.text.tokens import Tokens
 
-#: The region of a picture: a box, boxes that may overlap, or a mask, bool [height, width].
+#: Region of a picture: a box, boxes that may overlap, or a mask, bool [height, width].
 PlaceChoice = Box | Sequence[Box] | NDArray[np.bool_]
 
 _QUERIES = ("cls", "last", "mean")
 _SAID = {"cls": "[CLS]", "last": "the last token", "mean": "all tokens"}
 _LEVEL = 0.05
-# Lifts that differ by less are equal: weights are float32.
+# Lifts that differ by less count as equal, because weights are float32.
 _SAME_LIFT = 1e-6
-# Sums over pictures: `known` counts pictures with weight on patches, and `compared` pictures with a
-# control as well.
+# Sums over pictures: `known` counts pictures with weight on patches, and `compared` counts those
+# that also have a control.
 _SUMS = (
     "in_picture",
     "known",
@@ -48,25 +48,25 @@ _SUMS = (
 
 @dataclass(frozen=True, eq=False, repr=False)
 class MassInPlacesResult(SegmentMeansResult):
-    """Attention of a query to given places, with the places of other pictures as a control.
+    """Attention of a query to given regions, with the regions of other pictures as a control.
 
-    All numbers are means over the pictures with a place among the pixels that the model sees. The
-    figure is the lift of every head; dots are heads whose p-value is below 0.05.
+    All values are means over the pictures with a region among the pixels that the model sees. The
+    figure is the lift of every head; dots mark heads whose p-value is below 0.05.
 
     Attributes:
         lift: Mean of the mass divided by the share of even attention, [L, H]; 1 = even attention.
-        mass: Share of the weight on pictures that is in the places, [L, H].
-        pointing: Share of the pictures in which the patch with the largest weight is in the place,
-            with at least 1 % of its area, [L, H].
-        control_lift: The lift in the places of the other pictures, [L, H]; NaN for one picture.
-        control_pointing: The share of hits in the places of the other pictures, [L, H].
-        p_values: P-values of the sign test that the lift is larger in the place of the picture than
-            in the place of the next picture, [L, H]. Corrected by Holm's rule over all heads.
+        mass: Share of the weight on pictures that is in the regions, [L, H].
+        pointing: Share of pictures whose patch with the largest weight is in the region, with at
+            least 1 % of its area, [L, H].
+        control_lift: Lift in the regions of the other pictures, [L, H]; NaN for one picture.
+        control_pointing: Share of hits in the regions of the other pictures, [L, H].
+        p_values: P-values of the sign test that the lift is larger in the region of the picture
+            than in the region of the next picture, [L, H], after Holm's correction over all heads.
         in_picture: Share of the weight that is on pictures, [L, H]; the rest is on tokens without a
-            place.
-        area: Mean share of even attention in the places.
-        query: The query, in words.
-        n_outside: Number of pictures with a place outside of the pixels that the model sees.
+            position.
+        area: Mean share of even attention in the regions.
+        query: Description of the query.
+        n_outside: Number of pictures with a region outside of the pixels that the model sees.
 
     Example:
         >>> import numpy as np
@@ -115,44 +115,45 @@ class MassInPlacesResult(SegmentMeansResult):
 
     @property
     def _dots(self) -> str:
-        said = "; dots: more than in places of other pictures, p < 0.05"
-        return said if self._above_control.any() else ""
+        legend = "; dots: more than in places of other pictures, p < 0.05"
+        return legend if self._above_control.any() else ""
 
     @property
     def best(self) -> tuple[int, int]:
-        """The layer and head with the largest lift."""
+        """Layer and head with the largest lift."""
         layer, head = np.unravel_index(int(np.nanargmax(self.lift)), self.lift.shape)
         return int(layer), int(head)
 
 
 class MassInPlaces(SegmentMeans[MassInPlacesResult]):
-    """Metric: share of a query's weight in given places of pictures, its lift and a pointing game.
+    """Metric: share of a query's weight in given regions of pictures, its lift and a pointing game.
 
-    The mass is the share of the weight on pictures that is in the place. A patch that is partly in
-    the place counts with that share of its area, exactly. The lift is the mass divided by the share
-    that even attention to all patches would have, which is the place's share of the area if patches
-    do not overlap. The pointing game asks whether the patch with the largest weight is in the
-    place (Zhang et al. 2018, *Top-Down Neural Attention by Excitation Backprop*, section 4.1). A
-    patch is in the place if at least 1 % of its area is, or 1 % of a place smaller than the patch:
-    a patch beside the place is outside, although edges of patches are measured.
+    The mass is the share of the weight on pictures that is in the region. A patch that is partly in
+    the region counts with the exact share of its area. The lift is the mass divided by the share
+    under even attention to all patches, which is the region's share of the area if patches do not
+    overlap. The pointing game tests whether the patch with the largest weight is in the region
+    (Zhang et al. 2018, *Top-Down Neural Attention by Excitation Backprop*, section 4.1). A patch is
+    in the region if at least 1 % of its area is, or 1 % of a region smaller than the patch. Patch
+    edges are measured, and this threshold keeps a patch next to the region outside of it.
 
-    **Control.** A head may always look at the middle, where objects often are. Therefore every
-    picture is also measured in the places of the other pictures. The p-value compares the place of
-    a picture with the place of the next picture: the exact sign test over pictures, corrected over
-    heads (Holm 1979).
+    **Control.** A head may always look at the center, where objects often are. Therefore every
+    picture is also measured in the regions of the other pictures. The p-value compares the region
+    of a picture with the region of the next picture: the exact sign test over pictures, corrected
+    over heads (Holm 1979).
 
     Args:
-        places: For each picture, in order, a `Box`, a list of boxes or a mask, bool [height,
-            width], in pixels of the picture as it was given. A box alone for one picture.
-        query: The query: "cls", "last" for the last token, "mean" for the mean over all queries, or
-            the number of a token.
-        sizes: Width and height of each picture, if they differ: the places of other pictures are
-            then stretched to the picture. None leaves them at their pixels.
+        places: Region of each picture, in order: a `Box`, a list of boxes or a mask, bool [height,
+            width], in pixels of the original picture. For one picture, a single box is enough.
+        query: Query: "cls", "last" for the last token, "mean" for the mean over all queries, or the
+            index of a token.
+        sizes: Width and height of each picture, if they differ. The regions of other pictures are
+            then scaled to the picture. None = regions are not scaled.
 
     Raises:
-        TypeError: A place is neither boxes nor a mask.
-        ValueError: There are no places, or not as many as pictures; there is no such query; tokens
-            have no places in a picture; or all places are outside of what the model sees.
+        TypeError: If a region is neither boxes nor a mask.
+        ValueError: If there are no regions, or not one per picture; if there is no such query; if
+            tokens have no positions in a picture; or if all regions are outside of the pixels that
+            the model sees.
 
     Example:
         >>> from attnwidget import load_model, measure
@@ -181,17 +182,17 @@ class MassInPlaces(SegmentMeans[MassInPlacesResult]):
                 "'mass_in_places' needs the place of each picture: pass the metric with its "
                 "places, MassInPlaces([Box(0, left, top, right, bottom), ...])"
             )
-        given = [places] if isinstance(places, Box) else list(places)
-        if not given:
+        regions = [places] if isinstance(places, Box) else list(places)
+        if not regions:
             raise ValueError("expected a place for each picture, got an empty list")
-        self.regions = [Region.from_boxes(place) for place in given]
+        self.regions = [Region.from_boxes(place) for place in regions]
         if isinstance(query, str) and query not in _QUERIES:
             raise ValueError(f"query is 'cls', 'last', 'mean' or the number of a token: {query!r}")
         self.query = query if isinstance(query, str) else int(query)
         self.sizes = None if sizes is None else [(float(w), float(h)) for w, h in sizes]
-        if self.sizes is not None and len(self.sizes) != len(given):
+        if self.sizes is not None and len(self.sizes) != len(regions):
             raise ValueError(
-                f"sizes are the width and height of each picture: expected {len(given)}, got "
+                f"sizes are the width and height of each picture: expected {len(regions)}, got "
                 f"{len(self.sizes)}"
             )
 
@@ -228,14 +229,17 @@ class MassInPlaces(SegmentMeans[MassInPlacesResult]):
             _numbers_of(row[:, patches.tokens].cpu().numpy(), shares)
             for row, patches, shares in zip(self._row, self._patches, self._regions, strict=True)
         ]
-        return {name: torch.from_numpy(np.stack([of[name] for of in each])) for name in each[0]}
+        return {
+            name: torch.from_numpy(np.stack([numbers[name] for numbers in each]))
+            for name in each[0]
+        }
 
     def segment_numbers(self, batch: Batch) -> Mapping[str, Tensor]:
         areas = np.array([shares.own.mean() for shares in self._regions])
         return {"inside": torch.from_numpy(areas > 0), "area": torch.from_numpy(areas)}
 
     def _number(self, batch: Batch, item: int) -> int:
-        """Return the number of the picture of an input of the batch."""
+        """Return the picture number of a batch item."""
         number = batch.segments[item].index
         if number is None:
             if len(self.regions) > 1:
@@ -252,7 +256,7 @@ class MassInPlaces(SegmentMeans[MassInPlacesResult]):
         return number
 
     def _shares(self, number: int, patches: Patches) -> _PlaceShares:
-        """Return the shares of patches in the place of a picture and in the places of others."""
+        """Return the shares of patches in the region of a picture and in the regions of others."""
         next_lift: NDArray[np.float64] | None = None
         lifts, hits = np.zeros(len(patches)), np.zeros(len(patches))
         n_others = 0
@@ -271,9 +275,9 @@ class MassInPlaces(SegmentMeans[MassInPlacesResult]):
             hits += members
             n_others += 1
         members = patches.members(self.regions[number])
-        own = patches.inside(self.regions[number]) * members.any()
+        own_shares = patches.inside(self.regions[number]) * members.any()
         return _PlaceShares(
-            own, members, next_lift, lifts / max(n_others, 1), hits / max(n_others, 1)
+            own_shares, members, next_lift, lifts / max(n_others, 1), hits / max(n_others, 1)
         )
 
     def compute(self) -> MassInPlacesResult:
@@ -313,15 +317,15 @@ class MassInPlaces(SegmentMeans[MassInPlacesResult]):
 
 @dataclass(frozen=True, eq=False)
 class _PlaceShares:
-    """The shares of the P patches of a picture that are in places.
+    """Shares of the P patches of a picture that are in regions.
 
     Attributes:
-        own: In the place of the picture, [P]; 0 if no patch is in it.
-        members: Whether each patch is in the place of the picture, bool [P].
-        next: In the place of the next picture, divided by the mean over the patches, [P]; None
-            without another place.
-        lifts: The mean of the same over all other pictures, [P].
-        hits: Share of the other places that the patch is in, [P].
+        own: Share in the region of the picture, [P]; 0 if no patch is in it.
+        members: Whether each patch is in the region of the picture, bool [P].
+        next: Share in the region of the next picture, divided by the mean over the patches, [P];
+            None if there is no other region.
+        lifts: Mean of these quotients over all other pictures, [P].
+        hits: Share of the other regions that include the patch, [P].
     """
 
     own: NDArray[np.float64]
@@ -332,36 +336,36 @@ class _PlaceShares:
 
 
 def _numbers_of(row: NDArray[np.float64], places: _PlaceShares) -> dict[str, NDArray[np.float64]]:
-    """Return the numbers of all heads for one picture, each [H]; `row` [H, P]."""
-    found = {name: np.zeros(len(row)) for name in _SUMS}
+    """Return the values of all heads for one picture, each [H]; `row` [H, P]."""
+    numbers = {name: np.zeros(len(row)) for name in _SUMS}
     if not places.own.any():
-        return found
+        return numbers
     total = row.sum(1)
-    known = (total > 0).astype(np.float64)
+    has_weight = (total > 0).astype(np.float64)
     shares = row / np.where(total > 0, total, 1)[:, None]
     strongest = shares.argmax(1)
-    found["in_picture"] = total
-    found["known"] = known
-    found["mass"] = shares @ places.own
-    found["lift"] = found["mass"] / places.own.mean()
-    found["pointing"] = known * places.members[strongest]
+    numbers["in_picture"] = total
+    numbers["known"] = has_weight
+    numbers["mass"] = shares @ places.own
+    numbers["lift"] = numbers["mass"] / places.own.mean()
+    numbers["pointing"] = has_weight * places.members[strongest]
     if places.next is not None:
-        of_next = shares @ places.next
-        found["compared"] = known
-        found["control_lift"] = shares @ places.lifts
-        found["control_pointing"] = known * places.hits[strongest]
-        # Equal lifts, as of even attention, differ by rounding.
-        equal = np.isclose(found["lift"], of_next, rtol=_SAME_LIFT, atol=_SAME_LIFT)
-        found["wins"] = (~equal & (found["lift"] > of_next)).astype(np.float64)
-        found["losses"] = (~equal & (found["lift"] < of_next)).astype(np.float64)
-    return found
+        next_lift = shares @ places.next
+        numbers["compared"] = has_weight
+        numbers["control_lift"] = shares @ places.lifts
+        numbers["control_pointing"] = has_weight * places.hits[strongest]
+        # Lifts that should be equal, for example under even attention, differ by rounding.
+        equal = np.isclose(numbers["lift"], next_lift, rtol=_SAME_LIFT, atol=_SAME_LIFT)
+        numbers["wins"] = (~equal & (numbers["lift"] > next_lift)).astype(np.float64)
+        numbers["losses"] = (~equal & (numbers["lift"] < next_lift)).astype(np.float64)
+    return numbers
 
 
 def _queries_of(tokens: Tokens, length: int, query: str | int) -> int | slice:
-    """Return the queries of an input.
+    """Return the query index or indices of an input.
 
     Raises:
-        ValueError: There is no such query.
+        ValueError: If there is no such query.
     """
     if query == "mean":
         return slice(0, length)

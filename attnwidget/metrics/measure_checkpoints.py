@@ -1,4 +1,4 @@
-"""Metrics and scores of every head over the checkpoints of a training."""
+"""Metrics and scores of every head over the checkpoints of a training run."""
 
 from __future__ import annotations
 
@@ -57,46 +57,47 @@ def measure_checkpoints(
     resume: str | Path | None = None,
     progress: bool = True,
 ) -> MeasuredCheckpoints:
-    """Measure every head at each checkpoint of a training.
+    """Measure every head at each checkpoint of a training run.
 
-    Causal models read random tokens that are repeated once (Olsson et al. 2022). The result has the
-    induction, duplicate-token and previous-token scores and the attention to the first token, each
-    with a control, the losses of the first and of the second copy, and the checkpoint where each
-    head emerged. With `segments`, the result also has `metrics` over the same segments.
+    Causal models process random tokens that are repeated once (Olsson et al. 2022). The result has
+    the induction, duplicate-token and previous-token scores and the attention to the first token,
+    each with a control; the losses of the first and of the second copy; and the checkpoint at which
+    each head emerged. With `segments`, the result also has `metrics` over the same segments.
 
     A checkpoint given by name or function is loaded for its measurement and released afterwards, so
-    memory holds one model at a time. Its weights are hashed first, because published checkpoints
-    are sometimes copies of one another: a warning and the result name checkpoints with equal
-    weights. Ctrl-C ends the study and returns the finished checkpoints.
+    memory holds one model at a time. Published checkpoints are sometimes copies of one another, so
+    weights are hashed first: a warning and the result name checkpoints with equal weights. Ctrl-C
+    ends the study and returns the finished checkpoints.
 
     Args:
         checkpoints: Models (`load_model`), names or folders for `load_model`, functions without
-            arguments that return a model, or pairs of a label or step and one of these. The order
-            is the order of the training. The default label is the name from `load_model`; a
-            function needs a label.
-        segments: Texts, which the first model that is loaded cuts as in `make_segments`; or
-            segments made with one of the models, or pictures and sounds, as in `measure`. None = no
-            metrics over segments.
-        metrics: As in `measure`; accumulators must be unused.
-        batch_size: Number of segments in one pass of a model.
+            arguments that return a model, or pairs of a label or step and one of these. Pass them
+            in training order. The default label is the name from `load_model`; a function needs a
+            label.
+        segments: Texts, which the first loaded model cuts as in `make_segments`; or segments made
+            with one of the models, or pictures and sounds, as in `measure`. None = no metrics over
+            segments.
+        metrics: Metrics, as in `measure`; accumulators must be unused.
+        batch_size: Number of segments in a forward pass.
         n_sequences: Number of sequences of repeated random tokens; 0 = none.
-        length: Number of random tokens before their repetition. A model with too little room reads
-            shorter copies, and the result has their length.
+        length: Number of random tokens before their repetition. If the model's length limit is too
+            small, copies are shorter, and the result has their length.
         seed: Seed of the random tokens.
-        resume: An .npz file that keeps the numbers of finished checkpoints. If it exists, these
-            checkpoints are found by their label and not loaded again, and the result is the same to
-            the last bit. A file belongs to one training.
+        resume: File (.npz) for the values of finished checkpoints. If it exists, these checkpoints
+            are found by their label and not loaded again, and the result is the same to the last
+            bit. A file belongs to one training run.
         progress: Whether to show progress bars.
 
     Raises:
-        TypeError: a checkpoint of another type; `segments` are not segments.
-        ValueError: no checkpoint, two checkpoints with the same label, models with different
-            numbers of layers or heads or other vocabularies, nothing to measure (no segments, and
-            no causal model or `n_sequences` of 0), a file of another study, or as `measure`.
-        OSError: a checkpoint cannot be loaded, or the file cannot be written.
-        RuntimeError: another run writes the file.
-        WorkersError: as in `measure`.
-        KeyboardInterrupt: Ctrl-C before the first checkpoint was done.
+        TypeError: If a checkpoint has another type, or `segments` are not segments.
+        ValueError: If there is no checkpoint, two checkpoints have the same label, models differ in
+            the number of layers or heads or in the vocabulary, there is nothing to measure (no
+            segments, and no causal model or `n_sequences` of 0), or the file belongs to another
+            study; or as in `measure`.
+        OSError: If a checkpoint cannot be loaded, or the file cannot be written.
+        RuntimeError: If another run writes the file.
+        WorkersError: As in `measure`.
+        KeyboardInterrupt: If Ctrl-C was pressed before the first checkpoint was done.
 
     Example:
         >>> from attnwidget.demo import induction_checkpoints
@@ -119,24 +120,24 @@ def measure_checkpoints(
     accumulators = accumulators_of(metrics)
 
     def numbers_of(label: str, model: AttentionModel, weights: str) -> CheckpointNumbers | None:
-        """Return the numbers of a checkpoint; None after Ctrl-C in the pass over segments."""
-        of_segments = {}
+        """Return the values of a checkpoint; None after Ctrl-C in the pass over segments."""
+        head_metrics = {}
         if len(inputs):
-            measured = measure(
+            measurements = measure(
                 model,
                 inputs.segments(model),
                 deepcopy(accumulators),
                 batch_size=batch_size,
                 progress=progress,
             )
-            if not measured.complete:
+            if not measurements.complete:
                 return None
-            of_segments = measured.heads()
+            head_metrics = measurements.heads()
         numbers = CheckpointNumbers(
             label=label,
             weights=weights,
             model_name=model.name,
-            metrics=of_segments,
+            metrics=head_metrics,
             n_segments=len(inputs),
         )
         if n_sequences and is_causal_model(model.hf_model):
@@ -148,53 +149,53 @@ def measure_checkpoints(
             )
         return numbers
 
-    about = {
+    study_key = {
         "study": "checkpoints",
         "metrics": {part.name: part.options for part in accumulators} if len(inputs) else {},
         "segments": digest_of(inputs.contents),
         "batch_size": batch_size if len(inputs) else None,
         "random tokens": [n_sequences, length, seed],
     }
-    measured: list[CheckpointNumbers] = []
+    finished: list[CheckpointNumbers] = []
     resume = resume_path(resume)
-    # The numbers of whole checkpoints are kept, so what is measured in one keeps nothing itself.
+    # The file stores complete checkpoints, so measurements within a checkpoint need no resume file.
     with one_writer(resume), resume_from(None):
-        file = None if resume is None else ResumeFile(resume, about)
+        file = None if resume is None else ResumeFile(resume, study_key)
         done = Progress() if file is None else file.load()
-        kept = [CheckpointNumbers.of_state(state) for state in done.states.values()]
-        stored = {numbers.label: numbers for numbers in kept}
-        shown = progress and not len(inputs)
+        previous = [CheckpointNumbers.of_state(state) for state in done.states.values()]
+        stored = {numbers.label: numbers for numbers in previous}
+        show_bar = progress and not len(inputs)
         with (
             keeping(file, done) as keep,
-            progress_bar(len(sources), "checkpoint", shown=shown) as bar,
+            progress_bar(len(sources), "checkpoint", shown=show_bar) as bar,
         ):
             for label, source in sources:
                 numbers = stored.get(label)
                 if numbers is not None:
-                    _warn_of_equal(label, numbers.weights, measured)
+                    _warn_of_equal(label, numbers.weights, finished)
                 else:
                     model = _loaded(label, source)
                     weights = weights_digest(model.hf_model, whole=True)
-                    _warn_of_equal(label, weights, measured)
+                    _warn_of_equal(label, weights, finished)
                     numbers = numbers_of(label, model, weights)
                     del model
                 if numbers is None:
                     break
-                _check_fits(numbers, measured)
-                measured.append(numbers)
+                _check_fits(numbers, finished)
+                finished.append(numbers)
                 if label not in stored:
                     stored[label] = numbers
                     keep(_progress(stored))
                 bar.update(1)
-    if not measured:
+    if not finished:
         raise KeyboardInterrupt("interrupted before the first checkpoint was done")
-    return _result(measured, complete=len(measured) == len(sources))
+    return _result(finished, complete=len(finished) == len(sources))
 
 
 def _with_random_tokens(
     numbers: CheckpointNumbers, model: AttentionModel, n_sequences: int, length: int, seed: int
 ) -> CheckpointNumbers:
-    """Return the numbers of a checkpoint with the scores and losses on repeated random tokens."""
+    """Return the values of a checkpoint with the scores and losses on repeated random tokens."""
     pairs = repeated_and_other(model, n_sequences, length, seed)
     return replace(
         numbers,
@@ -206,9 +207,9 @@ def _with_random_tokens(
 
 def _warn_of_equal(label: str, weights: str, measured: Sequence[CheckpointNumbers]) -> None:
     """Warn if an earlier checkpoint has the same weights."""
-    if same := [other.label for other in measured if other.weights == weights]:
+    if equal_labels := [other.label for other in measured if other.weights == weights]:
         warn_caller(
-            f"the checkpoints {same[0]!r} and {label!r} have equal weights: one of them is "
+            f"the checkpoints {equal_labels[0]!r} and {label!r} have equal weights: one of them is "
             "probably not what its label says",
         )
 
@@ -223,11 +224,11 @@ def _labeled(entry: Any) -> tuple[str, Any]:
     if isinstance(source, AttentionModel):
         return label or source.name, source
     if isinstance(source, (str, Path)):
-        # Before the checkpoints in front of it are measured.
+        # Refuse a missing folder now, before earlier checkpoints are measured.
         if source not in EMBEDDED:
             refuse_missing_folder(source, "a checkpoint (config.json and safetensors weights)")
-        folder = Path(source).is_dir()
-        name = Path(os.path.abspath(source)).name if folder else str(source)
+        is_folder = Path(source).is_dir()
+        name = Path(os.path.abspath(source)).name if is_folder else str(source)
         return label or name, source
     if callable(source):
         if label is None:
@@ -239,10 +240,10 @@ def _labeled(entry: Any) -> tuple[str, Any]:
 
 
 def _loaded(label: str, source: AttentionModel | str | Path | Loader) -> AttentionModel:
-    """Return the model of a checkpoint, which is loaded unless it is a model.
+    """Return the model of a checkpoint, and load it if needed.
 
     Raises:
-        TypeError: A function returned something other than a model of `load_model`.
+        TypeError: If a function returned something other than a model of `load_model`.
     """
     if isinstance(source, AttentionModel):
         return source
@@ -258,13 +259,13 @@ def _loaded(label: str, source: AttentionModel | str | Path | Loader) -> Attenti
 
 
 def _progress(stored: Mapping[str, CheckpointNumbers]) -> Progress:
-    """Return the finished checkpoints as a file keeps them."""
-    states = {str(place): numbers.state() for place, numbers in enumerate(stored.values())}
+    """Return the finished checkpoints in the form of a resume file."""
+    states = {str(position): numbers.state() for position, numbers in enumerate(stored.values())}
     return Progress(n_batches=len(states), states=states)
 
 
 def _check_fits(numbers: CheckpointNumbers, before: Sequence[CheckpointNumbers]) -> None:
-    """Raise ValueError if a checkpoint does not belong to the same training as the first."""
+    """Raise ValueError if a checkpoint does not belong to the same training run as the first."""
     if before and numbers.shapes != before[0].shapes:
         raise ValueError(
             f"the checkpoint {numbers.label!r} and the first checkpoint differ in layers or heads: "
@@ -278,17 +279,17 @@ def _check_fits(numbers: CheckpointNumbers, before: Sequence[CheckpointNumbers])
 
 
 def _result(measured: Sequence[CheckpointNumbers], *, complete: bool) -> MeasuredCheckpoints:
-    """Put the numbers of all checkpoints together."""
+    """Combine the values of all checkpoints."""
     labels = tuple(numbers.label for numbers in measured)
     groups: dict[str, list[str]] = {}
     for numbers in measured:
         groups.setdefault(numbers.weights, []).append(numbers.label)
-    read = [numbers.repeated for numbers in measured if numbers.repeated is not None]
+    repeated_tokens = [numbers.repeated for numbers in measured if numbers.repeated is not None]
     scores = {}
     controls = {}
-    for place, title in enumerate(SCORES if read else ()):
-        scores[title] = np.stack([repeated.scores[place] for repeated in read])
-        controls[title] = np.stack([repeated.controls[place] for repeated in read])
+    for position, title in enumerate(SCORES if repeated_tokens else ()):
+        scores[title] = np.stack([repeated.scores[position] for repeated in repeated_tokens])
+        controls[title] = np.stack([repeated.controls[position] for repeated in repeated_tokens])
     return MeasuredCheckpoints(
         checkpoints=labels,
         metrics={
@@ -297,7 +298,9 @@ def _result(measured: Sequence[CheckpointNumbers], *, complete: bool) -> Measure
         },
         scores=scores,
         controls=controls,
-        losses=np.stack([repeated.losses for repeated in read]) if read else None,
+        losses=np.stack([repeated.losses for repeated in repeated_tokens])
+        if repeated_tokens
+        else None,
         equal=tuple(tuple(group) for group in groups.values() if len(group) > 1),
         n_segments=measured[0].n_segments,
         length=measured[0].length,

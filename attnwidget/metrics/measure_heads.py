@@ -51,45 +51,46 @@ def measure(
     """Measure every head of a model over segments, in one pass.
 
     Memory holds the maps of one layer at a time, independent of the number of segments. Segments of
-    similar length share a batch; padding changes no number by more than 1e-6. Only the encoder of
-    an encoder-decoder is measured. Segments of more than 1,024 tokens are read without maps if all
-    metrics allow it: "position", "classes", "entropy", "confidence", "sinks" and "roles" do, and
-    the other metrics need whole maps. Ctrl-C ends the pass and returns the result so far.
+    similar length share a batch; padding changes no value by more than 1e-6. Only the encoder of an
+    encoder-decoder is measured. Segments of more than 1,024 tokens are processed without whole maps
+    if all metrics allow it: "position", "classes", "entropy", "confidence", "sinks" and "roles" do,
+    and the other metrics need whole maps. Ctrl-C ends the pass and returns the result so far.
 
     Args:
-        model: A model from `load_model`.
-        segments: A list of texts, pairs of texts or chats, which are cut as in `make_segments`;
+        model: Model from `load_model`.
+        segments: List of texts, pairs of texts or chats, which are cut as in `make_segments`;
             segments made with this model (`read_segments`, `make_segments`); or a
             `datasets.Dataset` of Hugging Face with texts in "text", chats in "messages", or tokens
             in "first" and "second". For models with a processor of pictures or sounds, a list of
             these: PIL images, paths (`pathlib.Path`) of pictures and WAV files, arrays [height,
-            width, 3], pairs (samples, rate), or dicts with a picture in "image", several in
-            "images", a sound in "audio", and a text in "text". An iterator is read during the pass.
+                width, 3], pairs
+            (samples, rate), or dicts with a picture in "image", several in "images", a sound in
+            "audio", and a text in "text". An iterator is consumed during the pass.
         metrics: Names of the metrics in `attnwidget.metrics`, such as "norms", "patterns" or
             "sinks" ("roles" is for chats); or metrics with options, such as `Position([-2, 2])`.
-            The error about an unknown name lists all names.
-        batch_size: Number of segments in one pass of the model.
-        resume: An .npz file that keeps the sums. If it exists, the pass continues after its
-            last batch, with the same result to the last bit. Only one run at a time can use it.
+            The error for an unknown name lists all names.
+        batch_size: Number of segments in a forward pass.
+        resume: File (.npz) for the sums so far. If it exists, the pass continues after its last
+            batch, with the same result to the last bit. Only one run at a time can use it.
         progress: Whether to show a progress bar; or a function that is called with the number of
-            inputs read and their number (None if unknown).
-        token_types: "zero" gives both texts of a pair the type 0, as in Clark et al.; None keeps
-            the tokenizer's types.
-        n_segments: Number of segments of an iterator, with which progress shows the time left; it
+            processed inputs and the total (None if unknown).
+        token_types: Token types of pairs: "zero" gives both texts the type 0, as in Clark et al.;
+            None = the tokenizer's types.
+        n_segments: Number of segments of an iterator, so that progress can show the time left; it
             does not limit the segments. None = the length of a list, and unknown for an iterator.
 
     Raises:
-        ValueError: an unknown or repeated metric; a negative `n_segments`; no segments; a segment
-            of another model, or with too many tokens; a model whose maps change with padding; a
-            resume file of another study.
-        TypeError: a single text, a table or a dict instead of a list; in a block of `run_on`, the
-            model or a metric cannot be pickled.
-        RuntimeError: the model was closed or has changed; another run writes the resume file.
-        OSError: the resume file cannot be written; the earlier resume file stays.
-        WorkersError: workers have other versions of torch, transformers or this package, the
-            executor stopped, or a shard failed three times. The resume file keeps all finished
+        ValueError: If a metric is unknown or repeated, `n_segments` is negative, there are no
+            segments, a segment comes from another model or has too many tokens, the model's maps
+            change with padding, or the resume file belongs to another study.
+        TypeError: If `segments` is a single text, a table or a dict instead of a list; or, in a
+            block of `run_on`, if the model or a metric cannot be pickled.
+        RuntimeError: If the model was closed or has changed, or another run writes the resume file.
+        OSError: If the resume file cannot be written. The earlier resume file is then unchanged.
+        WorkersError: If workers have other versions of torch, transformers or this package, the
+            executor stopped, or a shard failed three times. The resume file has all finished
             batches.
-        KeyboardInterrupt: Ctrl-C before the first batch was done.
+        KeyboardInterrupt: If Ctrl-C was pressed before the first batch was done.
 
     Example:
         >>> from attnwidget import load_model, measure
@@ -102,9 +103,9 @@ def measure(
         n_segments = whole_number("n_segments", n_segments, 0, "segments")
     accumulators = accumulators_of(metrics)
     inputs = study_inputs(segments, model)
-    beginning = list(islice(inputs, 1))
-    reader = reader_of(model, accumulators, beginning[0] if beginning else None, token_types)
-    inputs = chain(beginning, inputs)
+    first_input = list(islice(inputs, 1))
+    reader = reader_of(model, accumulators, first_input[0] if first_input else None, token_types)
+    inputs = chain(first_input, inputs)
     n_segments = len(segments) if n_segments is None and isinstance(segments, Sized) else n_segments
     with resume_from(resume_path(resume)):
         done, complete = read_all(
@@ -121,9 +122,9 @@ def measure(
 
 
 def _with_completeness(result: Any, complete: bool) -> Any:
-    """Return the result of a metric, with `complete` of the pass.
+    """Return the result of a metric with the `complete` flag of the pass.
 
-    Metrics of users may have results of other types, and these are returned unchanged.
+    User-defined metrics may have results of other types, which are returned unchanged.
     """
     return result if complete or not isinstance(result, Result) else replace(result, complete=False)
 
@@ -138,18 +139,18 @@ def measure_attention(
 ) -> Measurements:
     """Measure every head over the one input of an `Attention`, without running a model.
 
-    The numbers are equal to the numbers of `measure` over the same text.
+    The values are equal to those of `measure` over the same text.
 
     Args:
-        attention: The attention of one input.
-        metrics: As in `measure`, except "norms" and "gradients", which need the model.
-        stack: The stack to measure if there are several; not "cross". None in a model with towers
+        attention: Attention of one input.
+        metrics: Metrics, as in `measure`, except "norms" and "gradients", which need the model.
+        stack: Stack to measure if there are several; not "cross". None in a model with towers
             is the language model.
 
     Raises:
-        ValueError: an unknown or repeated metric, or a metric that needs a model; a stack that does
-            not exist, or whose queries attend to another sequence; a metric of distances between
-            tokens ("position", "patterns", "position_content", "induction") over a picture.
+        ValueError: If a metric is unknown, repeated or needs a model; if a stack does not exist, or
+            its queries attend to another sequence; or if a metric of distances between tokens
+            ("position", "patterns", "position_content", "induction") is requested for a picture.
 
     Example:
         >>> from attnwidget import load_model, measure_attention
@@ -176,11 +177,20 @@ def read_all(
     batch_size: int,
     progress: bool | OnProgress,
 ) -> tuple[Progress, bool]:
-    """Read all segments, batch after batch, into the reader's accumulators.
+    """Process all segments, batch after batch, with the reader's accumulators.
 
-    Arguments and errors are the same as in `measure`; `n_segments` is the number of segments if
-    known, and the resume file is that of the block. Returns the progress, and whether all
-    segments were read.
+    Errors are the same as in `measure`, and the resume file comes from the enclosing
+    `resume_from`.
+
+    Args:
+        reader: Model with the accumulators.
+        segments: Segments of the corpus; the iterable is read once.
+        n_segments: Number of segments; None if unknown.
+        batch_size: Number of segments in a forward pass.
+        progress: As in `measure`.
+
+    Returns:
+        Progress, and whether all segments were processed.
     """
     batch_size = whole_number("batch_size", batch_size, 1)
     batches = batched(segments, batch_size)
@@ -225,34 +235,34 @@ def accumulators_of(metrics: Sequence[str | Accumulator[Any]]) -> list[Accumulat
     """Return the accumulator of each metric, from its name or as passed.
 
     Raises:
-        ValueError: an unknown or repeated metric, or no metric.
+        ValueError: If a metric is unknown or repeated, or there is no metric.
     """
     if isinstance(metrics, (str, Accumulator)):
         metrics = [metrics]
-    made = []
+    accumulators = []
     for metric in metrics:
         if isinstance(metric, Accumulator):
-            made.append(metric)
-        elif metric in (known := metrics_by_name()):
-            made.append(known[metric]())
+            accumulators.append(metric)
+        elif metric in (by_name := metrics_by_name()):
+            accumulators.append(by_name[metric]())
         else:
-            raise ValueError(f"there is no metric {metric!r}: {among(metric, known)}")
-    names = [accumulator.name for accumulator in made]
-    if not made or len(set(names)) < len(names):
+            raise ValueError(f"there is no metric {metric!r}: {among(metric, by_name)}")
+    names = [accumulator.name for accumulator in accumulators]
+    if not accumulators or len(set(names)) < len(names):
         raise ValueError(f"metrics are one or more, each asked for once, got {names}")
-    return made
+    return accumulators
 
 
 @cache
 def metrics_by_name() -> dict[str, Callable[[], Accumulator[Any]]]:
-    """Return the metrics of the package by name: those that `attnwidget.metrics` exports.
+    """Return the metrics that `attnwidget.metrics` exports, by name.
 
     Example:
         >>> from attnwidget.metrics.measure_heads import metrics_by_name
         >>> list(metrics_by_name())[:3]
         ['attention_distance', 'classes', 'confidence']
     """
-    # The package exports `measure_checkpoints`, which imports this module.
+    # Import here, because the package exports `measure_checkpoints`, which imports this module.
     from attnwidget import metrics
 
     by_name: dict[str, Callable[[], Accumulator[Any]]] = {
@@ -270,13 +280,13 @@ def metrics_by_name() -> dict[str, Callable[[], Accumulator[Any]]]:
 
 def _skip(batches: Iterator[list[Segment]], done: Progress, path: Path) -> None:
     """Skip the batches that the resume file already has."""
-    same = True
+    is_same = True
     for n_batches, digest in done.parts:
-        again = Progress()
+        progress = Progress()
         for batch in islice(batches, n_batches):
-            again = again.after(batch)
-        same &= (again.n_batches, again.digest) == (n_batches, digest)
-    if not same:
+            progress = progress.after(batch)
+        is_same &= (progress.n_batches, progress.digest) == (n_batches, digest)
+    if not is_same:
         raise ValueError(
             f"{path} holds {done.n_segments} segments that differ from the first segments "
             "given: pass the same segments in the same order, or remove the file to start over"

@@ -36,22 +36,22 @@ if TYPE_CHECKING:
 
     from attnwidget.capture.maps.attention import Attention
 
-#: Groups of tokens. Every token is in one of them, and no token in the last.
+#: Groups of tokens. Every token is in one group; "no token" is the weight on no token.
 MODALITIES = ("picture", "sound", "prompt", "answer", "special", "padding", "no token")
 _TOKENS = MODALITIES[:-1]
 _NONE = len(_TOKENS)
 
 
 def modality_numbers(tokens: Tokens, n_prompt: int | None = None) -> NDArray[np.int64]:
-    """Return the number of the group of each token in MODALITIES, int64 [n].
+    """Return the index into MODALITIES of the group of each token, int64 [n].
 
-    Tokens of silence and empty pixels are "padding", tokens with a place "picture" or "sound", and
+    Tokens of silence and empty pixels are "padding", tokens with a region "picture" or "sound", and
     [CLS], [SEP], registers and other tokens without text "special". The rest is text: "answer" for
-    tokens that the model generated and for messages of the role "assistant", else "prompt".
+    tokens that the model generated and for messages of the role "assistant", otherwise "prompt".
 
     Args:
-        tokens: The tokens of an axis.
-        n_prompt: Number of the first tokens that are a prompt if the model generated the rest.
+        tokens: Tokens of an axis.
+        n_prompt: Number of prompt tokens at the beginning, if the model generated the rest.
 
     Example:
         >>> from attnwidget.metrics.modalities import MODALITIES, modality_numbers
@@ -62,15 +62,15 @@ def modality_numbers(tokens: Tokens, n_prompt: int | None = None) -> NDArray[np.
     """
     numbers = []
     for token, special in enumerate(tokens.special):
-        place = tokens.places[token] if tokens.places else None
+        region = tokens.places[token] if tokens.places else None
         role = tokens.roles[token] if tokens.roles else ""
         if special == "padding":
             name = "padding"
-        elif isinstance(place, Box):
+        elif isinstance(region, Box):
             name = "picture"
-        elif isinstance(place, Span):
+        elif isinstance(region, Span):
             name = "sound"
-        # The first token of a text without [CLS] is an ordinary word, or a special token.
+        # Without [CLS], the first token of a text is an ordinary word or a special token.
         elif special not in ("", "first") or (special and tokens.words[token] is None):
             name = "special"
         elif (n_prompt is not None and token >= n_prompt) or role == "assistant":
@@ -86,14 +86,14 @@ class ModalitiesResult(SegmentMeansResult):
     """Shares of attention by modality. The shares of a head sum to 1 over the modalities.
 
     Attributes:
-        names: The M modalities: "picture", "sound", "prompt", "answer", "special", "padding" and
-            "no token", the weight on no token in models with learned sinks.
+        names: Names of the M modalities: "picture", "sound", "prompt", "answer", "special",
+            "padding" and "no token", the weight on no token in models with learned sinks.
         shares: Mean share of the weight of a query on each modality, [M, L, H].
-        by_query: The same from the queries of each modality, [M, M, L, H], queries first; NaN where
+        by_query: Mean share from the queries of each modality, [M, M, L, H], queries first; NaN if
             no input has such queries.
-        even: The shares under even attention to all visible tokens, [M].
+        even: Shares under even attention to all visible tokens, [M].
         with_tokens: Number of inputs with tokens of each modality, [M]; for "no token", the number
-            of all inputs if the model has learned sinks, else 0.
+            of all inputs if the model has learned sinks, otherwise 0.
 
     Example:
         >>> from attnwidget import load_model, measure_attention
@@ -117,26 +117,28 @@ class ModalitiesResult(SegmentMeansResult):
         """Return the share from the queries of one modality to another, [L, H].
 
         Args:
-            query: The modality of the queries, such as "answer".
-            key: The modality of the attended tokens, such as "picture".
+            query: Modality of the queries, such as "answer".
+            key: Modality of the attended tokens, such as "picture".
 
         Raises:
-            ValueError: The modality does not exist, or no input has queries of the modality.
+            ValueError: If the modality does not exist, or no input has queries of the modality.
         """
-        known = [name for name, count in zip(_TOKENS, self.with_tokens, strict=False) if count]
-        if query not in known:
-            raise ValueError(f"no input has queries of {query!r}: {among(query, known)}")
+        query_modalities = [
+            name for name, count in zip(_TOKENS, self.with_tokens, strict=False) if count
+        ]
+        if query not in query_modalities:
+            raise ValueError(f"no input has queries of {query!r}: {among(query, query_modalities)}")
         if key not in self.names:
             raise ValueError(f"there is no {key!r}: {among(key, self.names)}")
-        found: NDArray[np.float64] = self.by_query[self.names.index(query), self.names.index(key)]
-        return found
+        share: NDArray[np.float64] = self.by_query[self.names.index(query), self.names.index(key)]
+        return share
 
 
 def Modalities() -> SegmentMeans[ModalitiesResult]:  # noqa: N802, as the other metrics
     """Metric: shares of attention to pictures, sounds, the prompt, the answer and other tokens.
 
     The shares of a query sum to 1. They are averaged over the queries of an input, then over
-    inputs. In vision-language models the share of the answer's queries on the picture is small in
+    inputs. In vision-language models, the share of the answer's queries on the picture is small in
     late layers (Lin et al. 2025, *Boosting Multimodal Large Language Models with Visual Tokens
     Withdrawal for Rapid Inference*, the section on attention sinks).
 
@@ -159,7 +161,7 @@ def Modalities() -> SegmentMeans[ModalitiesResult]:  # noqa: N802, as the other 
 
 
 def _table(layer: LayerBatch) -> ClassTable:
-    """The groups of queries are all tokens, and the tokens of each modality."""
+    """Return the table; its query groups are all tokens and the tokens of each modality."""
     batch = layer.batch
     members = _members_of(batch)
     queries = torch.cat([batch.real.float()[:, None], members], dim=1)
@@ -182,7 +184,7 @@ def _result(metric: ClassMass[ModalitiesResult]) -> ModalitiesResult:
         means = means / with_queries.reshape(-1, 1, 1, 1)
     with_sink = has_learned_sink(means[0, _NONE])
     if not with_sink:
-        # The rest is rounding.
+        # Values below the threshold are rounding errors.
         means[:, _NONE] *= 0
     by_query = np.full((len(MODALITIES), *means.shape[1:]), np.nan)
     by_query[:_NONE] = means[1:]
@@ -202,11 +204,11 @@ class ModalityShares(HeadResult):
     """Shares of attention by modality for every query of one input.
 
     Attributes:
-        names: The M modalities, as in `ModalitiesResult`.
+        names: Names of the M modalities, as in `ModalitiesResult`.
         shares: Share of the weight of each query on each modality, [M, L, H, Q]; sums to 1 over the
             modalities.
-        tokens: The Q queries.
-        of_tokens: The modality of each query, [Q] numbers of `names`.
+        tokens: Texts of the Q queries.
+        of_tokens: Modality of each query, indices into `names`, [Q].
 
     Example:
         >>> from attnwidget import load_model
@@ -239,8 +241,8 @@ class ModalityShares(HeadResult):
         """
         import pandas as pd
 
-        kept = self._kept()
-        values = self.shares[kept]
+        weighted = self._kept()
+        values = self.shares[weighted]
         modality, layer, head, query = (index.ravel() for index in np.indices(values.shape))
         return pd.DataFrame(
             {
@@ -248,34 +250,34 @@ class ModalityShares(HeadResult):
                 "head": head,
                 "query": query,
                 "token": np.array(self.tokens, dtype=object)[query],
-                "modality": np.array(self.names)[kept][modality],
+                "modality": np.array(self.names)[weighted][modality],
                 "share": values.ravel(),
             }
         ).dropna(ignore_index=True)
 
     def chart(self, layer: int | None = None, *, width: int = 640) -> alt.TopLevelMixin:
-        """Draw the shares of every query, the mean over heads.
+        """Draw the shares of every query, averaged over heads.
 
         Args:
-            layer: The layer to draw; None = the mean over all layers.
-            width: Pixels of the whole figure.
+            layer: Layer to draw; None = the mean over all layers.
+            width: Width of the whole figure in pixels.
 
         Raises:
-            ValueError: The layer does not exist, or has no attention.
+            ValueError: If the layer does not exist or has no attention.
         """
         from attnwidget.charts.token_heatmap import token_heatmap
 
         n_layers = self.shares.shape[1]
         if layer is not None:
             layer = index_among("layer", layer, n_layers)
-        chosen = self.shares[:, slice(None) if layer is None else slice(layer, layer + 1)]
-        if np.isnan(chosen).all():
+        shares = self.shares[:, slice(None) if layer is None else slice(layer, layer + 1)]
+        if np.isnan(shares).all():
             raise ValueError(f"layer {layer} has no attention")
-        kept = self._kept()
+        weighted = self._kept()
         return token_heatmap(
-            np.nanmean(chosen, axis=(1, 2))[kept].T,
+            np.nanmean(shares, axis=(1, 2))[weighted].T,
             self.tokens,
-            [self.names[number] for number in kept],
+            [self.names[number] for number in weighted],
             title="Attention by modality\n"
             f"{self.model_name}, {'all layers' if layer is None else f'layer {layer}'}",
             value_title="share of attention",
@@ -283,7 +285,7 @@ class ModalityShares(HeadResult):
         )
 
     def _kept(self) -> list[int]:
-        """Return the numbers of the modalities with weight."""
+        """Return the indices of the modalities with weight."""
         return [n for n, share in enumerate(self.shares) if np.nan_to_num(share).any()]
 
 
@@ -292,15 +294,17 @@ class ModalityShares(HeadResult):
 def modality_shares(attention: Attention, *, stack: str | None = None) -> ModalityShares:
     """Return the share of attention on each modality for every layer, head and query.
 
-    Modalities are those of the metric `Modalities`: pictures, sounds, the prompt, the answer,
+    The modalities are those of the metric `Modalities`: pictures, sounds, the prompt, the answer,
     special tokens and padding.
 
     Args:
-        attention: The attention of one input.
-        stack: The stack, also "cross"; None is the only stack, or the language model beside towers.
+        attention: Attention of one input.
+        stack: Stack of the attention, also "cross"; None = the only stack, or the language model of
+            a model with towers.
 
     Raises:
-        ValueError: The stack does not exist or is not named; the attention is a maximum of heads.
+        ValueError: If the stack does not exist or must be named, or if the attention is a maximum
+            over heads.
 
     Example:
         >>> from attnwidget import load_model
@@ -312,13 +316,18 @@ def modality_shares(attention: Attention, *, stack: str | None = None) -> Modali
     """
     refuse_no_attention(attention)
     attention.head_maps.refuse_no_shares("shared out by modality: shares are of rows that sum to 1")
-    chosen = chosen_stack(attention.stacks, stack, attention.model_name)
-    numbers = modality_numbers(chosen.key, attention.n_prompt)
+    selected_stack = chosen_stack(attention.stacks, stack, attention.model_name)
+    numbers = modality_numbers(selected_stack.key, attention.n_prompt)
     members = torch.from_numpy(np.eye(len(_TOKENS))[numbers])  # [K, M - 1]
-    shape = len(MODALITIES), chosen.n_layers, chosen.n_heads, len(chosen.query)
+    shape = (
+        len(MODALITIES),
+        selected_stack.n_layers,
+        selected_stack.n_heads,
+        len(selected_stack.query),
+    )
     shares = np.full(shape, np.nan)
-    for layer in chosen.layers.numbers:
-        blocks = attention.row_blocks(layer, stack=chosen.name)
+    for layer in selected_stack.layers.numbers:
+        blocks = attention.row_blocks(layer, stack=selected_stack.name)
         mass = np.concatenate([(rows.double() @ members).numpy() for _, rows in blocks], axis=1)
         shares[:_NONE, layer] = np.moveaxis(mass, 2, 0)
         rest = (1 - mass.sum(2)).clip(min=0)
@@ -326,17 +335,17 @@ def modality_shares(attention: Attention, *, stack: str | None = None) -> Modali
     return ModalityShares(
         MODALITIES,
         shares,
-        chosen.query.text,
-        modality_numbers(chosen.query, attention.n_prompt),
+        selected_stack.query.text,
+        modality_numbers(selected_stack.query, attention.n_prompt),
         model_name=attention.model_name,
     )
 
 
 def _members_of(batch: Batch) -> Tensor:
-    """Return the members of each modality, float32 [B, M - 1, n]."""
+    """Return the membership of tokens in each modality, float32 [B, M - 1, n]."""
     members = np.zeros((len(batch.segments), len(_TOKENS), batch.real.shape[1]), np.float32)
     prompts = batch.n_prompts or [None] * len(batch.segments)
-    for of_input, tokens, n_prompt in zip(members, batch.tokens, prompts, strict=True):
+    for input_members, tokens, n_prompt in zip(members, batch.tokens, prompts, strict=True):
         numbers = modality_numbers(tokens, n_prompt)
-        of_input[numbers, np.arange(len(numbers))] = 1
+        input_members[numbers, np.arange(len(numbers))] = 1
     return torch.from_numpy(members).to(batch.real.device)

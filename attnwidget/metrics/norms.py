@@ -28,16 +28,16 @@ if TYPE_CHECKING:
 class NormsResult(SegmentMeansResult):
     """Attention to classes of tokens by weight and by norm (Kobayashi et al. 2020, section 4).
 
-    All numbers are means over documents. A document without a class counts as 0 in `weights`,
-    `weighted_norms` and `layer_norms`, and is left out of `norms`.
+    All values are means over documents. A document without a class counts as 0 in `weights`,
+    `weighted_norms` and `layer_norms`, and is excluded from `norms`.
 
     Attributes:
         classes: Names of the C classes.
-        weights: Weight on all tokens of the class together, mean over the queries, [C, L, H].
-        weighted_norms: ||a f(x)|| in the same form, [C, L, H].
-        norms: ||f(x)||, mean over the tokens of the class, [C, L, H].
-        layer_norms: ||sum over heads of a f(x)|| in the form of `weighted_norms`, [C, L]; None
-            without `layer_level`.
+        weights: Weight on all tokens of the class together, averaged over the queries, [C, L, H].
+        weighted_norms: Norm ||a f(x)|| in the same form, [C, L, H].
+        norms: Norm ||f(x)||, averaged over the tokens of the class, [C, L, H].
+        layer_norms: Norm of the sum over heads of a f(x), in the form of `weighted_norms`, [C, L];
+            None without `layer_level`.
         documents: Number of documents with a token of each class, int64 [C].
         n_documents: Number of all documents.
         model_name: Name of the model.
@@ -62,7 +62,7 @@ class NormsResult(SegmentMeansResult):
         """Draw weights and norms of every head side by side (Kobayashi et al. 2020, figure 3).
 
         Args:
-            width: Pixels of the whole figure.
+            width: Width of the whole figure in pixels.
         """
         import pandas as pd
 
@@ -84,19 +84,20 @@ class NormsResult(SegmentMeansResult):
 class Norms(ClassMeans[NormsResult]):
     """Metric: a, ||a f(x)|| and ||f(x)|| of every head for classes of tokens.
 
-    f(x) is the value through the head's share of the output projection, with the bias of the value
-    and without the bias of the output (Kobayashi et al. 2020, section 3, and their code).
+    f(x) is the value after the head's part of the output projection, with the value bias and
+    without the output bias (Kobayashi et al. 2020, section 3, and their code).
 
     Args:
         classes: Token classes in addition to "[CLS]" (or the first token), "[SEP]" and ". ,". All
             remaining tokens are "other tokens".
         layer_level: Whether to measure the norm of the sum over heads as well. It costs about 20 %
-            of the forward pass; the other numbers cost 3 %.
-        variant: For documents without a class, "skip" leaves them out of ||f(x)|| of the class, and
-            "released" gives NaN, as in the authors' code.
+            of the forward pass; the other values cost 3 %.
+        variant: Handling of documents without a class. "skip" excludes them from ||f(x)|| of the
+            class, and "released" gives NaN, as in the authors' code.
 
     Raises:
-        ValueError: an unknown variant; or, when the measurement starts, a model without f(x).
+        ValueError: If the variant is unknown; or, when the measurement starts, if the model has no
+            f(x).
 
     Example:
         >>> from attnwidget import load_model, make_segments, measure
@@ -127,10 +128,10 @@ class Norms(ClassMeans[NormsResult]):
         return super().options | {"layer_level": self._layer_level}
 
     def start(self, subject: Subject) -> None:
-        """Find the output projections, and check them in a short forward pass.
+        """Find the output projections and check them in a short forward pass.
 
         Raises:
-            ValueError: the model's heads have no f(x).
+            ValueError: If the model's heads have no f(x).
         """
         super().start(subject)
         model = subject.needed_model("norms")
@@ -158,7 +159,7 @@ class Norms(ClassMeans[NormsResult]):
             norms = norms_of_products(products)  # [B, H, n]
             maps = summed_norm_maps(weights, products)
             received = rows[:, None] @ maps  # [B, 1, n]
-            # One number for all heads of the layer.
+            # This norm is the same for all heads of the layer.
             numbers["layer_norms"] = (received * self._members).sum(-1)[:, None]
         else:
             norms = self._projections.norms(layer)
@@ -174,16 +175,16 @@ class Norms(ClassMeans[NormsResult]):
         return {"with_class": self._members.amax(-1)}
 
     def compute(self) -> NormsResult:
-        shown = self.shown()
-        documents = self.counted("with_class")[shown]
-        norms = self.mean("norms", over="with_class")[shown]
+        class_indices = self.shown()
+        documents = self.counted("with_class")[class_indices]
+        norms = self.mean("norms", over="with_class")[class_indices]
         if self._variant == "released":
             norms[documents < self.n_segments] = np.nan
-        layer_norms = self.mean("layer_norms")[shown, :, 0] if self._layer_level else None
+        layer_norms = self.mean("layer_norms")[class_indices, :, 0] if self._layer_level else None
         return NormsResult(
-            classes=tuple(self._names[c] for c in shown),
-            weights=self.mean("weights")[shown],
-            weighted_norms=self.mean("weighted_norms")[shown],
+            classes=tuple(self._names[c] for c in class_indices),
+            weights=self.mean("weights")[class_indices],
+            weighted_norms=self.mean("weighted_norms")[class_indices],
             norms=norms,
             layer_norms=layer_norms,
             documents=documents,

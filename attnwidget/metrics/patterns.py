@@ -31,7 +31,7 @@ _BY = {"rules": "by rule", "cnn": "by a convolutional network"}
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PatternsResult(HeadResult):
-    """The share of each pattern among the maps of each head.
+    """Share of each pattern among the maps of each head.
 
     Attributes:
         fractions: Share of each pattern, float64 [5, L, H], in the order of `PATTERNS`: "vertical",
@@ -66,14 +66,14 @@ class PatternsResult(HeadResult):
         return dict(zip(PATTERNS, shares, strict=True))
 
     def most_frequent(self) -> NDArray[np.str_]:
-        """Return the most frequent pattern of each head: names [L, H]; the first of equals."""
+        """Return the most frequent pattern of each head, [L, H]; the first if there is a tie."""
         return np.array(PATTERNS)[self.fractions.argmax(0)]
 
     def chart(self, *, width: int = 640) -> alt.TopLevelMixin:
         """Draw the share of each pattern over the layers as bars.
 
         Args:
-            width: Pixels of the whole figure.
+            width: Width of the whole figure in pixels.
         """
         from attnwidget.charts.pattern_shares import pattern_shares
 
@@ -89,15 +89,16 @@ class Patterns(SegmentMeans[PatternsResult]):
     The patterns are the classes of Kovaleva et al. 2019. Their classifier and labels were not
     published, so shares cannot be compared with theirs. `kernels.patterns` defines scores and
     thresholds, and `kernels.pattern_network` the network and its input. The page on patterns
-    compares both with labels by eye. Maps of fewer than 8 tokens are classified as well, although
+    compares both with manual labels. Maps of fewer than 8 tokens are classified as well, although
     their patterns cannot be distinguished. Causal heads show no block, because the first sentence
     cannot see the second.
 
     Args:
-        method: "rules", or "cnn" for a network of eight convolutional layers as in the paper.
+        method: Classifier: "rules", or "cnn" for a network of eight convolutional layers as in the
+            paper.
 
     Raises:
-        ValueError: an unknown method.
+        ValueError: If the method is unknown.
 
     Example:
         >>> from attnwidget import load_model, make_segments, measure
@@ -165,7 +166,7 @@ class Patterns(SegmentMeans[PatternsResult]):
 
 @cache
 def pattern_network(device: str = "cpu") -> PatternNetwork:
-    """Load the network of the package, which `docs/models/patterns_cnn.py` trained.
+    """Load the bundled network, which `docs/models/patterns_cnn.py` trained.
 
     Example:
         >>> from attnwidget.metrics.patterns import pattern_network
@@ -180,7 +181,7 @@ def pattern_network(device: str = "cpu") -> PatternNetwork:
 
 
 def _segments(batch: Batch) -> Tensor:
-    """Return the sentence of each token, int64 [B, n]; 0 at padding."""
+    """Return the sentence index of each token, int64 [B, n]; 0 for padding."""
     segments = torch.zeros(batch.real.shape, dtype=torch.int64, device="cpu")
     for row, tokens in zip(segments, batch.tokens, strict=True):
         row[: len(tokens)] = torch.tensor(tokens.segments, dtype=torch.long, device="cpu")

@@ -1,4 +1,4 @@
-"""The patches of the pictures of a batch, for metrics of pictures."""
+"""Patches of the pictures of a batch, for picture metrics."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def patches_of(batch: Batch, metric: str) -> list[Patches]:
     """Return the patches of each input of a batch.
 
     Raises:
-        ValueError: An input has no token with a place in a picture.
+        ValueError: If an input has no token with a position in a picture.
 
     Example:
         >>> from attnwidget import load_model, measure_attention
@@ -23,7 +23,7 @@ def patches_of(batch: Batch, metric: str) -> list[Patches]:
         ...
         ValueError: 'attention_distance' is of pictures, and no token of input 0 has a place in ...
     """
-    found = []
+    patches_by_input = []
     for number, tokens in enumerate(batch.tokens):
         patches = Patches.from_regions(tokens.places)
         if not len(patches):
@@ -32,12 +32,12 @@ def patches_of(batch: Batch, metric: str) -> list[Patches]:
                 "picture: pass the attention of a picture, or weights with places, "
                 "Attention.from_weights(weights, tokens, places=boxes, images=[picture])"
             )
-        found.append(patches)
-    return found
+        patches_by_input.append(patches)
+    return patches_by_input
 
 
 def rows_of(patches: Patches, layer: LayerBatch) -> tuple[slice, Tensor]:
-    """Return which patches have a row among the rows that are present, and the rows of these."""
+    """Return the slice of patches whose rows are present, and the indices of these rows."""
     low, high = np.searchsorted(patches.tokens, (layer.first, layer.first + layer.weights.shape[2]))
     rows = torch.from_numpy(patches.tokens[low:high] - layer.first)
     return slice(int(low), int(high)), rows.to(layer.weights.device)

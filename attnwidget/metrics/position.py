@@ -27,20 +27,27 @@ _CURVES = 6
 _OFFSETS = {-1: "previous token", 0: "current token", 1: "next token"}
 
 
-# Number of weights that are copied to float64 at a time: 2 MB, which stay in the cache.
+# Number of weights that are copied to float64 at a time: 2 MB, which fit into the cache.
 _CELLS_AT_ONCE = 256 * 1024
 
 
 def offset_mass(
     weights: Tensor, row_weights: Tensor, offsets: Sequence[int], first: int = 0
 ) -> Tensor:
-    """Mean attention from a token to the one `offset` places after it; 0 is the token itself.
+    """Return the mean attention from a token to the token at each offset; 0 is the token itself.
 
-    sum_i r_i a[i, i + offset], over the queries that have such a key. With r_i = 1/n the divisor
-    is n at every offset, although n - |offset| queries have a key there (Clark et al. 2019, 3.1).
+    The sum is sum_i r_i a[i, i + offset], over the queries that have such a key. With r_i = 1/n,
+    the divisor is n at every offset, although only n - |offset| queries have a key there (Clark et
+    al. 2019, 3.1).
 
-    `weights` [B, H, n, n], or some of its rows from query `first` on; `row_weights` [B, n] of the
-    same queries, 0 at padding. Returns [B, H, len(offsets)].
+    Args:
+        weights: Attention weights [B, H, n, n], or consecutive rows of them.
+        row_weights: Weight r_i of each of these rows, [B, rows]; 0 for padding.
+        offsets: Key position minus query position, in tokens (O).
+        first: Query of the first row.
+
+    Returns:
+        Mean attention, [B, H, O].
 
     Example:
         >>> import torch
@@ -59,13 +66,20 @@ def offset_mass(
 
 
 def mean_distances(weights: Tensor, row_weights: Tensor, first: int = 0) -> Tensor:
-    """Return the mean signed and absolute distances, in tokens, from a query to what it attends to.
+    """Return the mean signed and absolute distances, in tokens, from queries to attended tokens.
 
-    sum_ij r_i a[i, j] (j - i), which is negative where a head looks back, and the same of |j - i|.
+    The signed distance is sum_ij r_i a[i, j] (j - i), which is negative if a head attends to
+    earlier tokens. The absolute distance has |j - i| instead.
 
-    `weights` [B, H, n, n] with 0 in columns of padding, or some of its rows from query `first` on;
-    `row_weights` [B, n] of the same queries, 0 at padding. Returns float64 [B, H, 2], signed before
-    absolute: n * n terms of up to n would lose digits in float32.
+    Args:
+        weights: Attention weights [B, H, n, n] with 0 in padding columns, or consecutive rows of
+            them.
+        row_weights: Weight r_i of each of these rows, [B, rows]; 0 for padding.
+        first: Query of the first row.
+
+    Returns:
+        Signed and absolute distances, [B, H, 2]. They are float64, because n * n terms of up to n
+        would lose digits in float32.
 
     Example:
         >>> import torch
@@ -75,20 +89,23 @@ def mean_distances(weights: Tensor, row_weights: Tensor, first: int = 0) -> Tens
         tensor([[[-0.2500,  0.7500]]], dtype=torch.float64)
     """
     n_documents, n_heads, n_rows, n = weights.shape
-    place = torch.arange(n, device=weights.device, dtype=torch.float64)
-    total = place.new_zeros(n_documents, n_heads, 2)
+    positions = torch.arange(n, device=weights.device, dtype=torch.float64)
+    total = positions.new_zeros(n_documents, n_heads, 2)
     cells = cells_at_once(weights.device, _CELLS_AT_ONCE)
     step = max(1, min(n_rows, cells // max(1, n_heads * n)))
-    together = max(1, cells // max(1, n_heads * n_rows * n))
-    # All blocks share one buffer: new memory for each block would cost more than the products.
-    exact = place.new_empty(min(together, n_documents), n_heads, step, n)
-    for document in range(0, n_documents, together):
-        some = slice(document, min(document + together, n_documents))
+    n_at_once = max(1, cells // max(1, n_heads * n_rows * n))
+    # All blocks share one buffer: allocating memory for each block would cost more than the
+    # products.
+    buffer = positions.new_empty(min(n_at_once, n_documents), n_heads, step, n)
+    for document in range(0, n_documents, n_at_once):
+        documents = slice(document, min(document + n_at_once, n_documents))
         for start in range(0, n_rows, step):
             rows = slice(start, min(start + step, n_rows))
-            block = exact[: some.stop - document, :, : rows.stop - start]
-            block.copy_(weights[some, :, rows])
-            total[some] += _distances(block, row_weights[some, rows].double(), first + start)
+            block = buffer[: documents.stop - document, :, : rows.stop - start]
+            block.copy_(weights[documents, :, rows])
+            total[documents] += _distances(
+                block, row_weights[documents, rows].double(), first + start
+            )
     return total
 
 
@@ -98,13 +115,13 @@ def _distances(weights: Tensor, row_weights: Tensor, first: int) -> Tensor:
     query = torch.arange(n_rows, device=weights.device, dtype=torch.float64)
     key = torch.arange(n, device=weights.device, dtype=torch.float64) - first
     factors = torch.stack([row_weights, row_weights * query], 1)[:, None]  # [B, 1, 2, r]
-    received, of_queries = (factors @ weights).unbind(2)
-    signed = key * received - of_queries  # sum_i r_i a[i, j] (j - i), [B, H, n]
-    # Distances from these queries to a key before or after all of them have one sign.
-    own = slice(min(first, n), min(first + n_rows, n))
-    between = (key[own] - query[:, None]).abs() * row_weights[..., None]  # [B, r, own]
-    absolute = signed[..., : own.start].abs().sum(-1) + signed[..., own.stop :].abs().sum(-1)
-    absolute += (weights[..., own] * between[:, None]).sum((-2, -1))
+    received, query_sums = (factors @ weights).unbind(2)
+    signed = key * received - query_sums  # sum_i r_i a[i, j] (j - i), [B, H, n]
+    # Keys before or after all of these queries have distances of one sign.
+    block = slice(min(first, n), min(first + n_rows, n))
+    between = (key[block] - query[:, None]).abs() * row_weights[..., None]  # [B, r, block]
+    absolute = signed[..., : block.start].abs().sum(-1) + signed[..., block.stop :].abs().sum(-1)
+    absolute += (weights[..., block] * between[:, None]).sum((-2, -1))
     return torch.stack([signed.sum(-1), absolute], -1)
 
 
@@ -113,7 +130,7 @@ class PositionResult(SegmentMeansResult):
     """Attention by relative position.
 
     Attributes:
-        offsets: The K offsets from the query, as requested.
+        offsets: Offsets from the query (K), as requested.
         mass: Mean attention to the token at each offset, [K, L, H].
         signed_distance: Mean of key minus query in tokens, [L, H]; negative = to earlier tokens.
         distance: Mean of |key minus query| in tokens, [L, H].
@@ -142,32 +159,33 @@ class PositionResult(SegmentMeansResult):
     def chart(self, *, width: int = 640) -> alt.TopLevelMixin:
         """Draw mean attention to each offset over the layers (Clark et al. 2019, section 3.1).
 
-        If there are too many offsets for a figure, the nearest are drawn, with a note in the
-        figure.
+        If there are too many offsets for a figure, only the nearest are drawn, and the title says
+        so.
 
         Args:
-            width: Pixels of the whole figure.
+            width: Width of the whole figure in pixels.
         """
         by_offset = dict(zip(self.offsets, self.heads().items(), strict=False))
-        near = sorted(sorted(self.offsets, key=abs)[:_CURVES])
-        left_out = len(self.offsets) - len(near)
+        nearest = sorted(sorted(self.offsets, key=abs)[:_CURVES])
+        n_left_out = len(self.offsets) - len(nearest)
         title = "Attention by relative position"
-        title += f" (without {counted(left_out, 'farther offset')})" if left_out else ""
-        shown = dict(by_offset[offset] for offset in near)
-        return LayerCurves(title).draw(self, shown, width=width)
+        title += f" (without {counted(n_left_out, 'farther offset')})" if n_left_out else ""
+        selected = dict(by_offset[offset] for offset in nearest)
+        return LayerCurves(title).draw(self, selected, width=width)
 
 
 class Position(SegmentMeans[PositionResult]):
     """Metric: attention by offset, mean signed distance and mean absolute distance.
 
-    The metric of Clark et al. 2019, section 3.1: the mean over all queries of a document, including
-    special tokens, then over documents. The divisor is the number of queries at every offset.
+    This is the metric of Clark et al. 2019, section 3.1: the mean over all queries of a document,
+    including special tokens, then over documents. The divisor is the number of queries at every
+    offset.
 
     Args:
         offsets: Offsets from the query; 0 is the token itself, -1 the previous token.
 
     Raises:
-        ValueError: no offset, or an offset given twice.
+        ValueError: If there is no offset, or an offset occurs twice.
 
     Example:
         >>> from attnwidget import load_model, make_segments, measure

@@ -1,4 +1,4 @@
-"""Position or content: how much of a head's scores the offset between two tokens explains."""
+"""Position or content: share of a head's scores that the offset between two tokens explains."""
 
 from __future__ import annotations
 
@@ -23,24 +23,24 @@ from attnwidget.text.whole_number import whole_number
 _KINDS = ("text", "shuffled")
 
 
-# The smallest weight that float32 holds: weights below it count as this one.
+# Smallest positive float32 number: smaller weights are raised to it before the logarithm.
 _SMALLEST = 2.0**-149
 
 
 def offset_sums(weights: Tensor, real: Tensor, reach: int) -> tuple[Tensor, Tensor, Tensor]:
-    """Return the sums of which `explained_by_offset` makes the share, over some inputs.
+    """Return the sums over some inputs from which `explained_by_offset` computes the share.
 
-    Scores are read from weights: within a row, log weights are scores up to a constant.
+    Scores are computed from weights: within a row, log weights are scores up to a constant.
 
     Args:
-        weights: [B, H, n, n]; a cell that is 0 in all heads is masked.
-        real: Bool [B, n], False at padding.
-        reach: Offsets beyond `reach` tokens count as `reach`.
+        weights: Attention weights, [B, H, n, n]; a cell that is 0 in all heads is masked.
+        real: Mask of real tokens, bool [B, n], False for padding.
+        reach: Largest offset; larger offsets count as `reach`.
 
     Returns:
-        float64 sums over all rows: products of row-centered indicators of offsets [O, O], their
-        products with row-centered scores [H, O], and squares of these scores [H]. O is
-        2 * reach + 1.
+        Sums over all rows, float64: products of row-centered offset indicators [O, O], their
+        products with row-centered scores [H, O], and squares of these scores [H]. O is 2 * reach +
+        1.
 
     Example:
         >>> import torch
@@ -51,17 +51,19 @@ def offset_sums(weights: Tensor, real: Tensor, reach: int) -> tuple[Tensor, Tens
     n = weights.shape[-1]
     visible = (weights.amax(1) > 0) & real[:, :, None] & real[:, None, :]  # [B, n, n]
     scores = centered_rows(weights.clamp(min=_SMALLEST).log(), visible[:, None])
-    place = torch.arange(n, dtype=torch.long, device=weights.device)
-    offsets = (place[None] - place[:, None]).clamp(-reach, reach) + reach  # [n, n]
+    positions = torch.arange(n, dtype=torch.long, device=weights.device)
+    offsets = (positions[None] - positions[:, None]).clamp(-reach, reach) + reach  # [n, n]
     size = 2 * reach + 1
-    seen = visible.double()
-    counts = seen.new_zeros(*seen.shape[:2], size)
-    counts = counts.scatter_add_(-1, offsets.expand_as(seen), seen).flatten(0, 1)  # rows, O
+    visible_float = visible.double()
+    counts = visible_float.new_zeros(*visible_float.shape[:2], size)
+    counts = counts.scatter_add_(-1, offsets.expand_as(visible_float), visible_float).flatten(
+        0, 1
+    )  # rows, O
     keys = counts.sum(-1, keepdim=True).clamp(min=1)
     design = torch.diag(counts.sum(0)) - (counts / keys).T @ counts
-    summed = scores.sum(0, dtype=torch.float64).flatten(1)  # [H, n * n]
-    responses = summed.new_zeros(len(summed), size)
-    responses.scatter_add_(-1, offsets.flatten().expand_as(summed), summed)
+    score_sums = scores.sum(0, dtype=torch.float64).flatten(1)  # [H, n * n]
+    responses = score_sums.new_zeros(len(score_sums), size)
+    responses.scatter_add_(-1, offsets.flatten().expand_as(score_sums), score_sums)
     squares = torch.linalg.vector_norm(scores, dim=(0, 2, 3), dtype=torch.float64).square()
     return design, responses, squares
 
@@ -69,17 +71,16 @@ def offset_sums(weights: Tensor, real: Tensor, reach: int) -> tuple[Tensor, Tens
 def explained_by_offset(design: Tensor, responses: Tensor, squares: Tensor) -> Tensor:
     """Return the share of the variance of row-centered scores that the offset explains, [H].
 
-    The scores are fitted by s_ij = m_i + p(j - i) in the sense of least squares, with any number
-    m_i for each query and p for each offset. The share is 1 for a head whose weights depend on the
-    offset alone.
+    A least-squares fit s_ij = m_i + p(j - i) has any number m_i for each query and p for each
+    offset. The share is 1 for a head whose weights depend only on the offset.
 
     Args:
-        design: [O, O] of `offset_sums`.
-        responses: [H, O].
-        squares: [H].
+        design: Products of offset indicators from `offset_sums`, [O, O].
+        responses: Products of offset indicators and scores, [H, O].
+        squares: Squares of the scores, [H].
 
     Returns:
-        float64 [H] from 0 to 1; NaN for a head whose scores do not vary.
+        Shares from 0 to 1, float64 [H]; NaN for a head whose scores do not vary.
 
     Example:
         >>> import torch
@@ -97,15 +98,15 @@ def explained_by_offset(design: Tensor, responses: Tensor, squares: Tensor) -> T
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PositionContentResult(SegmentMeansResult):
-    """The share of the variance of scores that the offset alone explains.
+    """Share of the variance of scores that the offset alone explains.
 
     Attributes:
-        explained: float64 [L, H], from 0 to 1, over the text as it is.
-        shuffled: float64 [L, H], the same with the tokens of each segment in random order; NaN
+        explained: Share for the original text, float64 [L, H], from 0 to 1.
+        shuffled: Share with the tokens of each segment in random order, float64 [L, H]; NaN
             without a model.
-        reach: Offsets beyond `reach` tokens count as one offset.
-        n_documents: Segments that were read.
-        model_name: The model.
+        reach: Largest offset in tokens; larger offsets count as this offset.
+        n_documents: Number of segments.
+        model_name: Name of the model.
 
     Example:
         >>> from attnwidget import load_model, measure_attention
@@ -127,22 +128,22 @@ class PositionContentResult(SegmentMeansResult):
 
 
 class PositionContent(Accumulator[PositionContentResult]):
-    """Position or content: the share of the variance of scores that the offset alone explains.
+    """Metric: share of the variance of scores that the offset alone explains.
 
     The scores of a head before the softmax are fitted by s_ij = m_i + p(j - i) over the whole
-    corpus: any constant m_i for each query, which changes no weight, and any function p of the
-    offset. The share is 1 for a head that looks at fixed offsets, and near 0 for a head that looks
-    for content. The control reads the same segments with their tokens in random order at the same
-    positions: a share that stays is of the position encoding, and a share that falls came from the
-    order of words in language. Each batch goes through the model once more for the control.
+    corpus, with any constant m_i for each query, which changes no weight, and any function p of the
+    offset. The share is 1 for a head that attends to fixed offsets, and near 0 for a head that
+    attends to content. The control uses the same segments with their tokens in random order. If the
+    share remains the same, it comes from the position encoding; if it falls, it came from the word
+    order of the language. The control costs one more forward pass per batch.
 
     Args:
-        reach: Offsets beyond `reach` tokens count as `reach`; sums take 8 * (2 * reach + 1)^2 bytes
-            a layer.
-        seed: Seed of the random order, which depends on the tokens of a segment alone.
+        reach: Largest offset; larger offsets count as `reach`. Sums take 8 * (2 * reach + 1)^2
+            bytes per layer.
+        seed: Seed of the random order, which otherwise depends only on the tokens of a segment.
 
     Raises:
-        ValueError: A reach below 1.
+        ValueError: If `reach` is below 1.
 
     Example:
         >>> from attnwidget import load_model, make_segments, measure
@@ -183,16 +184,16 @@ class PositionContent(Accumulator[PositionContentResult]):
         if model is None:
             return
         hf_model = model.hf_model
-        encodes_apart = getattr(hf_model.config, "is_encoder_decoder", False)
-        backbone = hf_model.get_encoder() if encodes_apart else hf_model.base_model
+        is_encoder_decoder = getattr(hf_model.config, "is_encoder_decoder", False)
+        backbone = hf_model.get_encoder() if is_encoder_decoder else hf_model.base_model
         inputs = dict(batch.inputs)
         inputs["input_ids"] = self._shuffled(batch)
         options = without_cache(backbone)
 
         def add(seen: LayerAttention) -> None:
             if not is_cross(seen.stack):
-                place = self.layers.place(seen.layer)
-                self._add("shuffled", place, seen.weights.float(), batch.real)
+                index = self.layers.place(seen.layer)
+                self._add("shuffled", index, seen.weights.float(), batch.real)
 
         with model.lock.in_turn(), torch.no_grad(), tap(backbone, add):
             backbone(**inputs, **options)
@@ -203,17 +204,19 @@ class PositionContent(Accumulator[PositionContentResult]):
             self.sums[f"{kind} {name}"][layer] += values.cpu().numpy()
 
     def _shuffled(self, batch: Batch) -> Tensor:
-        """Return the ids with ordinary tokens in random order; special tokens stay."""
+        """Return the ids with ordinary tokens in random order; special tokens are unchanged."""
         ids = batch.inputs["input_ids"].clone()
         for row, tokens in zip(ids, batch.tokens, strict=True):
-            ordinary = [place for place, kind in enumerate(tokens.special) if not kind]
-            places = torch.tensor(ordinary, dtype=torch.long, device=ids.device)
-            own = row[places].cpu()
+            ordinary = [position for position, kind in enumerate(tokens.special) if not kind]
+            positions = torch.tensor(ordinary, dtype=torch.long, device=ids.device)
+            token_ids = row[positions].cpu()
             generator = torch.Generator(device="cpu").manual_seed(
-                self.seed + crc32(own.numpy().tobytes())
+                self.seed + crc32(token_ids.numpy().tobytes())
             )
-            order = torch.randperm(len(own), generator=generator, dtype=torch.long, device="cpu")
-            row[places] = own[order].to(ids.device)
+            order = torch.randperm(
+                len(token_ids), generator=generator, dtype=torch.long, device="cpu"
+            )
+            row[positions] = token_ids[order].to(ids.device)
         return ids
 
     def compute(self) -> PositionContentResult:

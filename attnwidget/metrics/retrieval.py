@@ -19,16 +19,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class RetrievalResult(HeadResult):
-    """Scores of the heads that attend to the token of the needle that the model copies.
+    """Scores of heads that attend to the needle token that the model copies.
 
     Attributes:
-        scores: Share of the needle's different tokens that a head copied, [L, H].
+        scores: Share of the needle's distinct tokens that a head copied, [L, H].
         model_name: Name of the model.
-        answer: The model's answer.
-        copied: The tokens of the answer that the needle has.
-        needle: First token and end (excluded) of the needle among the input tokens.
+        answer: Answer of the model.
+        copied: Tokens of the answer that occur in the needle.
+        needle: First and end index (exclusive) of the needle in the input tokens.
         n_tokens: Number of input tokens, without the answer.
-        share: Share of the needle's different tokens that the answer has, which is the highest
+        share: Share of the needle's distinct tokens that occur in the answer, which is the highest
             possible score.
 
     Example:
@@ -66,33 +66,33 @@ def retrieval_scores(
     depth: float = 0.5,
     max_new_tokens: int = 32,
 ) -> RetrievalResult:
-    """Measure how often a head attends most to the needle's token that the model writes.
+    """Measure how often the most attended token is the needle token that the model writes.
 
     A needle is a sentence that answers the question. It is inserted into a long text about other
-    things; the model reads the whole text and answers. A head copies a token if the model writes a
-    token of the needle and the head attends most, at this step, to an occurrence of the token in
-    the needle. The score is the share of the needle's different tokens that the head copies (Wu et
+    topics; the model reads the whole text and answers. A head copies a token if the model writes a
+    token of the needle and, at this step, the head attends most to an occurrence of the token in
+    the needle. The score is the share of the needle's distinct tokens that the head copies (Wu et
     al. 2024, section 2). The paper averages over many needles, depths and lengths: call the
     function several times and average the scores.
 
     The score needs a model that answers, and has no control: no head can score more than `share`.
-    The behavior "retrieval" of `measure_behaviors` is another number: the mean attention to the
-    next token of a passage that a text repeats, beside the same text with another passage. Use the
-    behavior to say whether a head retrieves, and this function for long texts and for the
-    definition of the paper.
+    The behavior "retrieval" of `measure_behaviors` is another value: the mean attention to the next
+    token of a passage that a text repeats, compared with the same text with another passage. Use
+    the behavior for a claim about a head, and this function for long texts and for the definition
+    of the paper.
 
     Args:
-        model: A causal model with its tokenizer.
-        haystack: A long text.
-        needle: A sentence.
-        question: Text after the long text, which the needle continues or answers.
-        depth: Position of the needle, from 0 (the beginning) to 1 (the end of the text), between
-            two sentences if the text has several.
+        model: Causal model with its tokenizer.
+        haystack: Long text.
+        needle: Sentence to insert.
+        question: Text after the haystack, which the needle continues or answers.
+        depth: Position of the needle, from 0 (the beginning) to 1 (the end of the text). It is
+            placed between two sentences if the text has several.
         max_new_tokens: Largest number of tokens of the answer.
 
     Raises:
-        ValueError: no tokenizer, an encoder-decoder, a depth outside of 0 to 1, a needle that the
-            tokenizer cannot find again, or a text that the model cannot take.
+        ValueError: If there is no tokenizer, the model is an encoder-decoder, the depth is outside
+            of 0 to 1, the tokenizer drops the needle, or the model cannot process the text.
 
     Example:
         >>> from transformers import GPT2Config, GPT2LMHeadModel
@@ -119,51 +119,55 @@ def retrieval_scores(
         raise ValueError("needle and question have at least one word each")
     before, after = _split_at(haystack, depth)
     parts = list(filter(None, [before, needle.strip(), after, question.strip()]))
-    ids, place = _located(model, parts, part=1 if before else 0)
+    ids, needle_span = _located(model, parts, part=1 if before else 0)
     attention = model.generate(ids, max_new_tokens)
-    written = list(attention.stacks["self"].query.ids)
-    of_needle = set(ids[slice(*place)])
+    token_ids = list(attention.stacks["self"].query.ids)
+    needle_ids = set(ids[slice(*needle_span)])
     stack = attention.stacks["self"]
     copied: dict[tuple[int, ...], set[int]] = {
         head: set() for head in np.ndindex(stack.n_layers, stack.n_heads)
     }
-    answered = [i for i in range(len(ids), len(written)) if written[i] in of_needle]
-    for step in answered:
-        # The query before a place predicts the token at this place.
+    answer_positions = [i for i in range(len(ids), len(token_ids)) if token_ids[i] in needle_ids]
+    for step in answer_positions:
+        # The query before a position predicts the token at this position.
         strongest = np.nanargmax(attention.token_values("query", step - 1), -1)  # [L, H]
         for head, key in np.ndenumerate(strongest):
-            if place[0] <= key < place[1] and ids[key] == written[step]:
-                copied[head].add(written[step])
-    scores = np.array([len(tokens) for tokens in copied.values()]) / len(of_needle)
+            if needle_span[0] <= key < needle_span[1] and ids[key] == token_ids[step]:
+                copied[head].add(token_ids[step])
+    scores = np.array([len(tokens) for tokens in copied.values()]) / len(needle_ids)
     return RetrievalResult(
         scores.reshape(stack.n_layers, stack.n_heads),
-        model.tokenizer.decode(written[len(ids) :]),
-        tuple(stack.query.text[i] for i in answered),
-        place,
+        model.tokenizer.decode(token_ids[len(ids) :]),
+        tuple(stack.query.text[i] for i in answer_positions),
+        needle_span,
         len(ids),
-        len({written[i] for i in answered}) / len(of_needle),
+        len({token_ids[i] for i in answer_positions}) / len(needle_ids),
         model_name=model.name,
     )
 
 
 def _split_at(haystack: str, depth: float) -> tuple[str, str]:
-    """Split a text at the end of the sentence that is nearest to a depth."""
+    """Split a text at the sentence end that is nearest to a depth."""
     haystack = haystack.strip()
-    wanted = round(depth * len(haystack))
-    ends = [i + 1 for i, sign in enumerate(haystack) if sign in ".!?" and i + 1 < len(haystack)]
-    place = min([0, *ends, len(haystack)], key=lambda end: abs(end - wanted))
-    return haystack[:place].strip(), haystack[place:].strip()
+    target = round(depth * len(haystack))
+    ends = [
+        i + 1
+        for i, character in enumerate(haystack)
+        if character in ".!?" and i + 1 < len(haystack)
+    ]
+    split = min([0, *ends, len(haystack)], key=lambda end: abs(end - target))
+    return haystack[:split].strip(), haystack[split:].strip()
 
 
 def _located(
     model: AttentionModel, parts: list[str], part: int
 ) -> tuple[list[int], tuple[int, int]]:
-    """Return the ids of a text without its end token, and the tokens of one of its parts."""
-    read = read_words(model.texts, RunningText(tuple(parts), label="the text with the needle"))
-    # Special tokens after the text are left out: an end of text would end the answer too.
+    """Return the ids of a text without its end token, and the token span of one of its parts."""
+    words = read_words(model.texts, RunningText(tuple(parts), label="the text with the needle"))
+    # Drop special tokens after the text: an end-of-text token would also end the answer.
     before = model.texts.template(pair=False).before
-    inside = [i for i, owner in enumerate(read.owners) if owner == part]
-    if not inside:
+    part_tokens = [i for i, owner in enumerate(words.owners) if owner == part]
+    if not part_tokens:
         raise ValueError("the tokenizer keeps no token of the needle")
     n_before = len(before)
-    return [*before, *read.ids], (n_before + inside[0], n_before + inside[-1] + 1)
+    return [*before, *words.ids], (n_before + part_tokens[0], n_before + part_tokens[-1] + 1)

@@ -35,42 +35,43 @@ if TYPE_CHECKING:
 FIRST = "first token"
 OTHER = "other roles"
 SINK = "sink"
-#: Classes of the tokens of a chat. Every token is in one of them, and no token in the last.
+#: Classes of chat tokens. Every token is in one class; "sink" is the weight on no token.
 CLASSES = ("system", "user", "assistant", "tool", TEMPLATE, FIRST, OTHER, SINK)
-# Other names of the same roles.
+# Other names for the same roles.
 _SAME = {"developer": "system", "model": "assistant", "function": "tool", "ipython": "tool"}
 _LAST = "last token"
 _ALL = "all tokens"
 _QUERIES = (*CLASSES[:5], _LAST, _ALL)
-# Number of heads that a figure names if the caller names none.
+# Number of heads in the figure if the caller names none.
 _NAMED = 3
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class RolesResult(SegmentMeansResult):
-    """Attention by role and by turn, from the chosen queries of chats.
+    """Attention by role and by turn, from the selected queries of chats.
 
-    The shares of a head sum to 1 over the classes. Turns are numbers of messages, from 0.
+    The shares of a head sum to 1 over the classes. Turns are message indices, from 0.
 
     Attributes:
-        names: The C classes: "system", "user", "assistant", "tool", "template", "first token",
-            "other roles" and "sink". Tokens that the chat template writes are "template", except
+        names: Names of the C classes: "system", "user", "assistant", "tool", "template", "first
+            token", "other roles" and "sink". Tokens from the chat template are "template", except
             the first token of the chat. "sink" is the weight on no token in models with learned
             sinks, such as GPT-OSS; 0 in other models.
         shares: Mean attention to all tokens of a class together, [C, L, H]. A chat without the
             class counts as 0.
-        by_turn: The same from the queries of each turn, [T, C, L, H]; NaN for turns without
-            queries.
+        by_turn: Mean attention to each class from the queries of each turn, [T, C, L, H]; NaN for
+            turns without queries.
         to_turns: Mean attention to the messages of each turn, [T, L, H]. A chat without the turn
             counts as 0.
         even: Share of each class if every query attended evenly to all tokens up to itself, [C].
-        even_by_turn: The same from the queries of each turn, [T, C].
+        even_by_turn: Share of each class under even attention, from the queries of each turn,
+            [T, C].
         with_class: Number of chats with a token of each class, [C]. For "sink", the number of all
-            chats if the model has learned sinks, else 0.
+            chats if the model has learned sinks, otherwise 0.
         with_turn: Number of chats with queries in each turn, [T].
-        n_longer: Number of chats with queries in later turns, which only `shares`, `to_turns` and
-            `even` contain.
-        queries: The chosen queries, in words.
+        n_longer: Number of chats with queries in later turns, which only count in `shares`,
+            `to_turns` and `even`.
+        queries: Description of the selected queries.
 
     Example:
         >>> from attnwidget import load_model, measure_attention
@@ -97,7 +98,7 @@ class RolesResult(SegmentMeansResult):
 
     @property
     def turns(self) -> list[int]:
-        """The turns with queries, in order."""
+        """Turns with queries, in order."""
         return [int(turn) for turn in np.flatnonzero(self.with_turn)]
 
     def turns_to_frame(self) -> pd.DataFrame:
@@ -107,15 +108,15 @@ class RolesResult(SegmentMeansResult):
         """
         import pandas as pd
 
-        kept = [place for place, count in enumerate(self.with_class) if count]
-        values = self.by_turn[self.turns][:, kept]
+        class_indices = [index for index, count in enumerate(self.with_class) if count]
+        values = self.by_turn[self.turns][:, class_indices]
         turn, role, layer, head = (index.ravel() for index in np.indices(values.shape))
         frame = pd.DataFrame(
             {
                 "turn": np.array(self.turns)[turn],
                 "layer": layer,
                 "head": head,
-                "role": np.array(self.names)[kept][role],
+                "role": np.array(self.names)[class_indices][role],
                 "share": values.ravel(),
             }
         ).dropna(ignore_index=True)
@@ -126,11 +127,11 @@ class RolesResult(SegmentMeansResult):
         """Draw the share of each class over the layers.
 
         Args:
-            names: The classes to draw; None = all classes with tokens.
-            width: Pixels of the whole figure.
+            names: Classes to draw; None = all classes with tokens.
+            width: Width of the whole figure in pixels.
 
         Raises:
-            ValueError: No chat has tokens of the class.
+            ValueError: If no chat has tokens of the class.
         """
         heads = self.heads()
         titles = [self._title(name) for name in names or [t[3:] for t in heads]]
@@ -144,40 +145,42 @@ class RolesResult(SegmentMeansResult):
         *,
         width: int = 640,
     ) -> alt.TopLevelMixin:
-        """Draw the share that goes to one class by the turn of the query.
+        """Draw the share on one class by the turn of the query.
 
         The figure has the mean of all heads, some heads, and the share under even attention. The
-        even share falls while a chat gets longer. Heads above the even share still look at the
+        even share falls while a chat gets longer. Heads above the even share still attend to the
         class.
 
         Args:
-            to: The attended class, such as "system" or "user".
-            heads: The head or heads to draw, each as (1, 3), "L1 H3" or a `Head`; None = the three
+            to: Attended class, such as "system" or "user".
+            heads: Head or heads to draw, each as (1, 3), "L1 H3" or a `Head`; None = the three
                 heads with the largest share.
-            width: Pixels of the whole figure.
+            width: Width of the whole figure in pixels.
 
         Raises:
-            ValueError: There is no such class or head, or no chat has tokens of the class.
+            ValueError: If there is no such class or head, or no chat has tokens of the class.
         """
         import pandas as pd
 
         from attnwidget.charts.turn_curves import turn_curves
 
         share = self.heads()[self._title(to)]
-        place = self.names.index(to)
-        by_turn = self.by_turn[:, place]
+        class_index = self.names.index(to)
+        by_turn = self.by_turn[:, class_index]
         if heads is None:
             order = np.argsort(np.where(np.isnan(share), -1, share), axis=None)[::-1][:_NAMED]
-            chosen = [divmod(int(at), share.shape[1]) for at in order]
+            cells = [divmod(int(index), share.shape[1]) for index in order]
         else:
-            named = [head_of_result(name, None, share.shape) for name in listed_heads(heads)]
-            chosen = [(head.layer, head.head) for head in named]
+            selected_heads = [
+                head_of_result(name, None, share.shape) for name in listed_heads(heads)
+            ]
+            cells = [(head.layer, head.head) for head in selected_heads]
         rows: list[dict[str, Any]] = []
-        for layer, head in chosen:
+        for layer, head in cells:
             rows += self._rows(f"L{layer} H{head}", by_turn[:, layer, head])
         with np.errstate(invalid="ignore"):
             rows += self._rows("mean of heads", _mean_of_heads(by_turn))
-        rows += self._rows("even attention", self.even_by_turn[:, place])
+        rows += self._rows("even attention", self.even_by_turn[:, class_index])
         longer = (
             f", turns from {len(self.with_turn)} on of {counted(self.n_longer, 'chat')} left out"
             if self.n_longer
@@ -197,9 +200,9 @@ class RolesResult(SegmentMeansResult):
         ]
 
     def _title(self, name: str) -> str:
-        having = [title.removeprefix("to ") for title in self.heads()]
-        if name not in having:
-            raise ValueError(f"no chat has tokens of {name!r}: {among(name, having)}")
+        available = [title.removeprefix("to ") for title in self.heads()]
+        if name not in available:
+            raise ValueError(f"no chat has tokens of {name!r}: {among(name, available)}")
         return f"to {name}"
 
 
@@ -208,19 +211,19 @@ def Roles(  # noqa: N802, as the other metrics
 ) -> SegmentMeans[RolesResult]:
     """Metric: shares of attention to the roles and the turns of chats.
 
-    Attention to a role is summed over its tokens in a chat and averaged over the chosen queries,
+    Attention to a role is summed over its tokens in a chat and averaged over the selected queries,
     then over chats. Segments are chats (`make_segments`, or rows with "messages"), or the attention
-    of a chat (`measure_attention`). Long chats are read without maps.
+    of a chat (`measure_attention`). Long chats are processed without whole maps.
 
     Args:
-        queries: The tokens whose attention is measured: "assistant" or another role, "template",
-            "last token" or "all tokens". None = the tokens of the assistant's messages; a chat
-            without an answer is read from its last token. The last token belongs to the turn that
-            a model would write next.
-        max_turns: Number of turns with a result of their own.
+        queries: Tokens whose attention is measured: "assistant" or another role, "template",
+            "last token" or "all tokens". None = the tokens of the assistant's messages, or the last
+            token in a chat without an answer. The last token belongs to the turn that a model would
+            write next.
+        max_turns: Number of turns with separate results.
 
     Raises:
-        ValueError: unknown queries, or a number of turns below 1.
+        ValueError: If `queries` is unknown, or the number of turns is below 1.
 
     Example:
         >>> from attnwidget import load_model, make_segments, measure
@@ -258,9 +261,9 @@ def Roles(  # noqa: N802, as the other metrics
 
 
 def _table(queries: str | None, max_turns: int, layer: LayerBatch) -> ClassTable:
-    """The groups of queries are the chosen tokens, all and of each turn.
+    """Return the table, whose query groups are the selected tokens of all turns and of each turn.
 
-    The classes are followed by the messages of each turn.
+    The messages of each turn follow the classes as additional classes.
     """
     batch = layer.batch
     members = _members_of(batch, max_turns)
@@ -283,9 +286,9 @@ def _table(queries: str | None, max_turns: int, layer: LayerBatch) -> ClassTable
 
 
 def _parts(mass: Tensor) -> Mapping[str, Tensor]:
-    """Return the shares of all queries and of each turn, and the mass that goes to each turn."""
+    """Return the shares from all queries and from each turn, and the mass on each turn."""
     c = len(CLASSES)
-    # The weight on no token is the share of the sink.
+    # The last class, the weight on no token, is the share of the sink.
     shares = torch.cat([mass[..., : c - 1], mass[..., -1:]], dim=-1)
     return {
         "shares": shares[:, :, 0],
@@ -302,7 +305,7 @@ def _result(queries: str | None, metric: ClassMass[RolesResult]) -> RolesResult:
     if has_learned_sink(shares[sink]):
         with_class[sink] = metric.n_segments
     else:
-        # The rest is rounding.
+        # Values below the threshold are rounding errors.
         shares[sink] *= 0
         by_turn[:, sink] *= 0
     return RolesResult(
@@ -322,21 +325,21 @@ def _result(queries: str | None, metric: ClassMass[RolesResult]) -> RolesResult:
 
 
 def _members_of(batch: Batch, max_turns: int) -> Tensor:
-    """Return the members of all classes and of all turns, float32 [B, C + T, n]."""
+    """Return the membership of tokens in all classes and all turns, float32 [B, C + T, n]."""
     n_classes = len(CLASSES)
     shape = len(batch.segments), n_classes + max_turns, batch.real.shape[1]
     members = np.zeros(shape, np.float32)
-    for of_chat, tokens in zip(members, batch.tokens, strict=True):
-        for place, (name, turn) in enumerate(zip(_classes(tokens), tokens.turns, strict=True)):
-            of_chat[CLASSES.index(name), place] = 1
-            # The first token counts as a class of its own, and as no turn.
-            if turn is not None and turn < max_turns and place:
-                of_chat[n_classes + turn, place] = 1
+    for chat_members, tokens in zip(members, batch.tokens, strict=True):
+        for position, (name, turn) in enumerate(zip(_classes(tokens), tokens.turns, strict=True)):
+            chat_members[CLASSES.index(name), position] = 1
+            # The first token is a separate class and belongs to no turn.
+            if turn is not None and turn < max_turns and position:
+                chat_members[n_classes + turn, position] = 1
     return torch.from_numpy(members).to(batch.real.device)
 
 
 def _rows_of(batch: Batch, queries: str | None, max_turns: int) -> tuple[Tensor, Tensor]:
-    """Return the weights of the queries, all and of each turn, and which chats have more turns.
+    """Return the query weights for all turns and each turn, and whether chats have more turns.
 
     The weights are float32 [B, 1 + T, n], and the second result is bool [B].
     """
@@ -344,10 +347,10 @@ def _rows_of(batch: Batch, queries: str | None, max_turns: int) -> tuple[Tensor,
     rows = np.zeros(shape, np.float32)
     longer = np.zeros(shape[0], bool)
     for item, tokens in enumerate(batch.tokens):
-        for place, turn in _chosen(tokens, queries):
-            rows[item, 0, place] = 1
+        for position, turn in _chosen(tokens, queries):
+            rows[item, 0, position] = 1
             if turn is not None and turn < max_turns:
-                rows[item, 1 + turn, place] = 1
+                rows[item, 1 + turn, position] = 1
             longer[item] |= turn is not None and turn >= max_turns
     rows /= np.maximum(rows.sum(-1, keepdims=True), 1)
     device = batch.real.device
@@ -355,24 +358,24 @@ def _rows_of(batch: Batch, queries: str | None, max_turns: int) -> tuple[Tensor,
 
 
 def _chosen(tokens: Tokens, queries: str | None) -> list[tuple[int, int | None]]:
-    """Return the places of the queries of a chat, and their turns."""
-    places: list[int] = list(range(len(tokens)))
+    """Return the positions of the queries of a chat, and their turns."""
+    positions: list[int] = list(range(len(tokens)))
     if queries not in (_ALL, _LAST):
         role = queries or "assistant"
-        places = [at for at in places if _role(tokens.roles[at]) == role]
-    if queries == _LAST or (queries is None and not places):
+        positions = [position for position in positions if _role(tokens.roles[position]) == role]
+    if queries == _LAST or (queries is None and not positions):
         last = len(tokens) - 1
-        so_far = [turn for turn in tokens.turns if turn is not None]
-        own = tokens.turns[last]
-        return [(last, max(so_far, default=-1) + 1 if own is None else own)]
-    return [(place, tokens.turns[place]) for place in places]
+        earlier_turns = [turn for turn in tokens.turns if turn is not None]
+        turn = tokens.turns[last]
+        return [(last, max(earlier_turns, default=-1) + 1 if turn is None else turn)]
+    return [(position, tokens.turns[position]) for position in positions]
 
 
 def _classes(tokens: Tokens) -> list[str]:
     """Return the class of each token.
 
     Raises:
-        ValueError: The tokens have no roles.
+        ValueError: If the tokens have no roles.
     """
     if not tokens.roles:
         raise ValueError(
@@ -388,14 +391,14 @@ def _role(role: str) -> str:
 
 
 def _phrase(name: str) -> str:
-    """Return a class as a figure says it."""
-    named = {
+    """Return the wording of a class in a figure."""
+    phrases = {
         "system": "the system prompt",
         TEMPLATE: "the template",
         FIRST: "the first token",
         SINK: "the sink",
     }
-    return named.get(name, f"the {name}" if name in CLASSES[:4] else name)
+    return phrases.get(name, f"the {name}" if name in CLASSES[:4] else name)
 
 
 def _said_queries(queries: str | None) -> str:
@@ -407,10 +410,10 @@ def _said_queries(queries: str | None) -> str:
 
 
 def _mean_of_heads(by_turn: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the mean of [T, L, H] over all heads, without layers without attention."""
-    known = ~np.isnan(by_turn)
-    count = known.sum((1, 2))
-    mean: NDArray[np.float64] = np.where(known, by_turn, 0).sum((1, 2)) / np.where(
+    """Return the mean of [T, L, H] over all heads, excluding layers without attention."""
+    is_measured = ~np.isnan(by_turn)
+    count = is_measured.sum((1, 2))
+    mean: NDArray[np.float64] = np.where(is_measured, by_turn, 0).sum((1, 2)) / np.where(
         count, count, np.nan
     )
     return mean

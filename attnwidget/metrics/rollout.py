@@ -1,4 +1,4 @@
-"""Attention rollout and attention flow: the share of each input token in each position."""
+"""Attention rollout and attention flow: the share of each input token at each position."""
 
 from __future__ import annotations
 
@@ -28,21 +28,21 @@ if TYPE_CHECKING:
     from attnwidget.capture.maps.attention import Attention
 
 
-# scipy's maximum flow counts in int32; no flow exceeds 1, what leaves a position.
+# scipy's maximum flow uses int32. No flow exceeds 1, the total capacity from a position.
 _UNIT = 2**30
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class TokenRelevance(Result):
-    """The share of each input token in some positions, after some layers.
+    """Share of each input token at some positions, after some layers.
 
     Attributes:
         relevance: Shares, float64 [layers, queries, n]; rows sum to 1.
-        layers: The layers of the first axis, from 0.
-        queries: The positions of the second axis, from 0.
-        tokens: The n input tokens.
+        layers: Layers of the first axis, from 0.
+        queries: Positions of the second axis, from 0.
+        tokens: Texts of the n input tokens.
         name: Name of the quantity in figures.
-        stack: The stack of layers.
+        stack: Stack of the layers.
         model_name: Name of the model.
 
     Example:
@@ -64,7 +64,7 @@ class TokenRelevance(Result):
         """Return the shares after `layer`, [queries, n].
 
         Raises:
-            ValueError: the result does not have this layer.
+            ValueError: If the result does not have this layer.
         """
         if layer not in self.layers:
             raise ValueError(f"{self.name} was computed for the layers {list(self.layers)}")
@@ -92,11 +92,11 @@ class TokenRelevance(Result):
         """Draw a heat map of tokens after the last layer, or after `layer`.
 
         Args:
-            layer: The layer; None = the last.
-            width: Pixels of the whole figure.
+            layer: Layer to draw; None = the last.
+            width: Width of the whole figure in pixels.
 
         Raises:
-            ValueError: the result does not have this layer.
+            ValueError: If the result does not have this layer.
         """
         from attnwidget.charts.token_heatmap import token_heatmap
 
@@ -125,18 +125,18 @@ def attention_rollout(
 ) -> TokenRelevance:
     """Compute attention rollout after every layer (Abnar and Zuidema 2020, section 3).
 
-    Each layer is the mean of its heads plus the residual connection, with rows normalized. Layers
+    Each layer is the mean of its heads plus the residual connection, with normalized rows. Layers
     are multiplied, later layers on the left. In a causal model, almost all of the rollout ends at
     the first token: compare rows with each other, not the tokens of a row.
 
     Args:
-        attention: The attention of one input.
-        head: A head, "L1 H3" or (1, 3), for a rollout through this head in its layer, and through
-            the mean of heads in the layers below. The result then has only this layer.
-        stack: The stack to follow if there are several; not "cross".
+        attention: Attention of one input.
+        head: Head, "L1 H3" or (1, 3), for a rollout through this head in its layer, and through
+            the mean of heads in lower layers. The result then has only this layer.
+        stack: Stack to follow if there are several; not "cross".
 
     Raises:
-        ValueError: the head or stack does not exist, or the stack's queries attend to another
+        ValueError: If the head or stack does not exist, or the stack's queries attend to another
             sequence.
 
     Example:
@@ -145,24 +145,24 @@ def attention_rollout(
         >>> attention_rollout(load_model().attend("The cat sat.")).relevance.shape
         (6, 6, 6)
     """
-    weights, about = _square(attention, stack)
+    weights, labels = _square(attention, stack)
     if head is None:
         products = rollout(weights)
         layers = tuple(range(len(products)))
         name = "Rollout"
     else:
         parts = head_parts(head, None)
-        through = attention.head(parts if len(parts) == 3 else (*parts, about["stack"]))
-        if through.stack != about["stack"]:
+        target = attention.head(parts if len(parts) == 3 else (*parts, labels["stack"]))
+        if target.stack != labels["stack"]:
             raise ValueError(
-                f"the rollout follows {about['stack']!r}, and {through} is of another stack: pass "
-                f"stack={through.stack!r}, or a head of {about['stack']!r}"
+                f"the rollout follows {labels['stack']!r}, and {target} is of another stack: pass "
+                f"stack={target.stack!r}, or a head of {labels['stack']!r}"
             )
-        products = head_rollout(weights, through.layer, through.head)[None]
-        layers = (through.layer,)
-        name = f"Rollout through L{through.layer} H{through.head}"
+        products = head_rollout(weights, target.layer, target.head)[None]
+        layers = (target.layer,)
+        name = f"Rollout through L{target.layer} H{target.head}"
     n = products.shape[-1]
-    return TokenRelevance(products.numpy(), layers, tuple(range(n)), name=name, **about)
+    return TokenRelevance(products.numpy(), layers, tuple(range(n)), name=name, **labels)
 
 
 @in_plain_torch
@@ -176,19 +176,19 @@ def attention_flow(
 ) -> TokenRelevance:
     """Compute attention flow after one layer (Abnar and Zuidema 2020, section 3).
 
-    For each position and input token, the maximum flow between them is computed, with the weights
-    of `attention_rollout` as capacities. Rows are divided by their sum. The computation takes a
-    second for 32 tokens and 6 layers, and most of a minute for 128 tokens, so name the `queries` of
-    longer inputs.
+    The flow is the maximum flow from each position to each input token, with the weights of
+    `attention_rollout` as capacities. Rows are divided by their sum. The computation takes a second
+    for 32 tokens and 6 layers, and most of a minute for 128 tokens, so name the `queries` of longer
+    inputs.
 
     Args:
-        attention: The attention of one input.
-        layer: The last layer of the rollout, from 0; None = the model's last layer.
+        attention: Attention of one input.
+        layer: Last layer of the flow, from 0; None = the model's last layer.
         queries: Positions, from 0; None = all.
-        stack: The stack to follow if there are several; not "cross".
+        stack: Stack to follow if there are several; not "cross".
 
     Raises:
-        ValueError: the layer, position or stack does not exist, or the stack's queries attend to
+        ValueError: If the layer, position or stack does not exist, or the stack's queries attend to
             another sequence.
 
     Example:
@@ -197,19 +197,19 @@ def attention_flow(
         >>> attention_flow(load_model().attend("The cat sat."), queries=[0])
         TokenRelevance(Attention flow, L5, 6 tokens)
     """
-    weights, about = _square(attention, stack)
+    weights, labels = _square(attention, stack)
     last = len(weights) - 1
     n = weights.shape[-1]
-    layer = last if layer is None else index_among("layer", layer, last + 1, repr(about["stack"]))
-    attending = tuple(range(n)) if queries is None else tuple(int(query) for query in queries)
-    if not attending or not all(0 <= query < n for query in attending):
-        raise ValueError(f"queries are some of 0 to {n - 1}, got {list(attending)}")
-    flows = flow_to_inputs(weights, layer, attending)
-    return TokenRelevance(flows.numpy()[None], (layer,), attending, name="Attention flow", **about)
+    layer = last if layer is None else index_among("layer", layer, last + 1, repr(labels["stack"]))
+    positions = tuple(range(n)) if queries is None else tuple(int(query) for query in queries)
+    if not positions or not all(0 <= query < n for query in positions):
+        raise ValueError(f"queries are some of 0 to {n - 1}, got {list(positions)}")
+    flows = flow_to_inputs(weights, layer, positions)
+    return TokenRelevance(flows.numpy()[None], (layer,), positions, name="Attention flow", **labels)
 
 
 def _square(attention: Attention, stack: str | None) -> tuple[torch.Tensor, dict[str, Any]]:
-    """Return the weights [L, H, n, n] of a stack that attends to itself, and its name."""
+    """Return the weights [L, H, n, n] of a stack that attends to itself, and its labels."""
     refuse_no_attention(attention)
     attention.head_maps.refuse_no_shares("chained: rollout and flow read shares")
     weights = torch.from_numpy(attention.weights(stack=stack))
@@ -224,9 +224,13 @@ def _square(attention: Attention, stack: str | None) -> tuple[torch.Tensor, dict
 
 
 def with_residual(weights: Tensor) -> Tensor:
-    """Mean over heads plus the residual connection, rows divided by their sum.
+    """Return the mean over heads plus the residual connection, with rows divided by their sum.
 
-    `weights` [..., H, n, n] without padding; returns float64 [..., n, n] with rows that sum to 1.
+    Args:
+        weights: Attention weights [..., H, n, n] without padding.
+
+    Returns:
+        Mixed attention, float64 [..., n, n]; rows sum to 1.
 
     Example:
         >>> import torch
@@ -241,13 +245,17 @@ def with_residual(weights: Tensor) -> Tensor:
 
 
 def rollout(weights: Tensor) -> Tensor:
-    """Attention rollout (Abnar and Zuidema 2020): the product of all layers up to each one.
+    """Return attention rollout (Abnar and Zuidema 2020): the product of layers up to each layer.
 
-    R_0 = A_0 and R_l = A_l R_(l-1), with A_l the layer `with_residual`. In causal models nearly all
-    of it ends at the first token, whatever the model does.
+    R_0 = A_0 and R_l = A_l R_(l-1), where A_l is layer l after `with_residual`. In causal models,
+    nearly all of the rollout ends at the first token, regardless of the model.
 
-    `weights` [L, H, n, n] of one input without padding. Returns float64 [L, n, n]: how much of
-    input token j (column) is in position i (row) after layer l; rows sum to 1.
+    Args:
+        weights: Attention weights of one input without padding, [L, H, n, n].
+
+    Returns:
+        Share of input token j (column) at position i (row) after each layer, float64 [L, n, n];
+        rows sum to 1.
 
     Example:
         >>> import torch
@@ -264,9 +272,15 @@ def rollout(weights: Tensor) -> Tensor:
 
 
 def head_rollout(weights: Tensor, layer: int, head: int) -> Tensor:
-    """Return rollout through one head of `layer`, and the mean of heads in lower layers.
+    """Return rollout through one head of `layer`, and through the mean of heads in lower layers.
 
-    `weights` as in `rollout`; returns float64 [n, n], rows sum to 1.
+    Args:
+        weights: Attention weights of one input without padding, [L, H, n, n].
+        layer: Number of the layer.
+        head: Number of the head within the layer.
+
+    Returns:
+        Share of input token j (column) at position i (row), float64 [n, n]; rows sum to 1.
 
     Example:
         >>> import torch
@@ -280,19 +294,24 @@ def head_rollout(weights: Tensor, layer: int, head: int) -> Tensor:
 
 
 def flow_to_inputs(weights: Tensor, layer: int, queries: Sequence[int] | None = None) -> Tensor:
-    """Attention flow (Abnar and Zuidema 2020): the maximum flow to each input token.
+    """Return attention flow (Abnar and Zuidema 2020): the maximum flow to each input token.
 
     Edges run from position i after a layer to position j before it, with the capacity A_l[i, j] of
-    the layer `with_residual`. One maximum flow is found for every position and input token alone;
-    rows are then divided by their sum. At layer 0 this is the rollout.
+    the layer after `with_residual`. The maximum flow is computed separately for every position and
+    input token; rows are then divided by their sum. At layer 0, this is the rollout.
 
     Layers 0 and 1 are exact. In higher layers, capacities are rounded to 2**-30, so the error of a
     flow is at most 2**-31 per edge of its minimum cut: 1e-7 at 128 tokens. The time grows with n**4
-    and with the layers: seconds for 64 tokens and 12 layers, so name the `queries` of longer
-    inputs.
+    and with the number of layers: seconds for 64 tokens and 12 layers, so name the `queries` of
+    longer inputs.
 
-    `weights` [L, H, n, n] of one input without padding; `layer` is the one after which flow starts,
-    `queries` the positions wanted (all by default). Returns float64 [queries, n], rows sum to 1.
+    Args:
+        weights: Attention weights of one input without padding, [L, H, n, n].
+        layer: Number of the layer after which the flow starts.
+        queries: Positions i where the flow starts (Q); None = all.
+
+    Returns:
+        Flow to each input token, float64 [Q, n]; rows sum to 1.
 
     Example:
         >>> import torch
@@ -306,7 +325,7 @@ def flow_to_inputs(weights: Tensor, layer: int, queries: Sequence[int] | None = 
     starts = np.arange(n) if queries is None else np.asarray(queries, dtype=np.int64)
     if layer == 0:
         flows = capacity[0][starts]
-    elif layer == 1:  # one path through each position
+    elif layer == 1:  # There is exactly one path through each position.
         flows = np.minimum(capacity[1][starts, :, None], capacity[0]).sum(1)
     else:
         flows = _maximum_flows(capacity, starts)
@@ -314,10 +333,11 @@ def flow_to_inputs(weights: Tensor, layer: int, queries: Sequence[int] | None = 
 
 
 def _maximum_flows(capacity: np.ndarray, starts: np.ndarray) -> np.ndarray:
-    """[starts, n] flows through three layers or more; `capacity` [L, n, n], lowest layer first.
+    """Return flows [starts, n] through three or more layers; `capacity` [L, n, n], lowest first.
 
-    The graph's rows: the start, the positions below the layers from the highest to the lowest, the
-    input token. The start's edges and those to the input token change from flow to flow.
+    The rows of the graph are the start, the positions below each layer from the highest to the
+    lowest layer, and the input token. Only edges from the start and edges to the input token differ
+    between flows.
     """
     n = capacity.shape[-1]
     inner = len(capacity) - 1
@@ -325,7 +345,7 @@ def _maximum_flows(capacity: np.ndarray, starts: np.ndarray) -> np.ndarray:
     sink = 1 + inner * n
     per_row = np.full(sink + 1, n)
     per_row[-1 - n : -1] = 1
-    per_row[-1] = 0  # to the input token alone; from it to none
+    per_row[-1] = 0  # The input token has no outgoing edges.
     blocks = 1 + np.arange(inner)[:, None] * n + np.arange(n)  # positions [inner, n]
     columns = [blocks[0], np.repeat(blocks[1:], n, axis=0).ravel(), np.full(n, sink)]
     values = np.concatenate([units[-1, 0], units[-2:0:-1].ravel(), units[0, :, 0]])

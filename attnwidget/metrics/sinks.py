@@ -21,8 +21,7 @@ from attnwidget.text.whole_number import whole_number
 class SinksResult(SegmentMeansResult):
     """Attention to the first tokens.
 
-    The title of the figure names the first query that counts: the fifth one, with four first
-    tokens.
+    The figure title names the first query that counts: the fifth query for four first tokens.
 
     Attributes:
         mass: Mean weight of the queries from K + 1 on, on each of the first K tokens, [K, L, H].
@@ -48,30 +47,30 @@ class SinksResult(SegmentMeansResult):
 
     @property
     def _first_query(self) -> int:
-        """The first query that counts, from 1."""
+        """Number of the first query that counts, from 1."""
         return len(self.mass) + 1
 
     def heads(self) -> HeadMetrics:
         """Return the mean weight on token 1, and on the first K tokens together."""
-        first = {"to token 1": self.mass[0]}
+        masses = {"to token 1": self.mass[0]}
         if len(self.mass) > 1:
-            first[f"to the first {len(self.mass)} tokens"] = self.mass.sum(0)
-        return first
+            masses[f"to the first {len(self.mass)} tokens"] = self.mass.sum(0)
+        return masses
 
 
 def Sinks(n_tokens: int = 4) -> SegmentMeans[SinksResult]:  # noqa: N802, as the other metrics
     """Metric: attention to the first tokens, the attention sinks of language models.
 
-    The weight on each of the first `n_tokens` tokens is averaged over later queries with a view of
-    all these tokens, then over documents. Xiao et al. 2024 find attention sinks in causal models
-    for any content of the first tokens. Gu et al. 2025 call a head a sink if its mean weight on the
+    The weight on each of the first `n_tokens` tokens is averaged over later queries, which see all
+    of these tokens, then over documents. Xiao et al. 2024 find attention sinks in causal models for
+    any content of the first tokens. Gu et al. 2025 call a head a sink if its mean weight on the
     first token is above 0.3.
 
     Args:
         n_tokens: Number of first tokens; Xiao et al. keep 4.
 
     Raises:
-        ValueError: `n_tokens` is below 1.
+        ValueError: If `n_tokens` is below 1.
 
     Example:
         >>> from attnwidget import load_model, make_segments, measure
@@ -93,14 +92,14 @@ def Sinks(n_tokens: int = 4) -> SegmentMeans[SinksResult]:  # noqa: N802, as the
 
 
 def _table(count: int, layer: LayerBatch) -> ClassTable:
-    """Each of the first tokens is a class, and the queries are all later tokens."""
+    """Return the table with each first token as a class and all later tokens as queries."""
     batch = layer.batch
     n = batch.real.shape[1]
-    place = torch.arange(n, dtype=torch.long, device=batch.real.device)
-    later = batch.real & (place >= count)
+    positions = torch.arange(n, dtype=torch.long, device=batch.real.device)
+    later = batch.real & (positions >= count)
     rows = later.float() / (batch.lengths - count).clamp(min=1)[:, None]
     causal = is_causal(layer.weights, layer.of_rows(batch.real))
-    n_visible = place + 1 if causal else batch.lengths[:, None]
+    n_visible = positions + 1 if causal else batch.lengths[:, None]
     first = torch.eye(count, min(count, n), dtype=rows.dtype, device=rows.device)
     return ClassTable(
         rows[:, None],

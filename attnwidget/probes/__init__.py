@@ -1,4 +1,4 @@
-"""Classifiers that are trained on attention, with baselines: dependency, pair, structural probe.
+"""Classifiers trained on attention, with baselines: dependency, pair and structural probes.
 
 `attnwidget.load_probe` reads a saved probe.
 

@@ -1,4 +1,4 @@
-"""The file that features of sentences are kept in, which a killed process leaves usable."""
+"""File for sentence features, which remains usable if the process is killed."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ Precision = Literal["float16", "float32"]
 
 @dataclass(frozen=True)
 class FeatureLayout:
-    """What a file of features holds, and of which model.
+    """Content of a feature file, and the model that it comes from.
 
     Attributes:
-        kind: "maps" or "hidden".
-        layers: of "hidden", which states.
-        n_layers: layers of the model, L.
-        n_heads: attention heads a layer, H.
-        width: of "hidden", numbers a word, d.
-        dtype: of the numbers.
-        model_name: what was read.
-        model_digest: A fingerprint of the model.
+        kind: Kind of features: "maps" or "hidden".
+        layers: Indices of the hidden states; empty for "maps".
+        n_layers: Number of layers of the model, L.
+        n_heads: Number of attention heads per layer, H.
+        width: Size d of the hidden states; 0 for "maps".
+        dtype: Type of the stored values.
+        model_name: Name of the model.
+        model_digest: Fingerprint of the model.
     """
 
     kind: FeatureKind
@@ -49,41 +49,41 @@ class FeatureLayout:
 
     @property
     def type(self) -> np.dtype[Any]:
-        """The dtype as numpy has it."""
+        """Type of the stored values as a numpy dtype."""
         return np.dtype(self.dtype)
 
     def shape(self, n_words: int) -> tuple[int, int, int]:
-        """The shape of the array of one sentence: [L * H, m + 2, m + 2], or [layers, m, d]."""
+        """Return the shape of one sentence's array: [L * H, m + 2, m + 2], or [layers, m, d]."""
         if self.kind == "maps":
             return self.n_layers * self.n_heads, n_words + 2, n_words + 2
         return len(self.layers), n_words, self.width
 
     def offsets(self, lengths: Iterable[int]) -> NDArray[np.int64]:
-        """Where sentences of so many words begin, in bytes, and where the last one ends."""
+        """Return the byte offsets of sentences of these lengths, and the end of the last."""
         sizes = [int(np.prod(self.shape(n))) * self.type.itemsize for n in lengths]
         return np.cumsum([0, *sizes], dtype=np.int64)
 
 
 class FeatureFile:
-    """The file `features.bin`, a sentence after the other, and an index of how far it is written.
+    """The file `features.bin` with all sentences in order, and an index of the written batches.
 
-    A file opened by `with`, unless another process is still writing it.
+    Use it in a `with` block, which allows only one writing process.
 
     Args:
-        folder: The folder of the caches; created if only its parent exists.
-        key: The folder of this cache.
-        layout: what it holds.
-        lengths: words of each sentence.
-        whole: batches of all sentences.
+        folder: Folder of the caches; created if its parent exists.
+        key: Name of the folder of this cache.
+        layout: Content of the file.
+        lengths: Number of words of each sentence.
+        whole: Number of batches of the complete file.
 
     Attributes:
-        path: the file.
-        nbytes: its size once it is whole.
-        n_batches: batches written; `flush` makes them count for the next process.
+        path: Path of the file.
+        nbytes: Size of the complete file.
+        n_batches: Number of written batches. `flush` makes them count for the next process.
 
     Raises:
-        OSError: less space is free than the file needs, or the folder cannot be made.
-        RuntimeError: another run writes the same file.
+        OSError: If there is less free space than the file needs, or the folder cannot be created.
+        RuntimeError: If another run writes the same file.
     """
 
     def __init__(
@@ -102,7 +102,7 @@ class FeatureFile:
 
     def __enter__(self) -> FeatureFile:
         with ExitStack() as opened:
-            # What is whole is read by as many as want to.
+            # A complete file needs no lock, because it is only read.
             if self.n_batches < self._whole:
                 opened.enter_context(one_writer(self.path))
                 self._open()
@@ -118,13 +118,14 @@ class FeatureFile:
         self.n_batches = self._stored = self._load()
         remove_unfinished(self._index)
         if not self.n_batches:
-            # A count of a file that is gone would count holes of the new one.
+            # Delete the count of a lost file. Otherwise, it would count unwritten parts of the new
+            # file.
             with named_errors(self._index):
                 self._index.unlink(missing_ok=True)
-        there = getattr(self.path.stat(), "st_blocks", 0) * 512 if self.path.exists() else 0
+        allocated = getattr(self.path.stat(), "st_blocks", 0) * 512 if self.path.exists() else 0
         folder = self.path.parent.parent
         free = shutil.disk_usage(folder).free
-        if self.nbytes - there > free:
+        if self.nbytes - allocated > free:
             raise OSError(
                 f"{self._what} take {self.nbytes / 1e6:,.0f} MB and {str(folder)!r} has "
                 f"{free / 1e6:,.0f} MB free: name a folder with more space, or pass fewer sentences"
@@ -135,13 +136,13 @@ class FeatureFile:
             self._file.truncate(self.nbytes)
 
     def write(self, place: int, values: FloatArray) -> None:
-        """Put the array of a sentence in its place."""
+        """Write the array of a sentence at its position."""
         with named_errors(self.path):
             self._file.seek(int(self._offsets[place]))
             self._file.write(memoryview(values).cast("B"))
 
     def flush(self) -> None:
-        """Count what is written once it is on disk: whoever is killed here leaves an old count."""
+        """Store the batch count after the data is on disk, so that it is never too large."""
         with named_errors(self.path):
             self._file.flush()
             os.fsync(self._file.fileno())
@@ -163,8 +164,8 @@ class FeatureFile:
             self.flush()
 
     def _load(self) -> int:
-        whole = self.path.exists() and self.path.stat().st_size == self.nbytes
-        if not whole or not self._index.exists():
+        is_complete = self.path.exists() and self.path.stat().st_size == self.nbytes
+        if not is_complete or not self._index.exists():
             return 0
         return int(json.loads(self._index.read_text(encoding="utf-8"))["n_batches"])
 

@@ -1,4 +1,4 @@
-"""What probes read, computed once: word maps or hidden states of sentences, in a file on disk."""
+"""Inputs of probes, computed once: word maps or hidden states of sentences, in a file on disk."""
 
 from __future__ import annotations
 
@@ -40,26 +40,27 @@ _SECONDS_BETWEEN_FLUSHES = 5.0
 
 
 class StoredFeatures(Sequence[FloatArray]):
-    """What a model computes for the words of sentences, a read-only array a sentence, on disk.
+    """Values that a model computes for the words of sentences, one read-only array per sentence.
 
     Made by `extract_features`. Arrays are mapped from the file on access and released after use, so
     memory does not grow with the number of sentences.
 
     Attributes:
-        kind: "maps", [L * H, m + 2, m + 2] a sentence of m words, layer by layer: attention between
-            words, rows attend, sums over the attended word's tokens and means over the attending
-            one's (Clark et al. 2019, section 4.1). Row and column 0 belong to the special tokens
-            before the text ([CLS]), the last row and column to the special tokens after it ([SEP]),
-            0 without such tokens. Or "hidden", [N, m, d], the mean of each word's tokens; N is the
-            number of requested layers.
-        sentences: those that were read, in the order given; `features[i]` is of `sentences[i]`.
-        n_skipped: sentences left out.
-        n_layers: layers of the model.
-        n_heads: attention heads a layer.
-        layers: of "hidden", which states they are: 0 the embeddings, l what layer l - 1 gives.
-        model_name: what was read.
-        model_digest: A fingerprint of the model: its weights, its config, and its disabled heads.
-        path: The file, described by `index.json` in the same folder.
+        kind: Kind of features. "maps" are [L * H, m + 2, m + 2] for a sentence of m words, layer by
+            layer: attention between words, where rows attend, summed over the tokens of the
+                attended
+            word and averaged over the tokens of the attending word (Clark et al. 2019, section
+            4.1). Row and column 0 are for the special tokens before the text ([CLS]), the last row
+            and column for the special tokens after it ([SEP]), 0 without such tokens. "hidden" is
+            [N, m, d], the mean over each word's tokens; N is the number of requested layers.
+        sentences: Processed sentences, in the given order; `features[i]` belongs to `sentences[i]`.
+        n_skipped: Number of skipped sentences.
+        n_layers: Number of layers of the model.
+        n_heads: Number of attention heads per layer.
+        layers: Indices of the hidden states: 0 for the embeddings, l for the output of layer l - 1.
+        model_name: Name of the model.
+        model_digest: Fingerprint of the model: its weights, its config, and its disabled heads.
+        path: Path of the file, described by `index.json` in the same folder.
     """
 
     def __init__(
@@ -80,7 +81,7 @@ class StoredFeatures(Sequence[FloatArray]):
 
     @property
     def nbytes(self) -> int:
-        """Size of the file."""
+        """Size of the file in bytes."""
         return int(self._offsets[-1])
 
     def __len__(self) -> int:
@@ -94,9 +95,9 @@ class StoredFeatures(Sequence[FloatArray]):
         if isinstance(index, slice):
             return [self[i] for i in range(*index.indices(len(self)))]
         index = range(len(self))[index]
-        at = int(self._offsets[index])
+        offset = int(self._offsets[index])
         shape = self._shapes[index]
-        return np.memmap(self.path, self._type, "r", at, shape)
+        return np.memmap(self.path, self._type, "r", offset, shape)
 
     def __repr__(self) -> str:
         size = f"{self.nbytes / 1e6:,.1f} MB"
@@ -117,31 +118,34 @@ def extract_features(
 ) -> StoredFeatures:
     """Return the values of a model for the words of sentences, from a folder if stored.
 
-    Every combination of model, sentences and options has a folder of its own in `folder`. What was
-    interrupted, by Ctrl-C or by a killed process, goes on after the last batch that had reached the
-    disk, to the same bytes. Only one batch is in memory at a time.
+    Every combination of model, sentences and options has its own folder in `folder`. After an
+    interruption by Ctrl-C or a killed process, the computation resumes after the last batch on
+    disk, with the same bytes. Only one batch is in memory at a time.
 
     Args:
-        model: what `load_model` gave; of an encoder-decoder the encoder is read.
-        sentences: of a treebank (`load_treebank`).
-        folder: made if it is not there; the folder above it is.
-        kind: "maps", attention between words of every head, or "hidden", states of layers.
-        layers: of "hidden", which states: 0 the embeddings, l what layer l - 1 gives, as
-            transformers counts them; None = all, the number of layers + 1.
-        dtype: of the file; "float16" keeps three digits, in half the space.
-        skip_unaligned: leave out sentences that have a word without tokens or a token of several
-            words, or are too long for the model, and count them, instead of raising.
-        batch_size: sentences that go through the model together.
-        progress: show a progress bar, which says how much space the file takes.
+        model: Model from `load_model`. For an encoder-decoder, the encoder is used.
+        sentences: Sentences of a treebank (`load_treebank`).
+        folder: Folder for the files; created if its parent exists.
+        kind: Kind of features: "maps", attention between words for every head, or "hidden", states
+            of layers.
+        layers: Indices of the states for "hidden": 0 for the embeddings, l for the output of layer
+            l - 1, as in transformers; None = all, the number of layers + 1.
+        dtype: Type of the stored values; "float16" keeps three digits, in half the space.
+        skip_unaligned: Whether to skip and count sentences that have a word without tokens or a
+            token of several words, or are too long for the model. By default, they raise an error.
+        batch_size: Number of sentences in a forward pass.
+        progress: Whether to show a progress bar, with the size of the file.
 
     Raises:
-        OSError: less space is free than the file needs, known before anything is computed; the
-            folder cannot be made.
-        RuntimeError: the model was closed, or changed meanwhile; another run writes the same file.
-        ValueError: no sentences; one that is too long, or has a word without tokens or a token of
-            several words; a layer that the model has not; a number that float16 cannot hold.
-        WorkersError: as in `measure`, after what was computed is safe.
-        KeyboardInterrupt: by Ctrl-C, likewise.
+        OSError: If there is less free space than the file needs, which is checked first, or the
+            folder cannot be created.
+        RuntimeError: If the model was closed or changed during the call, or another run writes the
+            same file.
+        ValueError: If there are no sentences; if a sentence is too long, or has a word without
+            tokens or a token of several words; if the model lacks a layer; or if float16 cannot
+            hold a value.
+        WorkersError: As in `measure`. Finished batches are stored.
+        KeyboardInterrupt: If Ctrl-C was pressed. Finished batches are stored.
 
     Example:
         >>> import tempfile
@@ -155,69 +159,73 @@ def extract_features(
         14 (72, 16, 16) StoredFeatures(maps of small BERT (in the package), 4 sentences, 0.2 MB)
     """
     refuse_no_model(model)
-    listed = all_of(Sentence, sentences, SENTENCES)
+    treebank_sentences = all_of(Sentence, sentences, SENTENCES)
     one_of("kind", kind, get_args(FeatureKind))
     one_of("dtype", dtype, get_args(Precision))
-    if not listed:
+    if not treebank_sentences:
         raise ValueError("there are no sentences to read: pass those of a treebank")
-    texts = [sentence.running for sentence in listed]
+    texts = [sentence.running for sentence in treebank_sentences]
     segments, n_skipped = WordSegmenter(model).segments(texts, skip_unaligned)
     reader = _reader(model)
     layout = _layout(model, reader, segments[0], kind, layers, dtype)
-    kept = [listed[segment.index] for segment in segments]
-    key = digest_of([vars(layout), batch_size, [(one.first, one.words) for one in segments]])
+    aligned_sentences = [treebank_sentences[segment.index] for segment in segments]
+    key = digest_of(
+        [vars(layout), batch_size, [(segment.first, segment.words) for segment in segments]]
+    )
     workers = workers_in_force(partial(_read_batches, reader, layout))
     batches = list(batched(segments, batch_size))
-    lengths = [len(kept_segment) for kept_segment in kept]
-    # Segments know their place among those that are kept.
-    places = {segment.index: place for place, segment in enumerate(segments)}
+    lengths = [len(sentence) for sentence in aligned_sentences]
+    # `StoredFeatures` numbers sentences by their position among the aligned sentences.
+    positions = {segment.index: position for position, segment in enumerate(segments)}
     with FeatureFile(Path(folder), f"{kind}-{key[:16]}", layout, lengths, len(batches)) as file:
-        left = batches[file.n_batches :]
+        remaining = batches[file.n_batches :]
         saved_at = time.monotonic()
-        n_done = len(segments) - sum(map(len, left))
-        what = f"sentence ({file.nbytes / 1e6:,.0f} MB)"
+        n_done = len(segments) - sum(map(len, remaining))
+        bar_unit = f"sentence ({file.nbytes / 1e6:,.0f} MB)"
         results: Generator[tuple[Sequence[Segment], list[FloatArray]]]
         if workers is None:
-            results = ((batch, _read(reader, batch, layout)) for batch in left)
+            results = ((batch, _read(reader, batch, layout)) for batch in remaining)
         else:
-            results = workers.each(left, lambda shard: (shard,), first=file.n_batches + 1)
+            results = workers.each(remaining, lambda shard: (shard,), first=file.n_batches + 1)
         with (
-            progress_bar(len(segments), what, done=n_done, shown=progress) as bar,
+            progress_bar(len(segments), bar_unit, done=n_done, shown=progress) as bar,
             closing(results),
         ):
             for batch, read_values in results:
                 for segment, values in zip(_word_segments(batch), read_values, strict=True):
-                    file.write(places[segment.index], values)
+                    file.write(positions[segment.index], values)
                 file.n_batches += 1
                 bar.update(len(batch))
                 give_memory_back()
                 if time.monotonic() - saved_at > _SECONDS_BETWEEN_FLUSHES:
                     file.flush()
                     saved_at = time.monotonic()
-    return StoredFeatures(layout, kept, n_skipped + len(listed.left_out), file.path)
+    return StoredFeatures(
+        layout, aligned_sentences, n_skipped + len(treebank_sentences.left_out), file.path
+    )
 
 
 def _read_batches(
     reader: ModelReader, layout: FeatureLayout, batches: Sequence[Sequence[Segment]]
 ) -> list[list[FloatArray]]:
-    """Return the features of the batches of a shard, in a worker."""
+    """Return the features for the batches of a shard, in a worker."""
     with reader.worker_model.lock.in_turn(), reader.worker_model.reading():
         return [_read(reader, batch, layout) for batch in batches]
 
 
 def model_digest(model: AttentionModel, reader: ModelReader | None = None) -> str:
     """Return a fingerprint of a model: weights, config, and disabled heads."""
-    about = (reader or _reader(model)).about()
-    said = configuration_of(model.hf_model)
-    return digest_of([about["model"], about["weights"], about["edits"], said])
+    facts = (reader or _reader(model)).about()
+    configuration = configuration_of(model.hf_model)
+    return digest_of([facts["model"], facts["weights"], facts["edits"], configuration])
 
 
 def sentence_maps(model: AttentionModel, sentence: Sentence) -> FloatArray:
-    """Float32 [L * H, m + 2, m + 2] of one sentence, rounded as in the file of `StoredFeatures`.
+    """Return the maps of one sentence, float32 [L * H, m + 2, m + 2], rounded as in the file.
 
     Raises:
-        ValueError: the sentence is too long for the model, or has a word without tokens or a token
-            of several words.
+        ValueError: If the sentence is too long for the model, or has a word without tokens or a
+            token of several words.
     """
     segment = WordSegmenter(model)(sentence.running)
     reader = _reader(model)
@@ -239,22 +247,22 @@ def _layout(
 ) -> FeatureLayout:
     subject = reader.subject(segment)
     width = 0
-    chosen = tuple(layers or ())
+    state_indices = tuple(layers or ())
     if kind == "maps" and layers is not None:
         raise ValueError("layers are of hidden states; maps are those of all layers")
     if kind == "hidden":
         states = reader.hidden_states([segment])[1]
         width = states[0].shape[-1]
-        chosen = tuple(range(len(states))) if layers is None else chosen
-        wrong = [layer for layer in chosen if not 0 <= layer < len(states)]
-        if wrong or not chosen or len(set(chosen)) < len(chosen):
+        state_indices = tuple(range(len(states))) if layers is None else state_indices
+        unknown = [layer for layer in state_indices if not 0 <= layer < len(states)]
+        if unknown or not state_indices or len(set(state_indices)) < len(state_indices):
             raise ValueError(
                 f"layers are one or more of 0 (the embeddings) to {len(states) - 1}, each once, "
-                f"got {list(chosen)}"
+                f"got {list(state_indices)}"
             )
     return FeatureLayout(
         kind=kind,
-        layers=chosen,
+        layers=state_indices,
         n_layers=subject.n_layers,
         n_heads=subject.n_heads,
         width=width,
@@ -265,17 +273,17 @@ def _layout(
 
 
 def _read(reader: ModelReader, batch: Sequence[Segment], layout: FeatureLayout) -> list[FloatArray]:
-    """The features of a batch's segments, as the file holds them."""
+    """Return the features of a batch's segments, in the form of the file."""
     segments = _word_segments(batch)
-    values = [np.zeros(layout.shape(one.n_words), layout.type) for one in segments]
+    values = [np.zeros(layout.shape(segment.n_words), layout.type) for segment in segments]
     pooling: list[WordMaps] = []
 
     def keep(first: int, batch_values: Tensor) -> None:
         stored = batch_values.to(getattr(torch, layout.dtype)).cpu().numpy()  # [B, ..., ..., ...]
-        for of_layer, of_text in zip(values, stored, strict=True):
-            # A text without special tokens after it has zeros in the last column.
-            rows, columns = np.minimum(of_layer.shape, of_text.shape)[1:]
-            of_layer[first : first + len(of_text), :rows, :columns] = of_text[:, :rows, :columns]
+        for target, source in zip(values, stored, strict=True):
+            # A text without special tokens at its end has zeros in the last column.
+            rows, columns = np.minimum(target.shape, source.shape)[1:]
+            target[first : first + len(source), :rows, :columns] = source[:, :rows, :columns]
 
     def of_layer(layer: LayerBatch) -> None:
         if layer.layer == 0:
@@ -286,12 +294,12 @@ def _read(reader: ModelReader, batch: Sequence[Segment], layout: FeatureLayout) 
     if layout.kind == "maps":
         reader.read(batch, of_layer)
     else:
-        read, states = reader.hidden_states(batch)
-        owners = word_owners(read)
-        for place, layer in enumerate(layout.layers):
-            keep(place, word_means(states[layer].float(), owners)[:, None])
-    for segment, of_segment in zip(segments, values, strict=True):
-        if not np.isfinite(of_segment).all():
+        pass_inputs, states = reader.hidden_states(batch)
+        owners = word_owners(pass_inputs)
+        for position, layer in enumerate(layout.layers):
+            keep(position, word_means(states[layer].float(), owners)[:, None])
+    for segment, segment_values in zip(segments, values, strict=True):
+        if not np.isfinite(segment_values).all():
             raise ValueError(
                 f"text {segment.index + 1} of those given has {layout.kind} that {layout.dtype} "
                 "cannot hold: pass dtype='float32', or a model without NaN"

@@ -1,4 +1,4 @@
-"""Vectors of words in the layers of a model, as probes of them read sentences."""
+"""Word vectors in the layers of a model, in the form that probes use."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def chosen_layers(model: AttentionModel, layers: Sequence[int] | Literal["all"]) -> tuple[int, ...]:
-    """The layers asked for, counted from 0; ValueError for one that the model has not.
+    """Return the requested layers, counted from 0; ValueError if the model lacks one.
 
     Example:
         >>> from attnwidget import load_model
@@ -34,15 +34,15 @@ def chosen_layers(model: AttentionModel, layers: Sequence[int] | Literal["all"])
         if layers != "all":
             raise ValueError(f"layers is 'all' or a list of numbers, got {layers!r}")
         return tuple(range(n))
-    chosen = tuple(each_once("layers", whole_numbers("layers", layers)))
-    if wrong := [layer for layer in chosen if layer not in range(n)]:
-        raise ValueError(f"there is no layer {wrong[0]}: {model.own_name} has 0 to {n - 1}")
-    return chosen
+    layer_numbers = tuple(each_once("layers", whole_numbers("layers", layers)))
+    if unknown := [layer for layer in layer_numbers if layer not in range(n)]:
+        raise ValueError(f"there is no layer {unknown[0]}: {model.own_name} has 0 to {n - 1}")
+    return layer_numbers
 
 
 @contextmanager
 def cache_folder(cache: str | Path | None) -> Iterator[Path]:
-    """The folder of the features: the given folder, or a temporary folder for this block."""
+    """Yield the folder of the features: the given folder, or a temporary folder for this block."""
     if cache is not None:
         yield Path(cache)
         return
@@ -51,10 +51,10 @@ def cache_folder(cache: str | Path | None) -> Iterator[Path]:
 
 
 def layer_vectors(model: AttentionModel, sentence: Sentence, layer: int) -> NDArray[np.float32]:
-    """Float32 [1, m, D]: the words of one sentence after a layer, counted from 0.
+    """Return the word vectors of one sentence after a layer, counted from 0: float32 [1, m, D].
 
     Raises:
-        ValueError: the sentence is too long or has a word without tokens.
+        ValueError: If the sentence is too long or has a word without tokens.
     """
     with cache_folder(None) as folder:
         stored = extract_features(

@@ -1,4 +1,4 @@
-"""The trained probe that comes with the package."""
+"""Trained probe that is bundled with the package."""
 
 from __future__ import annotations
 
@@ -12,11 +12,12 @@ from attnwidget.probes.probe_file import load_probe
 
 
 def demo_probe() -> DependencyProbe:
-    """Load a trained probe of the embedded model.
+    """Load a trained probe of the bundled model.
 
     The probe is of kind "attention" and was trained with three seeds and twenty epochs on the first
-    90 sentences of `demo_treebank`. It was scored on the other 25 sentences, beside a probe of
-    random weights and the control task. These are too few sentences for statements on the model.
+    90 sentences of `demo_treebank`. It was scored on the other 25 sentences, with the control task
+    and a probe on a model with random weights. These are too few sentences for claims about the
+    model.
 
     Example:
         >>> from attnwidget.demo import demo_probe, demo_treebank
@@ -28,5 +29,5 @@ def demo_probe() -> DependencyProbe:
         probe = load_probe(path)
     assert isinstance(probe, DependencyProbe)
     model = load_model()
-    # The weights are the package's own; what else a digest has differs between transformers.
+    # The weights are bundled, but other parts of the digest differ between transformers versions.
     return replace(probe, model=model, model_digest=model_digest(model))

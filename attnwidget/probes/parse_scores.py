@@ -1,4 +1,4 @@
-"""How many governors a predictor finds, and what finds some without having learned anything."""
+"""Governor accuracies of predictors, and predictors without any learning as baselines."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from attnwidget.kernels.arrays import BoolArray, Int64Array
 from attnwidget.kernels.significance import bootstrap_ratio_interval
 from attnwidget.text.treebank import Sentence
 
-# Places that a governor may be away from its word, as Clark et al. tried them (section 4.2).
+# Offsets from a word to its governor that Clark et al. tried (section 4.2).
 OFFSETS = range(-3, 3)
 
 
 @dataclass(frozen=True, eq=False)
 class JudgedWords:
-    """The words of N sentences in order, W in all.
+    """Words of N sentences in order, W in all.
 
     Attributes:
-        relations: the R relations, the most frequent first.
-        relation: int64 [W], the relation of each word.
-        sentence: int64 [W], the sentence of each word.
+        relations: Relations (R), most frequent first.
+        relation: Relation of each word, int64 [W].
+        sentence: Sentence of each word, int64 [W].
     """
 
     relations: tuple[str, ...]
@@ -34,31 +34,34 @@ class JudgedWords:
 
     @classmethod
     def from_sentences(cls, sentences: Sequence[Sentence]) -> JudgedWords:
-        """The words of sentences."""
+        """Return the words of sentences."""
         labels = [label for sentence in sentences for label in sentence.relations]
-        known, places, counts = np.unique(labels, return_inverse=True, return_counts=True)
+        distinct, label_indices, counts = np.unique(labels, return_inverse=True, return_counts=True)
         order = np.argsort(-counts, kind="stable")
         ranks = np.empty(len(order), np.int64)
         ranks[order] = np.arange(len(order))
         lengths = [len(sentence) for sentence in sentences]
         return cls(
-            tuple(known[order].tolist()), ranks[places], np.repeat(np.arange(len(lengths)), lengths)
+            tuple(distinct[order].tolist()),
+            ranks[label_indices],
+            np.repeat(np.arange(len(lengths)), lengths),
         )
 
     @cached_property
     def counted(self) -> BoolArray:
-        """Bool [W], False at punctuation, which the score leaves out."""
+        """Whether each word counts in the score, bool [W]; False for punctuation."""
         names = [label.partition(":")[0] != "punct" for label in self.relations]
         return np.array(names)[self.relation]
 
 
 @dataclass(frozen=True, eq=False)
 class ParseScores:
-    """The words whose governor a predictor finds.
+    """Words for which a predictor finds the governor.
 
     Attributes:
-        hits: bool [S, W], a row per seed, or a single row for predictors without a random part.
-        words: the words.
+        hits: Whether each governor is correct, bool [S, W], one row per seed, or a single row for
+            predictors without randomness.
+        words: Judged words.
     """
 
     hits: BoolArray
@@ -66,35 +69,35 @@ class ParseScores:
 
     @property
     def per_seed(self) -> NDArray[np.float64]:
-        """The unlabeled attachment score of each seed, [S], without punctuation; 0 to 1."""
-        kept = self.hits[:, self.words.counted]
-        return kept.mean(1) if kept.size else np.full(len(kept), np.nan)
+        """Unlabeled attachment score of each seed without punctuation, [S]; 0 to 1."""
+        counted_hits = self.hits[:, self.words.counted]
+        return counted_hits.mean(1) if counted_hits.size else np.full(len(counted_hits), np.nan)
 
     @property
     def uas(self) -> float:
-        """The unlabeled attachment score without punctuation, the mean over seeds; 0 to 1."""
+        """Unlabeled attachment score without punctuation, averaged over seeds; 0 to 1."""
         return float(self.per_seed.mean())
 
     @property
     def spread(self) -> float:
-        """The standard deviation over seeds; NaN for one."""
+        """Standard deviation over seeds; NaN for a single seed."""
         return float(self.per_seed.std(ddof=1)) if len(self.hits) > 1 else float("nan")
 
     @property
     def uas_with_punctuation(self) -> float:
-        """The same over all words."""
+        """Unlabeled attachment score over all words, averaged over seeds."""
         return float(self.hits.mean())
 
     @cached_property
     def interval(self) -> tuple[float, float]:
-        """The 95 % bootstrap interval of `uas` over sentences: low and high."""
+        """95 % bootstrap interval of `uas` over sentences: low and high."""
         n = int(self.words.sentence[-1]) + 1
         sentence_of = self.words.sentence[self.words.counted]
         right = np.bincount(sentence_of, self.hits.mean(0)[self.words.counted], n)
         return bootstrap_ratio_interval(right, np.bincount(sentence_of, minlength=n))
 
     def by_relation(self) -> dict[str, tuple[int, float]]:
-        """The number of words of each relation, and the share with a correct governor."""
+        """Return the number of words of each relation, and the share with a correct governor."""
         counts = np.bincount(self.words.relation, minlength=len(self.words.relations))
         right = np.bincount(self.words.relation, self.hits.mean(0), len(counts))
         rows = zip(self.words.relations, counts.tolist(), (right / counts).tolist(), strict=True)
@@ -104,7 +107,7 @@ class ParseScores:
 def judged(
     words: JudgedWords, governors: Sequence[Sequence[int]], predicted: Iterable[Int64Array]
 ) -> ParseScores:
-    """The hits of predictions, [S, m] a sentence, against governors."""
+    """Return the scores of predicted governors, [S, m] per sentence, against the true governors."""
     hits = [guess == np.asarray(truth) for guess, truth in zip(predicted, governors, strict=True)]
     return ParseScores(np.concatenate(hits, 1), words)
 
@@ -121,7 +124,7 @@ def offset_governors(n_words: int, offset: int) -> Int64Array:
 
 
 def best_offset(sentences: Sequence[Sentence]) -> int:
-    """The place of `OFFSETS` at which most governors of these sentences are; the larger of equals.
+    """Return the offset in `OFFSETS` at which most governors are; the larger one if tied.
 
     Punctuation does not count.
     """
@@ -136,10 +139,10 @@ def best_offset(sentences: Sequence[Sentence]) -> int:
 
 
 def control_governors(sentence: Sentence) -> tuple[int, ...]:
-    """The control task of Hewitt and Liang (2019): a governor drawn once for each word type.
+    """Return random governors for the control task of Hewitt and Liang (2019).
 
-    One of the root, the word itself, the first and the last word of the sentence. A type has the
-    same in every sentence; nothing but the type tells which.
+    Each word type gets one of the root, the word itself, the first and the last word of the
+    sentence. A type has the same choice in every sentence, which only the type determines.
 
     Example:
         >>> from attnwidget.probes.parse_scores import control_governors
@@ -154,6 +157,7 @@ def control_governors(sentence: Sentence) -> tuple[int, ...]:
 
 
 def _draw(word: str) -> int:
-    # A hash and no random generator: the draw of a type depends on no other type.
+    # Use a hash instead of a random generator, so that the choice of a type depends on no other
+    # type.
     hashed = f"0 {word}".encode("utf-8", "surrogatepass")
     return blake2b(hashed, digest_size=8).digest()[0] % 4

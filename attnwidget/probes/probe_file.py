@@ -1,4 +1,4 @@
-"""Trained probes from files, which contain only arrays and JSON and no code."""
+"""Loading of trained probes from files, which only contain arrays and JSON, no code."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ def load_probe(
     """Load a saved probe with its scores and weights.
 
     Args:
-        path: A file written by `save` of a probe.
-        model: The model that the probe was trained on, for `predictions` and `votes`.
-        vectors: The word vectors of the training, for a probe that reads words.
+        path: File that the probe's `save` wrote.
+        model: Model of the training, for `predictions` and `votes`.
+        vectors: Word vectors of the training, for a probe that uses words.
 
     Raises:
-        ValueError: The file holds no probe, or the model or the vectors differ from those of the
+        ValueError: If the file holds no probe, or the model or the vectors differ from those of the
             training.
-        OSError: The file cannot be read.
-        TypeError: The probe reads no words, but `vectors` are given.
+        OSError: If the file cannot be read.
+        TypeError: If the probe uses no words, but `vectors` are given.
 
     Example:
         >>> import tempfile
@@ -51,9 +51,9 @@ def load_probe(
         >>> again.uas == probe.uas
         True
     """
-    kind, about, arrays = read_probe(path)
+    kind, metadata, arrays = read_probe(path)
     try:
-        probe = _KINDS[kind].restored(about, arrays)
+        probe = _KINDS[kind].restored(metadata, arrays)
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise ValueError(
             f"{path} is no probe that this version of attnwidget saved: {error}"

@@ -1,4 +1,4 @@
-"""Trained probes in .npz files: arrays and JSON, no pickle, and a word on whose they are."""
+"""Trained probes in .npz files: arrays and JSON without pickle, and the digest of their model."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ def write_probe(
 ) -> Path:
     """Write a probe of a kind, and return the path.
 
-    An existing file is kept until the new file is complete.
+    An existing file is replaced only when the new file is complete.
 
     Raises:
-        ValueError: the file would not be called .npz.
-        OSError: it cannot be written.
+        ValueError: If the file name does not end with .npz.
+        OSError: If the file cannot be written.
 
     Example:
         >>> import tempfile
@@ -44,29 +44,29 @@ def write_probe(
         raise ValueError(
             f"a probe is saved as .npz, got {target.name!r}: call it {target.stem}.npz"
         )
-    said = json.dumps({"kind": kind, **about})
-    write_arrays(target, {**arrays, "about": np.array(said)})
+    about_json = json.dumps({"kind": kind, **about})
+    write_arrays(target, {**arrays, "about": np.array(about_json)})
     return target
 
 
 def read_probe(path: str | Path) -> tuple[str, dict[str, Any], dict[str, NDArray[Any]]]:
-    """What `write_probe` wrote: the kind, what it said of the probe, and the arrays.
+    """Return the content of a file from `write_probe`: kind, description of the probe, and arrays.
 
     Raises:
-        ValueError: the file holds no probe.
-        OSError: it cannot be read.
+        ValueError: If the file holds no probe.
+        OSError: If the file cannot be read.
     """
     refuse_no_file(path, "a probe that its save() wrote (.npz)")
     try:
         arrays = stored_arrays(path, sealed=True)
-        about = dict(json.loads(str(arrays.pop("about"))))
-        return str(about.pop("kind")), about, arrays
+        metadata = dict(json.loads(str(arrays.pop("about"))))
+        return str(metadata.pop("kind")), metadata, arrays
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise ValueError(f"{path} holds no probe: name a file that its save() wrote") from error
 
 
 def refuse_other_weights(model: AttentionModel, name: str, digest: str) -> None:
-    """ValueError where a model is not the one that a probe was trained on, by name and digest."""
+    """Raise ValueError if a model is not the model of the probe's training, by its digest."""
     refuse_no_model(model)
     if model_digest(model) != digest:
         raise ValueError(

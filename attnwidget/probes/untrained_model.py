@@ -1,4 +1,4 @@
-"""The same architecture with random weights: what a probe learns from words and places alone."""
+"""Same architecture with random weights, as a control: words and positions without learning."""
 
 from __future__ import annotations
 
@@ -19,18 +19,19 @@ if TYPE_CHECKING:
 
 
 def untrained_like(model: AttentionModel, *, seed: int = 0) -> AttentionModel:
-    """A model of the same form whose weights are random, but for word and position embeddings.
+    """Return a model of the same architecture with random weights, except for embeddings.
 
-    The control of Clark et al. 2019, section 5: a probe on its attention shows how much the probe
-    finds by itself. Weights are drawn as the architecture draws them before training.
+    Word and position embeddings are copied from the model. This is the control of Clark et al.
+    2019, section 5: a probe on its attention shows how much the probe finds by itself. Weights are
+    drawn as the architecture draws them before training.
 
     Args:
-        model: what `load_model` gave.
-        seed: of the weights.
+        model: Model from `load_model`.
+        seed: Seed of the weights.
 
     Raises:
-        ValueError: Layers were taken out of the model or added, and its configuration states
-            another number.
+        ValueError: If the number of layers differs from the configuration, because layers were
+            removed or added.
 
     Example:
         >>> from attnwidget import load_model
@@ -42,8 +43,8 @@ def untrained_like(model: AttentionModel, *, seed: int = 0) -> AttentionModel:
     config = copy.deepcopy(trained.config)
     with torch.random.fork_rng(), plain_defaults():
         torch.manual_seed(seed)
-        drawn = type(trained)(config)
-    counts = [len(find_sites(uncompiled(part))) for part in (trained, drawn)]
+        untrained = type(trained)(config)
+    counts = [len(find_sites(uncompiled(part))) for part in (trained, untrained)]
     if counts[0] != counts[1]:
         raise ValueError(
             f"{model.own_name} has {counted(counts[0], 'attention module')}, and its configuration "
@@ -51,32 +52,33 @@ def untrained_like(model: AttentionModel, *, seed: int = 0) -> AttentionModel:
             "configuration: set config.num_hidden_layers (and config.layer_types, if there are any)"
         )
     words = trained.get_input_embeddings()
-    modules = dict(drawn.named_modules())
+    modules = dict(untrained.named_modules())
     with torch.no_grad():
         for path, module in trained.named_modules():
             if module is words:
-                # The words of a model of pictures are patches, and their module has parts.
+                # The input embeddings of a vision model embed patches, and consist of several
+                # modules.
                 modules[path].load_state_dict(module.state_dict())
             elif isinstance(module, nn.Embedding) and is_of_positions(path):
                 modules[path].weight.copy_(module.weight)
-    drawn.to(model.device, next(trained.parameters()).dtype).eval()
-    return with_other_weights(model, drawn, "untrained")
+    untrained.to(model.device, next(trained.parameters()).dtype).eval()
+    return with_other_weights(model, untrained, "untrained")
 
 
 def with_other_weights(model: AttentionModel, hf_model: nn.Module, how: str) -> AttentionModel:
-    """Return a model of the same form, with the tokenizer or processor of `model`.
+    """Return a model of the same architecture, with the tokenizer or processor of `model`.
 
     Args:
-        model: A model from `load_model`.
-        hf_model: The model of transformers with other weights.
-        how: What happened to the weights, for the name of the result.
+        model: Model from `load_model`.
+        hf_model: Transformers model with other weights.
+        how: Description of the weights, for the name of the result.
     """
-    beside = model.tokenizer if model.processor is None else model.processor
-    return load_model(hf_model, beside, name=f"{model.own_name}, {how}")
+    processor = model.tokenizer if model.processor is None else model.processor
+    return load_model(hf_model, processor, name=f"{model.own_name}, {how}")
 
 
 def is_of_positions(path: str) -> bool:
-    """Return whether the name of an embedding says that it is of positions, not of distances.
+    """Return whether the name of an embedding indicates positions, not distances.
 
     Example:
         >>> from attnwidget.probes.untrained_model import is_of_positions

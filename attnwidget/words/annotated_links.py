@@ -1,4 +1,4 @@
-"""Links between words that treebanks and coreference annotate."""
+"""Links between words from the annotations of treebanks and coreference."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from attnwidget.text.word_links import Link, LinkedSentence
 def subject_verb_links(sentences: Iterable[Sentence]) -> list[LinkedSentence]:
     """Return links "SUBJ to VERB" and "VERB to SUBJ" (Kovaleva et al. 2019, section 4.5).
 
-    A subject depends by nsubj without a subtype on a word tagged VERB in UPOS. In treebanks without
-    UPOS, Penn tags that begin with VB count. Sentences without a subject are kept without links.
+    A subject has the relation nsubj without a subtype to a word tagged VERB in UPOS. In treebanks
+    without UPOS, Penn tags that begin with VB count. Sentences without a subject have no links.
 
     Example:
         >>> from attnwidget import Sentence
@@ -45,8 +45,8 @@ def subject_verb_links(sentences: Iterable[Sentence]) -> list[LinkedSentence]:
 def noun_pronoun_links(documents: Iterable[Document]) -> list[LinkedSentence]:
     """Return links "PRON to NOUN" and "NOUN to PRON" within the sentences of documents.
 
-    A pronoun's head word is linked to the head word of the nearest earlier mention in the cluster
-    that is not a pronoun. Sentences without such a pair are kept without links.
+    The head word of a pronoun is linked to the head word of the nearest earlier mention in the
+    cluster that is not a pronoun. Sentences without such a pair have no links.
 
     Example:
         >>> from attnwidget import Document
@@ -64,11 +64,11 @@ def noun_pronoun_links(documents: Iterable[Document]) -> list[LinkedSentence]:
             zip(starts, (*starts[1:], len(document.words)), strict=True), 1
         ):
             links = []
-            inside = [m for m in document.mentions if start <= m.start and m.end < end]
-            for at, mention in enumerate(inside):
+            sentence_mentions = [m for m in document.mentions if start <= m.start and m.end < end]
+            for rank, mention in enumerate(sentence_mentions):
                 earlier = [
                     other.head
-                    for other in inside[:at]
+                    for other in sentence_mentions[:rank]
                     if clusters[other.words] & clusters[mention.words]
                     and other.kind != "pronoun"
                     and other.start < mention.start

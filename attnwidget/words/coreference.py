@@ -1,4 +1,4 @@
-"""The coreference probe: attention from mentions to antecedents (Clark et al. 2019, 4.3)."""
+"""Coreference probe: attention from mentions to antecedents (Clark et al. 2019, 4.3)."""
 
 from __future__ import annotations
 
@@ -48,27 +48,28 @@ def probe_coreference(
     batch_size: int = 8,
     progress: bool | OnProgress = True,
 ) -> CoreferenceAccuracies:
-    """Measure how often heads attend most from a mention's head word to an antecedent's.
+    """Measure how often a mention's most attended word is the head word of an antecedent.
 
     The study follows Clark et al. 2019, section 4.3. The authors released no code and left details
     open, so their numbers cannot be reproduced exactly. `CoreferenceAccuracies.definitions` has the
     definitions used here, and the result prints them.
 
     Args:
-        model: A model from `load_model`.
+        model: Model from `load_model`.
         documents: Documents with mentions (`load_coreference`).
-        windows: "first" reads the beginning of each document, as in the paper. "all" reads each
-            document window by window; antecedents must then be in the same window.
-        max_tokens: Number of tokens of a window with its special tokens.
-        skip_unaligned: Whether to leave out windows that have a word without tokens or a token of
+        windows: Part of the documents to use. "first" uses the beginning of each document, as in
+            the paper. "all" splits each document into windows; antecedents must then be in the same
+            window.
+        max_tokens: Number of tokens of a window, including special tokens.
+        skip_unaligned: Whether to skip windows that have a word without tokens or a token of
             several words; the result counts them.
-        batch_size: Number of windows in one pass of the model.
+        batch_size: Number of windows in a forward pass.
         progress: Whether to show a progress bar; or a function that is called with the number of
-            inputs read and their number (None if unknown).
+            processed inputs and the total (None if unknown).
 
     Raises:
-        ValueError: a word without tokens, a token of several words, `max_tokens` above the model's
-            limit, or no mention with an antecedent in its window.
+        ValueError: If a word has no tokens or a token has several words, `max_tokens` exceeds the
+            model's limit, or no mention has an antecedent in its window.
 
     Example:
         >>> from attnwidget import Document, load_model
@@ -83,27 +84,31 @@ def probe_coreference(
     one_of("windows", windows, ("first", "all"))
     documents = all_of(Document, documents, DOCUMENTS)
     segmenter = WordSegmenter(model)
-    room = whole_number("max_tokens", max_tokens) - segmenter.n_special
-    if room < 1 or (segmenter.room is not None and room > segmenter.room):
-        allowed = "" if segmenter.room is None else f" to {segmenter.room + segmenter.n_special}"
-        raise ValueError(
-            f"max_tokens is {segmenter.n_special + 1}{allowed} for this model, got {max_tokens}"
+    n_text_tokens = whole_number("max_tokens", max_tokens) - segmenter.n_special
+    if n_text_tokens < 1 or (segmenter.room is not None and n_text_tokens > segmenter.room):
+        upper_bound = (
+            "" if segmenter.room is None else f" to {segmenter.room + segmenter.n_special}"
         )
-    evaluated = [
+        raise ValueError(
+            f"max_tokens is {segmenter.n_special + 1}{upper_bound} for this model, got {max_tokens}"
+        )
+    study_windows = [
         window
         for index, document in enumerate(documents)
-        for window in _windows(document, index, segmenter, room, first_only=windows == "first")
+        for window in _windows(
+            document, index, segmenter, n_text_tokens, first_only=windows == "first"
+        )
         if window.evaluated
     ]
-    if not evaluated:
+    if not study_windows:
         raise ValueError(
             f"no mention of the {len(documents)} documents has an antecedent in its window of "
             f"{max_tokens} tokens"
         )
     return probe(
         model,
-        [_text(documents[window.document], window) for window in evaluated],
-        lambda _, n_skipped: Antecedents(documents, evaluated, n_skipped),
+        [_text(documents[window.document], window) for window in study_windows],
+        lambda _, n_skipped: Antecedents(documents, study_windows, n_skipped),
         skip_unaligned=skip_unaligned,
         batch_size=batch_size,
         progress=progress,
@@ -111,7 +116,7 @@ def probe_coreference(
 
 
 def _text(document: Document, window: EvaluatedWindow) -> RunningText:
-    """Return the words of a window, with its name in errors."""
+    """Return the words of a window, with its name for errors."""
     label = f"{document.name or 'document'}, words {window.start + 1} to {window.end}"
     return replace(document.running.part(window.start, window.end), label=label)
 
@@ -128,10 +133,10 @@ def _windows(
         if first_only and sum(pieces) > room:
             break
     try:
-        cut = cut_windows(pieces, document.sentence_starts, room, first_only=first_only)
+        window_bounds = cut_windows(pieces, document.sentence_starts, room, first_only=first_only)
     except ValueError as error:
         raise ValueError(f"{document.name or 'document'}: {error}") from None
-    for start, end in cut:
+    for start, end in window_bounds:
         # Some vocabularies need more tokens for a word at the beginning of a text.
         while sum(segmenter.pieces(text.part(start, end))) > room:
             end -= 1
@@ -154,15 +159,14 @@ def _index(chosen: int | None) -> int:
 
 @dataclass(frozen=True, eq=False)
 class _Prepared:
-    """The positions that one batch needs from every layer.
+    """Indices and masks that one batch needs for every layer.
 
-    E is the largest number of evaluated mentions in a window, m the largest number of words, and N
-    the number of evaluated mentions in the batch.
+    A window has at most E evaluated mentions and m words, and the batch has N evaluated mentions.
 
     Attributes:
         rows: Weights of the means over the tokens of head words, float32 [B, E, n].
-        columns: 1 at the tokens of each word, float32 [B, n, m].
-        allowed: The words that may be chosen, bool [B, 2, E, m]: all words, or head words of
+        columns: Mask with 1 at the tokens of each word, float32 [B, n, m].
+        allowed: Words that may be chosen, bool [B, 2, E, m]: all words, or head words of
             preceding mentions.
         item: Window of each mention in the batch, int64 [N].
         row: Row of each mention in its window, int64 [N].
@@ -180,12 +184,12 @@ class _Prepared:
 
 
 class Antecedents(Accumulator[CoreferenceAccuracies]):
-    """The words that heads attend to most from mentions, stored per mention.
+    """Most attended words of all heads from mentions, stored per mention.
 
     Args:
         documents: All documents.
-        windows: The windows that are read; segment i of the study is window i.
-        n_skipped: Number of windows that were left out, for the result.
+        windows: Windows of the study; segment i is window i.
+        n_skipped: Number of skipped windows, for the result.
     """
 
     name = "coreference"
@@ -207,13 +211,16 @@ class Antecedents(Accumulator[CoreferenceAccuracies]):
 
     def of_segments_alone(self, segments: Iterable[Any]) -> dict[str, Any]:
         attributes = super().of_segments_alone(segments)
-        wanted = {window.document for window in attributes["_windows"].values()}
-        return attributes | {"_documents": {index: self._documents[index] for index in wanted}}
+        document_indices = {window.document for window in attributes["_windows"].values()}
+        return attributes | {
+            "_documents": {index: self._documents[index] for index in document_indices}
+        }
 
     def start(self, subject: Subject) -> None:
         super().start(subject)
         shape = (int(self._first_slot[-1]), 2, self.n_layers, self.n_heads)
-        # The chosen word, counted from 1; 0 before its window is read, so that sums add up.
+        # Chosen words count from 1; 0 marks windows that were not processed yet, so that sums add
+        # up.
         self.sums = {
             "chosen": np.zeros(shape, np.int32),
             "weights": np.zeros(shape, np.float32),
@@ -226,27 +233,29 @@ class Antecedents(Accumulator[CoreferenceAccuracies]):
         prepared = self._prepared
         weights = word_rows(layer.weights, prepared.rows, prepared.columns)  # [B, H, E, m]
         for variant in range(2):
-            chosen, weight = most_attended(weights, prepared.allowed[:, None, variant])  # [B, H, E]
-            of_mentions = (prepared.item, slice(None), prepared.row)
-            words = chosen[of_mentions].cpu().numpy()  # [N, H]
-            where = (prepared.slot, variant, layer.layer)
-            self.sums["chosen"][where] = words + prepared.start[:, None] + 1
-            self.sums["weights"][where] = weight[of_mentions].cpu().numpy()
+            word_indices, weight = most_attended(
+                weights, prepared.allowed[:, None, variant]
+            )  # [B, H, E]
+            mention_cells = (prepared.item, slice(None), prepared.row)
+            words = word_indices[mention_cells].cpu().numpy()  # [N, H]
+            cells = (prepared.slot, variant, layer.layer)
+            self.sums["chosen"][cells] = words + prepared.start[:, None] + 1
+            self.sums["weights"][cells] = weight[mention_cells].cpu().numpy()
 
     def end_batch(self, batch: Batch) -> None:
         self.sums["read"][[segment.index for segment in word_segments(batch)]] = 1
 
     def compute(self) -> CoreferenceAccuracies:
-        read = self.sums["read"].astype(bool)
-        slots = np.repeat(read, np.diff(self._first_slot))
+        is_processed = self.sums["read"].astype(bool)
+        slots = np.repeat(is_processed, np.diff(self._first_slot))
         return CoreferenceAccuracies(
             documents=self._documents,
-            windows=tuple(w for w, done in zip(self._windows, read, strict=True) if done),
+            windows=tuple(w for w, done in zip(self._windows, is_processed, strict=True) if done),
             chosen=self.layers.spread(self.sums["chosen"][slots] - 1, axis=2, fill=-1),
             weights=self.layers.spread(self.sums["weights"][slots], axis=2),
             model_name=self.model_name,
             n_skipped=self._n_skipped,
-            complete=int(read.sum()) == len(self._windows) - self._n_skipped,
+            complete=int(is_processed.sum()) == len(self._windows) - self._n_skipped,
             layers_without_attention=self.layers.layers_without_attention,
             left_out=self._left_out,
         )

@@ -47,13 +47,13 @@ Accuracies are over mentions (micro). The best head is chosen on the very mentio
 
 @dataclass(frozen=True)
 class Evaluated:
-    """One evaluated mention; all numbers are indices into the `mentions` of its document.
+    """Evaluated mention; all numbers are indices into the `mentions` of its document.
 
     Attributes:
         document: Index of the document in the study.
-        mention: The mention.
-        antecedents: The preceding mentions of its cluster.
-        candidates: All preceding mentions in the window, the nearest first.
+        mention: Index of the mention.
+        antecedents: Preceding mentions of its cluster.
+        candidates: All preceding mentions in the window, nearest first.
         baselines: Choices of "nearest", "head match" and "rule-based"; -1 = no choice.
     """
 
@@ -66,7 +66,7 @@ class Evaluated:
 
 @dataclass(frozen=True)
 class EvaluatedWindow:
-    """Words `start` to `end` (exclusive) of a document and the mentions evaluated there."""
+    """Words `start` to `end` (exclusive) of a document, with the evaluated mentions in them."""
 
     document: int
     start: int
@@ -76,18 +76,18 @@ class EvaluatedWindow:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class AntecedentChoices:
-    """The choices of every system for the mentions of one document.
+    """Choices of every system for the mentions of one document.
 
     Attributes:
-        document: the document.
-        windows: First word and end (excluded) of each window that was read.
+        document: Document of the mentions.
+        windows: First word and end (exclusive) of each processed window.
         mentions: Indices of the E evaluated mentions in `document.mentions`.
-        antecedents: For each evaluated mention, the indices of the correct mentions.
-        words: The word that each head chose, among all words and among head words of preceding
+        antecedents: Indices of the correct mentions, for each evaluated mention.
+        words: Word that each head chose, among all words and among head words of preceding
             mentions (`AMONG`), int32 [E, 2, L, H].
-        weights: float32 [E, 2, L, H], the weight to it.
+        weights: Weight on the chosen word, float32 [E, 2, L, H].
         correct: Whether the choice is correct, bool [E, 2, L, H].
-        baselines: For each system, the indices of the chosen mentions, int64 [E]; -1 = no choice.
+        baselines: Indices of the chosen mentions for each system, int64 [E]; -1 = no choice.
     """
 
     document: Document
@@ -106,7 +106,7 @@ class AntecedentChoices:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class CoreferenceAccuracies(HeadResult):
-    """How often heads and simple rules find an antecedent.
+    """Accuracies of heads and simple rules in finding an antecedent.
 
     E is the number of evaluated mentions. The axis of length 2 is `AMONG`: the choice among all
     other words ("words"), and among the head words of preceding mentions ("mentions"). The axis of
@@ -114,16 +114,16 @@ class CoreferenceAccuracies(HeadResult):
 
     Attributes:
         documents: All documents of the study.
-        windows: The windows that were read, with their evaluated mentions.
-        chosen: The word of the document that each head chose, int32 [E, 2, L, H].
-        weights: float32 [E, 2, L, H], the weight to it.
+        windows: Processed windows, with their evaluated mentions.
+        chosen: Word of the document that each head chose, int32 [E, 2, L, H].
+        weights: Weight on the chosen word, float32 [E, 2, L, H].
         model_name: Name of the model.
-        n_skipped: Number of windows left out because a word has no tokens, or a token has several
+        n_skipped: Number of windows skipped because a word has no tokens, or a token has several
             words.
         complete: False if the pass was interrupted.
-        layers_without_attention: The layers without attention of a hybrid model, which have -1 in
+        layers_without_attention: Layers without attention in a hybrid model, which have -1 in
             `chosen`.
-        left_out: For each document that `load_coreference` left out as invalid, the reason.
+        left_out: Reason for each document that `load_coreference` left out as invalid.
         definitions: Definitions of details that the paper leaves open.
 
     Example:
@@ -146,7 +146,7 @@ class CoreferenceAccuracies(HeadResult):
 
     @cached_property
     def evaluated(self) -> tuple[Evaluated, ...]:
-        """The E mentions."""
+        """Evaluated mentions (E)."""
         return tuple(mention for window in self.windows for mention in window.evaluated)
 
     @cached_property
@@ -166,12 +166,12 @@ class CoreferenceAccuracies(HeadResult):
 
     @cached_property
     def correct(self) -> NDArray[np.int64]:
-        """Number of mentions for which each head is right, int64 [2, L, H, 4]."""
+        """Number of mentions for which each head is correct, int64 [2, L, H, 4]."""
         return np.einsum("evlh,ek->vlhk", self.is_correct.astype(np.int64), self._of_kind)
 
     @cached_property
     def baseline_correct(self) -> NDArray[np.int64]:
-        """Number of mentions for which each of the three rules is right, int64 [3, 4]."""
+        """Number of mentions for which each of the three rules is correct, int64 [3, 4]."""
         right = np.array(
             [[c in mention.antecedents for c in mention.baselines] for mention in self.evaluated]
         )
@@ -179,16 +179,18 @@ class CoreferenceAccuracies(HeadResult):
 
     @property
     def accuracy(self) -> NDArray[np.float64]:
-        """Accuracies, float64 [2, L, H, 4]; NaN without mentions of a kind, or attention."""
+        """Accuracies, float64 [2, L, H, 4]; NaN for kinds without mentions or attention."""
         accuracy = self._share(self.correct)
         accuracy[:, list(self.layers_without_attention)] = np.nan
         return accuracy
 
     def best_head(self, among: Among = "words") -> Head:
-        """Return the head with the largest accuracy on all mentions; the last of equals."""
+        """Return the head with the largest accuracy on all mentions; the last one if tied."""
         values = self.correct[_variant(among), ..., 0]
         heads = (
-            at for at in np.ndindex(values.shape) if at[0] not in self.layers_without_attention
+            cell
+            for cell in np.ndindex(values.shape)
+            if cell[0] not in self.layers_without_attention
         )
         layer, head = max(heads, key=lambda at: (values[at], at))
         return Head(layer, head)
@@ -197,10 +199,11 @@ class CoreferenceAccuracies(HeadResult):
         """Return accuracies of the three rules and of the best head by kind (table of section 4.3).
 
         Args:
-            among: The words among which the head chooses.
+            among: Words among which the head chooses: "words" or "mentions".
 
         Returns:
-            Rows nearest, head match, rule-based, best head; columns all, pronoun, proper, nominal.
+            Rows: nearest, head match, rule-based, best head. Columns: all, pronoun, proper,
+                nominal.
         """
         import pandas as pd
 
@@ -213,19 +216,19 @@ class CoreferenceAccuracies(HeadResult):
         return self.table()
 
     def choices(self, document: Document | str | int) -> AntecedentChoices:
-        """The choices of every system for the mentions of one document.
+        """Return the choices of every system for the mentions of one document.
 
         Args:
-            document: The document, its name, or its index in `documents`.
+            document: Document, its name, or its index in `documents`.
 
         Raises:
-            KeyError: the document was not part of the study.
+            KeyError: If the document was not part of the study.
         """
         index = self._index(document)
         rows = [row for row, mention in enumerate(self.evaluated) if mention.document == index]
         evaluated = [self.evaluated[row] for row in rows]
-        chosen = np.array([mention.baselines for mention in evaluated], np.int64)
-        by_rule = chosen.reshape(-1, len(BASELINES)).T
+        rule_choices = np.array([mention.baselines for mention in evaluated], np.int64)
+        by_rule = rule_choices.reshape(-1, len(BASELINES)).T
         return AntecedentChoices(
             document=self.documents[index],
             windows=tuple((w.start, w.end) for w in self.windows if w.document == index),
@@ -251,8 +254,8 @@ class CoreferenceAccuracies(HeadResult):
         """Draw the accuracy of every head on all mentions.
 
         Args:
-            among: "words", or "mentions".
-            width: Pixels of the whole figure.
+            among: Words among which the head chooses: "words" or "mentions".
+            width: Width of the whole figure in pixels.
         """
         from attnwidget.charts.head_heatmap import head_heatmap
 
@@ -273,7 +276,7 @@ class CoreferenceAccuracies(HeadResult):
 
     def __repr__(self) -> str:
         counts = ", ".join(f"{n} {kind}" for n, kind in zip(self.counts, KINDS, strict=True))
-        read = len({window.document for window in self.windows})
+        n_documents = len({window.document for window in self.windows})
         notes = "" if self.complete else ", interrupted"
         notes += f", {counted(self.n_skipped, 'window')} left out" if self.n_skipped else ""
         if self.left_out:
@@ -281,7 +284,7 @@ class CoreferenceAccuracies(HeadResult):
         best = self.best_head("mentions")
         among = self.table("mentions").iloc[-1]
         return (
-            f"CoreferenceAccuracies({self.model_name}, {counted(read, 'document')}, "
+            f"CoreferenceAccuracies({self.model_name}, {counted(n_documents, 'document')}, "
             f"{counted(len(self.windows), 'window')}{notes}; mentions: {counts})\n"
             f"{self.table().map('{:.3f}'.format)}\n"
             f"among mentions, best head {best}: "
@@ -291,7 +294,7 @@ class CoreferenceAccuracies(HeadResult):
 
     @cached_property
     def _of_kind(self) -> NDArray[np.int64]:
-        """1 in the kinds of each mention, [E, 4]."""
+        """Membership of each mention in the kinds, 1 or 0, [E, 4]."""
         kinds = [
             self.documents[mention.document].mentions[mention.mention].kind
             for mention in self.evaluated
@@ -299,13 +302,13 @@ class CoreferenceAccuracies(HeadResult):
         return np.array([[1, *(kind == name for name in KINDS[1:])] for kind in kinds], np.int64)
 
     def _share(self, correct: NDArray[np.int64]) -> NDArray[np.float64]:
-        with np.errstate(invalid="ignore"):  # kinds without mentions have no accuracy
+        with np.errstate(invalid="ignore"):  # Kinds without mentions have no accuracy.
             return correct / self.counts
 
     def _index(self, document: Document | str | int) -> int:
-        for index, known in enumerate(self.documents):
-            name = known.name if isinstance(document, str) else index
-            if document is known or document == name:
+        for index, candidate in enumerate(self.documents):
+            name = candidate.name if isinstance(document, str) else index
+            if document is candidate or document == name:
                 return index
         what = f"the document {document.name!r}" if isinstance(document, Document) else document
         raise KeyError(f"{what!r} is not among the {len(self.documents)} documents of this study")

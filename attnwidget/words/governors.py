@@ -26,20 +26,20 @@ if TYPE_CHECKING:
 
 WordUnit = Literal["words", "first", "tokens"]
 Possessive = Literal["clark"] | None
-# "poss" of Stanford Dependencies, its successor in Universal Dependencies, and the clitics after
-# such a word in the code of Clark et al.
+# The relation "poss" of Stanford Dependencies, its successor in Universal Dependencies, and the
+# clitics after such a word in the code of Clark et al.
 _POSSESSIVES = ("poss", "nmod:poss")
 _CLITICS = ("'s", "s'")
 
 
 @dataclass(frozen=True, eq=False)
 class GovernorPredictions:
-    """The predictions of every head for one sentence of m words.
+    """Governor predictions of every head for one sentence of m words.
 
     Attributes:
-        sentence: The sentence.
-        maps: Attention between words, float32 [L, H, m, m], rows attend. Special tokens are left
-            out, so rows sum to less than 1.
+        sentence: Sentence with its tree.
+        maps: Attention between words, float32 [L, H, m, m], where rows attend. Special tokens are
+            excluded, so rows sum to less than 1.
         possessive: Rule for possessors: with "clark", a possessor before "'s" takes the governor
             predicted for "'s" (as in `probe_relations`), unless its own prediction is the last
             word.
@@ -59,20 +59,20 @@ class GovernorPredictions:
 
     @cached_property
     def governors(self) -> NDArray[np.int64]:
-        """The predicted governor of each word, from 1, int64 [L, H, 2, m]; never the root."""
+        """Predicted governor of each word, from 1, int64 [L, H, 2, m]; never the root."""
         predictions = predicted_governors(torch.from_numpy(self.maps.copy())).numpy() + 1
-        judged: NDArray[np.int64] = predictions.copy()
+        resolved: NDArray[np.int64] = predictions.copy()
         for word in possessors(self.sentence) if self.possessive == "clark" else ():
             prediction = predictions[..., word]
             at_clitic = predictions[..., word + 1]
-            judged[..., word] = np.where(prediction < len(self.sentence), at_clitic, prediction)
-        return judged
+            resolved[..., word] = np.where(prediction < len(self.sentence), at_clitic, prediction)
+        return resolved
 
     @cached_property
     def weights(self) -> NDArray[np.float32]:
-        """The weight of each prediction, float32 [L, H, 2, m].
+        """Weight of each prediction, float32 [L, H, 2, m].
 
-        The weight is from the word to its governor, or from the governor to the word.
+        This is the weight from the word to its governor, or from the governor to the word.
         """
         index = self.governors - 1
         rows = np.take_along_axis(self.maps, index[:, :, 0, :, None], -1)[..., 0]
@@ -81,15 +81,14 @@ class GovernorPredictions:
         return weights
 
     def map(self, layer: int | HeadName, head: int | None = None) -> NDArray[np.float32]:
-        """Return one head's attention between words, float32 [m, m], rows attend.
+        """Return one head's attention between words, float32 [m, m], where rows attend.
 
         Args:
-            layer: The layer, or the name of the head in place of layer and head: "L1 H3", (1, 3) or
-                a `Head`.
-            head: The head.
+            layer: Number of the layer, or the head itself: "L1 H3", (1, 3) or a `Head`.
+            head: Number of the head within the layer; not needed if `layer` is a head.
 
         Raises:
-            ValueError: There is no such head.
+            ValueError: If there is no such head.
         """
         layer, head, _ = head_of_result(layer, head, self.maps.shape)
         weights: NDArray[np.float32] = self.maps[layer, head]
@@ -101,7 +100,7 @@ class GovernorPredictions:
 
 
 def possessors(sentence: Sentence) -> list[int]:
-    """Return the words, from 0, that `probe_relations` judges by the clitic after them.
+    """Return the words, from 0, that `probe_relations` evaluates by the clitic after them.
 
     Example:
         >>> from attnwidget.words.governors import possessors
@@ -129,16 +128,16 @@ def predict_governors(
     """Return the predictions of every head for one sentence (Clark et al. 2019, section 4.2).
 
     Args:
-        model: A model from `load_model`; only the encoder of an encoder-decoder is read.
-        sentence: A sentence of a treebank, or made with `Sentence.from_lists`.
-        unit: as in `probe_relations`.
+        model: Model from `load_model`; for an encoder-decoder, only the encoder is used.
+        sentence: Sentence of a treebank, or from `Sentence.from_lists`.
+        unit: Pooling of tokens to words, as in `probe_relations`.
         possessive: Rule for possessors before "'s", as in `probe_relations`: "clark" gives a
             possessor the predicted governor of the "'s"; None treats possessors like all words.
 
     Raises:
-        ValueError: the sentence is too long for the model, a word has no tokens, or a token has
-            characters of several words.
-        RuntimeError: the model was closed.
+        ValueError: If the sentence is too long for the model, a word has no tokens, or a token
+            has characters of several words.
+        RuntimeError: If the model was closed.
 
     Example:
         >>> from attnwidget import Sentence, load_model
@@ -150,11 +149,11 @@ def predict_governors(
     """
     all_of(Sentence, [sentence], SENTENCES)
     segment = WordSegmenter(model)(sentence.running)
-    kept = _WordMaps(unit)
-    reader = ModelReader(model, [kept], None)
+    word_maps = _WordMaps(unit)
+    reader = ModelReader(model, [word_maps], None)
     reader.start(segment)
     reader.add([segment])
-    maps = kept.layers.spread(torch.stack(kept.maps).numpy())
+    maps = word_maps.layers.spread(torch.stack(word_maps.maps).numpy())
     return GovernorPredictions(sentence, maps, possessive)
 
 
@@ -164,7 +163,7 @@ def word_pooling(batch: Batch, unit: WordUnit) -> WordMaps:
 
 
 class _WordMaps(Accumulator[Any]):
-    """Accumulator that keeps the word maps of one sentence."""
+    """Accumulator that stores the word maps of one sentence."""
 
     name = "word maps"
 

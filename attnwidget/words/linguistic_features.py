@@ -51,21 +51,21 @@ def probe_features(
     the feature.
 
     Args:
-        model: A model from `load_model`.
+        model: Model from `load_model`.
         sentences: Sentences of a treebank; `feature_words` defines the words of each feature.
-        features: Some of NOUN, PRON, VERB, SUBJ, OBJ, NEG, PUNCT; [CLS] and [SEP] are added.
-        variant: "skip absent" leaves out sentences without the feature. "released" counts them as
-            0, as in the authors' code; NEG and the attention of [CLS] leave them out in both
-            variants. The authors' code finds words by their spelling anywhere in a text; both
-            variants use the tagged words.
-        skip_unaligned: Whether to leave out sentences that have a word without tokens or a token of
+        features: Names among NOUN, PRON, VERB, SUBJ, OBJ, NEG, PUNCT; [CLS] and [SEP] are added.
+        variant: Handling of sentences without the feature. "skip absent" excludes them. "released"
+            counts them as 0, as in the authors' code, but excludes them for NEG and for the
+            attention from [CLS]. The authors' code finds words by their spelling anywhere in a
+            text; both variants here use the tagged words.
+        skip_unaligned: Whether to skip sentences that have a word without tokens or a token of
             several words, or are too long for the model; the result counts them.
-        batch_size: Number of sentences in one pass of the model.
+        batch_size: Number of sentences in a forward pass.
         progress: Whether to show a progress bar.
 
     Raises:
-        ValueError: an unknown feature or variant, no sentences, or a sentence without tags or
-            tokens.
+        ValueError: If a feature or variant is unknown, there are no sentences, or a sentence has no
+            tags or tokens.
 
     Example:
         >>> from attnwidget import Sentence, load_model
@@ -93,14 +93,14 @@ def probe_features(
 
 
 class LinguisticFeatures(SentenceMeans["FeatureWeights"]):
-    """The largest weight to each feature, summed over sentences.
+    """Largest weight on each feature, summed over sentences.
 
     Args:
         features: Names of the F features.
-        words: For each sentence and feature, the words with the feature; segment i is sentence i.
-        variant: As in `probe_features`.
-        n_skipped: Number of sentences that were left out, for the result.
-        n_left_out: Number of sentences that were left out before, when the list was loaded.
+        words: Words with each feature, for each sentence; segment i is sentence i.
+        variant: Handling of sentences without the feature, as in `probe_features`.
+        n_skipped: Number of skipped sentences, for the result.
+        n_left_out: Number of sentences that were left out earlier, when the list was loaded.
     """
 
     name = "features"
@@ -177,11 +177,11 @@ class FeatureWeights(SentencesResult):
 
     Attributes:
         features: Names of the F features.
-        weights: The largest weight that a token of the feature receives, averaged over the queries,
+        weights: Largest weight that a token of the feature receives, averaged over the queries,
             float64 [F, L, H]; NaN if no sentence has the feature.
-        from_first: The largest weight from the first token, [CLS], float64 [F, L, H].
+        from_first: Largest weight from the first token, [CLS], float64 [F, L, H].
         counts: Number of sentences with each feature, int64 [F].
-        variant: "skip absent" or "released".
+        variant: Handling of sentences without the feature: "skip absent" or "released".
         first: Name of the first token: "[CLS]", or "first token".
 
     Example:
@@ -213,8 +213,8 @@ class FeatureWeights(SentencesResult):
     def last_layer(self) -> pd.DataFrame:
         """Return the weights from [CLS] in the last layer, with one row per feature.
 
-        The model decides from [CLS], whose last layer reads these tokens (Kovaleva et al. 2019,
-        section 4.4).
+        The model's decision depends on [CLS], which attends to these tokens in the last layer
+        (Kovaleva et al. 2019, section 4.4).
         """
         import pandas as pd
 
@@ -225,12 +225,12 @@ class FeatureWeights(SentencesResult):
 
         Args:
             from_first: Whether to draw the weights from [CLS].
-            width: Pixels of the whole figure.
+            width: Width of the whole figure in pixels.
         """
         from attnwidget.charts.head_heatmap import head_heatmaps
 
         values = self.from_first if from_first else self.weights
-        where = f"from {self.first}" if from_first else "averaged over queries"
+        origin = f"from {self.first}" if from_first else "averaged over queries"
         return head_heatmaps(
             {
                 f"{name} ({n})": values[i]
@@ -238,7 +238,7 @@ class FeatureWeights(SentencesResult):
                 if n
             },
             title="Attention to linguistic features\n"
-            f"{self.model_name}; largest weight to a token of each, {where}; "
+            f"{self.model_name}; largest weight to a token of each, {origin}; "
             f"{self.n_sentences} sentences, in brackets those that have it",
             value_title="weight",
             width=width,

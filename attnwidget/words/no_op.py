@@ -51,21 +51,20 @@ def probe_no_op(
     without it.
 
     Args:
-        model: A model from `load_model`.
+        model: Model from `load_model`.
         sentences: Sentences of a treebank.
-        relation: A relation ("obj"), a subtype ("nsubj:pass"), or a relation with its subtypes
+        relation: Relation ("obj"), subtype ("nsubj:pass"), or relation with its subtypes
             ("nsubj (all)").
-        direction: The words whose weights are compared. "dependent to governor": words that depend
-            by the relation. "governor to dependent": words that govern a dependent with the
-            relation.
-        skip_unaligned: Whether to leave out sentences that have a word without tokens or a token of
+        direction: Words whose weights are compared. "dependent to governor": dependents with the
+            relation. "governor to dependent": governors of a dependent with the relation.
+        skip_unaligned: Whether to skip sentences that have a word without tokens or a token of
             several words, or are too long for the model; the result counts them.
-        batch_size: Number of sentences in one pass of the model.
+        batch_size: Number of sentences in a forward pass.
         progress: Whether to show a progress bar.
 
     Raises:
-        ValueError: an unknown direction, no word or every word has the relation, or a word has no
-            tokens.
+        ValueError: If the direction is unknown, no word or every word has the relation, or a word
+            has no tokens.
 
     Example:
         >>> from attnwidget import Sentence, load_model
@@ -78,20 +77,20 @@ def probe_no_op(
     """
     sentences = all_of(Sentence, sentences, SENTENCES)
     one_of("direction", direction, DIRECTIONS)
-    has = [_words_with(sentence, relation, direction) for sentence in sentences]
+    related_words = [_words_with(sentence, relation, direction) for sentence in sentences]
     punctuation = [_punctuation(sentence) for sentence in sentences]
 
     def accumulator(segments: list[WordSegment], n_skipped: int) -> NoOpWeightsFrom:
-        n_with = sum(len(has[segment.index]) for segment in segments)
+        n_with = sum(len(related_words[segment.index]) for segment in segments)
         n_words = sum(len(sentences[segment.index]) for segment in segments)
         if n_with in (0, n_words):
-            known = sorted({r for sentence in sentences for r in sentence.relations})
+            relations = sorted({r for sentence in sentences for r in sentence.relations})
             raise ValueError(
                 f"{n_with} of {n_words} words have the relation {relation!r}, so one "
-                f"group of words is empty; choose from {', '.join(known)}"
+                f"group of words is empty; choose from {', '.join(relations)}"
             )
         return NoOpWeightsFrom(
-            has, punctuation, relation, direction, n_skipped, len(sentences.left_out)
+            related_words, punctuation, relation, direction, n_skipped, len(sentences.left_out)
         )
 
     return probe(
@@ -128,12 +127,12 @@ class NoOpWeightsFrom(SentenceMeans["NoOpWeights"]):
     """Sums of weights on tokens without content, for words with and without a relation.
 
     Args:
-        has: For each sentence, the words with the relation; segment i of the study is sentence i.
-        punctuation: For each sentence, the words that are punctuation.
-        relation: As in `probe_no_op`.
-        direction: As in `probe_no_op`.
-        n_skipped: Number of sentences that were left out, for the result.
-        n_left_out: Number of sentences that were left out before, when the list was loaded.
+        has: Words with the relation, for each sentence; segment i of the study is sentence i.
+        punctuation: Words that are punctuation, for each sentence.
+        relation: Relation, as in `probe_no_op`.
+        direction: Words whose weights are compared, as in `probe_no_op`.
+        n_skipped: Number of skipped sentences, for the result.
+        n_left_out: Number of sentences that were left out earlier, when the list was loaded.
     """
 
     name = "no_op"
@@ -189,12 +188,12 @@ class NoOpWeightsFrom(SentenceMeans["NoOpWeights"]):
         return {"words": self._counts}
 
     def compute(self) -> NoOpWeights:
-        with_it, without = self.counted("words").tolist()
+        n_with, n_without = self.counted("words").tolist()
         return NoOpWeights(
             relation=self._relation,
             direction=self._direction,
             weights=self.mean("weights", over="words"),
-            counts=(with_it, without),
+            counts=(n_with, n_without),
             **self.about,
         )
 
@@ -204,8 +203,8 @@ class NoOpWeights(SentencesResult):
     """Weights on [SEP], [CLS] and punctuation from words with and without a relation.
 
     Attributes:
-        relation: The relation.
-        direction: The words whose weights are compared.
+        relation: Name of the relation.
+        direction: Words whose weights are compared.
         weights: Mean over words of the weight on all tokens of each of `TARGETS` together, float64
             [2, 3, L, H]: from words with the relation, then from words without it.
         counts: Numbers of words with and without the relation.
@@ -232,15 +231,14 @@ class NoOpWeights(SentencesResult):
         }
 
     def head(self, layer: int | HeadName, head: int | None = None) -> pd.DataFrame:
-        """Return one head's weights: one row per target, a column per group of words, and n.
+        """Return one head's weights: one row per target, one column per group of words.
 
         Args:
-            layer: The layer, or the name of the head in place of layer and head: "L1 H3", (1, 3) or
-                a `Head`.
-            head: The head.
+            layer: Number of the layer, or the head itself: "L1 H3", (1, 3) or a `Head`.
+            head: Number of the head within the layer; not needed if `layer` is a head.
 
         Raises:
-            ValueError: There is no such head.
+            ValueError: If there is no such head.
         """
         layer, head, _ = head_of_result(layer, head, self.weights.shape[2:])
         columns = dict(zip(self._groups, self.weights[:, :, layer, head], strict=True))
@@ -250,7 +248,7 @@ class NoOpWeights(SentencesResult):
         """Draw weights from words with and without the relation, one panel per target.
 
         Args:
-            width: Pixels of the whole figure.
+            width: Width of the whole figure in pixels.
         """
         from attnwidget.charts.curve_panels import curve_panels
 
@@ -259,11 +257,11 @@ class NoOpWeights(SentencesResult):
             series = {name: self.weights[i, j] for i, name in enumerate(self._groups)}
             frames.append(heads_frame(series).assign(quantity=f"to {target}"))
         frame = pd.concat(frames, ignore_index=True).rename(columns={"metric": "series"})
-        with_it, without = self.counts
+        n_with, n_without = self.counts
         return curve_panels(
             frame,
             title=f"Weight from words with {self.relation} and from others\n"
-            f"{self.model_name}, {self.direction}; {with_it} words with it, {without} without",
+            f"{self.model_name}, {self.direction}; {n_with} words with it, {n_without} without",
             width=width,
         )
 

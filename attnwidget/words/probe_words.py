@@ -1,4 +1,4 @@
-"""Shared code of studies of words: texts are cut into tokens and read once."""
+"""Shared code of word studies, which tokenize texts and process them once."""
 
 from __future__ import annotations
 
@@ -27,35 +27,35 @@ def probe(
     batch_size: int,
     progress: bool | OnProgress,
 ) -> R:
-    """Cut texts into the tokens of a model, read them, and return what an accumulator found.
+    """Split texts into the tokens of a model, process them, and return an accumulator's result.
 
     Args:
-        model: A model from `load_model`.
-        texts: The words of each text, with its name in errors.
-        accumulator: A function that creates the accumulator from the segments and the number of
-            texts left out.
-        skip_unaligned: Whether to leave out texts that have a word without tokens or a token of
-            several words, or are too long for the model.
-        batch_size: Number of texts in one pass of the model.
+        model: Model from `load_model`.
+        texts: Words of each text, with its name for errors.
+        accumulator: Function that creates the accumulator from the segments and the number of
+            skipped texts.
+        skip_unaligned: Whether to skip texts that have a word without tokens or a token of several
+            words, or are too long for the model.
+        batch_size: Number of texts in a forward pass.
         progress: Whether to show a progress bar; or a function that is called with the number of
-            inputs read and their number (None if unknown).
+            processed inputs and the total (None if unknown).
 
     Raises:
-        TypeError: `model` does not come from `load_model`.
-        ValueError: as `WordSegmenter.segments` and `measure`.
+        TypeError: If `model` does not come from `load_model`.
+        ValueError: As in `WordSegmenter.segments` and `measure`.
     """
     segments, n_skipped = WordSegmenter(model).segments(
         texts, skip_unaligned, progress=progress is True
     )
     metric = accumulator(segments, n_skipped)
-    measured = measure(
+    measurements = measure(
         model,
         segments,
         [metric],
         batch_size=batch_size,
         progress=progress,
     )
-    return cast("R", measured[metric.name])
+    return cast("R", measurements[metric.name])
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -64,7 +64,7 @@ class SentencesResult(HeadResult):
 
     Attributes:
         n_sentences: Number of sentences.
-        n_skipped: Number of sentences left out because they are invalid (`skip_invalid` of
+        n_skipped: Number of sentences that were skipped because they are invalid (`skip_invalid` of
             `load_treebank`), a word has no tokens, a token has several words, or the sentence is
             too long.
         model_name: Name of the model.
@@ -76,12 +76,12 @@ class SentencesResult(HeadResult):
 
 
 class SentenceMeans(SegmentMeans[R]):
-    """Means over sentences, some of which may have been left out.
+    """Means over sentences, some of which may have been skipped.
 
     Args:
         n_sentences: Number of all sentences.
-        n_skipped: Number of these sentences that were left out, for the result.
-        n_left_out: Number of sentences that were left out before, when the list was loaded.
+        n_skipped: Number of these sentences that were skipped, for the result.
+        n_left_out: Number of sentences that were left out earlier, when the list was loaded.
     """
 
     def __init__(self, n_sentences: int, n_skipped: int, n_left_out: int = 0) -> None:
@@ -91,7 +91,7 @@ class SentenceMeans(SegmentMeans[R]):
 
     @property
     def about(self) -> dict[str, Any]:
-        """The fields of a `SentencesResult`."""
+        """Fields of a `SentencesResult`."""
         return {
             "n_sentences": self.n_segments,
             "n_skipped": self._n_skipped + self._n_left_out,

@@ -29,41 +29,41 @@ if TYPE_CHECKING:
 
 
 DIRECTIONS = ("dependent to governor", "governor to dependent")
-"""Who attends to whom; both predict a governor for each word."""
+"""Directions of attention; both predict a governor for each word."""
 TABLE_COUNT = 100
-"""Words that a relation of Clark et al.'s Table 1 has at least."""
+"""Smallest number of words of a relation in Table 1 of Clark et al."""
 _POOLED = " (all)"
-"""The end of the name of a relation that is pooled over its subtypes."""
+"""Suffix of the name of a relation that is pooled over its subtypes."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class RelationAccuracies(HeadResult):
-    """How often each head's most attended word is a word's governor.
+    """Accuracies of heads whose most attended word predicts the governor of a word.
 
-    There are R relations: "all" words first, then the relations of the treebank, the most frequent
+    There are R relations: "all" words first, then the relations of the treebank, most frequent
     first. A relation with subtypes has an entry for each subtype and one for all together, "nmod
     (all)". There are O fixed offsets.
 
     Attributes:
         relations: Names of the relations.
         counts: Number of words of each relation, int64 [R].
-        correct: Number of words for which a head is right, by direction (`DIRECTIONS`), int64 [L,
+        correct: Number of words for which a head is correct, by direction (`DIRECTIONS`), int64 [L,
             H, 2, R].
-        offsets: The fixed offsets.
-        baseline_correct: Number of words for which an offset is right, int64 [O, R].
-        both_correct: Number of words for which a head and an offset are both right, int64 [L, H, 2,
-            O, R].
-        n_sentences: Number of sentences that were read.
-        n_skipped: Number of sentences that were left out: invalid (`skip_invalid` of
-            `load_treebank`), too long, or with a word without tokens or a token of several words.
+        offsets: Fixed offsets.
+        baseline_correct: Number of words for which an offset is correct, int64 [O, R].
+        both_correct: Number of words for which a head and an offset are both correct, int64 [L, H,
+            2, O, R].
+        n_sentences: Number of processed sentences.
+        n_skipped: Number of skipped sentences: invalid (`skip_invalid` of `load_treebank`), too
+            long, or with a word without tokens or a token of several words.
         complete: False if the pass was interrupted.
         unit: Pooling of tokens to words, as in `probe_relations`.
         possessive: Rule for possessors before "'s".
         model_name: Name of the model.
-        stack: "self", or "encoder" in an encoder-decoder.
-        model: The model, for `predictions`; None if it is not available, as in pickles and deep
+        stack: Stack of the heads: "self", or "encoder" in an encoder-decoder.
+        model: Model for `predictions`; None if it is not available, as in pickles and deep
             copies.
-        layers_without_attention: The layers without attention of a hybrid model, which have 0 in
+        layers_without_attention: Layers without attention in a hybrid model, which have 0 in
             `correct` and NaN in every share.
 
     Example:
@@ -95,7 +95,7 @@ class RelationAccuracies(HeadResult):
         return replace(self)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return the state for pickles and deep copies: without the model."""
+        """Return the state for pickles and deep copies, without the model."""
         return self.__dict__ | {"model": None}
 
     @property
@@ -107,7 +107,7 @@ class RelationAccuracies(HeadResult):
 
     @property
     def baseline_offset(self) -> Int64Array:
-        """The offset that is right most often, int64 [R]; the largest of equals."""
+        """Offset that is correct most often, int64 [R]; the largest one if tied."""
         return np.array(self.offsets)[self._best_offsets]
 
     @property
@@ -123,9 +123,9 @@ class RelationAccuracies(HeadResult):
         punctuation.
         """
         punctuation = [i for i, name in enumerate(self.relations) if name == "punct"]
-        left = self.counts[0] - self.counts[punctuation].sum()
+        n_words = self.counts[0] - self.counts[punctuation].sum()
         right = self.correct[..., 0] - self.correct[..., punctuation].sum(-1)
-        uas = right / left if left else np.full(right.shape, np.nan)
+        uas = right / n_words if n_words else np.full(right.shape, np.nan)
         uas[list(self.layers_without_attention)] = np.nan
         return uas
 
@@ -142,21 +142,21 @@ class RelationAccuracies(HeadResult):
 
     @property
     def single_p_values(self) -> Float64Array:
-        """P-values of `p_values` before the correction, float64 [L, H, 2, R]."""
+        """P-values before the correction of `p_values`, float64 [L, H, 2, R]."""
         layers = self._layers
         only_head, only_offset = (counts[list(layers.numbers)] for counts in self.only_one_right)
         return layers.spread(better_than(only_head, only_offset))
 
     @property
     def only_one_right(self) -> tuple[Int64Array, Int64Array]:
-        """Number of words that only the head, and only the best offset, gets right.
+        """Number of words for which only the head, and only the best offset, is correct.
 
-        Two arrays int64 [L, H, 2, R].
+        Two arrays, int64 [L, H, 2, R].
         """
-        both = np.take_along_axis(
+        both_right = np.take_along_axis(
             self.both_correct, self._best_offsets[None, None, None, None], axis=3
         )[..., 0, :]
-        return self.correct - both, self.baseline_correct.max(0) - both
+        return self.correct - both_right, self.baseline_correct.max(0) - both_right
 
     @property
     def _layers(self) -> LayerNumbers:
@@ -172,38 +172,38 @@ class RelationAccuracies(HeadResult):
         """Return the best head and the best fixed offset of each relation (Clark et al., Table 1).
 
         Ties go to the last layer, head and direction, as in the released code. The interval
-        (Wilson, 95 %) belongs to the head's own accuracy: the choice of the best head on these
-        words makes the accuracy look better than it is.
+        (Wilson, 95 %) is for the head's own accuracy. Selecting the best head on the same words
+        makes its accuracy look better than it is.
 
         Args:
             min_count: Smallest number of words of a relation.
-            skip: Relations to leave out; no head can be right for the root.
+            skip: Relations to leave out; no head can be correct for the root.
             alpha: Largest corrected p-value that counts as significant.
 
         Returns:
-            Columns relation, n, layer, head, direction, accuracy, low, high, baseline, offset,
+            Columns: relation, n, layer, head, direction, accuracy, low, high, baseline, offset,
             p_value (corrected), significant.
         """
         import pandas as pd
 
         min_count = whole_number("min_count", min_count)
-        shown = [
+        selected = [
             r
             for r, name in enumerate(self.relations)
             if self.counts[r] >= min_count and name not in skip
         ]
         correct = self.correct.copy()
         correct[list(self.layers_without_attention)] = -1
-        correct = correct.reshape(-1, len(self.relations))[:, shown]
+        correct = correct.reshape(-1, len(self.relations))[:, selected]
         last = len(correct) - 1 - correct[::-1].argmax(0)
         layer, head, direction = np.unravel_index(last, self.correct.shape[:3])
-        hits = correct[last, np.arange(len(shown))]
-        n = self.counts[shown]
+        hits = correct[last, np.arange(len(selected))]
+        n = self.counts[selected]
         low, high = wilson_interval(hits, n)
-        p_value = self.p_values[layer, head, direction, shown]
+        p_value = self.p_values[layer, head, direction, selected]
         return pd.DataFrame(
             {
-                "relation": [self.relations[r] for r in shown],
+                "relation": [self.relations[r] for r in selected],
                 "n": n,
                 "layer": layer,
                 "head": head,
@@ -211,8 +211,8 @@ class RelationAccuracies(HeadResult):
                 "accuracy": hits / n,
                 "low": low,
                 "high": high,
-                "baseline": self.baseline[shown],
-                "offset": self.baseline_offset[shown],
+                "baseline": self.baseline[selected],
+                "offset": self.baseline_offset[selected],
                 "p_value": p_value,
                 "significant": p_value <= alpha,
             }
@@ -225,8 +225,8 @@ class RelationAccuracies(HeadResult):
             min_count: Smallest number of words of a relation.
 
         Returns:
-            Columns Relation, Head (1-based, "8-11"), Accuracy (in %), Baseline (in %, with its
-            offset: "51.7 (1)"); the most frequent relation first, after all of them.
+            Columns: Relation, Head (1-based, "8-11"), Accuracy (in %), Baseline (in %, with its
+            offset: "51.7 (1)"). "All" is first, followed by the relations, most frequent first.
         """
         import pandas as pd
 
@@ -243,14 +243,14 @@ class RelationAccuracies(HeadResult):
         return pd.DataFrame(rows, columns=["Relation", "Head", "Accuracy", "Baseline"])
 
     def _paper_frame(self) -> pd.DataFrame:
-        # With few words, the table has the row of all words at least.
+        # With few words, the table has at least the row of all words.
         return self.table(min(TABLE_COUNT, int(self.counts[0])))
 
     def heads(self) -> HeadMetrics:
-        """Return the accuracy of the better direction, for all words and relations of 100 words."""
-        shown = np.maximum(self.accuracy[:, :, 0], self.accuracy[:, :, 1])
+        """Return the accuracy of the better direction, for all words and frequent relations."""
+        better = np.maximum(self.accuracy[:, :, 0], self.accuracy[:, :, 1])
         return {
-            f"accuracy on {name}": shown[..., r]
+            f"accuracy on {name}": better[..., r]
             for r, name in enumerate(self.relations)
             if not r or (self.counts[r] >= TABLE_COUNT and name != "root")
         }
@@ -291,19 +291,19 @@ class RelationAccuracies(HeadResult):
     ) -> alt.TopLevelMixin:
         """Draw the best head and the best offset of each relation, or all heads on one relation.
 
-        Heads that are significantly better than the offset come first, the largest gain over the
-        offset before smaller gains. A relation with subtypes has one row, with all its subtypes;
-        `best()` and `table()` have all rows.
+        Heads that are significantly better than the offset come first, ordered by their gain over
+        the offset. A relation with subtypes has one row for all its subtypes; `best()` and
+        `table()` have all rows.
 
         Args:
             relation: Relation for which to draw the accuracy of every head in the better direction;
                 None = all relations.
-            min_count: Smallest number of words of the drawn relations, without `relation`.
-            limit: Largest number of relations that are drawn, without `relation`.
-            width: Pixels of the whole figure.
+            min_count: Smallest number of words of the drawn relations; ignored with `relation`.
+            limit: Largest number of drawn relations; ignored with `relation`.
+            width: Width of the whole figure in pixels.
 
         Raises:
-            ValueError: the relation does not exist, no relation has enough words, or `limit` is
+            ValueError: If the relation does not exist, no relation has enough words, or `limit` is
                 below 1.
         """
         from attnwidget.charts.answer_title import answer_title
@@ -336,8 +336,8 @@ class RelationAccuracies(HeadResult):
         """Return the predictions of every head for one sentence, with the same unit.
 
         Raises:
-            RuntimeError: the model is not available, or was closed.
-            ValueError: the sentence is too long for the model, or has a word without tokens.
+            RuntimeError: If the model is not available, or was closed.
+            ValueError: If the sentence is too long for the model, or has a word without tokens.
         """
         all_of(Sentence, [sentence], "pass one of the treebank, treebank[0]")
         if self.model is None:
@@ -359,7 +359,7 @@ class RelationAccuracies(HeadResult):
 
     @property
     def _best_offsets(self) -> Int64Array:
-        """Return the index of the best offset of each relation; the largest offset of equals."""
+        """Index of the best offset of each relation; the largest offset if tied."""
         order = np.argsort(self.offsets)[::-1]
         return np.asarray(order[self.baseline_correct[order].argmax(0)])
 
@@ -373,7 +373,7 @@ class RelationAccuracies(HeadResult):
 
 
 def _one_row_each(best: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows of a figure: each relation once, the largest significant gain first."""
+    """Return the rows of a figure: each relation once, largest significant gain first."""
     names = set(best["relation"])
     pooled = {name.removesuffix(_POOLED) for name in names if name.endswith(_POOLED)}
     repeated = best["relation"].isin(pooled | ({"all"} if len(names) > 1 else set()))

@@ -1,4 +1,4 @@
-"""The relation probe: heads whose most attended word is the governor (Clark et al. 2019, 4.2)."""
+"""Relation probe: heads whose most attended word is the governor (Clark et al. 2019, 4.2)."""
 
 from __future__ import annotations
 
@@ -68,42 +68,45 @@ def probe_relations(
 ) -> RelationAccuracies:
     """Measure how often a head's most attended word is the governor (Clark et al. 2019, Table 1).
 
-    Every head is read in both directions: the predicted governor of a word is its most attended
-    word, or the word with the most attention to it. Special tokens are left out, the weight of a
-    word on itself counts as 0, ties go to the first word, and weights are not renormalized. A
-    prediction is right if the treebank has the same governor. Words of all sentences are pooled. No
-    head predicts the root, so the accuracy on "all" words, which include the root, is below 1.
+    Every head is evaluated in both directions: the predicted governor of a word is its most
+    attended word, or the word with the most attention to it. Special tokens are excluded, the
+    weight of a word on itself counts as 0, ties go to the first word, and weights are not
+    renormalized. A prediction is correct if the treebank has the same governor. Words of all
+    sentences are pooled. No head predicts the root, so the accuracy on "all" words, which include
+    the root, is below 1.
 
-    The baseline predicts a governor at a fixed offset: the word's position plus the offset, cut to
-    0 (the root) and to the last word. As in the paper, +3 is not among the offsets.
+    The baseline predicts a governor at a fixed offset: the word's position plus the offset, clipped
+    to 0 (the root) and to the last word. As in the paper, +3 is not among the offsets.
 
     Args:
-        model: A model from `load_model`; only the encoder of an encoder-decoder is read. Causal
+        model: Model from `load_model`; for an encoder-decoder, only the encoder is used. Causal
             heads attend only to earlier words.
-        sentences: Sentences of a treebank (`load_treebank`); all are cut into tokens before the
-            first is read.
-        unit: "words" sums over the tokens of the attended word and averages over the tokens of the
-            attending word, as in the paper. "first" uses only the row of the attending word's first
-            token, as in the released code. "tokens" uses the weight between the first tokens of
-            both words.
-        offsets: Offsets of the baseline; negative = the governor comes before the word.
-        possessive: "clark" judges a possessor (poss, nmod:poss) before "'s" by the prediction for
-            the "'s", unless the prediction for the possessor is the last word; this also holds for
-            baselines. None treats possessors like all words.
-        skip_unaligned: Whether to leave out sentences that have a word without tokens or a token of
-            several words, or are too long for the model, and count them; otherwise they are an
-            error. `Sentence.with_spaces` reads a space between all words, so that no token has
-            several.
-        batch_size: Number of sentences in one pass of the model.
+        sentences: Sentences of a treebank (`load_treebank`); all are tokenized before the first is
+            processed.
+        unit: Pooling of tokens to words. "words" sums over the tokens of the attended word and
+            averages over the tokens of the attending word, as in the paper. "first" uses only the
+            row of the attending word's first token, as in the released code. "tokens" uses the
+            weight between the first tokens of both words.
+        offsets: Offsets of the baseline; a negative offset means that the governor comes before the
+            word.
+        possessive: Rule for possessors. "clark" evaluates a possessor (poss, nmod:poss) before "'s"
+            by the prediction for the "'s", unless the prediction for the possessor is the last
+            word; the rule also applies to baselines. None treats possessors like all words.
+        skip_unaligned: Whether to skip and count sentences that have a word without tokens or a
+            token of several words, or are too long for the model; otherwise, they raise an error.
+            `Sentence.with_spaces` puts a space between all words, so that no token has several
+            words.
+        batch_size: Number of sentences in a forward pass.
         progress: Whether to show a progress bar; or a function that is called with the number of
-            inputs read and their number (None if unknown).
-        resume: An .npz file that keeps the sums, as in `measure`.
+            processed inputs and the total (None if unknown).
+        resume: File (.npz) for the sums, as in `measure`.
 
     Raises:
-        ValueError: a sentence that is too long, or has a word without tokens or a token of several
-            words; no sentences, no or repeated offsets, a model without a tokenizer, an unknown
-            unit or rule, or a resume file of another study.
-        RuntimeError: the model was closed.
+        ValueError: If a sentence is too long, or has a word without tokens or a token of several
+            words; if there are no sentences, or no or repeated offsets; if the model has no
+            tokenizer; if the unit or rule is unknown; or if the resume file belongs to another
+            study.
+        RuntimeError: If the model was closed.
 
     Example:
         >>> from attnwidget import Sentence, load_model
@@ -133,17 +136,17 @@ def probe_relations(
 
 
 class Relations(Accumulator[RelationAccuracies]):
-    """Counts of words for which heads and fixed offsets are right; see `probe_relations`.
+    """Counts of words for which heads and fixed offsets are correct; see `probe_relations`.
 
     Args:
-        sentences: The sentences; segment i of the study is a `WordSegment` of sentence i.
-        unit: As in `probe_relations`, like the following arguments.
+        sentences: Sentences; segment i of the study is a `WordSegment` of sentence i.
+        unit: Pooling of tokens to words, as in `probe_relations`.
         offsets: Offsets of the baseline.
-        possessive: Rule for possessors.
-        n_skipped: Number of sentences that were left out, for the result.
+        possessive: Rule for possessors, as in `probe_relations`.
+        n_skipped: Number of skipped sentences, for the result.
 
     Raises:
-        ValueError: as `probe_relations`.
+        ValueError: As in `probe_relations`.
     """
 
     name = "relations"
@@ -171,14 +174,14 @@ class Relations(Accumulator[RelationAccuracies]):
 
     @property
     def options(self) -> dict[str, Any]:
-        said = (
+        annotations = (
             (sentence.words, sentence.governors, sentence.relations) for sentence in self._sentences
         )
         return {
             "unit": self._unit,
             "offsets": list(self._offsets),
             "possessive": self._possessive,
-            "sentences": digest_of(said),
+            "sentences": digest_of(annotations),
         }
 
     def start(self, subject: Subject) -> None:
@@ -186,12 +189,12 @@ class Relations(Accumulator[RelationAccuracies]):
         self._model = subject.model
         n_labels = len(self._labels)
         n_offsets = len(self._offsets)
-        of_heads = (self.n_layers, self.n_heads, len(DIRECTIONS))
+        head_axes = (self.n_layers, self.n_heads, len(DIRECTIONS))
         self.sums = {
             "counts": np.zeros(n_labels, np.int64),
-            "correct": np.zeros((*of_heads, n_labels), np.int64),
+            "correct": np.zeros((*head_axes, n_labels), np.int64),
             "baseline": np.zeros((n_offsets, n_labels), np.int64),
-            "both": np.zeros((*of_heads, n_offsets, n_labels), np.int64),
+            "both": np.zeros((*head_axes, n_offsets, n_labels), np.int64),
             "sentences": np.zeros((), np.int64),
         }
 
@@ -202,12 +205,12 @@ class Relations(Accumulator[RelationAccuracies]):
         self._hits.add(self._pooling(layer.weights))
 
     def end_batch(self, batch: Batch) -> None:
-        of_heads = self._hits.of_heads()
-        of_offsets = self._hits.of_offsets()
-        self.sums["counts"] += of_offsets[0]
-        self.sums["baseline"] += of_offsets[1:]
-        self.sums["correct"] += of_heads[..., 0, :]
-        self.sums["both"] += of_heads[..., 1:, :]
+        head_counts = self._hits.of_heads()
+        offset_counts = self._hits.of_offsets()
+        self.sums["counts"] += offset_counts[0]
+        self.sums["baseline"] += offset_counts[1:]
+        self.sums["correct"] += head_counts[..., 0, :]
+        self.sums["both"] += head_counts[..., 1:, :]
         self.sums["sentences"] += len(batch.segments)
 
     def compute(self) -> RelationAccuracies:
@@ -232,10 +235,10 @@ class Relations(Accumulator[RelationAccuracies]):
         )
 
     def _hits_of(self, batch: Batch) -> RelationHits:
-        chosen = [self._sentences[segment.index] for segment in word_segments(batch)]
+        batch_sentences = [self._sentences[segment.index] for segment in word_segments(batch)]
         return RelationHits(
-            chosen,
-            [[self._ids[label] for label in sentence.relations] for sentence in chosen],
+            batch_sentences,
+            [[self._ids[label] for label in sentence.relations] for sentence in batch_sentences],
             n_labels=len(self._labels),
             offsets=self._offsets,
             possessive=self._possessive,
@@ -265,13 +268,13 @@ class RelationHits:
     """Counts of correct predictions of heads and fixed offsets for B sentences of a treebank.
 
     Args:
-        sentences: The sentences, with at most m words.
-        labels: The relation of each word of each sentence, as numbers from 0.
+        sentences: Sentences with at most m words.
+        labels: Relation of each word of each sentence, as numbers from 0.
         n_labels: Number of relations, R.
-        offsets: The O offsets from a word to its governor; cut to the root and the last word.
+        offsets: Offsets (O) from a word to its governor; clipped to the root and the last word.
         possessive: Rule for possessors, as in `probe_relations`.
         n_words: Number of words m to which predictions are padded.
-        device: The device of the predictions.
+        device: Device of the predictions.
     """
 
     def __init__(
@@ -300,41 +303,48 @@ class RelationHits:
         self._possessors = judged.to(device)
         self._lengths = lengths.to(device)
         self._possessors_at = self._possessors.nonzero(as_tuple=True)
-        places = torch.arange(1, n_words + 1, dtype=torch.long, device="cpu")
-        guesses = [(places + offset).clamp_min(0).minimum(lengths) - 1 for offset in offsets]
-        near = self.right(torch.stack(guesses, 1).to(device)[:, None])[:, 0]  # [B, O, m]
+        positions = torch.arange(1, n_words + 1, dtype=torch.long, device="cpu")
+        guesses = [(positions + offset).clamp_min(0).minimum(lengths) - 1 for offset in offsets]
+        is_offset_correct = self.right(torch.stack(guesses, 1).to(device)[:, None])[
+            :, 0
+        ]  # [B, O, m]
         relation = _padded(labels, n_labels, n_words)
-        # Words with the same sums form a kind, and hits are counted once per kind.
-        told = torch.cat([relation[:, None], near.cpu()], 1).transpose(0, 1).flatten(1).numpy()
-        kind, example = _kinds(told)
+        # Words with equal features form a kind, and hits are counted once per kind.
+        word_features = (
+            torch.cat([relation[:, None], is_offset_correct.cpu()], 1)
+            .transpose(0, 1)
+            .flatten(1)
+            .numpy()
+        )
+        kind, example = _kinds(word_features)
         one_hot = torch.nn.functional.one_hot(torch.from_numpy(kind), len(example))
         self._kinds = one_hot.to(device, torch.float32)  # [B * m, K]
-        # The sums of each kind: its relation, for all words and for words with a right offset.
-        relation = told[0, example]
-        offset = told[1:, example]
+        # Each kind counts for its relation: once for all words, and once for each correct offset.
+        relation = word_features[0, example]
+        offset = word_features[1:, example]
         counted = np.concatenate([np.ones((1, len(example))), offset])  # [1 + O, K]
-        has_relation = np.arange(n_labels)[:, None] == relation  # [R, K]; padding has none
+        has_relation = np.arange(n_labels)[:, None] == relation  # [R, K]; padding has no relation
         self._counted = (counted[:, None] * has_relation).astype(np.float32)
         self._hits: list[Tensor] = []
 
     def add(self, maps: Tensor) -> None:
-        """Count the right predictions of one layer's word maps [B, H, m, m], layer by layer.
+        """Count the correct predictions of one layer's word maps [B, H, m, m], layer by layer.
 
         The maps are overwritten.
         """
         text, word = self._possessors_at
-        both = governors_of(maps, text.repeat(2), torch.cat([word, word + 1]))
-        ordinary, at_clitic = both.tensor_split(2)
+        predictions = governors_of(maps, text.repeat(2), torch.cat([word, word + 1]))
+        ordinary, at_clitic = predictions.tensor_split(2)
         right = self._predicted(maps)  # [B, H, 2, m]
         governor = self._governors[text, word][:, None, None]
         length = self._lengths[text][:, None]
-        judged = torch.where(ordinary + 1 < length, at_clitic, ordinary) == governor
-        right[text, :, :, word] = judged
+        is_right = torch.where(ordinary + 1 < length, at_clitic, ordinary) == governor
+        right[text, :, :, word] = is_right
         flat = right.permute(1, 2, 0, 3).flatten(2).float()
-        self._hits.append(flat @ self._kinds)  # counts, exact in float32 below 2^24
+        self._hits.append(flat @ self._kinds)  # Counts below 2^24 are exact in float32.
 
     def right(self, predicted: Tensor) -> Tensor:
-        """Return where `predicted` [B, ..., m] (positions from 0) is the governor, bool.
+        """Return whether `predicted` [B, ..., m] (positions from 0) is the governor, bool.
 
         A possessor before its clitic takes the prediction for the clitic, unless its own prediction
         is the last word (`probe_relations`).
@@ -343,23 +353,23 @@ class RelationHits:
         governors = self._governors[axes]
         lengths = self._lengths[axes]
         at_clitic = predicted.roll(-1, -1) == governors
-        judged = self._possessors[axes] & (predicted + 1 < lengths)
-        return torch.where(judged, at_clitic, predicted == governors)
+        uses_clitic = self._possessors[axes] & (predicted + 1 < lengths)
+        return torch.where(uses_clitic, at_clitic, predicted == governors)
 
     def of_heads(self) -> NDArray[np.int64]:
-        """Return the number of words for which heads are right, int64 [L, H, 2, 1 + O, R].
+        """Return the number of words for which heads are correct, int64 [L, H, 2, 1 + O, R].
 
         The first number counts all words, the remaining numbers count the words for which an offset
-        is right.
+        is correct.
         """
         return self._summed(torch.stack(self._hits).cpu().numpy())
 
     def of_offsets(self) -> NDArray[np.int64]:
-        """Return the number of all words, and of words with a right offset, int64 [1 + O, R]."""
+        """Return the number of all words, and of words with a correct offset, int64 [1 + O, R]."""
         return self._summed(self._kinds.sum(0).cpu().numpy())
 
     def _summed(self, counts: NDArray[np.float32]) -> NDArray[np.int64]:
-        """Return the sums [..., 1 + O, R] of the counts of kinds [..., K]."""
+        """Return the sums [..., 1 + O, R] from the counts of kinds [..., K]."""
         _, n_labels, n_kinds = self._counted.shape
         sums = counts @ self._counted.reshape(-1, n_kinds).T
         return np.rint(sums).astype(np.int64).reshape(*counts.shape[:-1], -1, n_labels)
@@ -368,9 +378,8 @@ class RelationHits:
 def _kinds(told: NDArray[np.int64]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """Return the kind of each column of [N, W], int [W], and the first column of each kind, [K].
 
-    Equal columns have the same kind.
-
-    Comparing each column as a single number is many times faster than entry by entry.
+    Equal columns have the same kind. Columns are compared as single numbers, which is many times
+    faster than entry by entry.
     """
     code = np.zeros(told.shape[1], np.int64)
     n_codes = 1
@@ -386,4 +395,4 @@ def _kinds(told: NDArray[np.int64]) -> tuple[NDArray[np.intp], NDArray[np.intp]]
 
 def _padded(rows: Iterable[Sequence[int]], filler: int, longest: int) -> Tensor:
     padded = [[*row, *[filler] * (longest - len(row))] for row in rows]
-    return torch.from_numpy(np.array(padded))  # a third of the time of torch.tensor
+    return torch.from_numpy(np.array(padded))  # This takes a third of the time of torch.tensor.

@@ -1,4 +1,4 @@
-"""Words of a transcript in the sound: their times, and the heads that look at them."""
+"""Alignment of transcript words with the sound: word times, and the heads that attend to them."""
 
 from __future__ import annotations
 
@@ -32,22 +32,22 @@ if TYPE_CHECKING:
 def word_times(
     attention: Attention, heads: HeadName | Iterable[HeadName] | None = None
 ) -> WordTimes:
-    """Find when each word of a transcript is spoken, from cross-attention.
+    """Estimate the time at which each word of a transcript is spoken, from cross-attention.
 
-    The recipe is that of Whisper's word timestamps (Radford et al. 2022, released code): weights of
-    each head are standardized over the words and smoothed over the time, the mean over the heads is
-    a map of tokens and times, and dynamic time warping finds the way through it. Only the part of
-    the sound that is no padding is used. A token is written by the row before it.
+    The method is that of Whisper's word timestamps (Radford et al. 2022, released code): weights of
+    each head are standardized over the words and smoothed over time, the mean over the heads is
+    a map of tokens and times, and dynamic time warping finds the path through it. Padding after the
+    sound is not used. The row before a token writes the token.
 
     Args:
-        attention: An attention of a speech model over a sound, `model.attend(audio=...)`.
-        heads: A head or a list of heads of the cross-attention, each as (1, 3), "L1 H3" or a
-            `Head`; None takes the alignment heads of the model's generation configuration, or all
+        attention: Attention of a speech model over a sound, `model.attend(audio=...)`.
+        heads: Head or list of heads of the cross-attention, each as (1, 3), "L1 H3" or a
+            `Head`; None = the alignment heads of the model's generation configuration, or all
             heads without such a list.
 
     Raises:
-        ValueError: The attention has no cross-attention to a sound, the transcript has no words, or
-            a head does not exist.
+        ValueError: If the attention has no cross-attention to a sound, the transcript has no words,
+            or a head does not exist.
 
     Example:
         >>> import numpy as np
@@ -63,20 +63,20 @@ def word_times(
         [0.0, 2.0]
     """
     refuse_no_attention(attention)
-    spoken = Transcript(attention)
-    chosen, how = _chosen(attention, heads)
-    standard = np.stack([spoken.standardized(*head) for head in chosen])
-    first = first_keys(standard.mean(axis=0)[None])[0]
-    starts = spoken.edges[:-1][first]
-    ends = np.append(starts[1:], spoken.edges[-1])
-    groups = spoken.words
+    transcript = Transcript(attention)
+    pairs, note = _chosen(attention, heads)
+    maps = np.stack([transcript.standardized(*head) for head in pairs])
+    path = first_keys(maps.mean(axis=0)[None])[0]
+    starts = transcript.edges[:-1][path]
+    ends = np.append(starts[1:], transcript.edges[-1])
+    groups = transcript.words
     return WordTimes(
-        words=tuple(spoken.text(group) for group in groups),
+        words=tuple(transcript.text(group) for group in groups),
         starts=np.array([starts[group[0]] for group in groups]),
         ends=np.array([ends[group[-1]] for group in groups]),
-        heads=tuple((layer, head) for layer, head in chosen),
+        heads=tuple((layer, head) for layer, head in pairs),
         seconds=attention.audio[0].seconds,
-        note=how,
+        note=note,
         model_name=attention.model_name,
     )
 
@@ -89,13 +89,13 @@ def spoken_word_weights(
     """Measure the weight of every cross-attention head on the word that its row writes.
 
     Args:
-        attention: An attention of a speech model over a sound, `model.attend(audio=...)`.
-        spoken: The words that are spoken, with start and end in seconds. Words of the transcript
-            that differ are left out.
+        attention: Attention of a speech model over a sound, `model.attend(audio=...)`.
+        spoken: Spoken words, with start and end in seconds. Different words of the transcript
+            are left out.
 
     Raises:
-        ValueError: As `word_times`; or no word of the transcript is among the spoken words, or a
-            word ends before it starts.
+        ValueError: If no word of the transcript is among the spoken words, or a word ends before it
+            starts; or as in `word_times`.
 
     Example:
         >>> import numpy as np
@@ -118,54 +118,53 @@ def spoken_word_weights(
         if end <= start:
             raise ValueError(f"the word {word!r} ends at {end} s and starts at {start} s")
     groups = transcript.words
-    heard = [_plain(transcript.text(group)) for group in groups]
-    matcher = SequenceMatcher(a=heard, b=[_plain(word) for word, _, _ in truth], autojunk=False)
-    matched = [
+    words = [_plain(transcript.text(group)) for group in groups]
+    matcher = SequenceMatcher(a=words, b=[_plain(word) for word, _, _ in truth], autojunk=False)
+    word_pairs = [
         (groups[block.a + i], truth[block.b + i])
         for block in matcher.get_matching_blocks()
         for i in range(block.size)
-        if heard[block.a + i]
+        if words[block.a + i]
     ]
-    if not matched:
+    if not word_pairs:
         raise ValueError(
             f"no word of the transcript, such as {transcript.text(groups[0])!r}, is among the "
             f"{counted(len(truth), 'spoken word')}"
         )
     stack = attention.stacks[CROSS]
     shape = (stack.n_layers, stack.n_heads)
-    inside, padding, error = (np.zeros(shape) for _ in range(3))
-    shares = np.stack([transcript.share(start, end) for _, (_, start, end) in matched])
-    rows = [group[0] for group, _ in matched]
+    word_weights, padding, error = (np.zeros(shape) for _ in range(3))
+    shares = np.stack([transcript.share(start, end) for _, (_, start, end) in word_pairs])
+    rows = [group[0] for group, _ in word_pairs]
     for layer in range(shape[0]):
         for head in range(shape[1]):
             weights = transcript.weights(layer, head)
-            inside[layer, head] = (weights[rows] * shares).sum(axis=1).mean()
+            word_weights[layer, head] = (weights[rows] * shares).sum(axis=1).mean()
             padding[layer, head] = transcript.padding(layer, head)
-            first = first_keys(transcript.standardized(layer, head)[None])[0]
-            starts = transcript.edges[:-1][first][rows]
-            error[layer, head] = np.abs(starts - [start for _, (_, start, _) in matched]).mean()
+            path = first_keys(transcript.standardized(layer, head)[None])[0]
+            starts = transcript.edges[:-1][path][rows]
+            error[layer, head] = np.abs(starts - [start for _, (_, start, _) in word_pairs]).mean()
     return SpokenWordWeights(
-        weights=inside,
+        weights=word_weights,
         start_errors=error,
         padding=padding,
-        n_words=len(matched),
-        n_left_out=len(groups) - len(matched),
+        n_words=len(word_pairs),
+        n_left_out=len(groups) - len(word_pairs),
         model_name=attention.model_name,
     )
 
 
 def aligning_head(attention: Attention) -> Head | None:
-    """Return the cross-attention head that follows the words of a sound best.
+    """Return the cross-attention head that best follows the words of a sound.
 
-    The head has the largest weight on the way through its map that `word_times` finds with this
-    head alone. The alignment heads of the model's generation configuration come first; without such
-    a list, all heads are compared.
+    This is the head with the largest weight along its own `word_times` path. Only the alignment
+    heads of the model's generation configuration are compared, or all heads without such a list.
 
     Args:
         attention: Any attention.
 
     Returns:
-        The head; None without cross-attention to a sound, and for a transcript without words.
+        Head; None without cross-attention to a sound, or if the transcript has no words.
 
     Example:
         >>> from attnwidget import load_model
@@ -174,19 +173,19 @@ def aligning_head(attention: Attention) -> Head | None:
         True
     """
     stack = attention.stacks.get(CROSS)
-    if stack is None or not any(isinstance(place, Span) for place in stack.key.places):
+    if stack is None or not any(isinstance(region, Span) for region in stack.key.places):
         return None
     try:
         transcript = Transcript(attention)
     except ValueError:
         return None
     pairs, _ = _chosen(attention, None)
-    ways = first_keys(np.stack([transcript.standardized(*pair) for pair in pairs]))
+    paths = first_keys(np.stack([transcript.standardized(*pair) for pair in pairs]))
     scores = []
-    for pair, first in zip(pairs, ways, strict=True):
+    for pair, path in zip(pairs, paths, strict=True):
         weights = transcript.weights(*pair)
-        ends = np.maximum(np.append(first[1:], weights.shape[1]), first + 1)
-        rows = zip(weights, first, ends, strict=True)
+        ends = np.maximum(np.append(path[1:], weights.shape[1]), path + 1)
+        rows = zip(weights, path, ends, strict=True)
         scores.append(np.mean([row[start:end].sum() for row, start, end in rows]))
     return Head(*pairs[int(np.argmax(scores))], CROSS)
 
@@ -194,22 +193,24 @@ def aligning_head(attention: Attention) -> Head | None:
 def _chosen(
     attention: Attention, heads: HeadName | Iterable[HeadName] | None
 ) -> tuple[list[tuple[int, int]], str]:
-    """Return the heads, and how they were chosen, for a note."""
+    """Return the heads, and a note with the reason for the selection."""
     stack = attention.stacks[CROSS]
     if heads is not None:
-        named = [head_parts(name, None)[:2] for name in listed_heads(heads)]
-        if not named:
+        pairs = [head_parts(name, None)[:2] for name in listed_heads(heads)]
+        if not pairs:
             raise ValueError("heads is empty: name at least one cross-attention head")
-        found = [attention.head((*pair, CROSS)) for pair in named]
-        return [(head.layer, head.head) for head in found], ""
+        selected_heads = [attention.head((*pair, CROSS)) for pair in pairs]
+        return [(head.layer, head.head) for head in selected_heads], ""
     config = None
     if attention.reading is not None:
         config = getattr(attention.reading.model.hf_model, "generation_config", None)
-    aligned = getattr(config, "alignment_heads", None)
-    if aligned:
-        return [(int(layer), int(head)) for layer, head in aligned], "alignment heads of the model"
-    every = [(layer, head) for layer in range(stack.n_layers) for head in range(stack.n_heads)]
-    return every, "mean of all cross-attention heads, since the model names no alignment heads"
+    alignment_heads = getattr(config, "alignment_heads", None)
+    if alignment_heads:
+        return [
+            (int(layer), int(head)) for layer, head in alignment_heads
+        ], "alignment heads of the model"
+    all_heads = [(layer, head) for layer in range(stack.n_layers) for head in range(stack.n_heads)]
+    return all_heads, "mean of all cross-attention heads, since the model names no alignment heads"
 
 
 def _plain(word: str) -> str:
@@ -218,14 +219,14 @@ def _plain(word: str) -> str:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class WordTimes(Result):
-    """The times of the words of a transcript. See `word_times`.
+    """Times of the words of a transcript. See `word_times`.
 
     Attributes:
-        words: The W words.
+        words: Words of the transcript (W).
         starts: Start of each word in seconds, float64 [W].
         ends: End of each word in seconds, float64 [W].
-        heads: The cross-attention heads (layer, head) that were used.
-        seconds: Length of the sound.
+        heads: Cross-attention heads (layer, head) that were used.
+        seconds: Length of the sound in seconds.
 
     Example:
         >>> import numpy as np
@@ -247,16 +248,16 @@ class WordTimes(Result):
         return pd.DataFrame({"word": list(self.words), "start": self.starts, "end": self.ends})
 
     def chart(self, *, width: int = 640) -> alt.LayerChart:
-        """Draw the words over the time.
+        """Draw the words over time.
 
         Args:
-            width: Pixels of the whole figure.
+            width: Width of the whole figure in pixels.
         """
         from attnwidget.charts.spoken_words import spoken_words
 
-        named = ", ".join(f"L{layer} H{head}" for layer, head in self.heads[:8])
+        head_names = ", ".join(f"L{layer} H{head}" for layer, head in self.heads[:8])
         more = ", …" if len(self.heads) > 8 else ""
-        title = f"Times of words\n{self.model_name}; {named}{more}"
+        title = f"Times of words\n{self.model_name}; {head_names}{more}"
         return spoken_words(self.to_frame(), title=title, seconds=self.seconds, width=width)
 
     def __repr__(self) -> str:
@@ -265,15 +266,15 @@ class WordTimes(Result):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SpokenWordWeights(HeadResult):
-    """The weight of each cross-attention head on the word that its row writes.
+    """Weight of each cross-attention head on the word that its row writes.
 
     See `spoken_word_weights`. L and H are the numbers of layers and heads of cross-attention.
 
     Attributes:
         weights: Mean over the words of the weight between the start and the end of the word, from
             the row that writes its first token, float64 [L, H].
-        start_errors: Mean distance between the start of a word and the start that `word_times`
-            finds with this head alone, in seconds, [L, H].
+        start_errors: Mean distance between the start of a word and its start in `word_times` with
+            only this head, in seconds, [L, H].
         padding: Mean weight on the padding after the sound, [L, H].
         n_words: Number of words.
         n_left_out: Number of words of the transcript that are not among the spoken words.

@@ -1,4 +1,4 @@
-"""The words of a transcript, and the rows of cross-attention that wrote them."""
+"""Words of a transcript, and the rows of cross-attention that wrote them."""
 
 from __future__ import annotations
 
@@ -11,66 +11,67 @@ from attnwidget.capture.maps.attention import Attention
 from attnwidget.kernels.arrays import Float64Array
 from attnwidget.text.places import Span
 
-#: The stack in which a decoder attends to a sound.
+#: Stack in which a decoder attends to a sound.
 CROSS = "cross"
-#: Width of the median filter along the time, in tokens of the sound, in the recipe of Whisper.
+#: Width of the median filter over time, in tokens of the sound, as in Whisper's method.
 SMOOTHED = 7
-# Tokens of control, such as <|notimestamps|>, which not every tokenizer lists as special.
+# Control tokens, such as <|notimestamps|>, which some tokenizers do not list as special.
 _CONTROL = re.compile(r"<\|.*\|>")
 
 
 class Transcript:
-    """The words of a transcript and the rows that wrote them.
+    """Words of a transcript and the rows that wrote them.
 
     Args:
-        attention: An attention of a speech model over a sound.
+        attention: Attention of a speech model over a sound.
 
     Raises:
-        ValueError: The attention has no cross-attention to a sound, or the transcript has no words.
+        ValueError: If the attention has no cross-attention to a sound, or the transcript has no
+            words.
 
     Attributes:
-        rows: The row that wrote each token of the transcript.
-        words: For each word, its tokens, counted within the transcript.
-        edges: Starts of the tokens of the sound in seconds, and the end of the last.
+        rows: Row that wrote each token of the transcript.
+        words: Tokens of each word, as indices within the transcript.
+        edges: Start of each sound token in seconds, and the end of the last token.
     """
 
     def __init__(self, attention: Attention) -> None:
         stack = attention.stacks.get(CROSS)
         spans = () if stack is None else stack.key.places
-        placed = [i for i, place in enumerate(spans) if isinstance(place, Span)]
-        if stack is None or not placed:
+        sound_keys = [i for i, region in enumerate(spans) if isinstance(region, Span)]
+        if stack is None or not sound_keys:
             raise ValueError(
                 f"{attention.model_name} shows no cross-attention to a sound with known times: "
                 "read a sound with a speech model, model.attend(audio=(samples, rate))"
             )
         self._attention = attention
         self._tokens = stack.query
-        self._keys = placed
+        self._keys = sound_keys
         self._hidden = [i for i, kind in enumerate(stack.key.special) if kind == "padding"]
-        starts = [place.start for place in spans if isinstance(place, Span)]
-        ends = [place.end for place in spans if isinstance(place, Span)]
+        starts = [region.start for region in spans if isinstance(region, Span)]
+        ends = [region.end for region in spans if isinstance(region, Span)]
         self.edges: Float64Array = np.array([*starts, ends[-1]], dtype=np.float64)
-        written = [
+        text_tokens = [
             i
             for i, (kind, word) in enumerate(
                 zip(stack.query.special, stack.query.words, strict=True)
             )
             if i and not kind and word is not None and not _CONTROL.fullmatch(stack.query.raw[i])
         ]
-        if not written:
+        if not text_tokens:
             raise ValueError(
                 "the transcript has no words: pass it as target=..., or let the model write it"
             )
-        self._written = written
-        self.rows = [i - 1 for i in written]
+        self._written = text_tokens
+        self.rows = [i - 1 for i in text_tokens]
         self.words: list[list[int]] = []
-        for place, token in enumerate(written):
+        for region, token in enumerate(text_tokens):
             word = stack.query.words[token]
-            before = written[place - 1] if place else None
+            before = text_tokens[region - 1] if region else None
             if before is not None and stack.query.words[before] == word:
-                self.words[-1].append(place)
+                self.words[-1].append(region)
             else:
-                self.words.append([place])
+                self.words.append([region])
 
     def text(self, group: Sequence[int]) -> str:
         """Return a word of the transcript."""
@@ -86,7 +87,7 @@ class Transcript:
         return float(self._map(layer, head)[self.rows][:, self._hidden].sum(axis=1).mean())
 
     def standardized(self, layer: int, head: int) -> Float64Array:
-        """Return the weights, standardized over the rows and smoothed over the time, [T, K]."""
+        """Return the weights, standardized over the rows and smoothed over time, [T, K]."""
         from scipy.ndimage import median_filter
 
         weights = self.weights(layer, head)

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 Pairing = Literal["zip", "all"]
 AbsenceVariant = Literal["skip absent", "released"]
 ALL = "all"
-"""The label under which the links of a sentence are scored together."""
+"""Label under which all links of a sentence are scored together."""
 
 
 @in_plain_torch
@@ -54,24 +54,24 @@ def probe_links(
     The source of a link attends to its target.
 
     Args:
-        model: A model from `load_model`.
+        model: Model from `load_model`.
         sentences: Sentences with links between words. Links with the same label in a sentence are
             scored together, and so are the links of all labels.
-        pairing: The pairs of tokens that are compared at the ends of a link. "all": every token of
-            the source with every token of the target, as in the paper's text; "zip": the first
-            token with the first, the second with the second and so on, after the sources and the
-            targets of all links are joined, as in the authors' code. A target with one token is
-            then paired with the first token of the first source only.
-        variant: "skip absent" leaves out sentences without links of a label. "released" counts them
-            as 0, as in the authors' code for subjects and verbs.
-        skip_unaligned: Whether to leave out sentences that have a word without tokens or a token of
+        pairing: Method that pairs tokens at the ends of a link. "all": every token of the source
+            with every token of the target, as in the paper's text. "zip": the first token with the
+            first, the second with the second and so on, after the sources and the targets of all
+            links are joined, as in the authors' code. A target with one token is then only paired
+            with the first token of the first source.
+        variant: Handling of sentences without links of a label. "skip absent" excludes them.
+            "released" counts them as 0, as in the authors' code for subjects and verbs.
+        skip_unaligned: Whether to skip sentences that have a word without tokens or a token of
             several words, or are too long for the model; the result counts them.
-        batch_size: Number of sentences in one pass of the model.
+        batch_size: Number of sentences in a forward pass.
         progress: Whether to show a progress bar.
 
     Raises:
-        ValueError: an unknown pairing or variant, no links, a word without tokens, or a token of
-            several words.
+        ValueError: If the pairing or variant is unknown, there are no links, a word has no tokens,
+            or a token has several words.
 
     Example:
         >>> from attnwidget import load_model
@@ -83,11 +83,11 @@ def probe_links(
         >>> found.labels, found.weights.shape
         (('all', 'Experiencer'), (2, 6, 12))
     """
-    how = (
+    advice = (
         "this study needs sentences with links: read them with load_links(path), or make them with "
         "subject_verb_links(sentences)"
     )
-    sentences = all_of(LinkedSentence, sentences, how)
+    sentences = all_of(LinkedSentence, sentences, advice)
     one_of("pairing", pairing, ("zip", "all"))
     one_of("variant", variant, ("skip absent", "released"))
     if not any(sentence.links for sentence in sentences):
@@ -103,13 +103,13 @@ def probe_links(
 
 
 class Links(SentenceMeans["LinkWeights"]):
-    """The largest weight along the links of each label, summed over sentences.
+    """Largest weight along the links of each label, summed over sentences.
 
     Args:
-        sentences: The sentences; segment i of the study is sentence i.
-        pairing: As in `probe_links`.
-        variant: As in `probe_links`.
-        n_skipped: Number of sentences that were left out, for the result.
+        sentences: Sentences; segment i of the study is sentence i.
+        pairing: Method that pairs tokens, as in `probe_links`.
+        variant: Handling of sentences without links, as in `probe_links`.
+        n_skipped: Number of skipped sentences, for the result.
     """
 
     name = "links"
@@ -126,8 +126,8 @@ class Links(SentenceMeans["LinkWeights"]):
         self._sentences = sentences
         self._pairing = pairing
         self._variant = variant
-        named = sorted({link.label for sentence in sentences for link in sentence.links} - {ALL})
-        self._labels = (ALL, *named)
+        labels = sorted({link.label for sentence in sentences for link in sentence.links} - {ALL})
+        self._labels = (ALL, *labels)
         self.of_heads = {"weights": (len(self._labels),)}
         self.of_segments = {"counts": (len(self._labels),)}
 
@@ -143,8 +143,8 @@ class Links(SentenceMeans["LinkWeights"]):
         for item, segment in enumerate(axes.segments):
             links = self._sentences[segment.index].links
             for number, label in enumerate(self._labels):
-                chosen = [link for link in links if label in (ALL, link.label)]
-                for query, key in self._tokens(axes, item, chosen):
+                labeled_links = [link for link in links if label in (ALL, link.label)]
+                for query, key in self._tokens(axes, item, labeled_links):
                     rows.append((item, query, key))
                     groups.append(item * len(self._labels) + number)
         device = layer.weights.device
@@ -158,11 +158,11 @@ class Links(SentenceMeans["LinkWeights"]):
         return {"weights": largest.view(*size, -1).transpose(1, 2)}  # [B, H, K]
 
     def segment_numbers(self, batch: Batch) -> Mapping[str, Tensor]:
-        has = torch.zeros(
+        has_label = torch.zeros(
             len(batch.segments), len(self._labels), dtype=torch.float32, device=self._groups.device
         )
-        has.view(-1)[self._groups] = 1
-        return {"counts": has}
+        has_label.view(-1)[self._groups] = 1
+        return {"counts": has_label}
 
     def compute(self) -> LinkWeights:
         over = "counts" if self._variant == "skip absent" else "segments"
@@ -180,7 +180,7 @@ class Links(SentenceMeans["LinkWeights"]):
             return [token for word in words for token in axes.tokens(item, word)]
 
         if self._pairing == "zip":
-            # A predicate with several elements is one target.
+            # Predicates with several elements are one target, so count each source and target once.
             sources = dict.fromkeys(link.source for link in links)
             targets = dict.fromkeys(link.target for link in links)
             ends = ([t for words in spans for t in tokens(words)] for spans in (sources, targets))
@@ -195,12 +195,12 @@ class LinkWeights(SentencesResult):
     """Attention along labeled links.
 
     Attributes:
-        labels: The K labels. "all", for all links of a sentence together, comes first.
-        weights: The largest weight along a sentence's links, averaged over sentences, float64 [K,
-            L, H]; NaN for a label without links.
+        labels: Labels (K). "all", for all links of a sentence together, comes first.
+        weights: Largest weight along a sentence's links, averaged over sentences, float64 [K, L,
+            H]; NaN for a label without links.
         counts: Number of sentences with links of each label, int64 [K].
-        pairing: "zip" or "all".
-        variant: "skip absent" or "released".
+        pairing: Method that pairs tokens: "zip" or "all".
+        variant: Handling of sentences without links: "skip absent" or "released".
 
     Example:
         >>> from attnwidget import load_model
@@ -222,7 +222,7 @@ class LinkWeights(SentencesResult):
         """Return the head with the largest weight for each label, with the mean and a percentile.
 
         Returns:
-            Columns label, n (sentences), layer, head, weight, mean (over all heads), percentile_99
+            Columns: label, n (sentences), layer, head, weight, mean (over all heads), percentile_99
             (of all heads; Kovaleva et al. call heads above it relation-specific).
         """
         import pandas as pd
@@ -248,7 +248,7 @@ class LinkWeights(SentencesResult):
 
         Args:
             limit: Largest number of labels, including "all".
-            width: Pixels of the whole figure.
+            width: Width of the whole figure in pixels.
         """
         from attnwidget.charts.head_heatmap import head_heatmaps
 

@@ -1,4 +1,4 @@
-"""Segments with the words of their tokens, for studies of words."""
+"""Segments with the words of their tokens, for word studies."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ from attnwidget.text.token_words import shared_token, words_without_tokens
 if TYPE_CHECKING:
     from attnwidget.capture.model import AttentionModel
 
-# Seconds of cutting before a bar is shown.
+# Number of seconds before a progress bar is shown.
 _PATIENCE = 1.0
 
 
 @dataclass(frozen=True)
 class WordSegment(Segment):
-    """One text of whole words.
+    """Text of whole words.
 
     Attributes:
-        words: The word of each token of `first`, from 0, without gaps.
+        words: Word of each token of `first`, from 0, without gaps.
         index: Index of the text in the study.
         before: Number of special tokens before the text.
     """
@@ -45,23 +45,23 @@ class WordSegment(Segment):
 
     @property
     def n_words(self) -> int:
-        """The number of words of the text."""
+        """Number of words of the text."""
         return self.words[-1] + 1
 
 
 class WordSegmenter:
-    """Cutter of words into the tokens of one model.
+    """Tokenizer of words for one model.
 
-    Words are read as running text. A model whose vocabulary marks spaces reads the text as written
-    where the corpus tells it. Other models read a space between all words (Clark et al. 2019,
-    section 4.1): see `TextIds.as_read`.
+    Words are tokenized as running text. If the vocabulary marks spaces, the model gets the original
+    spaces of the text, as far as the corpus has them. Other models get a space between all words
+    (Clark et al. 2019, section 4.1): see `TextIds.as_read`.
 
     Args:
-        model: The model, whose tokenizer is used and which limits the length.
+        model: Model whose tokenizer and length limit are used.
 
     Raises:
-        TypeError: no model.
-        ValueError: the model has no tokenizer.
+        TypeError: If `model` is not a model.
+        ValueError: If the model has no tokenizer.
 
     Example:
         >>> from attnwidget import load_model
@@ -98,23 +98,25 @@ class WordSegmenter:
         """Return the segment of a text.
 
         Args:
-            text: One or more words.
+            text: Text of one or more words.
             index: Index of the text in the study.
 
         Raises:
-            ValueError: a token has characters of several words, a word has no tokens, a slow
-                tokenizer does not tell the word of each token, or the text is too long for the
+            ValueError: If a token has characters of several words, a word has no tokens, a slow
+                tokenizer does not give the word of each token, or the text is too long for the
                 model.
         """
         text = self._texts.as_read(text)
         words = text.words
         label = text.label
-        read = self._tokens(text)
-        ids, owners = read.ids, read.owners
+        text_tokens = self._tokens(text)
+        ids, owners = text_tokens.ids, text_tokens.owners
         tokens = self._texts.entries(ids)
-        if read.offsets and (shared := shared_token(words, read.offsets, text.space_after)):
+        if text_tokens.offsets and (
+            shared := shared_token(words, text_tokens.offsets, text.space_after)
+        ):
             token, first, last = shared
-            start, end = read.offsets[token]
+            start, end = text_tokens.offsets[token]
             raise AdvisedError(
                 f"{label}: the token {text.text[start:end].strip()!r} is part of the words "
                 f"{' and '.join(map(repr, words[first : last + 1]))}, so that no map between words "
@@ -139,32 +141,32 @@ class WordSegmenter:
     def segments(
         self, texts: Iterable[RunningText], skip_unaligned: bool, *, progress: bool = False
     ) -> tuple[list[WordSegment], int]:
-        """Return the segments of `texts`, and the number of texts left out.
+        """Return the segments of `texts`, and the number of skipped texts.
 
-        With `progress`, a bar shows the time left of work that takes longer than an instant.
+        With `progress`, a bar shows the remaining time if the work takes longer than a second.
 
         Raises:
-            ValueError: without `skip_unaligned`, as for one text; or no text is left.
+            ValueError: If no text is left; or, without `skip_unaligned`, as for one text.
         """
-        made = []
+        segments = []
         n_skipped = 0
         total = len(texts) if isinstance(texts, Sized) else None
         with progress_bar(total, "text cut", shown=progress, delay=_PATIENCE) as bar:
             for index, text in enumerate(texts):
                 try:
-                    made.append(self(text, index))
+                    segments.append(self(text, index))
                 except ValueError:
                     if not skip_unaligned:
                         raise
                     n_skipped += 1
                 bar.update()
-        if not made:
+        if not segments:
             raise ValueError(f"there are no texts to read; {n_skipped} were left out")
-        return made, n_skipped
+        return segments, n_skipped
 
     def _tokens(self, text: RunningText) -> WordTokens:
-        written = text.text
-        refuse_half_characters(written, f"the text {written[:40]!a}")
+        string = text.text
+        refuse_half_characters(string, f"the text {string[:40]!a}")
         return read_words(self._texts, text)
 
 
@@ -183,7 +185,7 @@ def word_owners(batch: Batch, *, special: bool = False) -> Tensor:
     special tokens after it are the last word.
 
     Raises:
-        TypeError: some segments have no words.
+        TypeError: If some segments have no words.
     """
     owners = np.full(batch.real.shape, -1)
     for row, segment, length in zip(owners, word_segments(batch), batch.lengths, strict=True):
@@ -198,13 +200,13 @@ def word_owners(batch: Batch, *, special: bool = False) -> Tensor:
 
 
 class WordAxes:
-    """Places of the words of a batch of `WordSegment`s among its tokens.
+    """Token positions of the words in a batch of `WordSegment`s.
 
     Args:
-        batch: B segments padded to n tokens.
+        batch: Batch of B segments padded to n tokens.
 
     Raises:
-        TypeError: some segments have no words.
+        TypeError: If some segments have no words.
     """
 
     def __init__(self, batch: Batch) -> None:
@@ -219,17 +221,21 @@ class WordAxes:
 
     @property
     def columns(self) -> Tensor:
-        """Return 1 at the tokens of each word, float32 [B, n, m], for sums over words."""
+        """Mask with 1 at the tokens of each word, float32 [B, n, m], for sums over words."""
         columns = torch.zeros(
             len(self.segments), self._n, self.n_words, dtype=torch.float32, device="cpu"
         )
         for item, segment in enumerate(self.segments):
-            at = torch.arange(len(segment.words), dtype=torch.long, device="cpu") + segment.before
-            columns[item, at, torch.tensor(segment.words, dtype=torch.long, device="cpu")] = 1
+            token_indices = (
+                torch.arange(len(segment.words), dtype=torch.long, device="cpu") + segment.before
+            )
+            columns[
+                item, token_indices, torch.tensor(segment.words, dtype=torch.long, device="cpu")
+            ] = 1
         return columns.to(self._device)
 
     def rows(self, words: Sequence[Sequence[int]]) -> Tensor:
-        """Return weights [B, E, n] of the means over the tokens of `words[b][e]`, float32.
+        """Return the weights of the means over the tokens of `words[b][e]`, float32 [B, E, n].
 
         Segments with fewer words are padded with rows of 0.
         """
@@ -246,8 +252,8 @@ class WordAxes:
     def _positions(self) -> list[dict[int, list[int]]]:
         positions = []
         for segment in self.segments:
-            of_word: dict[int, list[int]] = {}
+            positions_by_word: dict[int, list[int]] = {}
             for position, word in enumerate(segment.words, segment.before):
-                of_word.setdefault(word, []).append(position)
-            positions.append(of_word)
+                positions_by_word.setdefault(word, []).append(position)
+            positions.append(positions_by_word)
         return positions

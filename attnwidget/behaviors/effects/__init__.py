@@ -1,1 +1,1 @@
-"""What the model loses without a head, where the behavior of the head applies."""
+"""Change of the loss without a head, at the tokens to which the head's behavior applies."""

@@ -1,4 +1,4 @@
-"""Whether a head causes what its behavior suggests: five outcomes."""
+"""Causal effect of a head at the tokens to which its behavior applies: five outcomes."""
 
 from __future__ import annotations
 
@@ -23,38 +23,39 @@ LOSING_IT_HURTS: dict[str, tuple[str, str]] = {
     "null": ("no change", "no measurable change"),
     "": ("", "unknown, too few texts"),
 }
-"""Each outcome as an answer for readers: in a table, and on a card."""
+"""Wording of each outcome: in a table, and on a card."""
 #: Largest number of random heads of the same layer.
 RANDOM_HEADS = 10
-#: Smallest number of other heads that an effect is compared with.
+#: Smallest number of other heads with which an effect is compared.
 FEWEST_OTHERS = 5
 
 
 @dataclass(frozen=True)
 class HeadEffect:
-    """The rise of the loss without a head, where its behavior applies, beside two controls.
+    """Rise of the loss without a head, where its behavior applies, with two controls.
 
-    Effects are in nats, the mean over the places of a text, then over texts, with 95 % intervals of
-    Student's t over texts. Positive = the model predicts worse without the head.
+    Effects are in nats, averaged over the tokens of a text and then over texts, with 95 % intervals
+    of Student's t over texts. A positive effect means that the model predicts worse without the
+    head.
 
     Attributes:
-        behavior: The behavior whose rule chooses the places.
+        behavior: Name of the behavior whose rule selects the tokens.
         effect: Rise of the loss where the rule predicts a link.
-        low: Lower end of its interval.
-        high: Upper end.
-        matched: Rise of the loss at the other places of the same texts; NaN if there are none.
+        low: Lower end of the interval of `effect`.
+        high: Upper end of the interval of `effect`.
+        matched: Rise of the loss at the other tokens of the same texts; NaN if there are none.
         difference: Mean of effect minus matched, over texts with both.
-        difference_low: Lower end of its interval.
-        difference_high: Upper end.
-        random: Effect of other heads of the layer at the places of the rule, drawn at random.
-        n_texts: Number of texts with such places.
-        n_places: Number of places.
-        outcome: The result in a word, see `outcome_of`; "" with fewer than 3 texts, or without
-            anything to compare with.
-        advantage: Mean of effect minus the effect of the best of these heads, over the same texts;
+        difference_low: Lower end of the interval of `difference`.
+        difference_high: Upper end of the interval of `difference`.
+        random: Effects of other heads of the layer, drawn at random, at the same tokens.
+        n_texts: Number of texts in which the rule predicts a link.
+        n_places: Number of tokens with a predicted link.
+        outcome: Conclusion in one or two words, see `outcome_of`; "" with fewer than 3 texts, or
+            if there is nothing to compare with.
+        advantage: Mean of effect minus the effect of the best `random` head, over the same texts;
             NaN with fewer than 5 other heads.
-        advantage_low: Lower end of its interval.
-        advantage_high: Upper end.
+        advantage_low: Lower end of the interval of `advantage`.
+        advantage_high: Upper end of the interval of `advantage`.
 
     Example:
         >>> from attnwidget.demo import demo_atlas
@@ -88,28 +89,28 @@ def outcome_of(
     random: Sequence[float],
     advantage_low: float | None = None,
 ) -> Outcome | Literal[""]:
-    """Return what an effect says about a head.
+    """Return the conclusion that the effect of a head allows.
 
     - "null": the interval of the effect includes 0.
     - "interferer": the interval is below 0: the model predicts better without the head.
-    - "primary cause": the interval is above 0, the effect is larger than at matched places
-      (interval above 0), and larger than the effect of the best other drawn head of the layer
-      (interval above 0).
-    - "secondary cause": the interval is above 0, and one of these two comparisons holds.
+    - "primary cause": the interval is above 0, and two comparisons hold. The effect is larger than
+      at matched tokens, and larger than the effect of the best other drawn head of the layer (both
+      intervals above 0).
+    - "secondary cause": the interval is above 0, and one of the two comparisons holds.
     - "correlate": the interval is above 0, and neither comparison holds: the loss rises as much
-      elsewhere, and as much without other heads.
+      at other tokens, and as much without other heads.
 
     The intervals have a level of 95 %, so a comparison holds by chance for at most 2.5 % of the
-    heads. The best of several heads is often the best by chance. A comparison with fewer than five
-    other heads is therefore not made, and the head is no primary cause. Without matched places
-    (`difference_low` is NaN), the other heads decide between a primary cause and a correlate.
-    Without either comparison, the outcome is "".
+    heads. The best of several heads is often best by chance. With fewer than five other heads, they
+    are therefore not compared, and the head cannot be a primary cause. Without matched tokens
+    (`difference_low` is NaN), the comparison with other heads decides between a primary cause and a
+    correlate. Without either comparison, the outcome is "".
 
     Args:
         low: Lower end of the interval of the effect.
-        high: Its upper end.
-        effect: The effect.
-        difference_low: Lower end of the interval of the effect minus the effect at matched places.
+        high: Upper end of the interval of the effect.
+        effect: Effect of the head.
+        difference_low: Lower end of the interval of the effect minus the effect at matched tokens.
         random: Effects of the other drawn heads.
         advantage_low: Lower end of the interval of the effect minus the effect of the best other
             head, over the same texts. None = computed from `random`, as for independent effects
@@ -142,38 +143,38 @@ def outcome_of(
 def head_effect(
     behavior: str, head: Head, losses: QuestionLosses, fires: NDArray[np.bool_], *, seed: int = 0
 ) -> HeadEffect:
-    """Return the effect of a head at the places of its behavior.
+    """Return the effect of a head at the tokens to which its behavior applies.
 
     Args:
         behavior: Name of the behavior.
-        head: The head.
+        head: Head whose effect is measured.
         losses: Losses without the head, and without other heads of its layer.
         fires: Whether the rule of the behavior predicts a link at each question, bool [Q, N].
-        seed: Seed of the draw of other heads.
+        seed: Seed for drawing other heads.
     """
-    counted = ~np.isnan(losses.intact)
-    at_rule = fires & counted
-    elsewhere = ~fires & counted
+    is_question = ~np.isnan(losses.intact)
+    at_rule = fires & is_question
+    elsewhere = ~fires & is_question
     change = losses.change(head)
-    of_texts = _text_means(change, at_rule)
+    text_effects = _text_means(change, at_rule)
     matched = _text_means(change, elsewhere)
-    effect, low, high = _interval(of_texts)
-    difference, difference_low, difference_high = _interval(of_texts - matched)
-    if np.isfinite(of_texts - matched).sum() < 3:
+    effect, low, high = _interval(text_effects)
+    difference, difference_low, difference_high = _interval(text_effects - matched)
+    if np.isfinite(text_effects - matched).sum() < 3:
         difference = difference_low = difference_high = float("nan")
-    others = [
+    other_heads = [
         other for other in losses.heads if other.layer == head.layer and other.head != head.head
     ]
     draw = np.random.default_rng([seed, head.layer, head.head])
-    size = min(RANDOM_HEADS, len(others))
-    chosen = sorted(draw.choice(len(others), size, replace=False).tolist())
-    of_others = [_text_means(losses.change(others[i]), at_rule) for i in chosen]
-    random = [_interval(of_other)[0] for of_other in of_others]
+    size = min(RANDOM_HEADS, len(other_heads))
+    drawn_indices = sorted(draw.choice(len(other_heads), size, replace=False).tolist())
+    other_effects = [_text_means(losses.change(other_heads[i]), at_rule) for i in drawn_indices]
+    random = [_interval(other_effect)[0] for other_effect in other_effects]
     advantage = advantage_low = advantage_high = float("nan")
     if len(random) >= FEWEST_OTHERS and np.isfinite(random).all():
-        best = of_others[int(np.argmax(random))]
-        advantage, advantage_low, advantage_high = _interval(of_texts - best)
-    n_texts = int(np.isfinite(of_texts).sum())
+        best = other_effects[int(np.argmax(random))]
+        advantage, advantage_low, advantage_high = _interval(text_effects - best)
+    n_texts = int(np.isfinite(text_effects).sum())
     outcome: Outcome | Literal[""] = ""
     if n_texts >= 3:
         outcome = outcome_of(low, high, effect, difference_low, random, advantage_low)
@@ -187,7 +188,9 @@ def head_effect(
         difference=difference,
         difference_low=difference_low,
         difference_high=difference_high,
-        random=tuple((str(others[i]), value) for i, value in zip(chosen, random, strict=True)),
+        random=tuple(
+            (str(other_heads[i]), value) for i, value in zip(drawn_indices, random, strict=True)
+        ),
         n_texts=n_texts,
         n_places=int(at_rule.sum()),
         outcome=outcome,
@@ -198,14 +201,14 @@ def head_effect(
 
 
 def _text_means(change: Float64Array, chosen: NDArray[np.bool_]) -> Float64Array:
-    """Return the mean change over the chosen questions of each text, [N]; NaN without any."""
+    """Return the mean change over the selected questions of each text, [N]; NaN if none."""
     count = chosen.sum(0)
     total = np.where(chosen, change, 0.0).sum(0)
     return np.divide(total, count, out=np.full(len(count), np.nan), where=count > 0)
 
 
 def _interval(values: Float64Array) -> tuple[float, float, float]:
-    """Return the mean of the finite values, and its 95 % interval."""
+    """Return the mean of the finite values and its 95 % interval."""
     finite = values[np.isfinite(values)]
     if not len(finite):
         return float("nan"), float("nan"), float("nan")

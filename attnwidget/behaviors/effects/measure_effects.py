@@ -1,4 +1,4 @@
-"""Effects of named heads where their behaviors apply."""
+"""Effects of named heads at the tokens to which their behaviors apply."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ class MeasuredEffects:
     """Effects of named heads.
 
     Attributes:
-        effects: The effect of each head whose name has a rule.
-        without: Why other heads have no effect; "" if every head has.
+        effects: Effect of each head whose name has a rule.
+        without: Reason why some heads have no effect; "" if every head has one.
         complete: False if the study was interrupted.
     """
 
@@ -41,26 +41,26 @@ class MeasuredEffects:
 def measure_effects(
     evidence: Evidence, names: Mapping[Head, BehaviorScore], *, n_texts: int
 ) -> MeasuredEffects:
-    """Return the effects of heads at the places where the rules of their names apply.
+    """Return the effects of heads at the tokens where the rules of their names apply.
 
-    The texts come from the half of the data that did not choose the names. The output of a head
-    that is off is its mean output over texts of the other half.
+    The texts come from the held-out half of the data. The output of a disabled head is replaced by
+    its mean output over texts of the other half.
 
     Args:
-        evidence: The model and data.
-        names: The behavior of each head.
+        evidence: Model and data.
+        names: Behavior of each head.
         n_texts: Largest number of texts of each corpus.
 
     Raises:
-        ValueError: A resume file is of another study.
+        ValueError: If a resume file belongs to another study.
         RuntimeError, OSError, WorkersError: As in `ablate`.
     """
     effects: dict[Head, HeadEffect] = {}
     without = ""
     complete = True
     for corpus in CORPORA:
-        chosen = {head: score for head, score in names.items() if score.corpus == corpus}
-        if not chosen:
+        heads = {head: score for head, score in names.items() if score.corpus == corpus}
+        if not heads:
             continue
         texts, reference = _texts(evidence, corpus, n_texts)
         if not texts or not reference:
@@ -71,7 +71,7 @@ def measure_effects(
                 losses = question_losses(
                     evidence.model,
                     texts,
-                    _with_others(chosen, evidence),
+                    _with_others(heads, evidence),
                     reference,
                     batch_size=evidence.run.batch_size,
                     progress=evidence.run.progress,
@@ -80,15 +80,15 @@ def measure_effects(
             complete = False
             break
         except ResumeFileError:
-            raise  # a ValueError too, but about the file
+            raise  # This ValueError is about the resume file, not about the model.
         except (TypeError, ValueError) as error:
-            # The model has no language-modeling head, or shows no values.
+            # The model has no language-modeling head, or does not expose its values.
             without = str(error)
             continue
         complete &= losses.complete
-        rules = {score.name: score.rule for score in chosen.values() if score.rule is not None}
+        rules = {score.name: score.rule for score in heads.values() if score.rule is not None}
         fires = {name: _fires(evidence, rule, texts, losses) for name, rule in rules.items()}
-        for head, score in chosen.items():
+        for head, score in heads.items():
             effects[head] = head_effect(
                 score.name, head, losses, fires[score.name], seed=evidence.seed
             )
@@ -98,7 +98,7 @@ def measure_effects(
 
 
 def _texts(evidence: Evidence, corpus: Corpus, n_texts: int) -> tuple[list[Segment], list[Segment]]:
-    """Return texts of the half that chose no name, and reference texts of the other half."""
+    """Return texts of the held-out half, and reference texts of the other half."""
     halves: tuple[list[Segment], list[Segment]] = ([], [])
     for half, segment in corpus_texts(evidence, corpus):
         halves[half].append(segment)
@@ -128,6 +128,6 @@ def _fires(
     for column, text in enumerate(losses.texts):
         batch = maker([texts[text]])
         links = rule.visible_links(batch, causal=evidence.causal)[0].any(-1).cpu().numpy()
-        asked = losses.places[:, column] >= 0
-        fires[asked, column] = links[losses.places[asked, column]]
+        is_question = losses.places[:, column] >= 0
+        fires[is_question, column] = links[losses.places[is_question, column]]
     return fires

@@ -1,4 +1,4 @@
-"""Losses of single predictions with each of several heads off."""
+"""Losses of single predictions with each of several heads disabled."""
 
 from __future__ import annotations
 
@@ -24,17 +24,18 @@ from attnwidget.text.segments import Segment
 
 @dataclass(frozen=True, eq=False)
 class QuestionLosses:
-    """Losses of all questions of N texts, in the intact model and with each of U heads off.
+    """Losses of all questions of N texts, in the intact model and with each of U heads disabled.
 
-    A masked language model is asked for 15 % of the tokens, a causal model for every next token.
+    A question is a token that the model predicts: 15 % of the tokens for a masked language model,
+    every next token for a causal model.
 
     Attributes:
-        heads: The U heads.
+        heads: U heads.
         texts: Index of the text of each input, int64 [N].
-        places: The token where each question is asked, int64 [Q, N]; -1 for texts with fewer
-            questions.
-        intact: Loss of the intact model in nats, [Q, N]; NaN for texts with fewer questions.
-        without: Loss with each head off, [U, Q, N].
+        places: Position of the token at which the model predicts, int64 [Q, N]; -1 pads texts with
+            fewer questions.
+        intact: Loss of the intact model in nats, [Q, N]; NaN pads texts with fewer questions.
+        without: Loss with each head disabled, [U, Q, N].
         complete: False if the study was interrupted.
     """
 
@@ -62,21 +63,21 @@ def _read_losses(
     """Return the losses of the intact model and with each unit changed, [1 + U, Q, B]; for workers.
 
     Args:
-        model: The model.
-        replay: The replay of the model's layers.
-        examples: The B texts of a batch.
-        units: The change of each head, in the order of the layers.
-        n_questions: Number of questions to which texts are padded, Q.
+        model: Language model.
+        replay: Replay of the model's layers.
+        examples: B texts of a batch.
+        units: Change of each head, in layer order.
+        n_questions: Number of questions Q to which texts are padded.
     """
     passes = unit_scores(replay, batch_of(model, examples), units, "loss")
     losses = np.concatenate([numbers.cpu().numpy() for numbers in passes])
-    found = np.full((len(losses), n_questions, len(examples)), np.nan)
+    padded = np.full((len(losses), n_questions, len(examples)), np.nan)
     start = 0
     for item, example in enumerate(examples):
         stop = start + len(example.places)
-        found[:, : stop - start, item] = losses[:, start:stop]
+        padded[:, : stop - start, item] = losses[:, start:stop]
         start = stop
-    return found
+    return padded
 
 
 def question_losses(
@@ -88,22 +89,23 @@ def question_losses(
     batch_size: int = 8,
     progress: bool | OnProgress = True,
 ) -> QuestionLosses:
-    """Return the losses of single predictions with each head off in turn.
+    """Return the losses of single predictions with each head disabled in turn.
 
-    The output of a head that is off is its mean output over the reference texts (mean ablation).
+    The output of a disabled head is replaced by its mean output over the reference texts (mean
+    ablation).
 
     Args:
-        model: A language model of one stack.
-        texts: The texts.
-        heads: The heads; one head is off at a time.
+        model: Language model with a single stack.
+        texts: Texts in which tokens are predicted.
+        heads: Heads, which are disabled one at a time.
         reference: Texts over which the outputs of the heads are averaged.
-        batch_size: Number of texts of equal length in one pass.
+        batch_size: Number of texts of equal length in a forward pass.
         progress: Whether to show a progress bar; or a function that is called with the number of
-            inputs read and their number (None if unknown).
+            processed inputs and the total (None if unknown).
 
     Raises:
-        TypeError: The model has two stacks, or no language-modeling head.
-        ValueError: The values of the heads are unknown, so outputs cannot be replaced.
+        TypeError: If the model has two stacks or no language-modeling head.
+        ValueError: If the values of the heads are unknown, so that outputs cannot be replaced.
         KeyboardInterrupt, RuntimeError, OSError, WorkersError: As in `ablate`.
     """
     examples = encode_examples(
@@ -112,34 +114,34 @@ def question_losses(
     )
     if not examples[0].targets:
         raise TypeError(f"{type(model.hf_model).__name__} predicts no words")
-    ordered = sorted(heads)
+    sorted_heads = sorted(heads)
     with model.lock.in_turn():
-        with model.disabled(ordered, method="mean", reference=list(reference)):
+        with model.disabled(sorted_heads, method="mean", reference=list(reference)):
             changes = model.edits.changes
-        units = [{head: changes[head]} for head in ordered]
+        units = [{head: changes[head]} for head in sorted_heads]
         n_questions = max(len(example.places) for example in examples)
-        about = {
-            "units": digest_of(ordered),
+        study_key = {
+            "units": digest_of(sorted_heads),
             "inputs": digest_of(examples),
             "reference": digest_of(reference),
             "batch_size": batch_size,
         }
         numbers, complete, _ = read_unit_scores(
             "question losses",
-            about,
+            study_key,
             model,
             partial(_read_losses, units=units, n_questions=n_questions),
             list(of_one_length(examples, batch_size, model.hf_model)),
             progress=progress,
             unit="text",
         )
-    places = np.full((n_questions, len(examples)), -1, np.int64)
+    token_positions = np.full((n_questions, len(examples)), -1, np.int64)
     for column, example in enumerate(examples):
-        places[: len(example.places), column] = example.places
+        token_positions[: len(example.places), column] = example.places
     return QuestionLosses(
-        heads=tuple(ordered),
+        heads=tuple(sorted_heads),
         texts=np.array([example.index for example in examples], np.int64),
-        places=places,
+        places=token_positions,
         intact=numbers[0],
         without=numbers[1:],
         complete=complete,

@@ -1,1 +1,1 @@
-"""Links of heads in a corpus: the strongest, random samples, and places that fit a query."""
+"""Example links of heads in a corpus: the strongest links, random samples, and rule matches."""

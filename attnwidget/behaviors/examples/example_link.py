@@ -1,4 +1,4 @@
-"""One link of a head in a text, as an example."""
+"""Example of a link: one query and one key of a head in a text."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ class ExampleLink:
     """A query that attends to a key in a text of the corpus.
 
     Attributes:
-        tokens: The tokens of the text.
+        tokens: Tokens of the text.
         segment: Number of the text in the corpus, from 0.
         query: Index of the attending token.
         key: Index of the attended token.
         weight: Attention weight, 0 to 1.
-        strength: Weight times the length of the transported vector, ||a f(x)||; NaN in a model
+        strength: Weight times the norm of the transformed vector, ||a f(x)||; NaN in a model
             whose heads have no f(x).
 
     Example:
@@ -49,30 +49,30 @@ class ExampleLink:
 
     @property
     def query_place(self) -> Place | None:
-        """Where the query was in a picture or a sound; None for texts and special tokens."""
+        """Region of the query in a picture or a sound; None for texts and special tokens."""
         return self.tokens.places[self.query] if self.tokens.places else None
 
     @property
     def key_place(self) -> Place | None:
-        """Where the key was in a picture or a sound; None for texts and special tokens."""
+        """Region of the key in a picture or a sound; None for texts and special tokens."""
         return self.tokens.places[self.key] if self.tokens.places else None
 
     @property
     def sentence(self) -> str:
-        """The words of the text around the link, with the query and the key in brackets.
+        """Words of the text around the link, with the query and the key in brackets.
 
-        A picture or a sound has no words: the number of the input.
+        For a picture or a sound, this is the number of the input.
         """
         if self.tokens.places and not self.tokens.ids:
             return f"input {self.segment}"
         groups = self.tokens.word_groups()
-        ends = [
+        linked_words = [
             number
             for number, group in enumerate(groups)
             if self.query in group or self.key in group
         ]
-        first = max(0, ends[0] - _CONTEXT)
-        last = min(len(groups), ends[-1] + _CONTEXT + 1)
+        first = max(0, linked_words[0] - _CONTEXT)
+        last = min(len(groups), linked_words[-1] + _CONTEXT + 1)
         words = ["".join(self._marked(token) for token in group) for group in groups[first:last]]
         before = "… " * (first > 0)
         after = " …" * (last < len(groups))
@@ -83,7 +83,7 @@ class ExampleLink:
         return f"[{text}]" if token in (self.query, self.key) else text
 
     def spelt(self, token: int) -> str:
-        """Return the spelling of a token without marks of its place in a word."""
+        """Return the spelling of a token without the marks of its position in a word."""
         return self.tokens.text[token].removeprefix("##").strip("␣")
 
     def __repr__(self) -> str:
@@ -104,12 +104,12 @@ def links_in(
     """Return links in texts of a corpus.
 
     Args:
-        texts: Tokens by the number of the text.
+        texts: Tokens of each text, by its number in the corpus.
         places: Text, query and key of each link.
         weights: Attention weight of each link.
         strengths: Strength of each link; None if strengths are not measured.
     """
-    measured = [math.nan] * len(weights) if strengths is None else strengths
+    link_strengths = [math.nan] * len(weights) if strengths is None else strengths
     return [
         ExampleLink(
             tokens=texts[int(segment)],
@@ -119,5 +119,7 @@ def links_in(
             weight=float(weight),
             strength=float(strength),
         )
-        for (segment, query, key), weight, strength in zip(places, weights, measured, strict=True)
+        for (segment, query, key), weight, strength in zip(
+            places, weights, link_strengths, strict=True
+        )
     ]

@@ -20,22 +20,22 @@ from attnwidget.corpus.head_projections import HeadProjections
 from attnwidget.kernels.strongest_links import strongest_links
 from attnwidget.text.whole_number import whole_number
 
-#: Number of links in the random sample for each example: its tenths have 10 k links.
+#: Sample size per example. A tenth of the sample then has 10 k links.
 SAMPLED = 100
 
 
 class ExampleLinks(PlaceSample[HeadExamples]):
-    """The strongest links of every head, and a random sample of all links; see `head_examples`.
+    """Strongest links of every head, and a random sample of all links; see `head_examples`.
 
     Args:
         k: Number of examples of each kind.
         seed: Seed of the random examples.
-        rules: Rules whose links are collected: right, wrong and missed.
+        rules: Rules whose right, wrong and missed links are collected.
         rule_of: Index of the rule of each head, int64 [L, H] over all layers of the model; -1 = no
             rule. None = the first rule for all heads.
 
     Raises:
-        ValueError: `k` is below 1.
+        ValueError: If `k` is below 1.
     """
 
     name = "examples"
@@ -77,9 +77,9 @@ class ExampleLinks(PlaceSample[HeadExamples]):
         for name in self.lists:
             rank = NEVER if name in OF_RULE else np.float32(np.inf)
             state |= named(name, no_places((*heads, self.n_listed), rank=rank))
-        of_sample = np.zeros((*heads, self.n_sampled), np.float32)
+        sample_values = np.zeros((*heads, self.n_sampled), np.float32)
         return state | {
-            **{name: of_sample.copy() for name in self.of_sample},
+            **{name: sample_values.copy() for name in self.of_sample},
             "missed predicted": np.zeros(heads, np.int64),
             "missed queries": np.zeros(heads, np.int64),
             "segments": np.zeros((), np.int64),
@@ -94,30 +94,30 @@ class ExampleLinks(PlaceSample[HeadExamples]):
             for values in (strengths, weights)
         ]
         numbers: list[Tensor] = []
-        for found in lists:
-            at = (found.items, self._heads, found.queries, found.keys)
-            numbers += [found.values, weights[at], strengths[at]]
-        of_sample = (
+        for links in lists:
+            index = (links.items, self._heads, links.queries, links.keys)
+            numbers += [links.values, weights[index], strengths[index]]
+        sample_index = (
             self._sampled[:, 0],
             slice(None),
             self._sampled[:, 1],
             self._sampled[:, 2],
         )
-        numbers += [weights[of_sample].T, strengths[of_sample].T]
-        places = [torch.stack([found.items, found.queries, found.keys], -1) for found in lists]
-        read = _copied(numbers)
-        read_places = _copied(places)
+        numbers += [weights[sample_index].T, strengths[sample_index].T]
+        places = [torch.stack([links.items, links.queries, links.keys], -1) for links in lists]
+        columns = _copied(numbers)
+        link_positions = _copied(places)
         for number, name in enumerate(("strongest", "heaviest")):
-            columns = read[3 * number : 3 * number + 3]
-            self._keep(name, layer.layer, read_places[number], *columns)
-        for name, values in zip(self.of_sample, read[6:], strict=True):
+            link_columns = columns[3 * number : 3 * number + 3]
+            self._keep(name, layer.layer, link_positions[number], *link_columns)
+        for name, values in zip(self.of_sample, columns[6:], strict=True):
             self.found[name][layer.layer, :, : len(self._sampled)] = values
         for number in range(len(self._rules)):
             if heads := self._heads_with(number, layer.layer):
                 self._keep_of_rule(layer, strengths, number, heads)
 
     def _strengths(self, layer: LayerBatch) -> Tensor:
-        """Return the lengths of the transported vectors, or weights if the model has no f(x)."""
+        """Return the norms of the transformed vectors, or weights if the model has no f(x)."""
         if self._projections is not None:
             if self._projections.refused:
                 return layer.weights
@@ -130,13 +130,13 @@ class ExampleLinks(PlaceSample[HeadExamples]):
         return layer.weights
 
     def _heads_with(self, rule: int, layer: int) -> list[int]:
-        """Return the heads of a layer that have a rule."""
+        """Return the heads of a layer to which a rule belongs."""
         if self._rule_of is None:
             return list(range(self.n_heads)) if rule == 0 else []
         return np.flatnonzero(self._rule_of[self.layers.numbers[layer]] == rule).tolist()
 
     def begin_batch(self, layer: LayerBatch) -> None:
-        """Draw the sample of a batch, and find the links that the rules predict."""
+        """Draw the sample of a batch and compute the links that the rules predict."""
         batch = layer.batch
         device = layer.weights.device
         self._order = torch.from_numpy(np.argsort(self.indices)).to(device)
@@ -148,11 +148,11 @@ class ExampleLinks(PlaceSample[HeadExamples]):
         visible = np.tril(visible) if self.is_causal else visible
         priorities = np.where(visible, priorities, NEVER).ravel()
         size = min(self.n_sampled, int(visible.sum()))
-        chosen = np.argpartition(priorities, size - 1)[:size]
-        chosen = chosen[np.argsort(priorities[chosen])]
-        sampled = np.stack(np.unravel_index(chosen, visible.shape), -1)
+        selected = np.argpartition(priorities, size - 1)[:size]
+        selected = selected[np.argsort(priorities[selected])]
+        sampled = np.stack(np.unravel_index(selected, visible.shape), -1)
         self._sampled = torch.from_numpy(sampled).to(device)
-        self.keep_sample(sampled, priorities[chosen])
+        self.keep_sample(sampled, priorities[selected])
         self._links = [rule.visible_links(batch, causal=self.is_causal) for rule in self._rules]
         self._resting = batch.classes["[CLS]"] | batch.classes["[SEP]"]
         self._seen_keys = visible_keys(batch, causal=self.is_causal)
@@ -181,28 +181,28 @@ class ExampleLinks(PlaceSample[HeadExamples]):
     def _keep_of_rule(
         self, layer: LayerBatch, strengths: Tensor, rule: int, heads: Sequence[int]
     ) -> None:
-        """Keep the queries of a rule: right, wrong and missed queries.
+        """Store random right, wrong and missed queries of a rule.
 
-        A query is right if the head attends most to a predicted key, otherwise wrong. Attention
-        that rests on [CLS] and [SEP] does not count, unless the rule predicts these keys. A query
-        is missed if its predicted keys together get less weight than by even attention.
+        A query is right if the head attends most to a predicted key, otherwise wrong. Attention to
+        [CLS] and [SEP] does not count, unless the rule predicts these keys. A query is missed if
+        its predicted keys together get less weight than under even attention.
         """
         links = self._links[rule]
         n_keys = links.sum(-1)  # [B, n]
-        is_asked = (n_keys > 0)[:, None]
+        has_prediction = (n_keys > 0)[:, None]
         weights = layer.weights[:, heads]
         mass = torch.einsum("bhij,bij->bhi", weights, links.float())
-        missed = (mass < (n_keys / self._seen_keys)[:, None]) & is_asked
-        counts = links | ~self._resting[:, None]
-        most = weights.where(counts[:, None], -1).argmax(-1)  # [B, heads, n]
-        is_right = links[:, None].expand_as(weights).gather(-1, most[..., None])[..., 0]
-        predicted = links.float().argmax(-1)[:, None].expand_as(most)  # the first predicted key
-        for name, chosen, keys in (
-            ("right", is_right & is_asked, most),
-            ("wrong", ~is_right & is_asked, most),
+        missed = (mass < (n_keys / self._seen_keys)[:, None]) & has_prediction
+        is_counted = links | ~self._resting[:, None]
+        top_keys = weights.where(is_counted[:, None], -1).argmax(-1)  # [B, heads, n]
+        is_right = links[:, None].expand_as(weights).gather(-1, top_keys[..., None])[..., 0]
+        predicted = links.float().argmax(-1)[:, None].expand_as(top_keys)  # the first predicted key
+        for name, is_kind, keys in (
+            ("right", is_right & has_prediction, top_keys),
+            ("wrong", ~is_right & has_prediction, top_keys),
             ("missed", missed, predicted),
         ):
-            self._keep_drawn(name, layer, strengths, heads, chosen, keys)
+            self._keep_drawn(name, layer, strengths, heads, is_kind, keys)
         self.found["missed predicted"][layer.layer, heads] = int((n_keys > 0).sum())
         self.found["missed queries"][layer.layer, heads] = missed.sum((0, 2)).cpu().numpy()
 
@@ -215,7 +215,7 @@ class ExampleLinks(PlaceSample[HeadExamples]):
         chosen: Tensor,
         keys: Tensor,
     ) -> None:
-        """Keep k of the chosen queries [B, heads, n], drawn at random, with a key of each."""
+        """Store k of the selected queries [B, heads, n], drawn at random, with one key each."""
         n = chosen.shape[-1]
         priorities = place_priorities(self.indices, n, 1, self._seed + 1)[..., 0]
         ranks = np.where(chosen.cpu().numpy(), priorities[:, None], NEVER)  # [B, heads, n]
@@ -223,17 +223,19 @@ class ExampleLinks(PlaceSample[HeadExamples]):
         size = min(self.n_listed, by_head.shape[1])
         first = np.argsort(by_head, -1, kind="stable")[:, :size]
         items, queries = np.divmod(first, n)
-        of_keys = keys.cpu().numpy()[items, np.arange(len(heads))[:, None], queries]
-        of_heads = np.array(heads)[:, None]
-        at = tuple(torch.from_numpy(index) for index in (items, of_heads, queries, of_keys))
+        key_positions = keys.cpu().numpy()[items, np.arange(len(heads))[:, None], queries]
+        head_column = np.array(heads)[:, None]
+        index = tuple(
+            torch.from_numpy(index) for index in (items, head_column, queries, key_positions)
+        )
         rank = np.take_along_axis(by_head, first, -1)
-        is_there = rank < NEVER
-        places = self.in_corpus(np.stack([items, queries, of_keys], -1))
+        is_query = rank < NEVER
+        corpus_positions = self.in_corpus(np.stack([items, queries, key_positions], -1))
         columns = {
             "rank": rank,
-            "place": np.where(is_there[..., None], places, -1),
-            "weight": np.where(is_there, layer.weights[at].cpu().numpy(), 0),
-            "strength": np.where(is_there, strengths[at].cpu().numpy(), 0),
+            "place": np.where(is_query[..., None], corpus_positions, -1),
+            "weight": np.where(is_query, layer.weights[index].cpu().numpy(), 0),
+            "strength": np.where(is_query, strengths[index].cpu().numpy(), 0),
         }
         for column, values in columns.items():
             self.found[f"{name} {column}"][layer.layer, heads, :size] = values
@@ -259,9 +261,9 @@ class ExampleLinks(PlaceSample[HeadExamples]):
 
 
 def _copied(tensors: Sequence[Tensor]) -> list[NDArray[Any]]:
-    """Return tensors of the same type as arrays, in a single copy from the GPU."""
+    """Return tensors of the same type as arrays, with a single copy from the GPU."""
     if tensors[0].device.type == "cpu":
         return [tensor.numpy() for tensor in tensors]
-    whole = torch.cat([tensor.reshape(-1) for tensor in tensors]).cpu()
-    parts = whole.split([tensor.numel() for tensor in tensors])
-    return [part.reshape(one.shape).numpy() for part, one in zip(parts, tensors, strict=True)]
+    flat = torch.cat([tensor.reshape(-1) for tensor in tensors]).cpu()
+    parts = flat.split([tensor.numel() for tensor in tensors])
+    return [part.reshape(tensor.shape).numpy() for part, tensor in zip(parts, tensors, strict=True)]

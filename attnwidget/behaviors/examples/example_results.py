@@ -24,11 +24,11 @@ if TYPE_CHECKING:
     import pandas as pd
 
 ExampleKind = Literal["strongest", "heaviest", "top tenth", "middle", "right", "wrong", "missed"]
-#: The kinds of examples of a rule.
+#: Kinds of examples that need a rule.
 OF_RULE: tuple[ExampleKind, ...] = ("right", "wrong", "missed")
 KINDS: tuple[ExampleKind, ...] = get_args(ExampleKind)
-"""The kinds of examples of a head."""
-# Shares of the sample, sorted from the strongest link, from which links are drawn.
+"""Kinds of examples of a head."""
+# Ranges of the sample, sorted from the strongest link, from which links are drawn.
 _PARTS = {"top tenth": (0.0, 0.1), "middle": (0.45, 0.55)}
 
 
@@ -37,16 +37,16 @@ class HeadExamples(HeadResult):
     """Example links of every head. Made by `head_examples`.
 
     Attributes:
-        arrays: Places, weights and strengths of the lists of links, by name. `of` reads these
+        arrays: Positions, weights and strengths of the lists of links, by name. `of` uses these
             arrays.
-        texts: The tokens of the texts with examples, by their number in the corpus.
+        texts: Tokens of the texts with examples, by their number in the corpus.
         n_examples: Largest number of examples of each kind.
         seed: Seed of the random examples.
         rules: Names of the rules whose right, wrong and missed links are among the examples; empty
-            without rules.
-        no_strength: "", or the reason why the model has no strengths. The strongest links are then
-            the heaviest links.
-        n_segments: Number of texts that were read.
+            if there are no rules.
+        no_strength: Reason why the model has no strengths, or "". Without strengths, the strongest
+            links are the heaviest links.
+        n_segments: Number of texts that were processed.
         model_name: Name of the model.
 
     Example:
@@ -79,55 +79,54 @@ class HeadExamples(HeadResult):
     def links(
         self, layer: int | HeadName, head: int | None, kind: ExampleKind = "strongest"
     ) -> list[ExampleLink]:
-        """Return examples of one head, at most `n_examples`.
+        """Return at most `n_examples` examples of one head.
 
         Args:
-            layer: The layer, or the name of the head in place of layer and head: "L1 H3", (1, 3) or
-                a `Head`.
-            head: The head.
-            kind: "strongest": the links with the largest weight times ||f(x)||, the strongest
-                first. "heaviest": the links with the largest weights. "top tenth": links drawn at
-                random from the strongest tenth of a random sample of all links. "middle": links
-                drawn at random from the tenth in the middle of the sample. "right" and "wrong":
+            layer: Number of the layer, or the head itself: "L1 H3", (1, 3) or a `Head`.
+            head: Number of the head within the layer; not needed if `layer` is a head.
+            kind: Kind of examples. "strongest": the links with the largest weight times ||f(x)||,
+                strongest first. "heaviest": the links with the largest weights. "top tenth": links
+                drawn at random from the strongest tenth of a random sample of all links. "middle":
+                links drawn at random from the middle tenth of the sample. "right" and "wrong":
                 random queries with a predicted link. A right query attends most to a predicted
                 key, a wrong query to another key; [CLS] and [SEP] do not count as other keys.
-                "missed": random queries with a predicted link. Their predicted keys together get
-                less weight than by even attention.
+                "missed": random queries whose predicted keys together get less weight than under
+                even attention.
 
         Raises:
-            ValueError: An unknown kind, a kind of a rule without a rule, or no such head.
+            ValueError: If the kind is unknown or needs a rule, or if there is no such head.
         """
         one_of("kind", kind, KINDS)
         if kind in OF_RULE and not self.rules:
             raise ValueError(f"{kind} links are links of a rule: head_examples(…, rule=…)")
         layer, head, _ = head_of_result(layer, head, self.arrays["heaviest rank"].shape)
         if kind in _PARTS:
-            place, weight, strength = self._drawn(layer, head, kind)
+            position, weight, strength = self._drawn(layer, head, kind)
         else:
-            place = self.arrays[f"{kind} place"][layer, head]
-            found = place[:, 0] >= 0
+            position = self.arrays[f"{kind} place"][layer, head]
+            is_link = position[:, 0] >= 0
             weight = self.arrays[f"{kind} weight"][layer, head]
             strength = self.arrays[f"{kind} strength"][layer, head]
-            place, weight, strength = place[found], weight[found], strength[found]
-        return links_in(self.texts, place, weight, None if self.no_strength else strength)
+            position, weight, strength = position[is_link], weight[is_link], strength[is_link]
+        return links_in(self.texts, position, weight, None if self.no_strength else strength)
 
     def _drawn(
         self, layer: int, head: int, kind: str
     ) -> tuple[NDArray[np.int64], NDArray[np.float32], NDArray[np.float32]]:
-        """Return places, weights and strengths of links drawn from a part of the sample."""
+        """Return positions, weights and strengths of links drawn from a part of the sample."""
         size = int((self.arrays["sample rank"] < NEVER).sum())
         strength = self.arrays["sample strength"][layer, head, :size]
         first, last = (round(share * size) for share in _PARTS[kind])
         part = np.argsort(-strength, kind="stable")[first : max(last, first + 1)]
         draw = np.random.default_rng([self.seed, layer, head, KINDS.index(kind)])
-        chosen = draw.choice(part, min(self.n_examples, len(part)), replace=False)
-        chosen = chosen[np.argsort(-strength[chosen], kind="stable")]
+        sample = draw.choice(part, min(self.n_examples, len(part)), replace=False)
+        sample = sample[np.argsort(-strength[sample], kind="stable")]
         weight = self.arrays["sample weight"][layer, head]
-        return self.arrays["sample place"][chosen], weight[chosen], strength[chosen]
+        return self.arrays["sample place"][sample], weight[sample], strength[sample]
 
     @property
     def missed_share(self) -> Float64Array:
-        """Share of the queries with a predicted link that miss it, [L, H]; NaN without a rule."""
+        """Share of queries that miss their predicted link, [L, H]; NaN without a rule."""
         predicted = self.arrays["missed predicted"]
         missed = self.arrays["missed queries"]
         return np.divide(
@@ -152,8 +151,9 @@ class HeadExamples(HeadResult):
 
         Columns: layer, head, kind, number (from 0), segment, query, key (token indices), from and
         to (tokens), weight, strength. For pictures, the columns left, top, right and bottom have
-        the box of the key in pixels, and for sounds start and end have its seconds; empty for keys
-        without a place. `attrs["model"]` is the name of the model.
+        the box of the key in pixels. For sounds, start and end have the time span of the key in
+        seconds. They are empty for keys without a region. `attrs["model"]` is the name of the
+        model.
         """
         import pandas as pd
 
@@ -200,11 +200,11 @@ class HeadExamples(HeadResult):
 
 
 def _edges(texts: Iterable[Tokens]) -> tuple[str, ...]:
-    """Return the names of the edges of all places; none for texts."""
-    places = [place for tokens in texts for place in tokens.places]
+    """Return the column names for the edges of all regions; none for texts."""
+    regions = [region for tokens in texts for region in tokens.places]
     boxes = ("left", "top", "right", "bottom")
     spans = ("start", "end")
     return (
-        *(boxes if any(isinstance(place, Box) for place in places) else ()),
-        *(spans if any(isinstance(place, Span) for place in places) else ()),
+        *(boxes if any(isinstance(region, Box) for region in regions) else ()),
+        *(spans if any(isinstance(region, Span) for region in regions) else ()),
     )

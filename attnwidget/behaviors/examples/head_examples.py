@@ -35,29 +35,29 @@ def head_examples(
 ) -> HeadExamples:
     """Collect example links of every head over a corpus, in one pass.
 
-    A link is a query and a key with the weight between them. The strongest links alone would show a
-    head at its best, so the result also has links drawn at random: from the strongest tenth of all
-    links, and from the middle. Strength is the weight times the length of the transported vector,
+    A link is a query and a key with the weight between them. The strongest links only show a head
+    at its best, so the result also has links drawn at random from the strongest tenth and from the
+    middle tenth of all links. Strength is the weight times the norm of the transformed vector,
     ||a f(x)|| (Kobayashi et al. 2020), because heads can put large weights on tokens without
-    content. Memory does not grow with the corpus: the links of the tenths come from a random sample
-    of 100 k places, which are the same for all heads.
+    content. Memory does not grow with the corpus: the two tenths come from a random sample of 100 k
+    links, at the same positions for all heads.
 
     Args:
-        model: A model from `load_model`.
-        segments: Texts, segments, pictures or sounds, as in `measure`; an iterator is read during
-            the pass. The examples of pictures have the boxes of query and key,
+        model: Model from `load_model`.
+        segments: Texts, segments, pictures or sounds, as in `measure`; an iterator is consumed
+            during the pass. The examples of pictures have the boxes of query and key, for example
             `ExampleLink.key_place`.
         n_examples: Largest number of examples of each kind.
-        rule: A rule that predicts links from the tokens, such as a behavior of the atlas. The
+        rule: Rule that predicts links from the tokens, for example a behavior of the atlas. The
             result then has queries for which a head makes the predicted link, makes another link,
             or misses the predicted link.
         seed: Seed of the random examples.
-        batch_size: Number of segments in one pass of the model.
+        batch_size: Number of segments in a forward pass.
         progress: Whether to show a progress bar.
-        token_types: As in `measure`.
+        token_types: Token types, as in `measure`.
 
     Raises:
-        ValueError: `n_examples` is below 1; or as `measure`.
+        ValueError: If `n_examples` is below 1; or as in `measure`.
         TypeError, RuntimeError, OSError, WorkersError, KeyboardInterrupt: As in `measure`.
 
     Example:
@@ -72,7 +72,7 @@ def head_examples(
     refuse_no_model(model)
     rows = with_index(study_inputs(segments, model))
     metric = ExampleLinks(n_examples, seed=seed, rules=() if rule is None else [rule])
-    measured = measure(
+    measurements = measure(
         model,
         list(rows) if isinstance(segments, Sized) else rows,
         [metric],
@@ -80,4 +80,4 @@ def head_examples(
         progress=progress,
         token_types=token_types,
     )
-    return cast("HeadExamples", measured[metric.name])
+    return cast("HeadExamples", measurements[metric.name])

@@ -1,11 +1,11 @@
-"""Random numbers of places in a corpus that do not depend on the order of reading."""
+"""Random numbers for links of a corpus, which do not depend on the reading order."""
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
 
-#: The priority of no place, larger than all others.
+#: Priority of an empty slot, larger than all others.
 NEVER = np.iinfo(np.int64).max
 _TOKENS = 2**24
 
@@ -15,14 +15,14 @@ def place_priorities(
 ) -> NDArray[np.int64]:
     """Return a random number for each query and key of each segment: [B, n_queries, n_keys].
 
-    The places with the k smallest numbers are k places drawn at random without replacement. A
-    number depends only on the seed, the number of the segment, the query and the key. The numbers
-    are hashes (splitmix64; Steele et al. 2014), from 0 to 2^63 - 2.
+    The links with the k smallest numbers are k links drawn at random without replacement. A number
+    depends only on the seed, the number of the segment, the query and the key. The numbers are
+    hashes (splitmix64; Steele et al. 2014), from 0 to 2^63 - 2.
 
     Args:
         segments: Number of each segment in the corpus, int64 [B].
         n_queries: Number of queries.
-        n_keys: Number of keys; 1 = the numbers are of queries alone.
+        n_keys: Number of keys; 1 gives one number per query.
         seed: Seed of the numbers.
 
     Example:
@@ -33,10 +33,10 @@ def place_priorities(
         >>> both.shape, bool((both[1] == alone[0]).all())
         ((2, 2, 2), True)
     """
-    of_seed = _mixed(np.array([seed], np.int64).astype(np.uint64))
-    of_segments = _mixed(of_seed + segments.astype(np.uint64))[:, None, None]
-    places = np.arange(n_queries)[:, None] * _TOKENS + np.arange(n_keys)
-    numbers = _mixed(of_segments + places.astype(np.uint64)) >> np.uint64(1)
+    seed_hash = _mixed(np.array([seed], np.int64).astype(np.uint64))
+    segment_hashes = _mixed(seed_hash + segments.astype(np.uint64))[:, None, None]
+    positions = np.arange(n_queries)[:, None] * _TOKENS + np.arange(n_keys)
+    numbers = _mixed(segment_hashes + positions.astype(np.uint64)) >> np.uint64(1)
     return np.minimum(numbers.astype(np.int64), NEVER - 1)
 
 

@@ -1,4 +1,4 @@
-"""The base of accumulators that keep places of a corpus, with the tokens of their texts."""
+"""Base class of accumulators that keep links of a corpus, with the tokens of their texts."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from attnwidget.kernels.causal import is_causal
 from attnwidget.text.tokens import Tokens
 from attnwidget.text.tokens_json import tokens_from_json, tokens_to_json
 
-#: Names of the arrays of texts in a state: the numbers of the S segments, their numbers of tokens,
+#: Names of the arrays of texts in a state: the numbers of the S segments, their lengths in tokens,
 #: and the vocabulary id and sentence of all their tokens, one segment after the other. Tokens with
-#: places in pictures and sounds are kept as bytes of JSON in place of ids, and the sentence of a
+#: regions in pictures and sounds are stored as JSON bytes instead of ids, and the sentence of a
 #: byte is -1.
 TEXT_ARRAYS = ("text index", "text length", "text ids", "text sentence")
 
@@ -31,17 +31,17 @@ _BYTE = -1
 
 
 def no_texts() -> dict[str, NDArray[Any]]:
-    """Return the arrays of no text."""
+    """Return empty arrays of texts."""
     types = (np.int64, np.int64, np.int64, np.int8)
     return {name: np.zeros(0, kind) for name, kind in zip(TEXT_ARRAYS, types, strict=True)}
 
 
 def texts_of(batch: Batch, indices: NDArray[np.int64]) -> dict[str, NDArray[Any]]:
-    """Return the arrays of all segments of a batch, in the order of their numbers.
+    """Return the arrays of all segments of a batch, ordered by segment number.
 
     Args:
-        batch: B segments.
-        indices: The number of each segment in the corpus, int64 [B].
+        batch: Batch of B segments.
+        indices: Number of each segment in the corpus, int64 [B].
     """
     texts = no_texts()
     order = np.argsort(indices)
@@ -59,7 +59,7 @@ def texts_of(batch: Batch, indices: NDArray[np.int64]) -> dict[str, NDArray[Any]
 
 
 def merged_texts(first: State, second: State, used: NDArray[np.int64]) -> dict[str, NDArray[Any]]:
-    """Return the arrays of the texts of two states whose numbers are among `used`.
+    """Return the arrays of the texts of two states, limited to the numbers in `used`.
 
     Example:
         >>> import numpy as np
@@ -73,22 +73,22 @@ def merged_texts(first: State, second: State, used: NDArray[np.int64]) -> dict[s
         np.concatenate([first[name], second[name]]) for name in TEXT_ARRAYS
     )
     starts = np.cumsum(length) - length
-    # A segment of two states is kept once.
-    _, once = np.unique(index, return_index=True)
-    kept = once[np.isin(index[once], used)]
-    of_tokens = _ranges(starts[kept], length[kept])
-    kept_arrays = index[kept], length[kept], ids[of_tokens], sentence[of_tokens]
-    return dict(zip(TEXT_ARRAYS, kept_arrays, strict=True))
+    # A segment that is in both states is kept once.
+    _, unique_rows = np.unique(index, return_index=True)
+    used_rows = unique_rows[np.isin(index[unique_rows], used)]
+    token_rows = _ranges(starts[used_rows], length[used_rows])
+    columns = index[used_rows], length[used_rows], ids[token_rows], sentence[token_rows]
+    return dict(zip(TEXT_ARRAYS, columns, strict=True))
 
 
 def split_texts(state: State) -> tuple[dict[str, NDArray[Any]], dict[str, NDArray[Any]]]:
-    """Return copies of the arrays of texts of a state, and its other arrays."""
+    """Split a state into copies of its text arrays and its other arrays."""
     texts = {name: np.array(state[name]) for name in TEXT_ARRAYS}
     return texts, {name: values for name, values in state.items() if name not in TEXT_ARRAYS}
 
 
 def text_axes(state: State, tokenizer: Any) -> dict[int, Tokens]:
-    """Return the tokens of every kept segment by its number in the corpus.
+    """Return the tokens of every stored segment, by its number in the corpus.
 
     `tokenizer` is None for pictures and sounds.
     """
@@ -105,35 +105,35 @@ def text_axes(state: State, tokenizer: Any) -> dict[int, Tokens]:
 
 
 def _stored(axis: Tokens) -> tuple[Sequence[int], Sequence[int]]:
-    """Return the ids and sentences of tokens, or the bytes of tokens that have no ids or places."""
+    """Return the ids and sentences of tokens, or JSON bytes if ids do not suffice."""
     if axis.ids and not axis.places:
         return axis.ids, axis.segments
-    written = zlib.compress(json.dumps(tokens_to_json(axis)).encode())
-    return list(written), [_BYTE] * len(written)
+    data = zlib.compress(json.dumps(tokens_to_json(axis)).encode())
+    return list(data), [_BYTE] * len(data)
 
 
 def _ranges(starts: NDArray[np.int64], lengths: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the numbers from start to start + length of all ranges, range after range."""
-    before = np.cumsum(lengths) - lengths
+    """Return the numbers from start to start + length of all ranges, one range after the other."""
+    offsets = np.cumsum(lengths) - lengths
     total = int(lengths.sum())
-    return np.arange(total) + np.repeat(starts - before, lengths)
+    return np.arange(total) + np.repeat(starts - offsets, lengths)
 
 
 class PlaceSample(Accumulator[R]):
-    """An accumulator that keeps places of a corpus: a segment, a query and a key.
+    """Accumulator that keeps links of a corpus: a segment, a query and a key each.
 
-    A state has sums, a sample of places that all heads share, lists of the best places of every
-    head, and the tokens of the texts of all these places. A subclass fills `found` for each batch,
-    with the arrays of `nothing`. Batches can be merged in any order.
+    A state has sums, a sample of links at positions that all heads share, lists of the best links
+    per head, and the tokens of the texts that contain these links. A subclass fills `found` for
+    each batch, with the arrays of `nothing`. Batches can be merged in any order.
 
     Attributes:
         summed: Names of arrays that are added.
-        lists: Names of the lists of places of every head, with the `PLACE_ARRAYS` of each.
-        of_sample: Names of numbers of every head at the places of the sample, [L, H, N].
-        n_listed: Number of places of every head in a list.
-        n_sampled: Number N of places of the sample.
-        found: The arrays of the batch that is being read.
-        indices: The number of each segment of the batch in the corpus, int64 [B].
+        lists: Names of the link lists per head, each with the `PLACE_ARRAYS`.
+        of_sample: Names of arrays with one number per head at each sampled position, [L, H, N].
+        n_listed: Number of links per head in a list.
+        n_sampled: Number N of sampled positions.
+        found: Arrays of the current batch.
+        indices: Number of each segment of the batch in the corpus, int64 [B].
         is_causal: Whether queries of the batch see no later tokens.
     """
 
@@ -148,19 +148,19 @@ class PlaceSample(Accumulator[R]):
 
     @abstractmethod
     def nothing(self) -> Mapping[str, NDArray[Any]]:
-        """Return the sums and the lists of no places, and numbers of every head of the sample."""
+        """Return empty sums and lists, and arrays of zeros for the sample."""
 
     @abstractmethod
     def begin_batch(self, layer: LayerBatch) -> None:
-        """Find the places of a batch, from its first layer; fill the sample (`keep_sample`)."""
+        """Select the links of a batch from its first layer; store the sample (`keep_sample`)."""
 
     @abstractmethod
     def add_layer(self, layer: LayerBatch) -> None:
-        """Fill the arrays of `found` of one layer."""
+        """Fill the arrays of `found` for one layer."""
 
     def start(self, subject: Subject) -> None:
         super().start(subject)
-        # The tokens of pictures and sounds are known without a model.
+        # Tokens of pictures and sounds are available without a model.
         self._tokenizer = None if subject.model is None else subject.model.tokenizer
         self._nothing = {
             **self.nothing(),
@@ -179,21 +179,21 @@ class PlaceSample(Accumulator[R]):
         self.add_layer(layer)
 
     def in_corpus(self, places: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return places with the number of the segment in the corpus, from items of the batch.
+        """Return positions with the number of the segment in the corpus instead of the batch item.
 
         Args:
-            places: Item, query and key of each place, int64 [..., 3].
+            places: Item, query and key of each link, int64 [..., 3].
         """
-        numbered = places.copy()
-        numbered[..., 0] = self.indices[places[..., 0]]
-        return numbered
+        corpus_positions = places.copy()
+        corpus_positions[..., 0] = self.indices[places[..., 0]]
+        return corpus_positions
 
     def keep_sample(self, places: NDArray[np.int64], ranks: NDArray[np.int64]) -> None:
-        """Write the sample of the batch.
+        """Store the sample of the batch.
 
         Args:
-            places: Item, query and key of each place, int64 [P, 3].
-            ranks: Their ranks, [P]; the places with the smallest ranks of the corpus are kept.
+            places: Item, query and key of each sampled position, int64 [P, 3].
+            ranks: Rank of each position, [P]; the corpus sample keeps the smallest ranks.
         """
         size = len(places)
         self.found["sample rank"][:size] = ranks
@@ -209,17 +209,16 @@ class PlaceSample(Accumulator[R]):
             best = best_places(of_list(name, first), of_list(name, second), self.n_listed)
             state |= named(name, best)
         state |= best_sample(first, second, self.n_sampled, self.of_sample)
-        places = [state[f"{name} place"][..., 0].ravel() for name in (*self.lists, "sample")]
-        return state | merged_texts(first, second, np.unique(np.concatenate(places)))
+        segments = [state[f"{name} place"][..., 0].ravel() for name in (*self.lists, "sample")]
+        return state | merged_texts(first, second, np.unique(np.concatenate(segments)))
 
     def restore(self, state: State) -> None:
-        # The number of kept texts differs between states, and all further arrays have the same
-        # shape.
+        # The number of stored texts differs between states. All other arrays have a fixed shape.
         texts, others = split_texts(state)
         self.sums = split_texts(self.sums)[1]
         super().restore(others)
         self.sums |= texts
 
     def texts(self) -> dict[int, Tokens]:
-        """Return the tokens of every kept text, by its number in the corpus."""
+        """Return the tokens of every stored text, by its number in the corpus."""
         return text_axes(self.sums, self._tokenizer)

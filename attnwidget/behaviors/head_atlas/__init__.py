@@ -1,1 +1,1 @@
-"""Cards: the evidence about single heads, and its form in files."""
+"""Atlas of a model: one card per head with the evidence about it, and its file format."""

@@ -1,7 +1,7 @@
-"""The figure that `Atlas.save` writes as a page.
+"""Widget that `Atlas.save` writes as an HTML page.
 
-Figures are in a folder above this folder. `attnwidget/__init__.py` is above both folders, and sets
-the figure when the package is imported.
+The widgets folder imports this folder, so this module cannot import it. `attnwidget/__init__.py`
+imports both and sets the widget when the package is imported.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ _figures = list[_Figure]()
 
 
 def set_figure(figure: _Figure) -> None:
-    """Set the function that returns the figure of an atlas."""
+    """Set the function that creates the widget of an atlas."""
     _figures[:] = [figure]
 
 
 def figure_of(atlas: Any) -> Any:
-    """Return the figure of an atlas."""
+    """Return the widget of an atlas."""
     return _figures[0](atlas)

@@ -1,4 +1,4 @@
-"""Atlases from files."""
+"""Loading of atlases from files."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ def load_atlas(path: str | Path) -> Atlas:
     """Read an atlas that `Atlas.save` wrote. No model is needed.
 
     Raises:
-        ValueError: The file is not an atlas, or an atlas of another version.
-        OSError: The file cannot be read.
+        ValueError: If the file is not an atlas, or an atlas of another version.
+        OSError: If the file cannot be read.
 
     Example:
         >>> import tempfile

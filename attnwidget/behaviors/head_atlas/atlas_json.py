@@ -1,4 +1,4 @@
-"""The JSON form of the parts of an atlas."""
+"""JSON form of the parts of an atlas."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ def encoded_parts(
 ) -> dict[str, Any]:
     """Return the parts of an atlas as JSON.
 
-    Texts are kept once. NaN and infinite numbers become strings.
+    Each text is stored once. NaN and infinite numbers become strings.
     """
     texts: dict[Tokens, int] = {}
-    listed = {
+    example_rows = {
         _name(head): {
             kind: [
                 [
@@ -63,11 +63,12 @@ def encoded_parts(
         "left_out": dict(table.left_out),
         "scores": [_score_to_json(score) for score in table.scores],
         "texts": [tokens_to_json(tokens) for tokens in texts],
-        "examples": listed,
-        "effects": {_name(h): _plain(asdict(effect)) for h, effect in effects.items()},
-        "writes": {_name(h): [asdict(item) for item in items] for h, items in writes.items()},
+        "examples": example_rows,
+        "effects": {_name(head): _plain(asdict(effect)) for head, effect in effects.items()},
+        "writes": {_name(head): [asdict(item) for item in items] for head, items in writes.items()},
         "feeds": {
-            _name(h): [[_name(f.head), f.fed, f.score] for f in items] for h, items in feeds.items()
+            _name(head): [[_name(feeder.head), feeder.fed, feeder.score] for feeder in items]
+            for head, items in feeds.items()
         },
     }
 
@@ -76,8 +77,8 @@ def decoded_parts(stored: Mapping[str, Any]) -> dict[str, Any]:
     """Return the parts of an atlas by name, from `encoded_parts`.
 
     Raises:
-        ValueError: The object is not an atlas, or an atlas of another version.
-        KeyError, TypeError: Parts are missing or of another form.
+        ValueError: If the object is not an atlas, or an atlas of another version.
+        KeyError, TypeError: If parts are missing or have another form.
     """
     if stored.get("format") != FORMAT or stored.get("version") != VERSION:
         raise ValueError(
@@ -139,7 +140,7 @@ def _head(name: str) -> Head:
 
 
 def _number(value: float) -> float | str:
-    """Return a number as strict JSON: "nan", "inf" and "-inf" are strings, which float reads."""
+    """Return a number as strict JSON, with "nan", "inf" and "-inf" as strings."""
     return float(value) if np.isfinite(value) else str(float(value))
 
 
@@ -152,13 +153,13 @@ def _plain(value: Any) -> Any:
 
 
 def _score_to_json(score: BehaviorScore) -> dict[str, Any]:
-    """Return a score without its rule, which only a model and texts can use."""
-    kept = {}
+    """Return a score as JSON, without its rule, which needs a model and texts."""
+    values = {}
     for field in fields(score):
         value = getattr(score, field.name)
         if field.name != "rule":
-            kept[field.name] = _plain(value.tolist() if isinstance(value, np.ndarray) else value)
-    return kept
+            values[field.name] = _plain(value.tolist() if isinstance(value, np.ndarray) else value)
+    return values
 
 
 def _score_from_json(stored: Mapping[str, Any]) -> BehaviorScore:

@@ -1,4 +1,4 @@
-"""The atlas of a model: a card for every head."""
+"""Result of `atlas`: a card for every head of a model."""
 
 from __future__ import annotations
 
@@ -32,19 +32,19 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Atlas(HeadResult):
-    """What every head of a model does, with the evidence. Made by `atlas`.
+    """Description of every head of a model, with the evidence. Made by `atlas`.
 
     Attributes:
-        table: The scores of all heads for all behaviors.
+        table: Scores of all heads for all behaviors.
         examples: Example links of each head by kind; empty without examples.
         effects: Effects of the heads whose name has a rule.
-        writes: What named heads write.
-        feeds: Which earlier heads feed named heads.
-        reasons: Why parts are missing, by "writes", "feeds", "effects" and the names of behaviors.
+        writes: Tokens that named heads promote and suppress.
+        feeds: Earlier heads that feed named heads.
+        reasons: Reason for each missing part, by "writes", "feeds", "effects" or behavior name.
         provenance: Model, weights, tokenizer, texts, seeds and versions.
         complete: False if the study was interrupted before its end.
         model_name: Name of the model.
-        notes: Notes of the user by head, which can be changed; an `AtlasView` changes them too.
+        notes: Notes of the user by head. They can be changed, also in an `AtlasView`.
 
     Example:
         >>> from attnwidget.demo import demo_atlas
@@ -70,84 +70,83 @@ class Atlas(HeadResult):
 
     @property
     def names(self) -> NDArray[np.str_]:
-        """The name of each head, "" for a head without a name, [L, H]."""
+        """Name of each head, "" for a head without a name, [L, H]."""
         return self.table.names
 
     def card(self, layer: int | HeadName, head: int | None = None) -> HeadCard:
         """Return the evidence about one head.
 
         Args:
-            layer: The layer, or the name of the head in place of layer and head: "L1 H3", (1, 3) or
-                a `Head`.
-            head: The head.
+            layer: Number of the layer, or the head itself: "L1 H3", (1, 3) or a `Head`.
+            head: Number of the head within the layer; not needed if `layer` is a head.
 
         Raises:
-            ValueError: There is no such head.
+            ValueError: If there is no such head.
         """
-        chosen = head_of_result(layer, head, self.names.shape)
-        layer, head, _ = chosen
+        selected_head = head_of_result(layer, head, self.names.shape)
+        layer, head, _ = selected_head
         return HeadCard(
-            head=chosen,
+            head=selected_head,
             name=str(self.names[layer, head]),
             runner_up=str(self.table.runners_up[layer, head]),
             scores=self._rows(layer, head),
-            examples=self.examples.get(chosen, {}),
-            effect=self.effects.get(chosen),
-            writes=tuple(self.writes.get(chosen, ())),
-            feeds=tuple(self.feeds.get(chosen, ())),
+            examples=self.examples.get(selected_head, {}),
+            effect=self.effects.get(selected_head),
+            writes=tuple(self.writes.get(selected_head, ())),
+            feeds=tuple(self.feeds.get(selected_head, ())),
             model_name=self.model_name,
-            note=self.notes.get(chosen, ""),
+            note=self.notes.get(selected_head, ""),
         )
 
     def _rows(self, layer: int, head: int) -> tuple[HeadScore, ...]:
-        named = self.table.named
-        at = (layer, head)
+        ranked = self.table.named
+        index = (layer, head)
         return tuple(
             HeadScore(
                 behavior=score.name,
                 description=score.description,
                 control_name=score.control_name,
-                score=float(score.score[at]),
-                control=float(score.control[at]),
-                low=float(score.low[at]),
-                high=float(score.high[at]),
-                adjusted=float(named.adjusted[d][at]),
-                names=bool(named.significant[d][at]),
-                strength=float(score.strength[at]),
+                score=float(score.score[index]),
+                control=float(score.control[index]),
+                low=float(score.low[index]),
+                high=float(score.high[index]),
+                adjusted=float(ranked.adjusted[d][index]),
+                names=bool(ranked.significant[d][index]),
+                strength=float(score.strength[index]),
                 n=score.n,
                 unit=score.unit,
-                held_out=float(score.held_out[at]),
-                held_out_control=float(score.held_out_control[at]),
-                auc=float(score.auc[at]),
+                held_out=float(score.held_out[index]),
+                held_out_control=float(score.held_out_control[index]),
+                auc=float(score.auc[index]),
                 random=score.random,
                 source=score.source,
             )
             for d, score in enumerate(self.table.scores)
-            if not np.isnan(score.score[at])
+            if not np.isnan(score.score[index])
         )
 
     def find(self, behavior: str) -> list[Head]:
-        """Return the heads that a behavior may name, the strongest first.
+        """Return the heads that a behavior may name, strongest first.
 
         Args:
             behavior: Name of a behavior, or a part of it: "induction" finds induction in text and
                 in random tokens.
 
         Raises:
-            ValueError: No behavior has this text in its name.
+            ValueError: If no behavior has this text in its name.
         """
-        numbers = [d for d, name in enumerate(self.table.behaviors) if behavior in name]
-        if not numbers:
+        matches = [d for d, name in enumerate(self.table.behaviors) if behavior in name]
+        if not matches:
             raise ValueError(
                 f"no behavior has {behavior!r} in its name: {among(behavior, self.table.behaviors)}"
             )
-        named = self.table.named
+        ranked = self.table.named
         strengths: dict[Head, float] = {}
-        for d in numbers:
-            for layer, head in np.argwhere(named.significant[d]).tolist():
+        for d in matches:
+            for layer, head in np.argwhere(ranked.significant[d]).tolist():
                 strength = float(self.table.scores[d].strength[layer, head])
-                known = strengths.get(Head(layer, head), -np.inf)
-                strengths[Head(layer, head)] = max(known, strength)
+                previous = strengths.get(Head(layer, head), -np.inf)
+                strengths[Head(layer, head)] = max(previous, strength)
         return sorted(strengths, key=lambda head: (-strengths[head], head))
 
     def heads(self) -> HeadMetrics:
@@ -158,9 +157,9 @@ class Atlas(HeadResult):
         """Return one row per head.
 
         Columns: layer, head, name, strength, score, control, low, high, adjusted, held_out,
-        held_out_control, auc (all of the name), runner_up, outcome, effect, effect_low,
-        effect_high, matched, note. `attrs["model"]` is the name of the model; `table.to_frame()`
-        has all behaviors.
+        held_out_control, auc (for the behavior of the name), runner_up, outcome, effect,
+        effect_low, effect_high, matched, note. `attrs["model"]` is the name of the model.
+        `table.to_frame()` has all behaviors.
         """
         import pandas as pd
 
@@ -169,9 +168,9 @@ class Atlas(HeadResult):
         rows = []
         for layer, head in np.ndindex(*self.names.shape):
             card = self.card(layer, head)
-            named = card.named_by
+            score = card.named_by
             row: dict[str, Any] = {"layer": layer, "head": head, "name": card.name}
-            row |= {c: np.nan if named is None else getattr(named, c) for c in columns}
+            row |= {c: np.nan if score is None else getattr(score, c) for c in columns}
             effect = card.effect
             row |= {"runner_up": card.runner_up, "outcome": effect.outcome if effect else ""}
             row |= {
@@ -188,30 +187,30 @@ class Atlas(HeadResult):
         return pd.DataFrame(rows)
 
     def chart(self, behavior: str | None = None, *, width: int = 640) -> alt.LayerChart:
-        """Draw the name and strength of every head, or all heads for one behavior.
+        """Draw the name and strength of every head, or the scores of all heads for one behavior.
 
         Args:
             behavior: Name of the behavior; None = the names of all heads.
-            width: Pixels of the whole figure.
+            width: Width of the whole figure in pixels.
 
         Raises:
-            ValueError: The behavior has no score.
+            ValueError: If the behavior has no score.
         """
         return self.table.chart(behavior, width=width)
 
     @hides_frames
     def save(self, path: str | Path) -> None:
-        """Write the atlas to a JSON file, which `load_atlas` reads, or to a page.
+        """Write the atlas to a JSON file, which `load_atlas` reads, or to an HTML page.
 
         A page (.html) is an `AtlasView` in one file, which needs no kernel and no network. Each
         head has an anchor: "atlas.html#L1H3" opens the card of head 3 in layer 1.
 
         Args:
-            path: The file; its name ends with ".json" or ".html".
+            path: File whose name ends with ".json" or ".html".
 
         Raises:
-            ValueError: The name of the file has another ending, or the page is larger than 20 MB.
-            OSError: The file cannot be written; an earlier file stays.
+            ValueError: If the file name has another ending, or the page is larger than 20 MB.
+            OSError: If the file cannot be written. An existing file is then unchanged.
         """
         path = Path(path)
         if path.suffix == ".html":

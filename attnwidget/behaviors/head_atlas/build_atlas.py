@@ -1,4 +1,4 @@
-"""The atlas of a model: what every head does, with the evidence."""
+"""Atlas of a model: a description of every head, with the evidence."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ from attnwidget.text.whole_number import whole_number
 if TYPE_CHECKING:
     from attnwidget.capture.model import AttentionModel
 
-#: Number of texts in which links are looked for that a name predicts and its head does not make.
+#: Number of texts in which links are searched that a rule predicts and the head does not make.
 MISSED_TEXTS = 64
-#: Number of texts of each corpus for the effects of heads of a masked language model.
+#: Number of texts per corpus for the head effects of a masked language model.
 EFFECT_TEXTS = 64
-#: The same for a causal model, which predicts six times as many tokens of a text.
+#: The same number for a causal model, which predicts six times as many tokens of a text.
 CAUSAL_EFFECT_TEXTS = 16
 
 Examples = dict[Head, dict[str, tuple[ExampleLink, ...]]]
@@ -68,47 +68,45 @@ def atlas(
     resume: str | Path | None = None,
     progress: bool | OnProgress = True,
 ) -> Atlas:
-    """Describe what every head of a model does, with the evidence.
+    """Describe the function of every head of a model, with the evidence.
 
     Every head gets a score for each behavior, with a control in the same row. A behavior names a
     head only if the score exceeds the control after Holm's correction over all heads and behaviors
-    (`measure_behaviors`). The half of the data that did not choose the names gives their held-out
-    scores, and the effect of each named head: the rise of the loss without the head where its
-    behavior applies, compared with other places and with the heads of the same layer.
+    (`measure_behaviors`). The held-out half of the data gives the held-out scores and the effect of
+    each named head: the rise of the loss without the head where its behavior applies, compared with
+    other tokens and with other heads of the same layer.
 
     Args:
-        model: A model from `load_model`.
-        segments: Texts, segments or pictures, as in `measure`; None = the prose of the package.
-            Pictures have behaviors of their own, and no effects: `ablate` measures these over
-            pictures.
-        treebank: Sentences for the relations; None = the treebank of the package, () = no
-            relations.
-        documents: Documents for pronouns and coreference (`load_coreference`); None = the passages
-            of the package (`demo_documents`), which have no coreference of nouns, () = neither.
-        behaviors: As in `measure_behaviors`; None = all.
+        model: Model from `load_model`.
+        segments: Texts, segments or pictures, as in `measure`; None = the bundled prose. Pictures
+            have their own behaviors and no effects; `ablate` measures effects over pictures.
+        treebank: Sentences for the relations; None = the bundled treebank, () = no relations.
+        documents: Documents for pronouns and coreference (`load_coreference`); None = the bundled
+            passages (`demo_documents`), which have no coreference of nouns, () = neither.
+        behaviors: Behaviors, as in `measure_behaviors`; None = all.
         examples: Whether to collect example links of every head (`head_examples`).
         effects: Whether to measure the effects of named heads. The model needs a
             language-modeling head.
         n_examples: Largest number of examples of each kind.
         n_effect_texts: Largest number of texts of each corpus for the effects; None = 64, or 16 for
             a causal model, which predicts every token of a text.
-        alpha: As in `measure_behaviors`, like the following arguments.
-        min_strength: Smallest strength of a name.
+        alpha: Largest corrected p-value of a name, as in `measure_behaviors`.
+        min_strength: Smallest strength of a name, as in `measure_behaviors`.
         n_random_models: Number of models with random weights; None = 2 or more.
-        seed: Seed of everything drawn at random.
-        batch_size: Number of texts in one pass of the model.
-        resume: A folder that keeps finished work; a repeated call continues.
+        seed: Seed of all random numbers.
+        batch_size: Number of texts in a forward pass.
+        resume: Folder for finished work; a repeated call continues from it.
         progress: Whether to show progress bars; or a function that is called with the number of
-            inputs read and their number (None if unknown).
+            processed inputs and the total (None if unknown).
 
     Returns:
-        The atlas. Ctrl-C during the examples or effects returns it without the missing parts;
-        `complete` is then False.
+        Atlas of the model. After Ctrl-C during the examples or effects, the missing parts are
+        left out and `complete` is False.
 
     Raises:
         ValueError, TypeError, RuntimeError, OSError, WorkersError: As in `measure_behaviors`.
-        KeyboardInterrupt: Ctrl-C before all heads have scores. The folder has the finished
-            work.
+        KeyboardInterrupt: If Ctrl-C was pressed before all heads had scores. The folder has the
+            finished work.
 
     Example:
         >>> from attnwidget import atlas, load_model, make_segments
@@ -126,9 +124,11 @@ def atlas(
     run = Run.from_arguments(batch_size, resume, progress)
     with resume_from(None):
         evidence = evidence_of(model, segments, treebank, documents, seed, n_random_models, run)
-        chosen = chosen_behaviors(behaviors, evidence.of_pictures)
-        collected = [ExampleLinks(n_examples, seed=seed)] if examples and evidence.segments else []
-        scores, left_out = scored(evidence, chosen, collected)
+        selected_behaviors = chosen_behaviors(behaviors, evidence.of_pictures)
+        example_metrics = (
+            [ExampleLinks(n_examples, seed=seed)] if examples and evidence.segments else []
+        )
+        scores, left_out = scored(evidence, selected_behaviors, example_metrics)
         table = BehaviorTable(
             scores=tuple(scores),
             left_out=left_out,
@@ -138,38 +138,38 @@ def atlas(
             model_name=model.name,
         )
         names = _names(table)
-        links: Examples = _examples(collected[0].compute()) if collected else {}
+        links: Examples = _examples(example_metrics[0].compute()) if example_metrics else {}
         complete = True
         if links:
             complete = _add_examples_of_names(links, evidence, names, n_examples)
-        measured = MeasuredEffects({}, "", True)
+        measured_effects = MeasuredEffects({}, "", True)
         if evidence.of_pictures:
             reason = (
                 "effects are measured over texts: ablate(model, labeled pictures, scoring='loss')"
             )
-            measured = MeasuredEffects({}, reason if effects else "", True)
+            measured_effects = MeasuredEffects({}, reason if effects else "", True)
         elif effects and complete:
-            usual = CAUSAL_EFFECT_TEXTS if evidence.causal else EFFECT_TEXTS
-            n_texts = usual if n_effect_texts is None else n_effect_texts
-            measured = measure_effects(evidence, names, n_texts=n_texts)
+            default_n_texts = CAUSAL_EFFECT_TEXTS if evidence.causal else EFFECT_TEXTS
+            n_texts = default_n_texts if n_effect_texts is None else n_effect_texts
+            measured_effects = measure_effects(evidence, names, n_texts=n_texts)
         strongest = {head: links[head]["strongest"] for head in names if head in links}
         writes, no_writes = writes_of(model, {} if evidence.of_pictures else strongest)
         feeds, no_feeds = feeds_of(model, {} if evidence.of_pictures else names)
-        parts = {"effects": measured.without, "writes": no_writes, "feeds": no_feeds}
+        parts = {"effects": measured_effects.without, "writes": no_writes, "feeds": no_feeds}
         return Atlas(
             table=table,
             examples=links,
-            effects=measured.effects,
+            effects=measured_effects.effects,
             writes=writes,
             feeds=feeds,
             reasons={part: reason for part, reason in parts.items() if reason} | left_out,
             provenance=_provenance(evidence),
-            complete=complete and measured.complete,
+            complete=complete and measured_effects.complete,
         )
 
 
 def _names(table: BehaviorTable) -> dict[Head, BehaviorScore]:
-    """Return the behavior that names each named head."""
+    """Return the behavior of each named head."""
     return {
         Head(int(layer), int(head)): table[str(table.names[layer, head])]
         for layer, head in np.argwhere(table.names != "")
@@ -188,34 +188,37 @@ def _examples(found: HeadExamples) -> Examples:
 def _add_examples_of_names(
     links: Examples, evidence: Evidence, names: Mapping[Head, BehaviorScore], k: int
 ) -> bool:
-    """Add examples of the name of each head: right, wrong and missed links.
+    """Add the right, wrong and missed links of the rule of each named head.
 
-    Returns False if the pass was interrupted.
+    Returns:
+        False if the pass was interrupted.
     """
     model = evidence.model
     run = evidence.run
     for corpus in CORPORA:
-        chosen = {head: score for head, score in names.items() if score.corpus == corpus}
-        rules = {score.name: score.rule for score in chosen.values() if score.rule is not None}
+        named_scores = {head: score for head, score in names.items() if score.corpus == corpus}
+        rules = {
+            score.name: score.rule for score in named_scores.values() if score.rule is not None
+        }
         if not rules:
             continue
         texts = [text for _, text in corpus_texts(evidence, corpus)][:MISSED_TEXTS]
         rule_of = np.full((model.n_layers, model.n_heads), -1)
-        for head, score in chosen.items():
+        for head, score in named_scores.items():
             rule_of[head.layer, head.head] = list(rules).index(score.name)
         metric = ExampleLinks(k, seed=evidence.seed, rules=list(rules.values()), rule_of=rule_of)
         try:
             with run.keeping(f"missed-{corpus}"):
-                measured = measure(
+                measurements = measure(
                     model, texts, [metric], batch_size=run.batch_size, progress=run.progress
                 )
         except KeyboardInterrupt:
             return False
-        found = cast("HeadExamples", measured[metric.name])
-        for head in chosen:
+        examples = cast("HeadExamples", measurements[metric.name])
+        for head in named_scores:
             for kind in OF_RULE:
-                links[head][kind] = tuple(found.links(head.layer, head.head, kind))
-        if not measured.complete:
+                links[head][kind] = tuple(examples.of(head.layer, head.head, kind))
+        if not measurements.complete:
             return False
     return True
 
@@ -234,7 +237,8 @@ def _provenance(evidence: Evidence) -> dict[str, Any]:
         "texts": digest_of((text.first, text.second) for text in evidence.segments),
         "n_texts": len(evidence.segments),
         "treebank": digest_of(
-            (one.words, one.governors, one.relations) for one in evidence.treebank
+            (sentence.words, sentence.governors, sentence.relations)
+            for sentence in evidence.treebank
         ),
         "n_sentences": len(evidence.treebank),
         "n_documents": len(evidence.documents),

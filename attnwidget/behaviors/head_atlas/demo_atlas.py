@@ -1,4 +1,4 @@
-"""The atlases that come with the package."""
+"""Atlases of the bundled models."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ _FILES = {"embedded": "atlas.json", "attnwidget/genre": "atlas_genre.json"}
 
 
 def demo_atlas(model: str = "embedded") -> Atlas:
-    """Load the atlas of a model that comes with the package.
+    """Load the atlas of a bundled model.
 
-    The atlas was made from the texts, the treebank and the passages of the package, with ten
-    examples of each kind per head. Its numbers have 6 significant digits.
-    `python docs/models/make_atlas.py` makes it again.
+    The atlas was made from the bundled texts, treebank and passages, with ten examples of each kind
+    per head. Its numbers have 6 significant digits. `python docs/models/make_atlas.py` makes it
+    again.
 
     Args:
-        model: "embedded", or "attnwidget/genre" for the sibling that was fine-tuned to classify
-            genres. The sibling predicts no words, so its atlas has no effects.
+        model: Model name: "embedded", or "attnwidget/genre" for the sibling that was fine-tuned to
+            classify genres. The sibling predicts no words, so its atlas has no effects.
 
     Raises:
-        ValueError: The package has no atlas of this model.
+        ValueError: If the package has no atlas of this model.
 
     Example:
         >>> from attnwidget.demo import demo_atlas
@@ -44,7 +44,7 @@ def demo_atlas(model: str = "embedded") -> Atlas:
 
 
 def own_atlas(model: AttentionModel) -> Atlas | None:
-    """Return the atlas of an embedded model; None for a further model or changed weights.
+    """Return the bundled atlas of a model; None for other models or changed weights.
 
     Example:
         >>> from attnwidget import load_model
@@ -56,8 +56,8 @@ def own_atlas(model: AttentionModel) -> Atlas | None:
     """
     if model.source not in _FILES:
         return None
-    known = demo_atlas(model.source)
-    return known if known.provenance["weights"] == weights_digest(model.hf_model) else None
+    bundled = demo_atlas(model.source)
+    return bundled if bundled.provenance["weights"] == weights_digest(model.hf_model) else None
 
 
 @cache

@@ -1,4 +1,4 @@
-"""The card of a head: names, scores, examples, effect, written words and feeding heads."""
+"""Card of a head: name, scores, examples, effect, promoted tokens and feeding heads."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _SHOWN = 3
 class HeadScore:
     """One row of a card: a behavior with score, control and tests of the head.
 
-    The numbers are the same as in `BehaviorScore`, for one head.
+    The fields have the same meaning as in `BehaviorScore`, for one head.
     """
 
     behavior: str
@@ -47,20 +47,20 @@ class HeadScore:
 
 @dataclass(frozen=True, repr=False)
 class HeadCard:
-    """The evidence about one head. Made by `Atlas.card`.
+    """Evidence about one head. Made by `Atlas.card`.
 
     Attributes:
-        head: The head.
-        name: Its name, "" without a name.
-        runner_up: The behavior beside the name, or "", as in `BehaviorTable.runners_up`.
-        scores: A row for each behavior with a score.
+        head: Head of the card.
+        name: Name of the head, "" without a name.
+        runner_up: Second behavior of the head, or "", as in `BehaviorTable.runners_up`.
+        scores: One row per behavior with a score.
         examples: Example links by kind, as in `HeadExamples.links`; "right", "wrong" and "missed"
             are about the rule of the name.
-        effect: The effect on the loss where the name applies; None without a rule or effects.
-        writes: What the head writes when it reads its most attended tokens.
-        feeds: The earlier heads that feed it most.
+        effect: Effect on the loss where the name applies; None without a rule or effects.
+        writes: Tokens that the head promotes and suppresses when it reads its most attended tokens.
+        feeds: Earlier heads that feed the head most.
         model_name: Name of the model.
-        note: The note of the user, or "".
+        note: Note of the user, or "".
 
     Example:
         >>> from attnwidget.demo import demo_atlas
@@ -82,7 +82,7 @@ class HeadCard:
 
     @property
     def named_by(self) -> HeadScore | None:
-        """The row of the name; None without a name."""
+        """Row of the behavior that names the head; None without a name."""
         return next((row for row in self.scores if row.behavior == self.name), None)
 
     def to_frame(self) -> pd.DataFrame:

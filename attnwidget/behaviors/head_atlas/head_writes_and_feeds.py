@@ -1,4 +1,4 @@
-"""Written words of named heads, and the earlier heads that feed these heads."""
+"""Tokens that named heads promote, and the earlier heads that feed these heads."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ class Writes:
     """Tokens that a head promotes and suppresses when it reads a token.
 
     Attributes:
-        source: The token that is read.
-        promoted: The tokens with the largest logits, the largest first.
-        suppressed: The tokens with the smallest logits, the smallest first.
+        source: Token that the head reads.
+        promoted: Tokens with the largest logits, largest first.
+        suppressed: Tokens with the smallest logits, smallest first.
     """
 
     source: str
@@ -42,8 +42,8 @@ class Feeds:
     """An earlier head that feeds a head.
 
     Attributes:
-        head: The earlier head.
-        fed: "query", "key" or "value" of the head that is fed.
+        head: Earlier head.
+        fed: Input of the later head: "query", "key" or "value".
         score: Composition minus the score of unrelated heads.
     """
 
@@ -55,7 +55,7 @@ class Feeds:
 def writes_of(
     model: AttentionModel, heads: Mapping[Head, Sequence[ExampleLink]]
 ) -> tuple[dict[Head, tuple[Writes, ...]], str]:
-    """Return what heads write when they read the keys of their examples, and why not.
+    """Return the tokens that heads write when they read the keys of their examples.
 
     The second value is "", or the reason why the model has no such circuits.
     """
@@ -65,14 +65,14 @@ def writes_of(
     try:
         weights = CircuitWeights(model)
         vectors = TokenVectors(weights)
-        for layer, of_layer in groupby(sorted(heads), key=lambda head: head.layer):
+        for layer, layer_heads in groupby(sorted(heads), key=lambda head: head.layer):
             circuits = weights.layer(layer)
-            for head in of_layer:
+            for head in layer_heads:
                 keys = [example.tokens.ids[example.key] for example in heads[head]]
                 ids = list(dict.fromkeys(keys))[:_SOURCES]
                 if ids:
-                    found = vocabulary_of(model, vectors, circuits, head, ids, _WORDS)
-                    writes[head] = _written(found)
+                    vocabulary = vocabulary_of(model, vectors, circuits, head, ids, _WORDS)
+                    writes[head] = _written(vocabulary)
     except (TypeError, ValueError) as error:
         return {}, str(error)
     return writes, ""
@@ -93,22 +93,25 @@ def _written(found: HeadVocabulary) -> tuple[Writes, ...]:
 def feeds_of(
     model: AttentionModel, heads: Iterable[Head]
 ) -> tuple[dict[Head, tuple[Feeds, ...]], str]:
-    """Return the earlier heads that feed heads most, and why not.
+    """Return the earlier heads that feed each head most.
 
     The second value is "", or the reason why the model has no such circuits.
     """
     feeds: dict[Head, tuple[Feeds, ...]] = {}
-    later = sorted(head for head in heads if head.layer)
-    if not later:
+    later_heads = sorted(head for head in heads if head.layer)
+    if not later_heads:
         return {}, ""
     try:
         weights = CircuitWeights(model)
         first = weights.numbers.numbers[0]
-        later = [head for head in later if head.layer > first]
-        for layer, of_layer in groupby(later, key=lambda head: head.layer):
-            named = list(of_layer)
-            found = compositions_of(weights, layer, [head.head for head in named])
-            feeds |= {head: _strongest(one) for head, one in zip(named, found, strict=True)}
+        later_heads = [head for head in later_heads if head.layer > first]
+        for layer, group in groupby(later_heads, key=lambda head: head.layer):
+            layer_heads = list(group)
+            compositions = compositions_of(weights, layer, [head.head for head in layer_heads])
+            feeds |= {
+                head: _strongest(composition)
+                for head, composition in zip(layer_heads, compositions, strict=True)
+            }
     except (TypeError, ValueError) as error:
         return {}, str(error)
     return feeds, ""

@@ -1,4 +1,4 @@
-"""Atlases that a reader keeps for the next time, beside the cache of models."""
+"""Atlases that a user stores for later sessions, next to the model cache."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 
 
 def keep_atlas(atlas: Atlas) -> Path:
-    """Write an atlas into the cache of Hugging Face, where `known_atlas` finds it; return its file.
+    """Write an atlas to the Hugging Face cache, where `known_atlas` finds it; return its path.
 
     Raises:
-        OSError: The file cannot be written.
+        OSError: If the file cannot be written.
     """
     folder = make_folder(_folder(), "atlases")
     path = folder / f"{atlas.provenance['weights']}.json"
@@ -30,10 +30,10 @@ def keep_atlas(atlas: Atlas) -> Path:
 
 
 def known_atlas(model: AttentionModel) -> Atlas | None:
-    """Return the atlas that comes with a model or was kept for it; None for neither.
+    """Return the bundled or stored atlas of a model; None if there is none.
 
-    A kept atlas belongs to a model of the same weights, with the same heads switched off. A file
-    that this version does not read counts as none.
+    A stored atlas belongs to a model with the same weights and the same disabled heads. A file
+    that this version cannot read is ignored.
 
     Example:
         >>> from attnwidget import load_model
@@ -41,16 +41,16 @@ def known_atlas(model: AttentionModel) -> Atlas | None:
         >>> known_atlas(load_model())
         Atlas(small BERT (in the package), 72 heads, 38 named, 39 behaviors)
     """
-    own = own_atlas(model)
+    bundled = own_atlas(model)
     folder = _folder()
-    if own is not None or not folder.is_dir():
-        return own
+    if bundled is not None or not folder.is_dir():
+        return bundled
     path = folder / f"{weights_digest(model.hf_model)}.json"
     try:
-        kept = load_atlas(path)
+        stored = load_atlas(path)
     except (OSError, ValueError):
         return None
-    return kept if kept.provenance.get("edits") == model.edits.digest else None
+    return stored if stored.provenance.get("edits") == model.edits.digest else None
 
 
 def _folder() -> Path:

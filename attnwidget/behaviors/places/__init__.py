@@ -1,1 +1,1 @@
-"""Places of a corpus that fit a query about words, and the weights of all heads there."""
+"""Word pairs of a corpus that match a query, and the weights of all heads between them."""

@@ -1,4 +1,4 @@
-"""Weights of all heads at the places of a corpus that fit a query about words."""
+"""Weights of all heads between the word pairs of a corpus that match a query."""
 
 from __future__ import annotations
 
@@ -51,36 +51,35 @@ def find_links(
     batch_size: int = 8,
     progress: bool = True,
 ) -> FoundLinks:
-    """Measure the mean weight of every head at the places of a corpus that fit a query.
+    """Measure the mean weight of every head between word pairs of a corpus that match a query.
 
-    A place is a pair of words: the first word attends to the second word. Weights are summed over
-    the tokens of the attended word and averaged over the tokens of the attending word. All places
-    count equally.
+    The first word of a pair attends to the second word. Weights are summed over the tokens of the
+    attended word and averaged over the tokens of the attending word. All pairs count equally.
 
     Args:
-        model: A model from `load_model`.
+        model: Model from `load_model`.
         texts: Sentences of a treebank (`load_treebank`), or texts or segments as in `measure`. Tags
             and relations need sentences, and roles need chats. In texts and segments, special
             tokens are words too.
         query: Condition on the attending word: "word=he|she", "tag=PRON", "xpos=PRP",
             "relation=nsubj", or in a chat "role=assistant", with "|" between alternatives.
         key: Condition on the attended word, in the same form.
-        relation: Relation between the two words in the treebank, such as "nsubj"; "nsubj (all)" has
-            the subtypes too.
-        direction: "dependent to governor" or "governor to dependent", for `relation`.
+        relation: Relation between the two words in the treebank, such as "nsubj"; "nsubj (all)"
+            includes the subtypes.
+        direction: Direction of the relation: "dependent to governor" or "governor to dependent".
         regex: Regular expression with the groups "query" and "key", searched in the words joined by
             spaces.
-        n_links: Largest number of places in the result, drawn at random.
+        n_links: Largest number of pairs in the result, drawn at random.
         seed: Seed of this draw.
-        skip_unaligned: Whether to leave out sentences that have a word without tokens or a token of
+        skip_unaligned: Whether to skip sentences that have a word without tokens or a token of
             several words, or are too long for the model; the result counts them.
-        batch_size: Number of texts in one pass of the model.
+        batch_size: Number of texts in a forward pass.
         progress: Whether to show a progress bar.
 
     Raises:
-        ValueError: Conditions that do not name both words, or need a treebank; `n_links` below 1;
-            or as `measure`.
-        TypeError: `texts` are neither sentences nor segments; or as `measure`.
+        ValueError: If the conditions do not name both words or need a treebank, or if `n_links` is
+            below 1; or as in `measure`.
+        TypeError: If `texts` are neither sentences nor segments; or as in `measure`.
         RuntimeError, OSError, WorkersError, KeyboardInterrupt: As in `measure`.
 
     Example:
@@ -95,34 +94,34 @@ def find_links(
     refuse_no_model(model)
     n_links = whole_number("n_links", n_links, 1, "place")
     seed = whole_number("seed", seed, 0)
-    asked = WordQuery(query, key, relation, direction, regex)
+    word_query = WordQuery(query, key, relation, direction, regex)
     items, are_sentences = _first_kind(each_input(texts))
     segments: Iterable[Segment]
     sentences: list[Sentence] | None = None
     n_skipped = 0
     if are_sentences:
         sentences = all_of(Sentence, items, SENTENCES)
-        asked.refuse_unknown_relation(sentences)
+        word_query.refuse_unknown_relation(sentences)
         segments, n_skipped = WordSegmenter(model).segments(
             [sentence.running for sentence in sentences], skip_unaligned
         )
         n_skipped += len(left_out_of(texts))
     else:
-        if asked.needs_treebank:
+        if word_query.needs_treebank:
             raise ValueError(
                 "tags and relations are known in a treebank: pass sentences (load_treebank)"
             )
         rows = with_index(rows_as_segments(items, model))
         segments = list(rows) if isinstance(texts, Sized) else rows
-    metric = PlaceWeights(asked, sentences, k=n_links, seed=seed, n_skipped=n_skipped)
-    measured = measure(
+    metric = PlaceWeights(word_query, sentences, k=n_links, seed=seed, n_skipped=n_skipped)
+    measurements = measure(
         model,
         segments,
         [metric],
         batch_size=batch_size,
         progress=progress,
     )
-    return cast("FoundLinks", measured[metric.name])
+    return cast("FoundLinks", measurements[metric.name])
 
 
 def _first_kind(items: Iterable[Any]) -> tuple[Iterator[Any], bool]:
@@ -135,15 +134,15 @@ def _first_kind(items: Iterable[Any]) -> tuple[Iterator[Any], bool]:
 
 
 class PlaceWeights(PlaceSample[FoundLinks]):
-    """Sums of the weights of all heads at the places of a query; see `find_links`.
+    """Sums of head weights between the word pairs that match a query; see `find_links`.
 
     Args:
-        query: The query.
-        sentences: The sentences of a treebank; segment i of the study is a `WordSegment` of
-            sentence i. None = segments with an index.
-        k: Number of places that are kept.
-        seed: Seed of the kept places.
-        n_skipped: Number of sentences that were left out, for the result.
+        query: Query for word pairs.
+        sentences: Sentences of a treebank; segment i of the study is a `WordSegment` of sentence i.
+            None = segments with an index.
+        k: Number of pairs to keep.
+        seed: Seed of the sampled pairs.
+        n_skipped: Number of skipped sentences, for the result.
     """
 
     name = "found links"
@@ -169,9 +168,9 @@ class PlaceWeights(PlaceSample[FoundLinks]):
 
     @property
     def options(self) -> dict[str, Any]:
-        said = None
+        sentences_digest = None
         if self._sentences is not None:
-            said = digest_of(
+            sentences_digest = digest_of(
                 (sentence.words, sentence.governors, sentence.relations)
                 for sentence in self._sentences
             )
@@ -179,7 +178,7 @@ class PlaceWeights(PlaceSample[FoundLinks]):
             "query": str(self._query),
             "k": self.n_sampled,
             "seed": self._seed,
-            "sentences": said,
+            "sentences": sentences_digest,
         }
 
     def nothing(self) -> dict[str, NDArray[Any]]:
@@ -194,49 +193,49 @@ class PlaceWeights(PlaceSample[FoundLinks]):
 
     def add_layer(self, layer: LayerBatch) -> None:
         item, query, key = self._pairs.unbind(-1)
-        of_pairs = layer.weights[item, :, query, key] * self._shares[:, None]  # [P, H]
-        weights = of_pairs.new_zeros(self._n_places, of_pairs.shape[1])
-        weights.index_add_(0, self._place_of, of_pairs)
-        found = weights.cpu().numpy()
-        self.found["weights"][layer.layer] = found.sum(0, dtype=np.float64)
+        pair_weights = layer.weights[item, :, query, key] * self._shares[:, None]  # [P, H]
+        weights = pair_weights.new_zeros(self._n_places, pair_weights.shape[1])
+        weights.index_add_(0, self._place_of, pair_weights)
+        place_weights = weights.cpu().numpy()
+        self.found["weights"][layer.layer] = place_weights.sum(0, dtype=np.float64)
         size = len(self._chosen)
-        self.found["sample weights"][layer.layer, :, :size] = found[self._chosen].T
+        self.found["sample weights"][layer.layer, :, :size] = place_weights[self._chosen].T
 
     def begin_batch(self, layer: LayerBatch) -> None:
-        """Find the places of a batch, and the pairs of tokens of each place."""
+        """Find the word pairs of a batch, and the token pairs of each word pair."""
         batch = layer.batch
         seen_keys = visible_keys(batch, causal=self.is_causal)
-        places: list[tuple[int, int, int]] = []
+        word_pairs: list[tuple[int, int, int]] = []
         pairs: list[tuple[int, int, int]] = []
         shares: list[float] = []
         place_of: list[int] = []
-        for item, of_query, of_key in self._places_of(batch):
-            for i, j in product(of_query, of_key):
+        for item, query_tokens, key_tokens in self._places_of(batch):
+            for i, j in product(query_tokens, key_tokens):
                 pairs.append((item, i, j))
-                shares.append(1 / len(of_query))
-                place_of.append(len(places))
-            places.append((item, of_query[0], of_key[0]))
+                shares.append(1 / len(query_tokens))
+                place_of.append(len(word_pairs))
+            word_pairs.append((item, query_tokens[0], key_tokens[0]))
             even = sum(
                 1 / float(seen_keys[item, i])
-                for i, j in product(of_query, of_key)
+                for i, j in product(query_tokens, key_tokens)
                 if j <= i or not self.is_causal
             )
-            self.found["even"] += even / len(of_query)
+            self.found["even"] += even / len(query_tokens)
         device = layer.weights.device
         self._pairs = torch.tensor(pairs, dtype=torch.int64, device=device).reshape(-1, 3)
         self._shares = torch.tensor(shares, dtype=torch.float32, device=device)
         self._place_of = torch.tensor(place_of, dtype=torch.int64, device=device)
-        self._n_places = len(places)
-        of_batch = np.array(places, np.int64).reshape(-1, 3)
+        self._n_places = len(word_pairs)
+        batch_places = np.array(word_pairs, np.int64).reshape(-1, 3)
         n = batch.real.shape[1]
-        ranks = place_priorities(self.indices, n, n, self._seed)[tuple(of_batch.T)]
+        ranks = place_priorities(self.indices, n, n, self._seed)[tuple(batch_places.T)]
         self._chosen = np.argsort(ranks, kind="stable")[: self.n_sampled]
-        self.keep_sample(of_batch[self._chosen], ranks[self._chosen])
-        self.found["places"] += len(places)
+        self.keep_sample(batch_places[self._chosen], ranks[self._chosen])
+        self.found["places"] += len(word_pairs)
         self.found["segments"] += len(batch.segments)
 
     def _places_of(self, batch: Batch) -> Iterator[tuple[int, list[int], list[int]]]:
-        """Yield the item of the batch, and the tokens of the two words of each place."""
+        """Yield the batch item and the tokens of the two words of each word pair."""
         if self._sentences is not None:
             axes = WordAxes(batch)
             for item, segment in enumerate(axes.segments):
@@ -252,15 +251,15 @@ class PlaceWeights(PlaceSample[FoundLinks]):
 
     def compute(self) -> FoundLinks:
         n_places = int(self.sums["places"])
-        kept = self.sums["sample rank"] < NEVER
+        is_sampled = self.sums["sample rank"] < NEVER
         count = n_places or np.nan
         return FoundLinks(
             query=str(self._query),
             weights=self.layers.spread(self.sums["weights"] / count),
             even=float(self.sums["even"] / count),
             n_places=n_places,
-            places=self.sums["sample place"][kept],
-            place_weights=self.layers.spread(self.sums["sample weights"][..., kept]),
+            places=self.sums["sample place"][is_sampled],
+            place_weights=self.layers.spread(self.sums["sample weights"][..., is_sampled]),
             texts=self.texts(),
             n_segments=int(self.sums["segments"]),
             n_skipped=self._n_skipped,

@@ -1,4 +1,4 @@
-"""Result of `find_links`: the weights of all heads at the places that fit a query."""
+"""Result of `find_links`: weights of all heads between the word pairs that match a query."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class FoundLinks(HeadResult):
-    """The weights of all heads at the places that fit a query. Made by `find_links`.
+    """Weights of all heads between the word pairs that match a query. Made by `find_links`.
 
     Attributes:
-        query: The query in words.
-        weights: Mean weight from the attending to the attended word over all places, float64 [L,
-            H]; NaN without places.
-        even: The same mean for a head that attends to all visible tokens equally.
-        n_places: Number of places.
-        places: Text, first token of the attending word and first token of the attended word of at
-            most k places, drawn at random, int64 [K, 3].
-        place_weights: Weight of every head between the words of these places, float32 [L, H, K].
-        texts: The tokens of the texts with these places, by their number in the corpus.
-        n_segments: Number of texts that were read.
-        n_skipped: Number of sentences left out because they are invalid (`skip_invalid` of
+        query: Description of the query.
+        weights: Mean weight from the attending to the attended word over all pairs, float64 [L,
+            H]; NaN without pairs.
+        even: Mean weight for a head that attends equally to all visible tokens.
+        n_places: Number of word pairs.
+        places: Text and first tokens of the attending and the attended word, for at most k pairs,
+            drawn at random, int64 [K, 3].
+        place_weights: Weight of every head between the words of these pairs, float32 [L, H, K].
+        texts: Tokens of the texts with these pairs, by their number in the corpus.
+        n_segments: Number of texts that were processed.
+        n_skipped: Number of sentences that were skipped because they are invalid (`skip_invalid` of
             `load_treebank`), a word has no tokens, a token has several words, or the sentence is
             too long.
         model_name: Name of the model.
@@ -61,35 +61,34 @@ class FoundLinks(HeadResult):
     n_skipped: int
 
     def links(self, layer: int | HeadName, head: int | None = None) -> list[ExampleLink]:
-        """Return the drawn places with the weights of one head, the largest weight first.
+        """Return the sampled pairs with the weights of one head, largest weight first.
 
-        The strength of a link is not measured, and is NaN.
+        The strength of a link is not measured and is NaN.
 
         Args:
-            layer: The layer, or the name of the head in place of layer and head: "L1 H3", (1, 3) or
-                a `Head`.
-            head: The head.
+            layer: Number of the layer, or the head itself: "L1 H3", (1, 3) or a `Head`.
+            head: Number of the head within the layer; not needed if `layer` is a head.
 
         Raises:
-            ValueError: There is no such head.
+            ValueError: If there is no such head.
         """
         layer, head, _ = head_of_result(layer, head, self.place_weights.shape)
         weights = self.place_weights[layer, head].tolist()
-        places = self.places.tolist()
-        order = sorted(range(len(places)), key=lambda row: (-weights[row], places[row]))
+        positions = self.places.tolist()
+        order = sorted(range(len(positions)), key=lambda row: (-weights[row], positions[row]))
         return links_in(
-            self.texts, [places[row] for row in order], [weights[row] for row in order], None
+            self.texts, [positions[row] for row in order], [weights[row] for row in order], None
         )
 
     def heads(self) -> HeadMetrics:
-        """Return the mean weight of each head at the places, [L, H]."""
+        """Return the mean weight of each head between the word pairs, [L, H]."""
         return {f"weight at {self.query}": self.weights}
 
     def chart(self, *, width: int = 640) -> alt.LayerChart:
-        """Draw the mean weight of every head at the places; `width` in pixels.
+        """Draw the mean weight of every head between the word pairs; `width` in pixels.
 
         Raises:
-            ValueError: No place fits the query.
+            ValueError: If no word pair matches the query.
         """
         from attnwidget.charts.answer_title import answer_title
         from attnwidget.charts.head_heatmap import head_heatmap

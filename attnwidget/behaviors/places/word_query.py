@@ -13,29 +13,29 @@ from attnwidget.text.treebank import Sentence
 from attnwidget.words.relation_results import DIRECTIONS
 
 _FIELDS = ("word", "role", "tag", "xpos", "relation")
-# Conditions that no treebank answers.
+# Conditions that need no treebank.
 _OF_TEXT = ("word=", "role=")
 _GROUPS = {"query", "key"}
 
 
 @dataclass(frozen=True)
 class WordQuery:
-    """A query for pairs of an attending and an attended word. All given conditions must hold.
+    """Query for pairs of an attending and an attended word. All conditions must hold.
 
     Attributes:
         query: Condition on the attending word: "word=he|she", "tag=PRON", "xpos=PRP",
             "relation=nsubj", or in a chat "role=assistant", with "|" between alternatives; None =
             any word.
         key: Condition on the attended word, in the same form.
-        relation: Relation between the words in the treebank, such as "nsubj"; "nsubj (all)" has the
-            subtypes too.
-        direction: Whether the dependent attends to its governor, or the reverse (`DIRECTIONS`).
+        relation: Relation between the words in the treebank, such as "nsubj"; "nsubj (all)"
+            includes the subtypes.
+        direction: Direction of the relation, one of `DIRECTIONS`.
         regex: Regular expression with the groups "query" and "key", which is searched in the words
             joined by spaces.
 
     Raises:
-        ValueError: A condition of another form, an expression without these groups, or no condition
-            that names both words.
+        ValueError: If a condition has another form, the expression lacks these groups, or no
+            condition names both words.
 
     Example:
         >>> from attnwidget.behaviors.places.word_query import WordQuery
@@ -74,7 +74,7 @@ class WordQuery:
 
     @property
     def needs_treebank(self) -> bool:
-        """Whether only the sentences of a treebank can answer the query."""
+        """Whether the query needs the sentences of a treebank."""
         conditions = [text for text in (self.query, self.key) if text is not None]
         return self.relation is not None or any(
             not text.startswith(_OF_TEXT) for text in conditions
@@ -89,12 +89,13 @@ class WordQuery:
         """Return the pairs (attending word, attended word) of a text, from 0, in order.
 
         Args:
-            words: The words.
-            sentence: The same words in a treebank, for queries that need one.
-            roles: The role of each word of a chat.
+            words: Words of the text.
+            sentence: Treebank sentence with the same words, for queries that need one.
+            roles: Role of each word of a chat.
 
         Raises:
-            ValueError: The query needs a treebank, tags that the sentence does not have, or roles.
+            ValueError: If the query needs a treebank, roles, or tags that the sentence does not
+                have.
         """
         if self.needs_treebank and sentence is None:
             raise ValueError(
@@ -120,17 +121,17 @@ class WordQuery:
             return
         sentences = list(sentences)
         if not any(_related(sentence, self.relation, self.direction) for sentence in sentences):
-            known = sorted({name for sentence in sentences for name in sentence.relations})
+            relations = sorted({name for sentence in sentences for name in sentence.relations})
             raise ValueError(
-                f"no word has the relation {self.relation!r}: choose from {', '.join(known)}"
+                f"no word has the relation {self.relation!r}: choose from {', '.join(relations)}"
             )
 
     def __str__(self) -> str:
-        said = {"query": self.query, "key": self.key, "relation": self.relation}
-        said["regex"] = self.regex
-        listed = [f"{name} {value}" for name, value in said.items() if value is not None]
+        conditions = {"query": self.query, "key": self.key, "relation": self.relation}
+        conditions["regex"] = self.regex
+        parts = [f"{name} {value}" for name, value in conditions.items() if value is not None]
         reverse = self.relation is not None and self.direction != DIRECTIONS[0]
-        return ", ".join(listed) + (f", {self.direction}" if reverse else "")
+        return ", ".join(parts) + (f", {self.direction}" if reverse else "")
 
 
 def _parts(name: str, condition: str) -> tuple[str, frozenset[str]]:
@@ -149,7 +150,7 @@ def _condition(
     sentence: Sentence | None,
     roles: Sequence[str],
 ) -> Callable[[int], bool]:
-    """Return whether a word, by its index, fulfils a condition."""
+    """Return a predicate that tests whether the word at an index meets a condition."""
     if condition is None:
         return lambda word: True
     field, values = _parts(name, condition)
@@ -162,7 +163,7 @@ def _condition(
                 "roles are known in chats: pass lists of messages, make_segments(chats, model)"
             )
         return lambda word: roles[word] in values
-    assert sentence is not None  # by `needs_treebank`
+    assert sentence is not None  # `needs_treebank` ensures this.
     column = {"tag": sentence.tags, "xpos": sentence.xpos, "relation": sentence.relations}[field]
     if not column:
         raise ValueError(f"{sentence.label} has no {field}: load a treebank that has {field}s")
@@ -187,7 +188,9 @@ def _matched(words: Sequence[str], regex: str) -> list[tuple[int, int]]:
     pairs = []
     for match in re.finditer(regex, " ".join(words)):
         if match.start("query") >= 0 and match.start("key") >= 0:
-            at = (bisect_right(starts, match.start(group)) - 1 for group in ("query", "key"))
-            query, key = at
+            word_indices = (
+                bisect_right(starts, match.start(group)) - 1 for group in ("query", "key")
+            )
+            query, key = word_indices
             pairs.append((query, key))
     return pairs

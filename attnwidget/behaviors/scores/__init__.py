@@ -1,1 +1,1 @@
-"""Scores of all heads for all behaviors, and the names that follow."""
+"""Scores of all heads for all behaviors, and the names that follow from them."""

@@ -27,26 +27,27 @@ if TYPE_CHECKING:
     import altair as alt
 
 TextBehavior = LinkBehavior | MapBehavior
-# Number of predicted links of a text whose rank in their row is found, for each behavior.
+# Number of predicted links per text and behavior whose rank in their row is computed.
 _RANKED = 8
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class BehaviorMeans(HeadResult):
-    """Means over texts of scores and controls.
+    """Means of scores and controls over texts.
 
-    Texts have two halves, by the number of their document: the first axis of all arrays. D is the
-    number of behaviors. A text counts for a behavior if it has a predicted link.
+    Texts are split into two halves by the number of their document; the halves are the first axis
+    of all arrays. D is the number of behaviors. A text counts for a behavior if it has a predicted
+    link.
 
     Attributes:
-        names: The D names.
+        names: Names of the D behaviors.
         score: Mean score, [2, D, L, H].
         control: Mean score of the control, [2, D, L, H].
-        square: Mean square of the difference of a text, [2, D, L, H].
-        auc: Probability that a predicted link is heavier than another visible key of its query,
-            [2, D, L, H]; only for the second half.
+        square: Mean squared difference per text, [2, D, L, H].
+        auc: Probability that a predicted link has more weight than another visible key of its
+            query, [2, D, L, H]; only for the second half.
         counts: Number of texts with a score, int64 [2, D].
-        n_segments: Number of texts that were read.
+        n_segments: Number of texts that were processed.
     """
 
     names: tuple[str, ...]
@@ -58,11 +59,11 @@ class BehaviorMeans(HeadResult):
     n_segments: int
 
     def heads(self) -> HeadMetrics:
-        """Return the scores of the first half by the name of the behavior."""
+        """Return the scores of the first half by behavior name."""
         return dict(zip(self.names, self.score[0], strict=True))
 
     def chart(self, *, width: int = 640) -> alt.TopLevelMixin:
-        """Draw one heat map of the scores for each behavior; `width` in pixels."""
+        """Draw one heat map of the scores per behavior; `width` in pixels."""
         from attnwidget.charts.head_heatmap import head_heatmaps
 
         return head_heatmaps(
@@ -74,9 +75,9 @@ class BehaviorSums(SegmentMeans[BehaviorMeans]):
     """Metric: scores and controls of behaviors over segments with an index.
 
     Args:
-        behaviors: The behaviors.
-        seed: Seed of the links whose rank is found.
-        exponents: Exponents that sharpen the map of each head, [L, H]; None = maps as they are.
+        behaviors: Behaviors to score.
+        seed: Seed for drawing the links whose rank is computed.
+        exponents: Exponents that sharpen the map of each head, [L, H]; None = unchanged maps.
     """
 
     name = "behaviors"
@@ -98,7 +99,7 @@ class BehaviorSums(SegmentMeans[BehaviorMeans]):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names of the behaviors in the order of the results."""
+        """Names of the behaviors in the order of the results."""
         return tuple(behavior.name for behavior in (*self._links, *self._maps))
 
     @property
@@ -129,10 +130,10 @@ class BehaviorSums(SegmentMeans[BehaviorMeans]):
             controls = (
                 controls_at_offsets if behavior.control == "same offsets" else controls_beside
             )
-            kept, weights = controls(predicted, visible, behavior.compared(batch))
-            n_queries = kept.any(-1).sum(-1).clamp_min(1)[:, None, None]
-            links.append(kept)
-            masks.append(torch.stack([kept.float() / n_queries, weights / n_queries], 1))
+            used_links, weights = controls(predicted, visible, behavior.compared(batch))
+            n_queries = used_links.any(-1).sum(-1).clamp_min(1)[:, None, None]
+            links.append(used_links)
+            masks.append(torch.stack([used_links.float() / n_queries, weights / n_queries], 1))
         if links:
             self._kept = torch.stack(links, 1)  # [B, D, n, n]
             self._masks = torch.stack(masks, 2).flatten(-2)  # [B, 2, D, n * n]
@@ -143,16 +144,16 @@ class BehaviorSums(SegmentMeans[BehaviorMeans]):
                 n_segments, 2, 0, n * n, dtype=torch.float32, device=real.device
             )
             has_link = visible.new_zeros(n_segments, 0)
-        of_maps = (batch.lengths > 1)[:, None].expand(-1, len(self._maps))
+        has_map = (batch.lengths > 1)[:, None].expand(-1, len(self._maps))
         halves = torch.from_numpy(_halves(batch)).to(real.device)
         in_half = torch.nn.functional.one_hot(halves, 2).bool()  # [B, 2]
-        has_score = torch.cat([has_link, of_maps], 1)
+        has_score = torch.cat([has_link, has_map], 1)
         self._in_half = in_half.float()
         self._with_score = in_half[:, :, None] & has_score[:, None]
         self._draw_ranked(batch, visible, halves)
 
     def _draw_ranked(self, batch: Batch, visible: Tensor, halves: Tensor) -> None:
-        """Draw predicted links of the second half, whose ranks in their rows will be found."""
+        """Draw predicted links of the second half, for which ranks in their rows are computed."""
         n = batch.real.shape[1]
         priorities = place_priorities(segment_indices(batch.segments), n, n, self._seed).reshape(
             -1, 1, n * n
@@ -161,42 +162,44 @@ class BehaviorSums(SegmentMeans[BehaviorMeans]):
         size = min(_RANKED, n * n)
         ranks = np.where(links, priorities, NEVER)
         if ranks.shape[1]:
-            chosen = np.argpartition(ranks, size - 1, axis=-1)[..., :size]
-            drawn = np.take_along_axis(ranks, chosen, -1) < NEVER
+            candidates = np.argpartition(ranks, size - 1, axis=-1)[..., :size]
+            is_drawn = np.take_along_axis(ranks, candidates, -1) < NEVER
         else:
-            chosen = np.zeros((*ranks.shape[:2], size), np.int64)
-            drawn = chosen > 0
-        drawn &= (halves.cpu().numpy() == 1)[:, None, None]
-        item, behavior, slot = np.nonzero(drawn)
-        query, key = np.divmod(chosen[item, behavior, slot], n)
+            candidates = np.zeros((*ranks.shape[:2], size), np.int64)
+            is_drawn = candidates > 0
+        is_drawn &= (halves.cpu().numpy() == 1)[:, None, None]
+        item, behavior, slot = np.nonzero(is_drawn)
+        query, key = np.divmod(candidates[item, behavior, slot], n)
         device = batch.real.device
         self._ranked = tuple(
             torch.from_numpy(index).to(device) for index in (item, behavior, query, key)
         )
-        at = self._ranked
-        self._others = visible[at[0], at[2]] & ~self._kept[at[0], at[1], at[2]]  # [P, n]
+        index = self._ranked
+        self._others = (
+            visible[index[0], index[2]] & ~self._kept[index[0], index[1], index[2]]
+        )  # [P, n]
         n_ranked = torch.zeros(self._with_score.shape[::2], dtype=torch.float32, device=device)
-        n_ranked.index_put_(at[:2], (self._others.any(-1)).float(), accumulate=True)
+        n_ranked.index_put_(index[:2], (self._others.any(-1)).float(), accumulate=True)
         self._n_ranked = n_ranked  # [B, D]
 
     def head_numbers(self, layer: LayerBatch) -> Mapping[str, Tensor]:
         maps = layer.weights.flatten(-2)[:, None]  # [B, 1, H, n * n]
         both = maps @ self._masks.mT  # [B, 2, H, D]
         score, control = both.unbind(1)
-        # A control is a predicted share of the weight.
+        # The control is a predicted share of the weight, which can fall outside of 0 to 1.
         control = control.clamp(0, 1)
         for behavior in self._maps:
             numbers = behavior.numbers(layer, causal=self._causal)
             score, control = (
-                torch.cat([known, new[..., None]], -1)
-                for known, new in zip((score, control), numbers, strict=True)
+                torch.cat([text_values, map_values[..., None]], -1)
+                for text_values, map_values in zip((score, control), numbers, strict=True)
             )
-        counted = self._with_score[:, None].float()  # [B, 1, 2, D]
-        # The variance is the mean square less the square of the mean: in float32, rounding alone
-        # makes it where all differences are almost equal.
+        has_score = self._with_score[:, None].float()  # [B, 1, 2, D]
+        # The variance is the mean square minus the square of the mean. In float32, rounding errors
+        # would dominate it if all differences were almost equal.
         difference = score.double() - control.double()
-        of_halves = {"score": score, "control": control, "square": difference**2}
-        spread = {name: values[:, :, None] * counted for name, values in of_halves.items()}
+        values_by_name = {"score": score, "control": control, "square": difference**2}
+        spread = {name: values[:, :, None] * has_score for name, values in values_by_name.items()}
         return spread | {"auc": self._auc(layer.weights)[:, :, None] * self._with_auc[:, None]}
 
     @property
@@ -204,7 +207,7 @@ class BehaviorSums(SegmentMeans[BehaviorMeans]):
         return (self._n_ranked > 0)[:, None] * self._in_half[:, :, None]  # [B, 2, D]
 
     def _auc(self, weights: Tensor) -> Tensor:
-        """Return the mean share of other keys lighter than the predicted key, [B, H, D]."""
+        """Return the mean share of other keys below the weight of the predicted key, [B, H, D]."""
         item, behavior, query, key = self._ranked
         rows = weights[item, :, query]  # [P, H, n]
         predicted = weights[item, :, query, key][..., None]
@@ -235,7 +238,7 @@ class BehaviorSums(SegmentMeans[BehaviorMeans]):
 
 
 def _halves(batch: Batch) -> NDArray[np.int64]:
-    """Return the half of each segment: documents, or segments without a document, take turns."""
+    """Return the half of each segment; documents, or single segments, alternate."""
     indices = segment_indices(batch.segments)
     return np.array(
         [

@@ -1,4 +1,4 @@
-"""Result of `measure_behaviors`: every head with every behavior, and the names that follow."""
+"""Result of `measure_behaviors`: scores of every head for every behavior, and the head names."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class RankedNames:
-    """The behaviors that may name each head, the best first.
+    """Behaviors that may name each head, best first.
 
     Attributes:
-        adjusted: P-values corrected by Holm's rule over all heads and behaviors, [D, L, H].
+        adjusted: P-values after Holm's correction over all heads and behaviors, [D, L, H].
         significant: Whether a behavior may name a head, bool [D, L, H].
-        order: The behaviors of each head, the best first, int64 [D, L, H].
+        order: Behaviors of each head, best first, int64 [D, L, H].
     """
 
     adjusted: Float64Array
@@ -38,7 +38,7 @@ class RankedNames:
     order: NDArray[np.int64]
 
     def behaviors(self, layer: int, head: int) -> list[int]:
-        """Return the behaviors that may name a head, the best first."""
+        """Return the behaviors that may name a head, best first."""
         return [
             int(number)
             for number in self.order[:, layer, head]
@@ -49,23 +49,24 @@ class RankedNames:
 def head_names(
     scores: Sequence[BehaviorScore], *, alpha: float = 0.05, min_strength: float = 0.25
 ) -> RankedNames:
-    """Return which behaviors name which heads.
+    """Return the behaviors that may name each head.
 
     A behavior may name a head if its score exceeds the control: p after Holm's correction over all
     heads and behaviors is at most `alpha`, the interval of the excess is above 0, the excess is at
     least 0.05 in both halves of the data, and the strength is at least `min_strength`. The strength
     is the excess as a share of the possible excess. A behavior without a score in the held-out half
-    names no head.
+    does not name heads.
 
-    The strongest behavior of attention names the head. Copying comes second, because many heads
-    copy. Resting behaviors come last.
+    The strongest attention behavior names the head. Copying comes second, because many heads copy.
+    Resting behaviors come last.
 
     Args:
-        scores: The D behaviors.
+        scores: Scores of D behaviors.
         alpha: Largest corrected p-value.
-        min_strength: Smallest strength. A smaller excess may be significant, and describes no head.
+        min_strength: Smallest strength. A smaller excess may be significant, but does not describe
+            a head.
     """
-    p = np.stack([score.p for score in scores])  # NaN for behaviors that name no head
+    p = np.stack([score.p for score in scores])  # NaN for behaviors that do not name heads
     adjusted = holm(p)
     low = np.stack([score.low for score in scores])
     strength = np.stack([score.strength for score in scores])
@@ -73,7 +74,7 @@ def head_names(
     with np.errstate(invalid="ignore"):
         significant = (adjusted <= alpha) & (low > 0) & (strength >= min_strength)
         significant &= excess >= LEAST_EXCESS
-    # Strengths are at most 1, so the kinds of behaviors do not mix.
+    # Strengths are at most 1, so a rank never crosses into the next kind of behavior.
     kind = np.array([2 if score.resting else int(score.writes) for score in scores])
     rank = 2.0 * kind[:, None, None] - strength
     order = np.argsort(np.where(significant, rank, np.inf), axis=0, kind="stable")
@@ -85,8 +86,8 @@ class BehaviorTable(HeadResult):
     """Scores of every head for every behavior. Made by `measure_behaviors`.
 
     Attributes:
-        scores: The D behaviors with their scores, controls, intervals and tests.
-        left_out: The behaviors without a score, and the reason for each.
+        scores: Scores of D behaviors with controls, intervals and tests.
+        left_out: Reason for each behavior that has no score.
         alpha: Largest corrected p-value of a name.
         min_strength: Smallest strength of a name.
         n_segments: Number of texts.
@@ -106,7 +107,7 @@ class BehaviorTable(HeadResult):
     n_segments: int
 
     def __getitem__(self, name: str) -> BehaviorScore:
-        """Return one behavior; KeyError if it has no score."""
+        """Return the score of one behavior; KeyError if it has none."""
         for score in self.scores:
             if score.name == name:
                 return score
@@ -115,25 +116,25 @@ class BehaviorTable(HeadResult):
 
     @property
     def behaviors(self) -> tuple[str, ...]:
-        """The names of the D behaviors."""
+        """Names of the D behaviors."""
         return tuple(score.name for score in self.scores)
 
     @cached_property
     def named(self) -> RankedNames:
-        """The behaviors that name each head."""
+        """Behaviors that may name each head."""
         return head_names(self.scores, alpha=self.alpha, min_strength=self.min_strength)
 
     @cached_property
     def names(self) -> NDArray[np.str_]:
-        """The name of each head, "" for a head without a name, [L, H]."""
+        """Name of each head, "" for a head without a name, [L, H]."""
         return self._named_as(lambda behaviors: behaviors[:1])
 
     @cached_property
     def runners_up(self) -> NDArray[np.str_]:
-        """The behavior beside the name of each head, "" without another behavior, [L, H].
+        """Second behavior of each head, "" if there is none, [L, H].
 
-        Copying comes first if the head is named by its attention. Otherwise, the runner-up is the
-        next behavior in the order of names.
+        If an attention behavior names the head, copying is preferred. Otherwise, the runner-up is
+        the next behavior in the order of names.
         """
         writes = [score.writes for score in self.scores]
         return self._named_as(
@@ -141,7 +142,7 @@ class BehaviorTable(HeadResult):
         )
 
     def _named_as(self, chosen: Callable[[list[int]], list[int]]) -> NDArray[np.str_]:
-        """Return the first of the chosen behaviors of each head, which get the best first."""
+        """Return, for each head, the first behavior that `chosen` selects from its behaviors."""
         shape = self.scores[0].score.shape
         names = np.full(shape, "", dtype=f"<U{max(map(len, self.behaviors))}")
         for layer, head in np.ndindex(*shape):
@@ -153,10 +154,10 @@ class BehaviorTable(HeadResult):
     def strengths(self) -> Float64Array:
         """Strength of the name of each head, [L, H]; 0 without a name."""
         strengths = np.zeros(self.scores[0].score.shape)
-        for at in np.ndindex(*strengths.shape):
-            found = self.named.behaviors(*at)
-            if found:
-                strengths[at] = self.scores[found[0]].strength[at]
+        for index in np.ndindex(*strengths.shape):
+            candidates = self.named.behaviors(*index)
+            if candidates:
+                strengths[index] = self.scores[candidates[0]].strength[index]
         return strengths
 
     def heads(self) -> HeadMetrics:
@@ -201,10 +202,10 @@ class BehaviorTable(HeadResult):
 
         Args:
             behavior: Name of the behavior; None = the names of all heads.
-            width: Pixels of the whole figure.
+            width: Width of the whole figure in pixels.
 
         Raises:
-            ValueError: The behavior has no score.
+            ValueError: If the behavior has no score.
         """
         from attnwidget.charts.answer_title import answer_title
         from attnwidget.charts.head_heatmap import head_heatmap
@@ -245,7 +246,7 @@ class BehaviorTable(HeadResult):
 
 
 def refuse_thresholds(alpha: object, min_strength: object) -> None:
-    """Raise ValueError for an `alpha` or a `min_strength` that is not a number from 0 to 1."""
+    """Raise ValueError if `alpha` or `min_strength` is not a number from 0 to 1."""
     for name, value in (("alpha", alpha), ("min_strength", min_strength)):
         is_number = isinstance(value, (int, float, np.number)) and not isinstance(value, bool)
         if not is_number or not 0 <= value <= 1:  # type: ignore[operator]

@@ -54,9 +54,9 @@ from attnwidget.words.word_segments import WordSegmenter
 if TYPE_CHECKING:
     from attnwidget.capture.model import AttentionModel
 
-#: Number of texts that models with random weights read.
+#: Number of texts for models with random weights.
 RANDOM_TEXTS = 64
-#: Smallest number of heads with random weights, where the number of models is not asked for.
+#: Smallest number of heads with random weights, if `n_random_models` is None.
 RANDOM_HEADS = 48
 
 
@@ -79,43 +79,43 @@ def measure_behaviors(
 ) -> BehaviorTable:
     """Score every head for every behavior, each with a control in the same row.
 
-    Half of the data scores heads, and the held-out half checks the scores. Documents take turns
-    between the halves, and so do segments without a document, sentences and names. A behavior
-    names a head if its score exceeds the control after Holm's correction over all heads and
-    behaviors, exceeds what equally sharp heads with random weights reach, is strong enough, and
-    exceeds the control in the held-out half too.
-    Behaviors of attention come before copying. A behavior of heads at rest, for example attention
-    to [SEP], names a head only if no other behavior does.
+    Half of the data scores heads, and the held-out half checks the scores. Documents alternate
+    between the halves, and so do segments without a document, sentences and names. A behavior names
+    a head if its score meets four conditions: it exceeds the control after Holm's correction over
+    all heads and behaviors, exceeds the scores of equally sharp heads with random weights, is
+    strong enough, and exceeds the control in the held-out half too. Attention behaviors come before
+    copying. A resting behavior, for example attention to [SEP], names a head only if no other
+    behavior does.
 
     Args:
-        model: A model from `load_model`.
-        segments: Texts, segments or pictures, as in `measure`; None = the prose of the package
-            (`demo_prose`), () = no behaviors of texts. Pictures have behaviors of their own, such
-            as attention to the patch to the right; behaviors of texts are left out.
-        behaviors: Names of behaviors, or objects of your own (`LinkBehavior`); None = all
-            behaviors of the package. Behaviors that the model or the data do not allow are left
-            out, and the result has the reasons.
-        treebank: Sentences for the relations; None = the treebank of the package
-            (`demo_treebank`), () = no relations.
-        documents: Documents for pronouns and coreference (`load_coreference`); None = the passages
-            of the package (`demo_documents`), which have no coreference of nouns, () = neither.
+        model: Model from `load_model`.
+        segments: Texts, segments or pictures, as in `measure`; None = the bundled prose
+            (`demo_prose`), () = no text behaviors. Pictures have their own behaviors, such as
+            attention to the patch to the right, and no text behaviors.
+        behaviors: Names of behaviors, or your own objects (`LinkBehavior`); None = all behaviors
+            of the package. Behaviors that the model or the data do not allow are left out, and the
+            result has the reasons.
+        treebank: Sentences for the relations; None = the bundled treebank (`demo_treebank`), () =
+            no relations.
+        documents: Documents for pronouns and coreference (`load_coreference`); None = the bundled
+            passages (`demo_documents`), which have no coreference of nouns, () = neither.
         alpha: Largest corrected p-value of a name.
         min_strength: Smallest strength of a name: score minus control, as a share of the possible
             excess 1 - control. Score minus control of a name is also at least 0.05 in both halves.
-        n_random_models: Number of models of the same form whose weights are in random order, which
-            read the first 64 texts, with maps as sharp as the maps of the model; 0 = none; None =
-            at least 2 models and 48 heads.
+        n_random_models: Number of models of the same architecture with shuffled weights. They
+            process the first 64 texts, with maps as sharp as the maps of the model. 0 = none; None
+            = at least 2 models and 48 heads.
         seed: Seed of random weights and random tokens.
-        batch_size: Number of texts in one pass of the model.
-        resume: A folder that keeps finished work of each study; a repeated call continues.
+        batch_size: Number of texts in a forward pass.
+        resume: Folder for finished work of each study; a repeated call continues from it.
         progress: Whether to show progress bars; or a function that is called with the number of
-            inputs read and their number (None if unknown).
+            processed inputs and the total (None if unknown).
 
     Raises:
-        ValueError: An unknown behavior, or no behavior applies; or as `measure`.
-        TypeError: Not a model, segments or sentences; or as `measure`.
+        ValueError: If a behavior is unknown, or no behavior applies; or as in `measure`.
+        TypeError: If an argument is not a model, segments or sentences; or as in `measure`.
         RuntimeError, OSError, WorkersError: As in `measure`.
-        KeyboardInterrupt: Ctrl-C was pressed. The folder has the finished work.
+        KeyboardInterrupt: If Ctrl-C was pressed. The folder has the finished work.
 
     Example:
         >>> from attnwidget import load_model, make_segments
@@ -131,8 +131,8 @@ def measure_behaviors(
     run = Run.from_arguments(batch_size, resume, progress)
     with resume_from(None):
         evidence = evidence_of(model, segments, treebank, documents, seed, n_random_models, run)
-        chosen = chosen_behaviors(behaviors, evidence.of_pictures)
-        scores, left_out = scored(evidence, chosen)
+        selected_behaviors = chosen_behaviors(behaviors, evidence.of_pictures)
+        scores, left_out = scored(evidence, selected_behaviors)
     return BehaviorTable(
         scores=tuple(scores),
         left_out=left_out,
@@ -152,21 +152,21 @@ def evidence_of(
     n_random_models: int | None,
     run: Run,
 ) -> Evidence:
-    """Return the model with its data, or with the data of the package.
+    """Return the model with the data of the study; None = the bundled data.
 
     Raises:
-        TypeError, ValueError: As `measure_behaviors`.
-        OSError: The folder of resume files cannot be made.
+        TypeError, ValueError: As in `measure_behaviors`.
+        OSError: If the folder of resume files cannot be created.
     """
     refuse_no_model(model)
     seed = whole_number("seed", seed, 0)
     if n_random_models is not None:
         n_random_models = whole_number("n_random_models", n_random_models, 0)
     texts = read_segments(demo_prose(), model) if segments is None else segments
-    listed = list(with_index(study_inputs(texts, model)))
-    of_media = bool(listed) and isinstance(listed[0], MediaSegment)
-    if of_media:
-        _check_pictures(listed, treebank, documents)
+    study_segments = list(with_index(study_inputs(texts, model)))
+    is_media = bool(study_segments) and isinstance(study_segments[0], MediaSegment)
+    if is_media:
+        _check_pictures(study_segments, treebank, documents)
         treebank = documents = ()
     sentences = demo_treebank() if treebank is None else treebank
     passages = _readable(model, demo_documents()) if documents is None else documents
@@ -177,7 +177,7 @@ def evidence_of(
     return Evidence(
         model=model,
         causal=is_causal_model(model.hf_model),
-        segments=listed,
+        segments=study_segments,
         treebank=all_of(Sentence, sentences, SENTENCES),
         documents=all_of(Document, passages, DOCUMENTS),
         seed=seed,
@@ -191,9 +191,9 @@ def _check_pictures(
     treebank: Iterable[Sentence] | None,
     documents: Iterable[Document] | None,
 ) -> None:
-    """Raise ValueError for sounds, and for annotated texts beside pictures."""
-    given = (segment.given for segment in segments if isinstance(segment, MediaSegment))
-    if any(item is not None and item.media.sounds for item in given):
+    """Raise ValueError for sounds, and for annotated texts together with pictures."""
+    media_inputs = (segment.given for segment in segments if isinstance(segment, MediaSegment))
+    if any(item is not None and item.media.sounds for item in media_inputs):
         raise ValueError(
             "behaviors are scored over texts or pictures, and sounds have none: "
             "spoken_word_weights(attention, words) finds the heads that follow speech"
@@ -204,18 +204,18 @@ def _check_pictures(
 
 
 def _readable(model: AttentionModel, documents: Sequence[Document]) -> list[Document]:
-    """Return the documents of which a model knows and reads every word, in one window."""
+    """Return the documents that fit in one window and have no unknown words."""
     try:
         segmenter = WordSegmenter(model)
-    except ValueError:  # the model has no tokenizer
+    except ValueError:  # The model has no tokenizer.
         return []
     unknown = model.tokenizer.unk_token
-    found = []
+    readable = []
     for document in documents:
         with suppress(ValueError):
             if unknown not in segmenter(document.running).first:
-                found.append(document)
-    return found
+                readable.append(document)
+    return readable
 
 
 def scored(
@@ -223,39 +223,39 @@ def scored(
     behaviors: Sequence[Behavior],
     beside: Sequence[Accumulator[Any]] = (),
 ) -> tuple[list[BehaviorScore], dict[str, str]]:
-    """Return the scores of behaviors, and the reasons of behaviors that are left out.
+    """Return the scores of behaviors, and the reasons for behaviors that are left out.
 
     Args:
-        evidence: The model and data.
-        behaviors: The behaviors.
-        beside: Further metrics of the pass over the texts.
+        evidence: Model and data.
+        behaviors: Behaviors to score.
+        beside: Additional metrics for the pass over the texts.
 
     Raises:
-        ValueError: No behavior applies.
-        KeyboardInterrupt: Ctrl-C.
+        ValueError: If no behavior applies.
+        KeyboardInterrupt: If Ctrl-C was pressed.
     """
     left_out = {
-        b.name: why
+        b.name: reason
         for b in behaviors
-        if (why := _of_other_inputs(b, evidence) or evidence.lacks(b.needs))
+        if (reason := _of_other_inputs(b, evidence) or evidence.lacks(b.needs))
     }
-    fitting = [b.prepare(evidence) for b in behaviors if b.name not in left_out]
-    of_texts = [b for b in fitting if isinstance(b, (LinkBehavior, MapBehavior))]
-    scores = _text_scores(evidence, of_texts, beside, left_out)
-    for study in fitting:
+    applicable = [b.prepare(evidence) for b in behaviors if b.name not in left_out]
+    text_behaviors = [b for b in applicable if isinstance(b, (LinkBehavior, MapBehavior))]
+    scores = _text_scores(evidence, text_behaviors, beside, left_out)
+    for study in applicable:
         if isinstance(study, StudyBehavior):
             try:
                 scores += study.scores(evidence)
             except NotApplicableError as error:
                 left_out[study.name] = str(error)
     if not scores:
-        reasons = "; ".join(f"{name}: {why}" for name, why in left_out.items())
+        reasons = "; ".join(f"{name}: {reason}" for name, reason in left_out.items())
         raise ValueError(f"no behavior applies to {evidence.model.name}: {reasons}")
     return scores, left_out
 
 
 def _of_other_inputs(behavior: Behavior, evidence: Evidence) -> str:
-    """Return why a behavior has no score for texts or for pictures; "" if it has one."""
+    """Return the reason why a behavior has no score for texts or for pictures; "" if it has one."""
     if evidence.of_pictures and behavior.reads == "texts":
         return "it is a behavior of texts, and the patches of a picture are no line"
     if not evidence.of_pictures and behavior.reads == "pictures":
@@ -275,31 +275,31 @@ def _text_scores(
     if not behaviors and not beside:
         return []
     metric = BehaviorSums(behaviors, seed=evidence.seed)
-    found = _measured(evidence, evidence.model, evidence.segments, [metric, *beside], "texts")
+    result = _measured(evidence, evidence.model, evidence.segments, [metric, *beside], "texts")
     by_name = {behavior.name: behavior for behavior in behaviors}
     random = _random_means(evidence, behaviors) if behaviors and evidence.n_random_models else []
     scores = []
-    for d, name in enumerate(found.names):
-        if found.counts[0, d] == 0:
+    for d, name in enumerate(result.names):
+        if result.counts[0, d] == 0:
             left_out[name] = "no text of the first half has a predicted link"
             continue
-        heads = [(means.score[0, d], means.control[0, d]) for means in random]
-        scores.append(_of_behavior(found, d, by_name[name], heads))
+        random_scores = [(means.score[0, d], means.control[0, d]) for means in random]
+        scores.append(_of_behavior(result, d, by_name[name], random_scores))
     return scores
 
 
 def _random_means(evidence: Evidence, behaviors: Sequence[TextBehavior]) -> list[BehaviorMeans]:
-    """Read texts with each random model, whose maps are made as sharp as those of the model."""
+    """Measure texts with each random model, with maps as sharp as those of the model."""
     texts = evidence.segments[:RANDOM_TEXTS]
     batch_size = evidence.run.batch_size
     sharpness = entropies_over_texts(evidence.model, texts, batch_size)[0]
     means = []
     for number in range(evidence.n_random_models):
         model = shuffled_like(evidence.model, seed=evidence.seed + number)
-        of_random = entropies_over_texts(model, texts, batch_size, EXPONENTS)
-        exponents = matching_exponents(sharpness, of_random)
-        again = BehaviorSums(behaviors, seed=evidence.seed, exponents=exponents)
-        means.append(_measured(evidence, model, texts, [again], f"random-{number}"))
+        entropies = entropies_over_texts(model, texts, batch_size, EXPONENTS)
+        exponents = matching_exponents(sharpness, entropies)
+        metric = BehaviorSums(behaviors, seed=evidence.seed, exponents=exponents)
+        means.append(_measured(evidence, model, texts, [metric], f"random-{number}"))
     return means
 
 
@@ -335,12 +335,12 @@ def _measured(
     metrics: Sequence[Accumulator[Any]],
     study: str,
 ) -> BehaviorMeans:
-    """Read texts; raise KeyboardInterrupt if the pass was interrupted."""
+    """Measure texts; raise KeyboardInterrupt if the pass was interrupted."""
     run = evidence.run
     with run.keeping(study):
-        measured = measure(
+        measurements = measure(
             model, segments, metrics, batch_size=run.batch_size, progress=run.progress
         )
-    if not measured.complete:
+    if not measurements.complete:
         raise KeyboardInterrupt
-    return cast("BehaviorMeans", measured[metrics[0].name])
+    return cast("BehaviorMeans", measurements[metrics[0].name])

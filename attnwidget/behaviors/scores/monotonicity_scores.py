@@ -1,4 +1,4 @@
-"""Cross-attention heads that align the tokens of a target with the tokens of its source."""
+"""Cross-attention heads that align target tokens with source tokens."""
 
 from __future__ import annotations
 
@@ -40,10 +40,10 @@ class MonotonicityScores(HeadResult):
     L and H are the numbers of layers and heads of the decoder's cross-attention.
 
     Attributes:
-        score: Monotonicity, the mean over the pairs, -1 to 1, float64 [L, H].
+        score: Monotonicity averaged over the pairs, -1 to 1, float64 [L, H].
         control: Monotonicity with the target of another pair, [L, H].
         low: Lower end of the 95 % interval of score minus control, [L, H].
-        high: Its upper end, [L, H].
+        high: Upper end of the interval, [L, H].
         adjusted: One-sided p-value that score minus control is not above 0, after Holm's correction
             over all heads, [L, H].
         n_pairs: Number of pairs of texts.
@@ -101,24 +101,24 @@ def monotonicity_scores(
     """Score every cross-attention head of an encoder-decoder for alignment with the source.
 
     The score is the monotonicity of a map: Spearman's rank correlation between the position of a
-    token of the target and the mean position of the source tokens that it attends to. Attention to
-    special tokens is left out. The control is the same source with the target of the next pair: a
+    target token and the mean position of the source tokens that it attends to. Attention to
+    special tokens is excluded. The control is the same source with the target of the next pair. A
     head that moves forward in every text keeps its score, but a head that finds the counterparts of
-    words loses its score. The test is Student's t over pairs, of score minus control.
+    words loses its score. The test is Student's t over pairs, for score minus control.
 
-    The score fits languages of similar word order, and speech. A language with another order has
-    alignment heads with a small score.
+    The score suits languages of similar word order, and speech. For a language pair with different
+    word order, alignment heads have small scores.
 
     Args:
-        model: An encoder-decoder with a tokenizer, such as a model for translation or summaries.
-        pairs: Source and target texts, 3 pairs or more; each target is read as the decoder's text.
+        model: Encoder-decoder with a tokenizer, such as a model for translation or summaries.
+        pairs: Source and target texts, 3 pairs or more; each target is the text of the decoder.
         progress: Whether to show a progress bar.
 
     Raises:
-        TypeError: Not a model, or pairs that are not two texts each.
-        ValueError: A model without cross-attention, fewer than 3 pairs, or a text with fewer than 3
-            ordinary tokens; or as `AttentionModel.attend`.
-        KeyboardInterrupt: Ctrl-C was pressed. The resume file has the finished work.
+        TypeError: If `model` does not come from `load_model`, or a pair is not two texts.
+        ValueError: If the model has no cross-attention, there are fewer than 3 pairs, or a text has
+            fewer than 3 ordinary tokens; or as in `AttentionModel.attend`.
+        KeyboardInterrupt: If Ctrl-C was pressed. The resume file has the finished work.
         RuntimeError, OSError, WorkersError: As in `measure`.
 
     Example:
@@ -141,11 +141,11 @@ def monotonicity_scores(
             f"{type(model.hf_model).__name__} has no cross-attention: pass an encoder-decoder, for "
             "example a model for translation"
         )
-    asked = _with_other_targets(pairs)
+    triples = _with_other_targets(pairs)
     numbers = numbers_of_each(
         "alignment",
         model,
-        asked,
+        triples,
         _pair_numbers,
         unit="pair",
         progress=progress,
@@ -158,34 +158,36 @@ def monotonicity_scores(
         low=test.low,
         high=test.high,
         adjusted=holm(test.p),
-        n_pairs=len(asked),
+        n_pairs=len(triples),
         model_name=model.name,
     )
 
 
 def _with_other_targets(pairs: Iterable[tuple[str, str]]) -> list[Asked]:
-    """Return source, target and the target of the next pair, for each pair."""
-    listed = list(pairs)
-    for number, pair in enumerate(listed):
+    """Return each source and target with the target of the next pair."""
+    pair_list = list(pairs)
+    for number, pair in enumerate(pair_list):
         if (
             not isinstance(pair, (tuple, list))
             or len(pair) != 2
             or not all(isinstance(text, str) for text in pair)
         ):
             raise TypeError(f"pair {number} is {pair!r:.80}: pass (source, target), two texts")
-    if len(listed) < _FEWEST:
-        raise ValueError(f"{len(listed)} pairs are too few for a test: pass {_FEWEST} or more")
-    following = [*listed[1:], listed[0]]
+    if len(pair_list) < _FEWEST:
+        raise ValueError(f"{len(pair_list)} pairs are too few for a test: pass {_FEWEST} or more")
+    next_pairs = [*pair_list[1:], pair_list[0]]
     return [
         (source, target, other)
-        for (source, target), (_, other) in zip(listed, following, strict=True)
+        for (source, target), (_, other) in zip(pair_list, next_pairs, strict=True)
     ]
 
 
 def _pair_numbers(model: AttentionModel, batch: Sequence[Asked]) -> NDArray[np.float64]:
     """Return score and control of one pair, [2, L, H, 1]."""
     ((source, target, other),) = batch
-    return np.array([_of_texts(model, source, read) for read in (target, other)])[..., None]
+    return np.array(
+        [_of_texts(model, source, other_or_target) for other_or_target in (target, other)]
+    )[..., None]
 
 
 def _of_texts(model: AttentionModel, source: str, target: str) -> Float64Array:
@@ -193,10 +195,10 @@ def _of_texts(model: AttentionModel, source: str, target: str) -> Float64Array:
     attention = model.attend(source, target=target)
     stack = attention.stacks["cross"]
     queries, keys = (_ordinary(axis) for axis in (stack.query, stack.key))
-    for text, places in ((target, queries), (source, keys)):
-        if len(places) < _SHORTEST:
+    for text, tokens in ((target, queries), (source, keys)):
+        if len(tokens) < _SHORTEST:
             raise ValueError(
-                f"{text!r:.60} has {len(places)} ordinary tokens: pass texts of {_SHORTEST} tokens "
+                f"{text!r:.60} has {len(tokens)} ordinary tokens: pass texts of {_SHORTEST} tokens "
                 "or more"
             )
     return monotonicity(attention.weights(stack="cross")[..., queries, :][..., keys])
@@ -204,24 +206,25 @@ def _of_texts(model: AttentionModel, source: str, target: str) -> Float64Array:
 
 def _ordinary(axis: Tokens) -> list[int]:
     """Return the positions of the tokens that are not special."""
-    return [place for place, word in enumerate(axis.words) if word is not None]
+    return [position for position, word in enumerate(axis.words) if word is not None]
 
 
-# Digits of the mean position of a key: rounding errors of even attention have no order.
+# Digits to which the mean key position is rounded, so that rounding errors of even attention do
+# not count as an order.
 _DIGITS = 4
 
 
 def monotonicity(weights: NDArray[np.floating]) -> Float64Array:
-    """Return Spearman's correlation of the position of a query and the mean position of its keys.
+    """Return Spearman's correlation of query position and mean key position.
 
-    1 = each query attends to later keys than the query before. A head whose mean position is the
-    same for all queries has 0.
+    1 means that each query attends to later keys than the query before. A head whose mean position
+    is the same for all queries has 0.
 
     Args:
-        weights: Attention from queries to keys, [..., Q, K]; rows need no sum of 1.
+        weights: Attention from queries to keys, [..., Q, K]; rows need not sum to 1.
 
     Returns:
-        The correlations, float64 [...].
+        Correlations, float64 [...].
 
     Example:
         >>> import numpy as np
@@ -237,7 +240,7 @@ def monotonicity(weights: NDArray[np.floating]) -> Float64Array:
     ranks = scipy.stats.rankdata(mean.round(_DIGITS), axis=-1) - (n_queries + 1) / 2
     order = np.arange(n_queries) - (n_queries - 1) / 2
     size = np.sqrt((ranks**2).sum(-1) * (order**2).sum())
-    found: Float64Array = np.divide(
+    correlations: Float64Array = np.divide(
         ranks @ order, size, out=np.zeros(values.shape[:-2]), where=size > 0
     )
-    return found
+    return correlations

@@ -1,1 +1,1 @@
-"""The dependency probe of Clark et al. (2019, section 5)."""
+"""Dependency probe of Clark et al. (2019, section 5)."""

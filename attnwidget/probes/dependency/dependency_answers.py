@@ -1,4 +1,4 @@
-"""What a dependency probe says: of one sentence, and how many bits governors cost under it."""
+"""Predictions of a dependency probe for one sentence, and its description length."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class CodeLength:
-    """Bits that the governors of the training sentences cost (Voita and Titov 2020).
+    """Bits to encode the governors of the training sentences (Voita and Titov 2020).
 
-    In the online code, each block of sentences is coded with the parameters learned from earlier
-    blocks. The first block is coded as if every governor were equally likely.
+    In the online code, each block of sentences is encoded with the parameters learned from earlier
+    blocks. The first block is encoded as if every governor were equally likely.
 
     Attributes:
-        bounds: where blocks begin, and the end of the last, in sentences.
-        bits: float64 [K, S], each block's bits, by seed.
-        uniform_bits: float64 [K], were every governor equally likely.
-        n_words: words of all blocks.
+        bounds: First sentence of each block, and the end of the last block.
+        bits: Bits of each block, by seed, float64 [K, S].
+        uniform_bits: Bits of each block if every governor were equally likely, float64 [K].
+        n_words: Number of words in all blocks.
 
     Example:
         >>> import numpy as np
@@ -45,27 +45,28 @@ class CodeLength:
 
     @property
     def bits_a_word(self) -> float:
-        """Bits a word in the online code, the mean over seeds; NaN where training was ended."""
-        coded = self.uniform_bits[0] + self.bits[1:].sum(0)
-        return float(coded.mean() / self.n_words)
+        """Bits per word in the online code, averaged over seeds; NaN after an interruption."""
+        total_bits = self.uniform_bits[0] + self.bits[1:].sum(0)
+        return float(total_bits.mean() / self.n_words)
 
     @property
     def uniform_bits_a_word(self) -> float:
-        """Bits a word were every governor equally likely."""
+        """Bits per word if every governor were equally likely."""
         return float(self.uniform_bits.sum() / self.n_words)
 
 
 @dataclass(frozen=True, eq=False)
 class ProbePredictions:
-    """The answers of a probe for one sentence of m words.
+    """Predictions of a probe for one sentence of m words.
 
     Attributes:
-        sentence: the sentence.
-        probabilities: float64 [m, m + 1], of each word its governors; column 0 is the root.
-        scores: float64 [m, m + 1], their logarithms but for a constant a row.
-        governors: int64 [m], what the probe answers, from 1, 0 for the root.
-        votes: float64 [L, H, 2, m, m + 1], weight times attention of each head and
-            direction, whose sum is the score; None where attention is not read.
+        sentence: Sentence with its tree.
+        probabilities: Probability of each governor for each word, float64 [m, m + 1]; column 0 is
+            the root.
+        scores: Logarithms of the probabilities up to a constant per row, float64 [m, m + 1].
+        governors: Predicted governors, int64 [m], from 1; 0 for the root.
+        votes: Weight times attention of each head and direction, float64 [L, H, 2, m, m + 1], which
+            sum to the score; None if the probe does not use attention.
 
     Example:
         >>> from attnwidget.demo import demo_probe, demo_treebank
@@ -89,14 +90,14 @@ class ProbePredictions:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class HeadVotes(HeadResult):
-    """The vote of every head for one arc: weight times attention.
+    """Vote of every head for one arc: weight times attention.
 
-    The sum of all votes is the score of the arc. A negative vote speaks against the arc.
+    The sum of all votes is the score of the arc. A negative vote is evidence against the arc.
 
     Attributes:
-        values: float64 [L, H, 2], from the dependent to the governor, and back.
-        arc: the arc as text, "governor → dependent".
-        model_name: the model whose attention the probe reads.
+        values: Votes, float64 [L, H, 2], from the dependent to the governor, and back.
+        arc: Arc as text, "governor → dependent".
+        model_name: Name of the model whose attention the probe uses.
 
     Example:
         >>> from attnwidget.demo import demo_probe, demo_treebank
@@ -112,10 +113,10 @@ class HeadVotes(HeadResult):
 
     @property
     def _both(self) -> Float64Array:
-        """The votes of both directions together, [L, H]."""
+        """Votes of both directions together, [L, H]."""
         both: Float64Array = self.values.sum(-1)
         return both
 
     def heads(self) -> HeadMetrics:
-        """Votes by direction: float64 [L, H] each."""
+        """Return the votes by direction: float64 [L, H] each."""
         return {f"votes, {name}": self.values[..., i] for i, name in enumerate(DIRECTIONS)}

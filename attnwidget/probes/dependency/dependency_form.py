@@ -1,4 +1,4 @@
-"""What a dependency probe is made of: its parameters, how they begin, how it scores governors."""
+"""Form of a dependency probe: its parameters, their initialization, and its scores."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ _HIDDEN = 256
 
 @dataclass(frozen=True)
 class Form:
-    """The form of a probe of Clark et al. 2019, section 5.
+    """Form of a probe of Clark et al. 2019, section 5.
 
     Attributes:
-        kind: what it reads.
-        n_maps: maps of the model, C = L * H; each is read in both directions.
-        dimension: numbers a word vector, d; 0 where words are not read.
+        kind: Inputs of the probe.
+        n_maps: Number of maps of the model, C = L * H; each is used in both directions.
+        dimension: Size d of a word vector; 0 if words are not used.
 
     Example:
         >>> from attnwidget.probes.dependency.dependency_form import Form
@@ -42,23 +42,23 @@ class Form:
 
     @property
     def reads_maps(self) -> bool:
-        """Whether it reads attention."""
+        """Whether the probe uses attention."""
         return self.kind != "distances+words"
 
     @property
     def reads_words(self) -> bool:
-        """Whether it reads word vectors."""
+        """Whether the probe uses word vectors."""
         return self.kind != "attention"
 
     @property
     def shapes(self) -> dict[str, tuple[int, ...]]:
-        """The shape of each parameter of one probe, by its name."""
-        both = (2, self.n_maps)
+        """Shape of each parameter of one probe, by name."""
+        map_shape = (2, self.n_maps)
         pair = 2 * self.dimension
         if self.kind == "attention":
-            return {"weights": both, "root": (2,)}
+            return {"weights": map_shape, "root": (2,)}
         if self.kind == "attention+words":
-            return {"weights": (*both, pair), "bias": both, "root": (2,)}
+            return {"weights": (*map_shape, pair), "bias": map_shape, "root": (2,)}
         return {
             "hidden": (_HIDDEN, 9 + pair),
             "hidden_bias": (_HIDDEN,),
@@ -68,27 +68,27 @@ class Form:
 
     @property
     def n_parameters(self) -> int:
-        """How many numbers one probe learns."""
+        """Number of parameters of one probe."""
         return sum(map(prod, self.shapes.values()))
 
     def start(self, seeds: Sequence[int]) -> Tensor:
-        """Float32 [S, P], parameters before training, those of each seed drawn by itself.
+        """Return the parameters before training, float32 [S, P], drawn separately for each seed.
 
-        Glorot's uniform distribution (2010) for weights, 0 for biases, 1 for the two of the root.
+        Weights have Glorot's uniform distribution (2010), biases are 0, and both root parameters 1.
         """
         rows = []
         for seed in seeds:
             random = torch.Generator(device="cpu").manual_seed(seed)
             parts = []
             for name, shape in self.shapes.items():
-                reach = self._reach(name)
-                drawn = (
+                bound = self._reach(name)
+                values = (
                     torch.rand(shape, generator=random, dtype=torch.float32, device="cpu")
-                    * (2 * reach)
-                    - reach
+                    * (2 * bound)
+                    - bound
                 )
                 parts.append(
-                    drawn.flatten()
+                    values.flatten()
                     if name != "root"
                     else torch.ones(2, dtype=torch.float32, device="cpu")
                 )
@@ -96,7 +96,7 @@ class Form:
         return torch.stack(rows)
 
     def named(self, parameters: Tensor) -> dict[str, Tensor]:
-        """Views of [S, P] by name, [S, ...]."""
+        """Return views of the parameters [S, P] by name, [S, ...]."""
         parts = parameters.split([prod(shape) for shape in self.shapes.values()], -1)
         return {
             name: part.reshape(len(parameters), *shape)
@@ -106,9 +106,10 @@ class Form:
     def scores(
         self, named: Mapping[str, Tensor], maps: Tensor | None, vectors: Tensor | None
     ) -> Tensor:
-        """[S, m, m + 1] of one sentence, as `kernels/dependency_scores.py` has them.
+        """Return the scores for one sentence, [S, m, m + 1], as in `kernels/dependency_scores.py`.
 
-        `named` is of `named`; `maps` [C, m + 2, m + 2] and `vectors` [m, d] where they are read.
+        `named` comes from the method `named`; `maps` [C, m + 2, m + 2] and `vectors` [m, d] are
+        needed if the probe uses them.
         """
         if self.kind == "attention" and maps is not None:
             return map_scores(maps, **named)

@@ -1,4 +1,4 @@
-"""What training a dependency probe gave: its score beside baselines, its weights, its answers."""
+"""Result of a dependency probe: scores with baselines, weights, and predictions."""
 
 from __future__ import annotations
 
@@ -35,37 +35,37 @@ if TYPE_CHECKING:
     from attnwidget.capture.model import AttentionModel
 
 
-# Of a probe, what JSON holds as it is.
+# Attributes of a probe that JSON stores unchanged.
 _PLAIN = ("model_name", "model_digest", "n_layers", "n_heads", "complete")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class DependencyProbe(HeadResult):
-    """A probe that finds governors, with one set of parameters per seed.
+    """A probe that predicts governors, with one set of parameters per seed.
 
     Made by `train_dependency_probe` or `load_probe`.
 
     Attributes:
-        form: The probe's inputs, and its number of parameters.
-        parameters: float32 [S, P]; `named` gives them by name.
-        seeds: of the S probes.
-        model_name: whose attention it reads.
-        model_digest: A fingerprint of the model.
-        n_layers: its layers, L.
-        n_heads: attention heads a layer, H.
-        options: The training options and a description of the training data.
-        scores: on the sentences of `dev`.
-        baselines: scores of others on the same words: "right-branching", "offset -1"…,
+        form: Inputs and number of parameters of the probe.
+        parameters: Parameters of all seeds, float32 [S, P]; `named` gives them by name.
+        seeds: Seeds of the S probes.
+        model_name: Name of the model whose attention the probe uses.
+        model_digest: Fingerprint of the model.
+        n_layers: Number of layers of the model, L.
+        n_heads: Number of attention heads per layer, H.
+        options: Training options and a description of the training data.
+        scores: Scores on the sentences of `dev`.
+        baselines: Scores of other predictors on the same words: "right-branching", "offset -1"…,
             "distances+words", "untrained".
-        curve: scores of the same probe by the number of sentences it learned from, or {}.
-        control: on the control task, or None.
-        code: the description length, or None.
-        mean_pair: float64 [2d], the mean over the arcs of `dev` of both words' vectors, the
-            dependent's first.
-        complete: False where Ctrl-C ended training: `options["n_steps"]` says after how many
-            sentences; or where a baseline was not trained any more.
-        model: the model, for `predictions`; None where it was loaded without.
-        vectors: the word vectors; likewise.
+        curve: Scores of the same probe by number of training sentences, or {}.
+        control: Scores on the control task, or None.
+        code: Description length, or None.
+        mean_pair: Mean over the arcs of `dev` of both words' vectors, the dependent's first,
+            float64 [2d].
+        complete: False if Ctrl-C ended the training, with the number of processed sentences in
+            `options["n_steps"]`, or if a baseline was not trained.
+        model: Model for `predictions`; None if the probe was loaded without one.
+        vectors: Word vectors for `predictions`; None if the probe was loaded without them.
 
     Example:
         >>> from attnwidget.demo import demo_probe, demo_treebank
@@ -96,54 +96,56 @@ class DependencyProbe(HeadResult):
 
     @property
     def uas(self) -> float:
-        """The share of words of `dev` whose governor is found, the root's too, no punctuation."""
+        """Share of words of `dev` with a correct governor, with the root, without punctuation."""
         return self.scores.uas
 
     @property
     def selectivity(self) -> float | None:
-        """`uas` less the score of the same probe on the control task (Hewitt and Liang 2019)."""
+        """`uas` minus the score of the same probe on the control task (Hewitt and Liang 2019)."""
         return None if self.control is None else self.uas - self.control.uas
 
     @property
     def weights(self) -> Float64Array:
-        """Float64 [S, L, H, 2], the weight of each map: from dependent to governor, or back.
+        """Weight of each map, float64 [S, L, H, 2]: from dependent to governor, and back.
 
-        With words it is the mean over the arcs of `dev`, the root's left out.
+        For a probe with words, this is the mean over the arcs of `dev`, without the root.
 
         Raises:
-            ValueError: the probe does not read attention.
+            ValueError: If the probe does not use attention.
         """
         if not self.form.reads_maps:
             raise ValueError(f"a probe of {self.form.kind} reads no attention: it weighs no head")
-        named = self.named
-        head_weights = named["weights"].double()
+        parameters = self.named
+        head_weights = parameters["weights"].double()
         if self.form.reads_words:
-            head_weights = head_weights @ torch.from_numpy(self.mean_pair) + named["bias"].double()
+            head_weights = (
+                head_weights @ torch.from_numpy(self.mean_pair) + parameters["bias"].double()
+            )
         shape = (len(self.seeds), 2, self.n_layers, self.n_heads)
         weights: Float64Array = head_weights.reshape(shape).permute(0, 2, 3, 1).numpy()
         return weights
 
     @cached_property
     def named(self) -> dict[str, torch.Tensor]:
-        """The parameters by name, [S, ...]."""
+        """Parameters by name, [S, ...]."""
         return self.form.named(torch.from_numpy(self.parameters.copy()))
 
     def heads(self) -> HeadMetrics:
-        """The mean weight over seeds of each head in both directions: float64 [L, H] by title."""
+        """Return the mean weight over seeds of each head in both directions: [L, H] by title."""
         if not self.form.reads_maps:
             return {}
         mean = self.weights.mean(0)
         return {f"weight, {name}": mean[..., i] for i, name in enumerate(DIRECTIONS)}
 
     def predictors(self) -> dict[str, ParseScores]:
-        """The probe's scores and those of its baselines, by name."""
+        """Return the scores of the probe and of its baselines, by name."""
         return {self.form.kind: self.scores, **self.baselines}
 
     def to_frame(self) -> pd.DataFrame:
-        """Return a row per predictor: score with interval, spread over seeds, and by relation.
+        """Return one row per predictor: score with interval, spread over seeds, and relations.
 
-        Columns predictor, uas, low, high, spread, with punctuation, and one a relation.
-        `attrs["model"]` is the model's name.
+        Columns: predictor, uas, low, high, spread, with punctuation, and one per relation.
+        `attrs["model"]` is the name of the model.
         """
         import pandas as pd
 
@@ -164,14 +166,14 @@ class DependencyProbe(HeadResult):
     def chart(
         self, by: Literal["predictor", "sentences"] = "predictor", *, width: int = 640
     ) -> alt.VConcatChart:
-        """The probe's score beside those of its baselines; displays without network.
+        """Draw the scores of the probe and its baselines; needs no network.
 
-        By "sentences" it is the score by how many sentences were learned from, with the baselines
-        as lines, where `train_dependency_probe(curve=True)` had it measured; ValueError elsewhere.
+        "sentences" draws the score by the number of training sentences, with the baselines as
+        lines. It needs `train_dependency_probe(curve=True)`; otherwise, ValueError is raised.
 
         Args:
-            by: "predictor", or "sentences".
-            width: Pixels of the whole figure.
+            by: Axis of the figure: "predictor" or "sentences".
+            width: Width of the whole figure in pixels.
         """
         from attnwidget.charts.accuracy_bars import accuracy_bars
         from attnwidget.charts.score_panels import score_panels
@@ -190,15 +192,15 @@ class DependencyProbe(HeadResult):
                 reference={"UAS": lines},
                 width=width,
             )
-        about = (
+        caption = (
             f"trained on {counted(self.options['n_train'], 'sentence')}, "
             f"{counted(len(self.seeds), 'seed')}; lines: 95\xa0% intervals over sentences"
         )
-        ended = "" if self.complete else "; ended before all was trained"
-        return accuracy_bars(frame, title=f"{title}; {about}{ended}", width=width)
+        suffix = "" if self.complete else "; ended before all was trained"
+        return accuracy_bars(frame, title=f"{title}; {caption}{suffix}", width=width)
 
     def curve_frame(self) -> pd.DataFrame:
-        """Return a row per size of `curve`: sentences, series, measure, value, low, high."""
+        """Return one row per size of `curve`: sentences, series, measure, value, low, high."""
         import pandas as pd
 
         rows = [
@@ -210,15 +212,15 @@ class DependencyProbe(HeadResult):
 
     @in_plain_torch
     def predictions(self, sentence: Sentence, *, seed: int = 0) -> ProbePredictions:
-        """Return the probe's answers for one sentence.
+        """Return the probe's predictions for one sentence.
 
         Args:
-            sentence: of a treebank, or made with `Sentence.from_lists`.
-            seed: which of the probes, as a place in `seeds`.
+            sentence: Sentence of a treebank, or from `Sentence.from_lists`.
+            seed: Index of the probe in `seeds`.
 
         Raises:
-            ValueError: the model or the word vectors are missing or differ from the ones in
-                training; the sentence is too long for the model, or has a word without tokens.
+            ValueError: If the model or the word vectors are missing or differ from those of the
+                training, or the sentence is too long for the model or has a word without tokens.
 
         Example:
             >>> from attnwidget import load_model
@@ -250,13 +252,14 @@ class DependencyProbe(HeadResult):
         """Return the vote of every head for one arc: weight times attention.
 
         Args:
-            sentence: as in `predictions`.
-            dependent: a word, from 1.
-            governor: a word, from 1, or 0 for the root.
-            seed: as there.
+            sentence: Sentence, as in `predictions`.
+            dependent: Number of the dependent, from 1.
+            governor: Number of the governor, from 1, or 0 for the root.
+            seed: Index of the probe in `seeds`.
 
         Raises:
-            ValueError: no such word; the probe reads no attention; otherwise as `predictions`.
+            ValueError: If there is no such word, or the probe does not use attention; or as in
+                `predictions`.
         """
         m = len(sentence)
         if not 1 <= dependent <= m or not 0 <= governor <= m:
@@ -276,34 +279,34 @@ class DependencyProbe(HeadResult):
         )
 
     def for_model(self, model: AttentionModel) -> DependencyProbe:
-        """The probe with a model at hand, for one that was loaded without.
+        """Return the probe with a model attached, for a probe that was loaded without one.
 
         Raises:
-            ValueError: the model differs from the model in training.
+            ValueError: If the model differs from the model of the training.
         """
         self._check_model(model)
         return replace(self, model=model)
 
     def with_vectors(self, vectors: WordVectors) -> DependencyProbe:
-        """The probe with word vectors at hand, for one that was loaded without.
+        """Return the probe with word vectors attached, for a probe that was loaded without them.
 
         Raises:
-            ValueError: the word vectors differ from the word vectors in training.
+            ValueError: If the word vectors differ from those of the training.
         """
         self._check_vectors(vectors)
         return replace(self, vectors=vectors)
 
     def save(self, path: str | Path) -> Path:
-        """Write the probe to an .npz file that `load_probe` reads, with its scores, and its path.
+        """Write the probe with its scores to an .npz file that `load_probe` reads; return its path.
 
-        Neither the model nor the word vectors are in it.
+        The file does not include the model and the word vectors.
 
         Raises:
-            ValueError: the file is called something else than .npz.
+            ValueError: If the file name does not end with .npz.
         """
         words = self.scores.words
         code = self.code
-        about = {
+        metadata = {
             **{name: getattr(self, name) for name in _PLAIN},
             "form": vars(self.form),
             "seeds": list(self.seeds),
@@ -327,13 +330,13 @@ class DependencyProbe(HeadResult):
             arrays["control"] = self.control.hits
         if code is not None:
             arrays |= {"bits": code.bits, "uniform_bits": code.uniform_bits}
-        return write_probe(path, self.kind, about, arrays)
+        return write_probe(path, self.kind, metadata, arrays)
 
     @classmethod
     def restored(
         cls, about: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]
     ) -> DependencyProbe:
-        """The probe that a file of `save` is about; ValueError where arrays do not fit."""
+        """Return the probe from a file of `save`; ValueError if arrays do not fit."""
         words = JudgedWords(tuple(about["relations"]), arrays["relation"], arrays["sentence"])
         code = None
         if about["bounds"] is not None:

@@ -1,4 +1,4 @@
-"""Training of probes: one sentence a step, several seeds at once, resumed after a kill."""
+"""Training of probes: one sentence per step, several seeds at once, resumable after a kill."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ from attnwidget.text.treebank import Sentence
 from attnwidget.text.word_vectors import WordVectors
 
 _SECONDS_BETWEEN_SAVES = 5.0
-# Sentences after which a copy of all parameters is kept, to which Ctrl-C goes back.
+# Number of steps between copies of all parameters, to which Ctrl-C goes back.
 _KEPT_EVERY = 200
 
 
 class TrainingExamples(Sequence["TrainingExample"]):
-    """Sentences as a probe reads them, one at a time.
+    """Sentences in the form that a probe uses, one at a time.
 
     Args:
-        sentences: the sentences.
-        governors: of each, the governor of every word, from 1, 0 for the root.
-        features: their maps, where the probe reads attention.
-        vectors: where it reads words.
-        every: from one sentence to the next in `features`; 2 is every second one.
+        sentences: Sentences of the training or evaluation.
+        governors: Governors of each sentence's words, from 1; 0 for the root.
+        features: Maps of the sentences, or None if the probe does not use attention.
+        vectors: Word vectors, or None if the probe does not use words.
+        every: Step from one sentence to the next in `features`; 2 takes every second one.
     """
 
     def __init__(
@@ -68,13 +68,13 @@ class TrainingExamples(Sequence["TrainingExample"]):
 
     @property
     def digest(self) -> str:
-        """A fingerprint of the trainings."""
-        read = [
+        """Fingerprint of the examples."""
+        digests = [
             None if self.features is None else self.features.path.parent.name,
             None if self.vectors is None else self.vectors.digest,
         ]
         words = ((s.words, tuple(g)) for s, g in zip(self.sentences, self.governors, strict=True))
-        return digest_of([*read, *words])
+        return digest_of([*digests, *words])
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,14 +88,14 @@ class TrainingExample:
 
 @dataclass(frozen=True, eq=False)
 class FittedProbes:
-    """What training gave.
+    """Result of a training.
 
     Attributes:
-        form: of the probes.
-        parameters: float32 [S, P].
-        n_steps: sentences seen, those of every epoch.
-        complete: whether that is all.
-        bits: float64 [K, S], bits of each block in the online code; NaN for blocks not reached.
+        form: Form of the probes.
+        parameters: Parameters of all seeds, float32 [S, P].
+        n_steps: Number of steps over all epochs, one sentence each.
+        complete: Whether all steps were done.
+        bits: Bits of each block in the online code, float64 [K, S]; NaN for unprocessed blocks.
     """
 
     form: Form
@@ -106,19 +106,19 @@ class FittedProbes:
 
     @property
     def named(self) -> dict[str, Tensor]:
-        """The parameters by name, [S, ...]."""
+        """Parameters by name, [S, ...]."""
         return self.form.named(self.parameters)
 
 
 class Fits:
-    """Several trainings with the resume file of the block, ended together by Ctrl-C.
+    """Several trainings with the resume file of the enclosing block, ended together by Ctrl-C.
 
     Args:
-        about: A description of the trainings, as JSON; a file about others is refused.
-        progress: show a bar for each.
+        about: Description of the trainings, as JSON; a file about other trainings is refused.
+        progress: Whether to show a progress bar for each training.
 
     Attributes:
-        stopped: whether one was ended by Ctrl-C; no other begins then.
+        stopped: Whether Ctrl-C ended a training; no other training begins then.
     """
 
     def __init__(self, about: Mapping[str, Any], *, progress: bool) -> None:
@@ -143,18 +143,18 @@ class Fits:
     ) -> FittedProbes:
         """Train a probe for each seed, all in one pass over the sentences, in their order.
 
-        Adam, a step a sentence; the loss is the cross entropy summed over the sentence's words.
-        `blocks` are the bounds of the online code's blocks: before training on a block, it is coded
-        with the parameters learned from all earlier blocks.
+        Adam makes one step per sentence; the loss is the cross entropy summed over the sentence's
+        words. `blocks` are the bounds of the online code's blocks: before training on a block, it
+        is encoded with the parameters learned from all earlier blocks.
 
         Raises:
-            KeyboardInterrupt: before anything was learned.
+            KeyboardInterrupt: If Ctrl-C was pressed before anything was learned.
         """
         parameters = form.start(seeds).requires_grad_()
         adam = torch.optim.Adam([parameters], lr=learning_rate)
         bits = np.full((max(0, len(blocks) - 1), len(seeds)), np.nan)
-        kept = self._states.get(name)
-        done = 0 if kept is None else self._restore(kept, parameters, adam, bits)
+        saved_state = self._states.get(name)
+        done = 0 if saved_state is None else self._restore(saved_state, parameters, adam, bits)
         total = epochs * len(examples)
         saved_at = time.monotonic()
         starts = {start: k for k, start in enumerate(blocks[:-1])}
@@ -170,20 +170,20 @@ class Fits:
                     train_on(form, parameters, adam, examples[step % len(examples)])
                     bar.update()
                     if (step + 1) % _KEPT_EVERY == 0 or step + 1 == total:
-                        kept = _state(parameters, adam, bits, step + 1)
-                        self._states[name] = kept
+                        saved_state = _state(parameters, adam, bits, step + 1)
+                        self._states[name] = saved_state
                         give_memory_back()
                         if time.monotonic() - saved_at > _SECONDS_BETWEEN_SAVES:
                             self._save()
                             saved_at = time.monotonic()
         except KeyboardInterrupt:
-            # A step that was cut short has changed some numbers and not others.
-            if kept is None:
+            # An interrupted step may have changed only some parameters, so restore the last copy.
+            if saved_state is None:
                 raise
-            self._restore(kept, parameters, adam, bits)
+            self._restore(saved_state, parameters, adam, bits)
             self.stopped = True
         self._save()
-        n_steps = total if kept is None else int(kept["n_steps"])
+        n_steps = total if saved_state is None else int(saved_state["n_steps"])
         return FittedProbes(form, parameters.detach(), n_steps, n_steps == total, bits)
 
     def _save(self) -> None:
@@ -225,14 +225,14 @@ def train_on(
 def code_length(
     form: Form, parameters: Tensor, examples: TrainingExamples, start: int, stop: int
 ) -> NDArray[np.float64]:
-    """Bits [S] of the governors of the sentences from `start` to `stop` under each probe."""
+    """Return the bits [S] of the governors of sentences `start` to `stop` under each probe."""
     total = torch.zeros(len(parameters), dtype=torch.float64, device="cpu")
-    named = form.named(parameters)
+    by_name = form.named(parameters)
     for index in range(start, stop):
         example = examples[index]
-        logs = form.scores(named, example.maps, example.vectors).double().log_softmax(-1)
-        chosen = example.governors.expand(len(logs), -1)[..., None]
-        total -= logs.gather(-1, chosen).sum((1, 2))
+        logs = form.scores(by_name, example.maps, example.vectors).double().log_softmax(-1)
+        true_governors = example.governors.expand(len(logs), -1)[..., None]
+        total -= logs.gather(-1, true_governors).sum((1, 2))
     return (total / np.log(2)).numpy()
 
 

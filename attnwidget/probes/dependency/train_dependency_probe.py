@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 Decode = Literal["words", "tree"]
 
-# The training sets of the data-size curve: every 16th sentence, every 8th, and so on.
+# Steps between the training sentences of the data-size curve: every 16th, every 8th, and so on.
 _EVERY = (16, 8, 4, 2)
 # Shares of the training sentences at which blocks of the online code begin (Voita and Titov 2020).
 _SHARES = (0.001, 0.002, 0.004, 0.008, 0.016, 0.032, 0.0625, 0.125, 0.25, 0.5)
@@ -71,68 +71,72 @@ def train_dependency_probe(
     resume: str | Path | None = None,
     progress: bool = True,
 ) -> DependencyProbe:
-    """Train a probe that finds governors from the attention of all heads (Clark et al. 2019).
+    """Train a probe that predicts governors from the attention of all heads (Clark et al. 2019).
 
-    The probes of section 5. For each word, the probe gives a distribution over the root and all
-    words of the sentence. The probe reads every map in both directions, from dependent to governor
-    and back. The root stands for s times the attention to [CLS] plus e times the attention to
-    [SEP], and in the other direction for the attention from both, with learned s and e. The score
-    of a governor is
+    These are the probes of section 5. For each word, the probe gives a distribution over the root
+    and all words of the sentence. The probe uses every map in both directions, from dependent to
+    governor and back. For the root, the attention is s times the attention to [CLS] plus e times
+    the attention to [SEP], and in the other direction the attention from both, with learned s and
+    e. The score of a governor is
 
     - "attention": the sum of a weight times attention over maps; 2LH + 2 parameters.
     - "attention+words": the weight of a map is W (v_i ; v_j) + b, with fixed word vectors v, both 0
-      for the root. As in the authors' code, the paper's formula has no b.
+      for the root. The bias b is from the authors' code; the paper's formula has none.
     - "distances+words": one hidden layer (256, tanh) over eight features of distance and both
       vectors; no attention.
 
-    The loss is the cross entropy, summed over the words of a sentence with its punctuation. Adam
-    makes one step per sentence, in the order given. The baselines are scored on the same words of
+    The loss is the cross entropy, summed over the words of a sentence including punctuation. Adam
+    makes one step per sentence, in the given order. The baselines are scored on the same words of
     `dev`: the next word ("right-branching"), the offset that is best on `train`, and, for
     "attention+words", the probe "distances+words".
 
     Args:
-        model: A model loaded by `load_model`. Of an encoder-decoder, the probe reads the encoder.
-            Heads of the model may be off.
+        model: Model from `load_model`. For an encoder-decoder, the probe uses the encoder. Heads
+            of the model may be disabled.
         train: Sentences for the training.
         dev: Sentences for the evaluation, disjoint from the training sentences.
-        kind: The input of the probe: attention, attention and words, or distances and words.
-        vectors: Fixed vectors of words (`load_vectors`), for the two kinds that read words.
+        kind: Inputs of the probe: attention, attention and words, or distances and words.
+        vectors: Fixed word vectors (`load_vectors`), for the two kinds that use words.
         seeds: Number of probes, or the seeds of their initial parameters. One pass trains all.
         epochs: Number of passes over `train`.
         learning_rate: Learning rate of Adam.
-        decode: "words" for the likeliest governor of each word, as in the paper; "tree" for the
-            likeliest tree with one root. The control task has no trees and always uses "words".
-        untrained: Also train the probe on the same architecture with random weights, which keeps
-            the word and position embeddings of the model.
-        control: Also train the probe on the control task of Hewitt and Liang (2019), in which each
-            word type has a random governor. `selectivity` is the difference of the two scores.
-        description_length: Also measure the bits per governor of the online code of Voita and Titov
-            (2020), learned in one pass.
-        curve: Also train the probe on every 16th, 8th, 4th and 2nd sentence of `train`, which shows
-            how the score grows with the number of sentences.
-        skip_unaligned: Leave out and count sentences that are too long for the model, or have a
-            word without tokens or a token of several words. By default such a sentence raises an
+        decode: Decoding: "words" for the likeliest governor of each word, as in the paper; "tree"
+            for the likeliest tree with one root. The control task has no trees and always uses
+            "words".
+        untrained: Whether to train the probe on the same architecture with random weights as well.
+            The word and position embeddings are those of the model.
+        control: Whether to train the probe on the control task of Hewitt and Liang (2019) as well,
+            in which each word type has a random governor. `selectivity` is the difference of the
+            two scores.
+        description_length: Whether to measure the bits per governor of the online code of Voita and
+            Titov (2020) as well, learned in one pass.
+        curve: Whether to train the probe on every 16th, 8th, 4th and 2nd sentence of `train` as
+            well, which shows how the score grows with the number of sentences.
+        skip_unaligned: Whether to skip and count sentences that are too long for the model, or have
+            a word without tokens or a token of several words. By default, such a sentence raises an
             error.
-        batch_size: Number of sentences that the model reads together.
+        batch_size: Number of sentences in a forward pass of the model.
         cache: Folder that keeps the maps of the model for the next probe (`extract_features`).
             None deletes the maps.
-        resume: An .npz file that keeps the state of the training. If the file exists, the
-            training goes on from there, with the same result.
-        progress: Show progress bars.
+        resume: File (.npz) for the state of the training. If the file exists, the training
+            continues from it, with the same result.
+        progress: Whether to show progress bars.
 
     Returns:
-        The probe with its scores. Ctrl-C ends the training: the probe then has the parameters
+        Probe with its scores. Ctrl-C ends the training: the probe then has the parameters
         learned so far, lacks the remaining baselines, and has `complete=False`.
 
     Raises:
-        TypeError: `model` is no model, or the sentences have no trees.
-        ValueError: The kind or the decoding is unknown. `train` and `dev` share a sentence of ten
-            words or more. The vectors are missing, not needed, or know no word of `train`. The
-            model cannot read a sentence. The resume file belongs to a different training.
-        RuntimeError: The model was closed or changed during the call, or a second run writes the
+        TypeError: If `model` is no model, or the sentences have no trees.
+        ValueError: If the kind or the decoding is unknown; if `train` and `dev` share a sentence of
+            ten words or more; if the vectors are missing, not needed, or know no word of `train`;
+            if the model cannot process a sentence; or if the resume file belongs to another
+            training.
+        RuntimeError: If the model was closed or changed during the call, or another run writes the
             resume file or the same maps in `cache`.
-        OSError: The disk has too little space for the maps, or the resume file cannot be written.
-        KeyboardInterrupt: Ctrl-C came before the first step, or during the scoring.
+        OSError: If the disk has too little space for the maps, or the resume file cannot be
+            written.
+        KeyboardInterrupt: If Ctrl-C was pressed before the first step, or during the scoring.
 
     Example:
         >>> from attnwidget import load_model
@@ -163,84 +167,84 @@ def train_dependency_probe(
     )
     folder = nullcontext(cache) if cache is not None else tempfile.TemporaryDirectory()
     resume = resume_path(resume)
-    with one_writer(resume), resume_from(resume), folder as where:
+    with one_writer(resume), resume_from(resume), folder as cache_path:
 
         def read(subject: AttentionModel) -> tuple[StoredFeatures, StoredFeatures]:
-            of_train, of_dev = (
+            train_features, dev_features = (
                 extract_features(
                     subject,
                     sentences,
-                    where,
+                    cache_path,
                     skip_unaligned=skip_unaligned,
                     batch_size=batch_size,
                     progress=progress,
                 )
                 for sentences in (train, dev)
             )
-            return of_train, of_dev
+            return train_features, dev_features
 
-        both = read(model)
-        with_trees = [study.examples(one, kind) for one in both]
+        features = read(model)
+        tree_examples = [study.examples(stored, kind) for stored in features]
         fits = Fits(
-            study.about | {"model": both[0].model_digest, "sentences": with_trees[0].digest},
+            study.about | {"model": features[0].model_digest, "sentences": tree_examples[0].digest},
             progress=progress,
         )
-        main = study.fit(fits, kind, kind, with_trees[0], both[0])
-        scores = study.judge(main, with_trees[1])
-        baselines = study.offsets(both[0].sentences, both[1].sentences)
-        judged_control = None
-        sizes = {len(with_trees[0]): scores} if curve else {}
+        main = study.fit(fits, kind, kind, tree_examples[0], features[0])
+        scores = study.judge(main, tree_examples[1])
+        baselines = study.offsets(features[0].sentences, features[1].sentences)
+        control_scores = None
+        sizes = {len(tree_examples[0]): scores} if curve else {}
 
         def also(name: str, other: ProbeKind, every: int = 1) -> ParseScores | None:
-            """Return the scores of a further probe, or None after Ctrl-C has ended the training."""
+            """Return the scores of an additional probe, or None after Ctrl-C ended the training."""
             if fits.stopped:
                 return None
             try:
-                read_as = read(untrained_like(model)) if name == "untrained" else both
-                drawn = name == "control"
-                to_learn = study.examples(read_as[0], other, drawn, every)
-                to_judge = study.examples(read_as[1], other, drawn)
-                fitted = study.fit(fits, name, other, to_learn, None)
+                probe_features = read(untrained_like(model)) if name == "untrained" else features
+                is_control = name == "control"
+                train_examples = study.examples(probe_features[0], other, is_control, every)
+                dev_examples = study.examples(probe_features[1], other, is_control)
+                fitted = study.fit(fits, name, other, train_examples, None)
             except KeyboardInterrupt:
                 fits.stopped = True
                 return None
-            return study.judge(fitted, to_judge, drawn) if fitted.complete else None
+            return study.judge(fitted, dev_examples, is_control) if fitted.complete else None
 
         if kind == "attention+words":
             baselines["distances+words"] = also("distances+words", "distances+words")
         for every in _EVERY if curve else ():
             if smaller := also(f"1/{every} of train", kind, every):
-                sizes[-(-len(both[0]) // every)] = smaller
+                sizes[-(-len(features[0]) // every)] = smaller
         if control:
-            judged_control = also("control", kind)
+            control_scores = also("control", kind)
         if untrained:
             baselines["untrained"] = also("untrained", kind)
-    sentences = both[1].sentences
+    sentences = features[1].sentences
     return DependencyProbe(
         form=main.form,
         parameters=main.parameters.numpy(),
         seeds=tuple(numbers),
-        model_name=both[0].model_name,
-        model_digest=both[0].model_digest,
-        n_layers=both[0].n_layers,
-        n_heads=both[0].n_heads,
+        model_name=features[0].model_name,
+        model_digest=features[0].model_digest,
+        n_layers=features[0].n_layers,
+        n_heads=features[0].n_heads,
         options={
             "epochs": epochs,
             "learning_rate": learning_rate,
             "decode": decode,
             "vectors": None if vectors is None else vectors.name,
             "vectors_digest": None if vectors is None else vectors.digest,
-            "n_train": len(both[0]),
-            "n_dev": len(both[1]),
-            "n_skipped": both[0].n_skipped + both[1].n_skipped,
+            "n_train": len(features[0]),
+            "n_dev": len(features[1]),
+            "n_skipped": features[0].n_skipped + features[1].n_skipped,
             "n_repeated": n_repeated,
             "n_steps": main.n_steps,
         },
         scores=scores,
         baselines={name: baseline for name, baseline in baselines.items() if baseline is not None},
         curve=dict(sorted(sizes.items())),
-        control=judged_control,
-        code=study.code(main, both[0].sentences) if description_length else None,
+        control=control_scores,
+        code=study.code(main, features[0].sentences) if description_length else None,
         mean_pair=_mean_pair(sentences, vectors),
         complete=main.complete and not fits.stopped,
         model=model,
@@ -249,7 +253,7 @@ def train_dependency_probe(
 
 
 class _Study:
-    """The options that all probes of one call share."""
+    """Options that all probes of one call share."""
 
     def __init__(
         self,
@@ -272,7 +276,7 @@ class _Study:
     def examples(
         self, features: StoredFeatures, kind: ProbeKind, drawn: bool = False, every: int = 1
     ) -> TrainingExamples:
-        """Sentences as a probe of `kind` reads them, with drawn governors or the treebank's."""
+        """Return sentences in the form for a probe of `kind`, with drawn or true governors."""
         form = Form(kind, 0)
         sentences = features.sentences[::every]
         return TrainingExamples(
@@ -294,7 +298,7 @@ class _Study:
         examples: TrainingExamples,
         coded: StoredFeatures | None,
     ) -> FittedProbes:
-        """Train one probe for each seed; with `coded`, the online code is kept, where asked for."""
+        """Train one probe per seed; with `coded`, also measure the online code if requested."""
         maps = examples.features
         vectors = examples.vectors
         form = Form(
@@ -308,7 +312,7 @@ class _Study:
     def judge(
         self, fitted: FittedProbes, examples: TrainingExamples, drawn: bool = False
     ) -> ParseScores:
-        """The scores of what was trained; governors that were drawn are no trees."""
+        """Return the scores of trained probes; drawn governors are not trees."""
         words = JudgedWords.from_sentences(examples.sentences)
         tree = self._decode == "tree" and not drawn
         return judged(words, examples.governors, _predicted(fitted, examples, tree))
@@ -316,7 +320,7 @@ class _Study:
     def offsets(
         self, train: Sequence[Sentence], dev: Sequence[Sentence]
     ) -> dict[str, ParseScores | None]:
-        """The scores of the next word, and of the place that is best on the training sentences."""
+        """Return the scores of the next word, and of the best offset on the training sentences."""
         words = JudgedWords.from_sentences(dev)
         governors = [sentence.governors for sentence in dev]
         best = best_offset(train)
@@ -328,12 +332,12 @@ class _Study:
         return {"right-branching": score(1), f"offset {best}": score(best)}
 
     def bounds(self, n_sentences: int) -> tuple[int, ...]:
-        """Where the blocks of the online code begin, and the end of the last."""
+        """Return the first sentence of each online code block, and the end of the last block."""
         starts = {max(1, round(share * n_sentences)) for share in _SHARES}
         return (0, *sorted(start for start in starts if start < n_sentences), n_sentences)
 
     def code(self, fitted: FittedProbes, sentences: Sequence[Sentence]) -> CodeLength:
-        """The description length of the governors of the training sentences."""
+        """Return the description length for the governors of the training sentences."""
         bounds = self.bounds(len(sentences))
         uniform = [
             sum(len(sentence) * np.log2(len(sentence) + 1) for sentence in sentences[start:stop])
@@ -347,11 +351,11 @@ class _Study:
 def _predicted(
     fitted: FittedProbes, examples: TrainingExamples, tree: bool
 ) -> Iterator[NDArray[np.int64]]:
-    """The governors that each probe answers, [S, m] a sentence."""
-    named = fitted.named
+    """Yield the predicted governors of each probe, [S, m] per sentence."""
+    by_name = fitted.named
     for example in examples:
         with one_thread():
-            scores = fitted.form.scores(named, example.maps, example.vectors)
+            scores = fitted.form.scores(by_name, example.maps, example.vectors)
         if tree:
             yield np.stack(
                 [best_tree(scores_of_seed) for scores_of_seed in scores.double().numpy()]
@@ -378,7 +382,7 @@ def _check_vectors(kind: ProbeKind, vectors: WordVectors | None, train: Sequence
 
 
 def _mean_pair(sentences: Sequence[Sentence], vectors: WordVectors | None) -> NDArray[np.float64]:
-    """The mean over arcs of both words' vectors, [2d]; the dependent's first, no root."""
+    """Return the mean over arcs of both words' vectors, [2d]; the dependent's first, no root."""
     if vectors is None:
         return np.zeros(0)
     total = np.zeros(2 * vectors.dimension)

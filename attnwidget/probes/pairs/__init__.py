@@ -1,1 +1,1 @@
-"""The pair probe of Coenen et al. (2019)."""
+"""Pair probe of Coenen et al. (2019)."""

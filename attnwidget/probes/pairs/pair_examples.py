@@ -1,4 +1,4 @@
-"""Pairs of words with a dependency, and equally many pairs without, read block by block."""
+"""Pairs of words with a dependency, and equally many pairs without, processed in blocks."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from attnwidget.text.treebank import Sentence
 from attnwidget.words.relation_results import DIRECTIONS
 
 FARTHEST = 10
-"""Offsets beyond this are as this one."""
+"""Largest offset; larger offsets count as this one."""
 _SENTENCES = 128
-"""Sentences that are read at once."""
+"""Number of sentences in a block."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,11 +23,12 @@ class WordPairs:
     """P pairs of words of one sentence, dependencies first.
 
     Attributes:
-        dependents: [P], the word, from 0, that depends; of a pair without a dependency the first.
-        governors: [P], the other.
-        related: bool [P], whether the first depends on the second.
-        relations: [P], which relation it is; -1 for none that is asked for.
-        balanced: whether there are as many with as without a dependency.
+        dependents: Dependent word of each pair, from 0, [P]; the first word if there is no
+            dependency.
+        governors: Other word of each pair, [P].
+        related: Whether the first word depends on the second, bool [P].
+        relations: Index of the relation, [P]; -1 for no requested relation.
+        balanced: Whether there are equally many pairs with and without a dependency.
     """
 
     dependents: Int64Array
@@ -40,15 +41,15 @@ class WordPairs:
 def dependency_pairs(
     sentence: Sentence, places: Mapping[str, int], random: np.random.Generator
 ) -> WordPairs:
-    """All dependencies of a sentence, and as many ordered pairs of words that have none.
+    """Return all dependencies of a sentence, and equally many ordered word pairs without one.
 
     Pairs without a dependency in either direction are drawn uniformly without replacement.
     Sentences of one or two words have no pair without a dependency.
 
     Args:
-        sentence: whose root's dependency is left out: it has no second word.
-        places: the number of each relation that is asked for.
-        random: draws.
+        sentence: Sentence; the root's dependency is excluded, because it has no second word.
+        places: Index of each requested relation.
+        random: Generator of the draws.
     """
     m = len(sentence)
     governors = np.array(sentence.governors) - 1
@@ -57,29 +58,30 @@ def dependency_pairs(
     free[dependents, governors[dependents]] = free[governors[dependents], dependents] = False
     candidates = np.flatnonzero(free)
     balanced = 0 < len(dependents) <= len(candidates)
-    drawn = (
+    drawn_pairs = (
         random.choice(candidates, len(dependents), replace=False) if balanced else candidates[:0]
     )
     kinds = [places.get(sentence.relations[word], -1) for word in dependents]
     return WordPairs(
-        dependents=np.concatenate([dependents, drawn // m]),
-        governors=np.concatenate([governors[dependents], drawn % m]),
-        related=np.arange(len(dependents) + len(drawn)) < len(dependents),
-        relations=np.array(kinds + [-1] * len(drawn), np.int64),
+        dependents=np.concatenate([dependents, drawn_pairs // m]),
+        governors=np.concatenate([governors[dependents], drawn_pairs % m]),
+        related=np.arange(len(dependents) + len(drawn_pairs)) < len(dependents),
+        relations=np.array(kinds + [-1] * len(drawn_pairs), np.int64),
         balanced=balanced,
     )
 
 
 @dataclass(frozen=True, eq=False)
 class PairBlock:
-    """The pairs of some sentences together, P.
+    """Pairs of some sentences together, P.
 
     Attributes:
-        vectors: of each predictor [P, F].
-        related: bool [P].
-        relations: [P], -1 for none that is asked for.
-        balanced: bool [P], whether the sentence has as many pairs with as without a dependency.
-        sentences: [P], which sentence each is of.
+        vectors: Features [P, F] by predictor.
+        related: Whether the first word depends on the second, bool [P].
+        relations: Index of the relation, [P]; -1 for no requested relation.
+        balanced: Whether the sentence has equally many pairs with and without a dependency, bool
+            [P].
+        sentences: Sentence of each pair, [P].
     """
 
     vectors: dict[str, NDArray[np.float32]]
@@ -89,24 +91,24 @@ class PairBlock:
     sentences: Int64Array
 
     def is_example(self, task: str) -> NDArray[np.bool_]:
-        """Bool [P], the pairs of a task, "dependency" or "relation"."""
+        """Return the pairs of a task, "dependency" or "relation", bool [P]."""
         return self.balanced if task == "dependency" else self.relations >= 0
 
     def labels(self, task: str) -> Int64Array:
-        """[P], what is to be said of each pair."""
+        """Return the true class of each pair, [P]."""
         return self.related.astype(np.int64) if task == "dependency" else self.relations
 
 
 class PairExamples:
-    """The pairs of sentences, and their vectors as they are read.
+    """Pairs of sentences, with vectors that are computed on demand.
 
     Args:
-        sentences: N sentences.
-        maps: of each the maps between words of all heads, [H, m + 2, m + 2], with a row and a
+        sentences: Sentences with dependency trees (N).
+        maps: Maps between words of all heads for each sentence, [H, m + 2, m + 2], with a row and a
             column for special tokens before and after.
-        relations: those that are asked for, in their order.
-        directions: who attends to whom in a vector.
-        seed: of the pairs without a dependency; the same sentences have the same ones.
+        relations: Requested relations, in their order.
+        directions: Directions of attention in a vector.
+        seed: Seed of the pairs without a dependency; equal sentences get equal pairs.
     """
 
     def __init__(
@@ -119,40 +121,42 @@ class PairExamples:
     ) -> None:
         self._maps = maps
         self._directions = directions
-        places = {name: place for place, name in enumerate(relations)}
+        relation_indices = {name: index for index, name in enumerate(relations)}
         random = np.random.default_rng(seed)
-        self.pairs = [dependency_pairs(sentence, places, random) for sentence in sentences]
+        self.pairs = [
+            dependency_pairs(sentence, relation_indices, random) for sentence in sentences
+        ]
 
     def __len__(self) -> int:
         return len(self.pairs)
 
     def blocks(self, order: Sequence[int]) -> Iterator[PairBlock]:
-        """The pairs of some sentences, in this order, a block of sentences at a time."""
+        """Yield the pairs of some sentences, in this order, one block of sentences at a time."""
         for start in range(0, len(order), _SENTENCES):
-            chosen = [i for i in order[start : start + _SENTENCES] if len(self.pairs[i].related)]
-            if chosen:
-                yield self._block(chosen)
+            indices = [i for i in order[start : start + _SENTENCES] if len(self.pairs[i].related)]
+            if indices:
+                yield self._block(indices)
 
     def _block(self, chosen: Sequence[int]) -> PairBlock:
-        of_block = [self.pairs[i] for i in chosen]
+        sentence_pairs = [self.pairs[i] for i in chosen]
         vectors = [self._vectors(i) for i in chosen]
-        offsets = np.concatenate([pairs.governors - pairs.dependents for pairs in of_block])
+        offsets = np.concatenate([pairs.governors - pairs.dependents for pairs in sentence_pairs])
         offsets = offsets.clip(-FARTHEST, FARTHEST)
-        lengths = [len(pairs.related) for pairs in of_block]
+        lengths = [len(pairs.related) for pairs in sentence_pairs]
         return PairBlock(
             vectors={
                 "attention": np.concatenate(vectors),
                 "offset": np.eye(2 * FARTHEST + 1, dtype=np.float32)[offsets + FARTHEST],
                 "distance": np.eye(FARTHEST + 1, dtype=np.float32)[np.abs(offsets)],
             },
-            related=np.concatenate([pairs.related for pairs in of_block]),
-            relations=np.concatenate([pairs.relations for pairs in of_block]),
-            balanced=np.repeat([pairs.balanced for pairs in of_block], lengths),
+            related=np.concatenate([pairs.related for pairs in sentence_pairs]),
+            relations=np.concatenate([pairs.relations for pairs in sentence_pairs]),
+            balanced=np.repeat([pairs.balanced for pairs in sentence_pairs], lengths),
             sentences=np.repeat(chosen, lengths),
         )
 
     def _vectors(self, index: int) -> NDArray[np.float32]:
-        """[P, D * H] of a sentence, direction by direction."""
+        """Return the vectors of a sentence, [P, D * H], direction by direction."""
         maps = self._maps[index][:, 1:-1, 1:-1]
         pairs_of_sentence = self.pairs[index]
         ends = {
@@ -167,10 +171,15 @@ class PairExamples:
 def pair_vectors(
     maps: NDArray[np.floating], attending: NDArray[np.int64], attended: NDArray[np.int64]
 ) -> NDArray[np.float32]:
-    """The weights of all heads from one word to another, for P pairs of words.
+    """Return the weights of all heads from one word to another, for P pairs of words.
 
-    `maps` [H, m, m] between words, rows attend; `attending` and `attended` int64 [P], words from 0.
-    Returns float32 [P, H].
+    Args:
+        maps: Attention between words, [H, m, m]; rows attend.
+        attending: Index of the attending word of each pair, int64 [P].
+        attended: Index of the attended word of each pair, int64 [P].
+
+    Returns:
+        Weights, float32 [P, H].
 
     Example:
         >>> import numpy as np

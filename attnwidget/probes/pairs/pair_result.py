@@ -1,4 +1,4 @@
-"""What the probe of pairs finds: accuracies beside baselines, coefficients by head, confusions."""
+"""Result of the pair probe: accuracies with baselines, coefficients by head, confusions."""
 
 from __future__ import annotations
 
@@ -36,34 +36,36 @@ _NAMES = {
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PairProbe(HeadResult):
-    """How well pairs of words are told apart by the attention of all heads (Coenen et al. 2019).
+    """Accuracy of word pair classifiers on the attention of all heads (Coenen et al. 2019).
 
-    Two tasks: "dependency", whether the first of two words depends on the second, and "relation",
-    which relation a dependency is, of R relations. L layers of H heads, D directions.
+    There are two tasks: "dependency" (does the first of two words depend on the second?) and
+    "relation" (which of R relations does a dependency have?). L layers of H heads, D directions.
 
     Attributes:
-        directions: who attends to whom in the vector of a pair.
-        relations: those that are told apart, most frequent first.
-        relation_counts: int64 [R], dependencies of each in the sentences trained on.
-        min_count: dependencies that a relation had to have there.
-        accuracies: float64 [2, 4, 3], by task and predictor (attention, offset, distance, majority)
-            the accuracy and the ends of its 95 % interval (bootstrap over dev sentences, NaN with
-            fewer than six), 0 to 1; NaN for a task that had one class alone.
-        counts: int64 [2], dev pairs of each task.
-        alphas: float64 [2, 3], strength of the penalty that was chosen for each trained predictor.
-        dependency_weights: float64 [D, L, H]: how much more likely (in log odds) a pair is a
-            dependency for a weight larger by one standard deviation.
-        relation_weights: float64 [R, D, L, H], the same for each relation against the rest.
-        confusion: int64 [R, R], number of dev dependencies by true relation (row) and predicted
-            relation (column).
-        n_train: Number of training sentences, with the tenth that chose the penalties.
-        n_dev: sentences scored.
-        n_skipped: sentences left out of both: invalid (`skip_invalid` of `load_treebank`), too
-            long, or with a word without tokens or a token of several words.
-        complete: False where Ctrl-C ended training: it is what was learned until the last epoch.
-        model_name: what was probed.
-        model_digest: A fingerprint of the model.
-        stack: "self", or "encoder" of an encoder-decoder.
+        directions: Directions of attention in the vector of a pair.
+        relations: Distinguished relations, most frequent first.
+        relation_counts: Number of dependencies of each relation in the training sentences, int64
+            [R].
+        min_count: Smallest number of training dependencies of a relation.
+        accuracies: Accuracy and the ends of its 95 % interval (bootstrap over dev sentences, NaN
+            with fewer than six), 0 to 1, by task and predictor (attention, offset, distance,
+            majority), float64 [2, 4, 3]; NaN for a task with a single class.
+        counts: Number of dev pairs of each task, int64 [2].
+        alphas: Selected penalty strength of each trained predictor, float64 [2, 3].
+        dependency_weights: Change of the log odds of a dependency for a weight larger by one
+            standard deviation, float64 [D, L, H].
+        relation_weights: Change of the log odds of each relation against the rest, float64 [R, D,
+            L, H].
+        confusion: Number of dev dependencies by true relation (row) and predicted relation
+            (column), int64 [R, R].
+        n_train: Number of training sentences, including the tenth that selected the penalties.
+        n_dev: Number of scored sentences.
+        n_skipped: Number of sentences skipped in both sets: invalid (`skip_invalid` of
+            `load_treebank`), too long, or with a word without tokens or a token of several words.
+        complete: False if Ctrl-C ended the training; the result is then from the last epoch.
+        model_name: Name of the model.
+        model_digest: Fingerprint of the model.
+        stack: Stack of the maps: "self", or "encoder" of an encoder-decoder.
 
     Example:
         >>> from attnwidget import load_model
@@ -96,34 +98,34 @@ class PairProbe(HeadResult):
 
     @property
     def dependency_accuracy(self) -> float:
-        """How often attention tells whether there is a dependency; chance is 0.5."""
+        """Accuracy of attention for whether there is a dependency; chance is 0.5."""
         return float(self.accuracies[0, 0, 0])
 
     @property
     def relation_accuracy(self) -> float:
-        """How often attention tells which relation a dependency is."""
+        """Accuracy of attention for the relation of a dependency."""
         return float(self.accuracies[1, 0, 0])
 
     def heads(self) -> HeadMetrics:
-        """The coefficients of each head: of a dependency, and of each relation.
+        """Return the coefficients of each head, for a dependency and for each relation.
 
-        Log odds for one standard deviation of the head's weight; where both directions were asked
-        for, titles name them.
+        Values are log odds for one standard deviation of the head's weight. If there are both
+        directions, titles name them.
         """
         weights = {"dependency": self.dependency_weights}
         weights |= dict(zip(self.relations, self.relation_weights, strict=True))
         several = len(self.directions) > 1
         return {
-            f"{name}, {direction}" if several else name: of_direction[d]
-            for name, of_direction in weights.items()
+            f"{name}, {direction}" if several else name: direction_weights[d]
+            for name, direction_weights in weights.items()
             for d, direction in enumerate(self.directions)
-            if np.isfinite(of_direction).all()
+            if np.isfinite(direction_weights).all()
         }
 
     def to_frame(self) -> pd.DataFrame:
-        """Return a row per task and predictor: n (dev pairs), value (accuracy), low, high, alpha.
+        """Return one row per task and predictor: n (dev pairs), value (accuracy), low, high, alpha.
 
-        `attrs["model"]` is the model's name. Coefficients are in `heads()`.
+        `attrs["model"]` is the name of the model. Coefficients are in `heads()`.
         """
         import pandas as pd
 
@@ -136,7 +138,7 @@ class PairProbe(HeadResult):
         return pd.DataFrame(rows, columns=columns)
 
     def confusions(self) -> pd.DataFrame:
-        """Return the confusion counts, a row per relation, a column per predicted relation."""
+        """Return the confusion counts, one row per relation, one column per predicted relation."""
         import pandas as pd
 
         names = list(self.relations)
@@ -144,10 +146,10 @@ class PairProbe(HeadResult):
         return table.rename_axis(index="relation", columns="taken for")
 
     def chart(self, *, width: int = 640) -> alt.VConcatChart:
-        """Both accuracies beside the baselines; displays without network.
+        """Draw both accuracies with the baselines; needs no network.
 
         Args:
-            width: Pixels of the whole figure.
+            width: Width of the whole figure in pixels.
         """
         from attnwidget.charts.accuracy_bars import accuracy_bars
 
@@ -170,28 +172,28 @@ class PairProbe(HeadResult):
         )
 
     def for_model(self, model: AttentionModel) -> PairProbe:
-        """The probe, where it is of this model.
+        """Return the probe, after a check that it belongs to this model.
 
         Raises:
-            ValueError: the model differs from the model in training.
+            ValueError: If the model differs from the model of the training.
         """
         refuse_other_weights(model, self.model_name, self.model_digest)
         return self
 
     def save(self, path: str | Path) -> Path:
-        """Write scores and coefficients into an .npz file that `load_probe` reads; its path.
+        """Write scores and coefficients to an .npz file that `load_probe` reads; return its path.
 
-        The file holds arrays and JSON, nothing that runs.
+        The file holds arrays and JSON, but no code.
         """
         arrays = {
             name: value for name, value in vars(self).items() if isinstance(value, np.ndarray)
         }
-        about = {name: value for name, value in vars(self).items() if name not in arrays}
-        return write_probe(path, self.kind, about, arrays)
+        metadata = {name: value for name, value in vars(self).items() if name not in arrays}
+        return write_probe(path, self.kind, metadata, arrays)
 
     @classmethod
     def restored(cls, about: dict[str, Any], arrays: Mapping[str, NDArray[Any]]) -> PairProbe:
-        """The probe that a file of `save` is about."""
+        """Return the probe from a file of `save`."""
         about |= {name: tuple(about[name]) for name in ("directions", "relations")}
         return cls(**about | dict(arrays))
 
@@ -210,12 +212,12 @@ def pair_scores(
     *,
     draws: int = 1000,
 ) -> tuple[Float64Array, Int64Array, Int64Array]:
-    """How often classifiers are right on sentences that they have not seen.
+    """Return the accuracies of classifiers on sentences that were not used for training.
 
-    The majority says that there is no dependency, and the first relation.
+    The majority predictor answers that there is no dependency, and the first relation.
 
     Returns:
-        Accuracies [2, 4, 3], pairs [2] and the confusion [R, R], as `PairProbe` has them.
+        Accuracies [2, 4, 3], pairs [2] and the confusion [R, R], as in `PairProbe`.
     """
     n = len(dev)
     hits = np.zeros((len(TASKS), len(ROWS), n))
@@ -225,19 +227,19 @@ def pair_scores(
         for t, task in enumerate(TASKS):
             rows = block.is_example(task)
             labels = block.labels(task)[rows]
-            places = block.sentences[rows]
-            totals[t] += np.bincount(places, minlength=n)
-            hits[t, -1] += np.bincount(places[labels == 0], minlength=n)
+            sentence_indices = block.sentences[rows]
+            totals[t] += np.bincount(sentence_indices, minlength=n)
+            hits[t, -1] += np.bincount(sentence_indices[labels == 0], minlength=n)
             for p, predictor in enumerate(PREDICTORS):
                 if classifier := classifiers.get((task, predictor)):
                     correct = right(classifier, block, task, predictor)
-                    hits[t, p] += np.bincount(places[correct], minlength=n)
+                    hits[t, p] += np.bincount(sentence_indices[correct], minlength=n)
             if task == "relation" and (classifier := classifiers.get((task, "attention"))):
                 np.add.at(
                     confusion, (labels, classifier.predict(block.vectors["attention"][rows])), 1
                 )
     weights = bootstrap_weights(n, draws)
-    with np.errstate(invalid="ignore"):  # no pair at all, or none in what was drawn
+    with np.errstate(invalid="ignore"):  # A task or a draw may have no pairs.
         shares = (hits @ weights.T) / (totals @ weights.T)[:, None]  # [2, 4, 1 + draws]
     accuracies = np.full((len(TASKS), len(ROWS), 3), np.nan)
     for t, task in enumerate(TASKS):

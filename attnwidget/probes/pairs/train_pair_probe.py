@@ -1,4 +1,4 @@
-"""Whether attention between two words tells their relation (Coenen et al. 2019, section 3)."""
+"""Pair probe: word relations predicted from attention (Coenen et al. 2019, section 3)."""
 
 from __future__ import annotations
 
@@ -54,49 +54,49 @@ def train_pair_probe(
 ) -> PairProbe:
     """Train classifiers of word pairs on the attention of all heads (Coenen et al. 2019).
 
-    The vector of a pair of words has the weights of all heads between the two words (Coenen et al.
+    The vector of a word pair has the weights of all heads between the two words (Coenen et al.
     2019, section 3). Weights are those of the word maps of Clark et al.: summed over the tokens of
     the attended word, averaged over the tokens of the attending word. The function trains two
-    linear classifiers. The first one tells whether the first word depends on the second: half of
-    its pairs have no dependency in either direction and come from the same sentences. The second
-    one tells the relation of a dependency. Two baselines are trained in the same way, on the offset
-    between the words (cut to -10 to 10) and on the distance alone. A third baseline is the most
+    linear classifiers. The first predicts whether the first word depends on the second: half of its
+    pairs have no dependency in either direction and come from the same sentences. The second
+    predicts the relation of a dependency. Two baselines are trained in the same way, on the offset
+    between the words (clipped to -10 to 10) and on the distance. A third baseline is the most
     frequent class.
 
-    The paper leaves some choices open. This function reads the direction `direction`, uses word
-    maps, and draws each pair without a dependency uniformly and once. Sentences are split as given.
-    The loss is logistic, and its L2 penalty is the value from 1e-6 to 1e-2 that is best on a tenth
-    of `train`, which is then not trained on. Weights are divided by their standard deviation.
+    The paper leaves some choices open. This function uses the direction `direction` and word maps,
+    and draws each pair without a dependency uniformly and once. Sentences are split as given. The
+    loss is logistic, and its L2 penalty is the value from 1e-6 to 1e-2 that is best on a tenth of
+    `train`, which is excluded from the training. Weights are divided by their standard deviation.
 
     Args:
-        model: A model loaded by `load_model`. Of an encoder-decoder, the probe reads the encoder.
+        model: Model from `load_model`. For an encoder-decoder, the probe uses the encoder.
         train: Sentences for the training (`load_treebank`).
         dev: Sentences for the evaluation, disjoint from the training sentences.
-        direction: The attending word: "dependent to governor", "governor to dependent", or "both"
+        direction: Attending word: "dependent to governor", "governor to dependent", or "both"
             for a vector of twice the length.
-        min_count: Smallest number of dependencies in `train` with which a relation takes part in
-            the second task.
-        epochs: Number of passes of the stochastic gradient descent, each in a random order.
+        min_count: Smallest number of dependencies in `train` for a relation of the second task.
+        epochs: Number of passes of stochastic gradient descent, each in a random order.
         seed: Seed of the pairs without a dependency, of the tenth of `train` and of the order.
         cache: Folder that keeps the word maps for the next call. None deletes the maps.
-        skip_unaligned: Leave out and count sentences that are too long for the model, or have a
-            word without tokens or a token of several words. By default such a sentence raises an
+        skip_unaligned: Whether to skip and count sentences that are too long for the model, or have
+            a word without tokens or a token of several words. By default, such a sentence raises an
             error.
-        progress: Show progress bars.
-        resume: An .npz file that keeps the state after each epoch. If the file exists, the
-            training goes on from there, with the same result.
+        progress: Whether to show progress bars.
+        resume: File (.npz) for the state after each epoch. If the file exists, the training
+            continues from it, with the same result.
 
     Raises:
-        TypeError: `model` is no model, or the sentences have no trees.
-        ValueError: There are no sentences, or `train` and `dev` share a sentence of ten words or
-            more. The direction is unknown. Fewer than two relations have `min_count` dependencies.
-            Every pair of words has a dependency. The resume file belongs to a different training. A
-            sentence is too long or has a word without tokens.
-        RuntimeError: The model was closed or changed during the call, or a second run writes the
+        TypeError: If `model` is no model, or the sentences have no trees.
+        ValueError: If there are no sentences, or `train` and `dev` share a sentence of ten words or
+            more; if the direction is unknown; if fewer than two relations have `min_count`
+            dependencies; if every pair of words has a dependency; if the resume file belongs to
+            another training; or if a sentence is too long or has a word without tokens.
+        RuntimeError: If the model was closed or changed during the call, or another run writes the
             resume file or the same file in `cache`.
-        OSError: The disk has too little space, or the resume file cannot be written.
-        KeyboardInterrupt: Ctrl-C came before the end of the first epoch, or during the scoring. At
-            other times Ctrl-C ends the training, and the result has the parameters so far.
+        OSError: If the disk has too little space, or the resume file cannot be written.
+        KeyboardInterrupt: If Ctrl-C was pressed before the end of the first epoch, or during the
+            scoring. At other times, Ctrl-C ends the training, and the result has the parameters so
+            far.
 
     Example:
         >>> from attnwidget import load_model
@@ -120,7 +120,7 @@ def train_pair_probe(
     directions = DIRECTIONS if direction == "both" else (direction,)
     resume = resume_path(resume)
     with one_writer(resume), cache_folder(cache) as folder:
-        read = [
+        features = [
             extract_features(
                 model,
                 part,
@@ -130,26 +130,27 @@ def train_pair_probe(
             )
             for part in (train, dev)
         ]
-        counts = relation_counts(read[0].sentences, min_count)
+        counts = relation_counts(features[0].sentences, min_count)
         examples = [
-            PairExamples(one.sentences, one, tuple(counts), directions, seed) for one in read
+            PairExamples(part_features.sentences, part_features, tuple(counts), directions, seed)
+            for part_features in features
         ]
         _refuse_no_pairs(examples)
-        about = {
-            "model": read[0].model_digest,
-            "sentences": digest_of(read[0].sentences),
+        study_key = {
+            "model": features[0].model_digest,
+            "sentences": digest_of(features[0].sentences),
             "relations": list(counts),
             "directions": list(directions),
             "epochs": epochs,
             "seed": seed,
         }
-        file = None if resume is None else ResumeFile(resume, about)
+        file = None if resume is None else ResumeFile(resume, study_key)
         with progress_bar(epochs + 1, "epoch", shown=progress) as bar:
             classifiers, complete = train_classifiers(
                 examples[0], len(counts), epochs=epochs, seed=seed, bar=bar, file=file
             )
         accuracies, n_pairs, confusion = pair_scores(classifiers, examples[1], len(counts))
-    shape = len(directions), read[0].n_layers, read[0].n_heads
+    shape = len(directions), features[0].n_layers, features[0].n_heads
     return PairProbe(
         directions=directions,
         relations=tuple(counts),
@@ -161,21 +162,21 @@ def train_pair_probe(
         dependency_weights=classifiers["dependency", "attention"].weights.reshape(shape),
         relation_weights=_each_class(classifiers["relation", "attention"]).reshape(-1, *shape),
         confusion=confusion,
-        n_train=len(read[0]),
-        n_dev=len(read[1]),
-        n_skipped=sum(one.n_skipped for one in read),
+        n_train=len(features[0]),
+        n_dev=len(features[1]),
+        n_skipped=sum(part_features.n_skipped for part_features in features),
         complete=complete,
         model_name=model.name,
-        model_digest=read[0].model_digest,
+        model_digest=features[0].model_digest,
         stack="encoder" if getattr(model.hf_model.config, "is_encoder_decoder", False) else "self",
     )
 
 
 def relation_counts(sentences: Sequence[Sentence], min_count: int) -> dict[str, int]:
-    """Dependencies between words by relation, most frequent first, of those with enough.
+    """Return the number of dependencies of each frequent relation, most frequent first.
 
     Raises:
-        ValueError: fewer than two relations have so many.
+        ValueError: If fewer than two relations have `min_count` dependencies.
     """
     counts = Counter(
         relation
@@ -184,21 +185,21 @@ def relation_counts(sentences: Sequence[Sentence], min_count: int) -> dict[str, 
         if governor
     )
     ordered = sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))
-    kept = {name: n for name, n in ordered if n >= min_count}
+    valid = {name: n for name, n in ordered if n >= min_count}
     if len(ordered) < 2:
-        listed = f"the single relation {ordered[0][0]!r}" if ordered else "no relation"
+        description = f"the single relation {ordered[0][0]!r}" if ordered else "no relation"
         raise ValueError(
-            f"the dependencies of train have {listed}, and it takes two to tell apart: pass "
+            f"the dependencies of train have {description}, and it takes two to tell apart: pass "
             "sentences with further relations, or find the heads of one relation with "
             "probe_relations"
         )
-    if len(kept) < 2:
+    if len(valid) < 2:
         second = ordered[1][1]
         raise ValueError(
-            f"{len(kept)} relations of train have {min_count:,} dependencies, and it takes two to "
+            f"{len(valid)} relations of train have {min_count:,} dependencies, and it takes two to "
             f"tell apart: pass more sentences, or a min_count up to {second:,}"
         )
-    return kept
+    return valid
 
 
 def _refuse_no_pairs(parts: Sequence[PairExamples]) -> None:
@@ -211,6 +212,6 @@ def _refuse_no_pairs(parts: Sequence[PairExamples]) -> None:
 
 
 def _each_class(classifier: PairClassifier) -> NDArray[np.float64]:
-    """The coefficients of each class; where there are two, one row is both."""
+    """Return the coefficients of each class; with two classes, one row determines both."""
     weights = classifier.weights
     return np.concatenate([-weights, weights]) if len(weights) == 1 else weights

@@ -1,1 +1,1 @@
-"""The structural probe of Hewitt and Manning (2019)."""
+"""Structural probe of Hewitt and Manning (2019)."""

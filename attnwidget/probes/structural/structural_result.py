@@ -1,4 +1,4 @@
-"""The result of a structural probe, and the trees that it predicts."""
+"""Result of a structural probe, and the trees that it predicts."""
 
 from __future__ import annotations
 
@@ -52,21 +52,22 @@ _PUNCTUATION = {
 
 @dataclass(frozen=True, eq=False)
 class PredictedTree:
-    """The predictions of a structural probe for the m words of a sentence, and the annotated tree.
+    """Predictions of a structural probe for the m words of a sentence, and the annotated tree.
 
     Attributes:
-        sentence: the sentence.
-        layer: the layer that was read, from 0.
-        rank: columns of the probe's map.
-        distances: float64 [m, m], predicted; squared lengths, in edges.
-        depths: float64 [m], predicted, in edges from the root.
-        edges: pairs of words, from 0, of the minimum spanning tree of the predicted distances;
-            punctuation has none.
-        root: the word, from 0, of the least predicted depth that is no punctuation.
-        gold_distances: int64 [m, m].
-        gold_depths: int64 [m].
-        gold_edges: as `edges`, by the gold distances: the tree, where no word hangs on punctuation.
-        gold_root: the word that the tree has as its root.
+        sentence: Sentence with its tree.
+        layer: Layer of the vectors, from 0.
+        rank: Number of columns of the probe's map.
+        distances: Predicted squared distances, in edges, float64 [m, m].
+        depths: Predicted squared lengths, in edges from the root, float64 [m].
+        edges: Pairs of words, from 0, in the minimum spanning tree of the predicted distances,
+            without punctuation.
+        root: Word, from 0, with the smallest predicted depth, except punctuation.
+        gold_distances: Distances in the annotated tree, int64 [m, m].
+        gold_depths: Depths in the annotated tree, int64 [m].
+        gold_edges: Pairs of words in the minimum spanning tree of the gold distances: the annotated
+            tree, if no word depends on punctuation.
+        gold_root: Root word of the annotated tree.
 
     Example:
         >>> from attnwidget import load_model
@@ -94,9 +95,9 @@ class PredictedTree:
 
     @property
     def found(self) -> NDArray[np.int64]:
-        """Int64 [m]: 1 where the edge of a word and its governor is predicted, 0 where it is not.
+        """Whether the edge of each word to its governor is predicted, int64 [m]: 1 or 0.
 
-        -1 where it is no gold edge: of punctuation. The root has 1 where it is `root`.
+        -1 if there is no gold edge, as for punctuation. The root has 1 if it is `root`.
         """
         gold = {*self.gold_edges}
         marks = np.full(len(self.sentence), -1)
@@ -109,7 +110,7 @@ class PredictedTree:
 
     @property
     def uuas(self) -> float:
-        """The share of gold edges that are predicted; NaN where there are none."""
+        """Share of gold edges that are predicted; NaN if there are none."""
         if not self.gold_edges:
             return float("nan")
         return len({*self.edges} & {*self.gold_edges}) / len(self.gold_edges)
@@ -117,29 +118,29 @@ class PredictedTree:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class StructuralProbe(Result):
-    """How well trees can be read from the layers of a model by a linear map. L layers, R ranks.
+    """Accuracy of trees predicted from model layers by a linear map. L layers, R ranks.
 
     Attributes:
-        layers: the layers, from 0; layer 0 is what the first block gives.
-        ranks: columns of the maps, least first.
-        runs: the trained maps, one run a rank and seed.
-        scores: float64 [R, 3, 4, L]: the mean over seeds, the low and the high end of its 95 %
-            interval (bootstrap over dev sentences, NaN with fewer than six), for UUAS, DSpr, root
-            accuracy and NSpr.
-        deviations: float64 [R, 4, L], standard deviation over seeds; NaN with one.
-        chain: float64 [3, 4], the same of the linear chain.
-        untrained: float64 [3, 4, L], the same of the architecture with random weights, by the
-            largest rank and the first seed; None where it was not asked for, or not reached.
-        n_seeds: how many seeds.
-        n_train: sentences trained on.
-        n_dev: sentences that say when to stop, and that are scored.
-        n_skipped: sentences left out of both: invalid (`skip_invalid` of `load_treebank`), too
-            long, or with a word without tokens or a token of several words.
-        punctuation: what told punctuation: "xpos", "upos" or "relation".
-        complete: False where training was interrupted: runs have the best until then.
-        model_name: what was probed.
-        model_digest: A fingerprint of the model.
-        model: the same, for `predictions`; None where it is not at hand.
+        layers: Numbers of the layers, from 0; layer 0 is the output of the first block.
+        ranks: Numbers of columns of the maps, smallest first.
+        runs: Trained maps, one run per rank and seed.
+        scores: Mean over seeds, low end and high end of its 95 % interval (bootstrap over dev
+            sentences, NaN with fewer than six), for UUAS, DSpr, root accuracy and NSpr, float64 [R,
+            3, 4, L].
+        deviations: Standard deviation over seeds, float64 [R, 4, L]; NaN with one seed.
+        chain: Scores of the linear chain, float64 [3, 4].
+        untrained: Scores of the architecture with random weights, with the largest rank and the
+            first seed, float64 [3, 4, L]; None if it was not requested or not reached.
+        n_seeds: Number of seeds.
+        n_train: Number of training sentences.
+        n_dev: Number of sentences that determine when to stop, and that are scored.
+        n_skipped: Number of sentences skipped in both sets: invalid (`skip_invalid` of
+            `load_treebank`), too long, or with a word without tokens or a token of several words.
+        punctuation: Annotation that identifies punctuation: "xpos", "upos" or "relation".
+        complete: False if training was interrupted; runs then have the best maps so far.
+        model_name: Name of the model.
+        model_digest: Fingerprint of the model.
+        model: Model for `predictions`; None if it is not attached.
 
     Example:
         >>> from attnwidget import load_model
@@ -171,49 +172,50 @@ class StructuralProbe(Result):
 
     @property
     def options(self) -> dict[str, Any]:
-        """The training options and a description of the training data."""
-        told = ("layers", "ranks", "n_seeds", "n_train", "n_dev", "n_skipped")
-        return {name: getattr(self, name) for name in told}
+        """Training options and a description of the training data."""
+        names = ("layers", "ranks", "n_seeds", "n_train", "n_dev", "n_skipped")
+        return {name: getattr(self, name) for name in names}
 
     @property
     def best_layer(self) -> int:
-        """The layer whose UUAS is best with the largest rank, from 0."""
+        """Layer with the best UUAS for the largest rank, from 0."""
         return self._chosen(None, None)[0]
 
     def for_model(self, model: AttentionModel) -> StructuralProbe:
-        """The probe with a model at hand, for one that was loaded without.
+        """Return the probe with a model attached, for a probe that was loaded without one.
 
         Raises:
-            ValueError: the model differs from the model in training.
+            ValueError: If the model differs from the model of the training.
         """
         refuse_other_weights(model, self.model_name, self.model_digest)
         return replace(self, model=model)
 
     @property
     def uuas(self) -> Float64Array:
-        """Float64 [R, L], the share of gold edges that are predicted, 0 to 1."""
+        """Share of gold edges that are predicted, 0 to 1, float64 [R, L]."""
         return self.scores[:, 0, MEASURES.index("UUAS")]
 
     @property
     def dspr(self) -> Float64Array:
-        """Float64 [R, L], Spearman's correlation of distances, averaged over lengths 5 to 50."""
+        """Spearman's correlation of distances, averaged over lengths 5 to 50, float64 [R, L]."""
         return self.scores[:, 0, MEASURES.index("DSpr")]
 
     @property
     def root_accuracy(self) -> Float64Array:
-        """Float64 [R, L], the share of sentences whose root is found, 0 to 1."""
+        """Share of sentences with a correct root, 0 to 1, float64 [R, L]."""
         return self.scores[:, 0, MEASURES.index("root accuracy")]
 
     @property
     def nspr(self) -> Float64Array:
-        """Float64 [R, L], Spearman's correlation of depths, averaged over lengths 5 to 50."""
+        """Spearman's correlation of depths, averaged over lengths 5 to 50, float64 [R, L]."""
         return self.scores[:, 0, MEASURES.index("NSpr")]
 
     def to_frame(self) -> pd.DataFrame:
-        """Return a row per predictor, rank, layer, measure: value, low, high, deviation over seeds.
+        """Return one row per predictor, rank, layer and measure.
 
-        Predictors are "probe", "untrained" and "chain"; the chain has no rank and no layer.
-        `attrs["model"]` is the model's name.
+        Columns: predictor, rank, layer, measure, value, low, high, deviation over seeds. Predictors
+        are "probe", "untrained" and "chain"; the chain has no rank and no layer. `attrs["model"]`
+        is the name of the model.
         """
         import pandas as pd
 
@@ -221,8 +223,8 @@ class StructuralProbe(Result):
         for r, rank in enumerate(self.ranks):
             rows += self._rows("probe", rank, self.scores[r], self.deviations[r])
         if self.untrained is not None:
-            nothing = np.full(self.untrained.shape[1:], np.nan)
-            rows += self._rows("untrained", self.ranks[-1], self.untrained, nothing)
+            missing = np.full(self.untrained.shape[1:], np.nan)
+            rows += self._rows("untrained", self.ranks[-1], self.untrained, missing)
         for measure, estimate in zip(MEASURES, self.chain.T, strict=True):
             rows.append(("chain", None, None, measure, *estimate, np.nan))
         frame = pd.DataFrame(rows, columns=[*_COLUMNS])
@@ -236,31 +238,31 @@ class StructuralProbe(Result):
         rank: int | None = None,
         width: int = 640,
     ) -> alt.VConcatChart:
-        """All four measures by layer, or by rank, beside the baselines; displays without network.
+        """Draw all four measures by layer or by rank, with the baselines; needs no network.
 
         Args:
-            by: "layer", for one rank; or "rank", for one layer. None = by rank where there are
-                several.
-            layer: of the curves by rank; None = the layer with the best UUAS.
-            rank: of the curves by layer; None = the largest.
-            width: Pixels of the whole figure.
+            by: Axis of the figure: "layer", for one rank; or "rank", for one layer. None = by rank
+                if there are several.
+            layer: Layer of the curves by rank; None = the layer with the best UUAS.
+            rank: Rank of the curves by layer; None = the largest.
+            width: Width of the whole figure in pixels.
         """
         from attnwidget.charts.score_panels import score_panels
 
-        along = by or ("rank" if len(self.ranks) > 1 else "layer")
-        one_of("by", along, ("layer", "rank"))
+        axis = by or ("rank" if len(self.ranks) > 1 else "layer")
+        one_of("by", axis, ("layer", "rank"))
         layer, rank = self._chosen(layer, rank)
         frame = self.to_frame()
         frame = frame[frame["predictor"] != "chain"].rename(columns={"predictor": "series"})
-        if along == "layer":
-            frame, said = frame[frame["rank"] == rank], f"rank {rank}"
+        if axis == "layer":
+            frame, selection = frame[frame["rank"] == rank], f"rank {rank}"
         else:
-            frame, said = frame[frame["layer"] == layer], f"layer {layer}"
+            frame, selection = frame[frame["layer"] == layer], f"layer {layer}"
             frame = frame[frame["series"] == "probe"]
         return score_panels(
             frame,
-            along=along,
-            title=f"Trees in the vectors of {self.model_name}: structural probe, {said}\n"
+            along=axis,
+            title=f"Trees in the vectors of {self.model_name}: structural probe, {selection}\n"
             f"{counted(self.n_train, 'sentence')} to train, {counted(self.n_dev, 'sentence')} "
             f"scored; 95\xa0% intervals over them\n{_PUNCTUATION[self.punctuation]}"
             + ("" if self.complete else "; training was interrupted"),
@@ -272,17 +274,17 @@ class StructuralProbe(Result):
     def predictions(
         self, sentence: Sentence, *, layer: int | None = None, rank: int | None = None
     ) -> PredictedTree:
-        """What the probe of a layer predicts for a sentence; the first seed's.
+        """Return the predictions of the probe of one layer for a sentence, for the first seed.
 
         Args:
-            sentence: with its tree.
-            layer: None = the layer with the best UUAS.
-            rank: None = the largest.
+            sentence: Sentence with its tree.
+            layer: Layer of the probe; None = the layer with the best UUAS.
+            rank: Rank of the probe; None = the largest.
 
         Raises:
-            ValueError: the layer or rank does not exist, the model is missing or has changed, or
+            ValueError: If the layer or rank does not exist, the model is missing or has changed, or
                 the sentence is too long or has a word without tokens.
-            TypeError: no `Sentence`.
+            TypeError: If `sentence` is not a `Sentence`.
         """
         all_of(Sentence, [sentence], "read sentences with load_treebank(path)")
         layer, rank = self._chosen(layer, rank)
@@ -311,22 +313,22 @@ class StructuralProbe(Result):
         )
 
     def save(self, path: str | Path) -> Path:
-        """Write maps, scores and what they are of into an .npz file; returns its path.
+        """Write maps, scores and their description to an .npz file; return its path.
 
-        `load_probe` reads it; the file holds arrays and JSON, nothing that runs.
+        `load_probe` reads the file, which holds arrays and JSON, but no code.
         """
-        about = {name: getattr(self, name) for name in _SAID}
-        about["runs"] = [{name: getattr(run, name) for name in _RUN_SAID} for run in self.runs]
+        metadata = {name: getattr(self, name) for name in _SAID}
+        metadata["runs"] = [{name: getattr(run, name) for name in _RUN_SAID} for run in self.runs]
         arrays = {"scores": self.scores, "deviations": self.deviations, "chain": self.chain}
         if self.untrained is not None:
             arrays["untrained"] = self.untrained
         for i, run in enumerate(self.runs):
             arrays |= {f"run {i} {name}": getattr(run, name) for name in _RUN_ARRAYS}
-        return write_probe(path, self.kind, about, arrays)
+        return write_probe(path, self.kind, metadata, arrays)
 
     @classmethod
     def restored(cls, about: dict[str, Any], arrays: Mapping[str, NDArray[Any]]) -> StructuralProbe:
-        """The probe that a file of `save` is about."""
+        """Return the probe from a file of `save`."""
         runs = []
         for i, fields in enumerate(about.pop("runs")):
             fields |= {name: arrays[f"run {i} {name}"] for name in _RUN_ARRAYS}
@@ -357,7 +359,7 @@ class StructuralProbe(Result):
         self, predictor: str, rank: int, estimates: Float64Array, deviations: Float64Array
     ) -> Sequence[tuple[object, ...]]:
         return [
-            (predictor, rank, layer, measure, *estimates[:, m, place], deviations[m, place])
-            for place, layer in enumerate(self.layers)
+            (predictor, rank, layer, measure, *estimates[:, m, index], deviations[m, index])
+            for index, layer in enumerate(self.layers)
             for m, measure in enumerate(MEASURES)
         ]

@@ -22,16 +22,16 @@ Maps = NDArray[np.float32]
 
 @dataclass(frozen=True, eq=False)
 class StructuralRun:
-    """The probes of all layers, of one rank and seed.
+    """Probes of all layers, for one rank and seed.
 
     Attributes:
-        rank: columns of each map, r.
-        seed: of the start and of the order of sentences.
-        epochs: how many times the sentences were read.
-        distance: float32 [L, D, r], the maps B for distances.
-        depth: float32 [L, D, r], the maps B for depths.
-        dev_losses: float64 [2, L], the losses of both on the dev sentences.
-        complete: False where it was interrupted before its end.
+        rank: Number of columns of each map, r.
+        seed: Seed of the initial values and of the sentence order.
+        epochs: Number of passes over the sentences.
+        distance: Maps B for distances, float32 [L, D, r].
+        depth: Maps B for depths, float32 [L, D, r].
+        dev_losses: Losses of both maps on the dev sentences, float64 [2, L].
+        complete: False if the run was interrupted before its end.
     """
 
     rank: int
@@ -43,18 +43,18 @@ class StructuralRun:
     complete: bool
 
     def at(self, place: int) -> StructuralRun:
-        """The probes of one of its layers alone."""
-        at_place = slice(place, place + 1)
+        """Return the probes of a single layer."""
+        layer_slice = slice(place, place + 1)
         return replace(
             self,
-            distance=self.distance[at_place],
-            depth=self.depth[at_place],
-            dev_losses=self.dev_losses[:, at_place],
+            distance=self.distance[layer_slice],
+            depth=self.depth[layer_slice],
+            dev_losses=self.dev_losses[:, layer_slice],
         )
 
     @in_plain_torch
     def predicted(self, vectors: NDArray[np.floating]) -> tuple[Float64Array, Float64Array]:
-        """Distances [L, m, m] and depths [L, m] between words with the vectors [L, m, D]."""
+        """Return distances [L, m, m] and depths [L, m] between words with the vectors [L, m, D]."""
         words = torch.from_numpy(np.array(vectors, np.float32))
         distances = squared_distances(words @ torch.from_numpy(self.distance))
         depths = squared_lengths(words @ torch.from_numpy(self.depth))
@@ -62,14 +62,14 @@ class StructuralRun:
 
 
 class StructuralRuns:
-    """Trains what is asked for until it is done or interrupted.
+    """Training of several runs, until all are done or interrupted.
 
     Args:
-        epochs: how many times each reads the sentences at most.
-        batch_size: sentences a step.
-        rate: the learning rate at the beginning.
-        file: keeps every run as it is after each epoch.
-        bar: counts epochs.
+        epochs: Largest number of passes over the sentences per run.
+        batch_size: Number of sentences per step.
+        rate: Initial learning rate.
+        file: Resume file that stores every run after each epoch.
+        bar: Progress bar that counts epochs.
     """
 
     def __init__(
@@ -128,21 +128,21 @@ class StructuralRuns:
 def scores_of(
     runs: Sequence[StructuralRun], dev: VectorTrees, gold: Sequence[GoldTree]
 ) -> tuple[Float64Array, Float64Array]:
-    """Scores of runs that differ in their seed alone, on the dev sentences.
+    """Return the scores on the dev sentences for runs that differ only in their seed.
 
     Returns:
-        [3, 4, L], the mean over seeds and the ends of its interval over sentences, for each of
-        `MEASURES`; and [4, L], the standard deviation over seeds, NaN with one.
+        Mean over seeds and the ends of its interval over sentences, for each of `MEASURES`,
+        [3, 4, L]; and standard deviation over seeds, [4, L], NaN with one seed.
     """
-    scored = []
+    run_scores = []
     for run in runs:
         scores = TreeScores(gold, dev.n_layers)
         for index in range(len(dev)):
             scores.add(index, *run.predicted(dev.vectors[index]))
-        scored.append(scores)
-    estimates = scored[0].mean_with(scored[1:]).estimates()
-    if len(scored) == 1:
+        run_scores.append(scores)
+    estimates = run_scores[0].mean_with(run_scores[1:]).estimates()
+    if len(run_scores) == 1:
         return estimates, np.full((len(MEASURES), dev.n_layers), np.nan)
     return estimates, np.std(
-        [scored_run.estimates(draws=1)[0] for scored_run in scored], axis=0, ddof=1
+        [one_run.estimates(draws=1)[0] for one_run in run_scores], axis=0, ddof=1
     )

@@ -1,4 +1,4 @@
-"""How near predicted distances and depths come to trees (Hewitt and Manning 2019, section 3)."""
+"""Scores of predicted distances and depths against trees (Hewitt and Manning 2019, section 3)."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ Punctuation = Literal["xpos", "upos", "relation"]
 
 MEASURES = ("UUAS", "DSpr", "root accuracy", "NSpr")
 LENGTHS = range(5, 51)
-"""Words of the sentences that correlations are averaged over."""
+"""Sentence lengths in words over which correlations are averaged."""
 _PENN_PUNCTUATION = frozenset(["''", ",", ".", ":", "``", "-LRB-", "-RRB-"])
-# The last eight are of later treebanks of the same family: English Web Treebank, OntoNotes.
+# The last eight tags are from later treebanks of the same family: English Web Treebank, OntoNotes.
 _PENN_WORDS = frozenset(
     [
         "CC",
@@ -83,10 +83,10 @@ _PENN_WORDS = frozenset(
 
 
 def punctuation_rule(sentences: Sequence[Sentence]) -> Punctuation:
-    """What says which words are punctuation in all of these sentences.
+    """Return the annotation that identifies punctuation in all of these sentences.
 
-    "xpos" where all of the treebank's own tags are of the Penn Treebank's family, as in the paper;
-    else "upos", the universal tag PUNCT; without tags "relation", punct.
+    "xpos" if all of the treebank's own tags belong to the Penn Treebank's family, as in the paper;
+    otherwise "upos", the universal tag PUNCT; without tags "relation", the relation punct.
     """
     if all(
         sentence.xpos and {*sentence.xpos} <= _PENN_WORDS | _PENN_PUNCTUATION
@@ -101,7 +101,7 @@ def punctuation_rule(sentences: Sequence[Sentence]) -> Punctuation:
 
 
 def is_punctuation(sentence: Sentence, rule: Punctuation) -> NDArray[np.bool_]:
-    """Bool [m], by the rule."""
+    """Return whether each word is punctuation by the rule, bool [m]."""
     if rule == "xpos":
         return np.array([tag in _PENN_PUNCTUATION for tag in sentence.xpos])
     labels = sentence.tags if rule == "upos" else sentence.relations
@@ -110,13 +110,13 @@ def is_punctuation(sentence: Sentence, rule: Punctuation) -> NDArray[np.bool_]:
 
 @dataclass(frozen=True, eq=False)
 class GoldTree:
-    """What the prediction for a sentence is compared with.
+    """Annotated tree with which predictions for a sentence are compared.
 
     Attributes:
-        distances: int64 [m, m], edges between words.
-        depths: int64 [m], edges from the root word.
-        kept: bool [m], the words that are no punctuation; all where there is nothing else.
-        edges: of the minimum spanning tree of the distances between the words that are kept.
+        distances: Number of edges between words, int64 [m, m].
+        depths: Number of edges from the root word, int64 [m].
+        kept: Words other than punctuation, bool [m].
+        edges: Edges of the minimum spanning tree of the distances between these words.
     """
 
     distances: NDArray[np.int64]
@@ -126,65 +126,67 @@ class GoldTree:
 
     @classmethod
     def from_sentence(cls, sentence: Sentence, rule: Punctuation) -> GoldTree:
-        """That of a sentence, its punctuation told by the rule."""
+        """Return the tree of a sentence, with punctuation identified by the rule."""
         distances = tree_distances(sentence.governors)
-        kept = ~is_punctuation(sentence, rule)
-        edges = spanning_edges(distances, kept)
-        return cls(distances, tree_depths(sentence.governors), kept, edges)
+        is_word = ~is_punctuation(sentence, rule)
+        edges = spanning_edges(distances, is_word)
+        return cls(distances, tree_depths(sentence.governors), is_word, edges)
 
     def root_of(self, depths: NDArray[np.floating | np.integer]) -> int:
-        """The least deep word by depths [m], of those that are no punctuation; the first of equals.
+        """Return the word with the smallest depth, except punctuation; the first one if tied.
 
-        A sentence of punctuation alone has the least deep of all.
+        If all words are punctuation, return the one with the smallest depth. `depths` is [m].
         """
-        kept = self.kept if self.kept.any() else ~self.kept
-        return int(np.argmin(np.where(kept, depths, np.inf)))
+        candidates = self.kept if self.kept.any() else ~self.kept
+        return int(np.argmin(np.where(candidates, depths, np.inf)))
 
 
 class TreeScores:
-    """Sums over N sentences for L layers, and what they make.
+    """Score sums over N sentences for L layers, and the resulting estimates.
 
     Args:
-        trees: the sentences' trees.
-        n_layers: how many layers, L.
+        trees: Trees of the sentences.
+        n_layers: Number of layers L.
     """
 
     def __init__(self, trees: Sequence[GoldTree], n_layers: int) -> None:
         self._trees = trees
         self._lengths = np.array([len(tree.depths) for tree in trees])
-        # Return the contribution of each sentence to each measure, [4, L, N], and its weight, [4,
-        # N].
+        # The arrays hold the contribution of each sentence to each measure, [4, L, N], and its
+        # weight, [4, N].
         self._sums = np.zeros((len(MEASURES), n_layers, len(trees)))
-        counted = np.isin(self._lengths, LENGTHS).astype(float)
+        has_counted_length = np.isin(self._lengths, LENGTHS).astype(float)
         edges = np.array([float(len(tree.edges)) for tree in trees])
-        self._counts = np.stack([edges, counted, np.ones(len(trees)), counted])
+        self._counts = np.stack(
+            [edges, has_counted_length, np.ones(len(trees)), has_counted_length]
+        )
 
     def add(self, index: int, distances: Float64Array, depths: Float64Array) -> None:
-        """Score what is predicted for a sentence: distances [L, m, m] and depths [L, m].
+        """Score the predictions for a sentence: distances [L, m, m] and depths [L, m].
 
         A prediction that is the same for all words has a correlation of 0.
         """
         tree = self._trees[index]
         sums = self._sums[:, :, index]
-        for layer, of_layer in enumerate(distances):
-            sums[0, layer] = len(tree.edges & spanning_edges(of_layer, tree.kept))
+        for layer, layer_distances in enumerate(distances):
+            sums[0, layer] = len(tree.edges & spanning_edges(layer_distances, tree.kept))
             sums[2, layer] = tree.depths[tree.root_of(depths[layer])] == 0
         if self._counts[1, index]:
             sums[1] = np.nan_to_num(spearman(distances, tree.distances)).mean(-1)
             sums[3] = np.nan_to_num(spearman(depths, tree.depths))
 
     def estimates(self, draws: int = 1000) -> Float64Array:
-        """Float64 [3, 4, L]: value, low and high end of the interval, for each of `MEASURES`.
+        """Return value, low and high end of the interval for each of `MEASURES`, float64 [3, 4, L].
 
-        UUAS is shared edges / gold edges over all sentences; correlations are means over the
-        sentences of one length, then over lengths. Intervals are 95 % bootstrap intervals over
-        sentences (`percentile_interval`), NaN with fewer than six. NaN where no sentence counts.
+        UUAS is the number of shared edges / gold edges over all sentences; correlations are means
+        over the sentences of one length, then over lengths. Intervals are 95 % bootstrap intervals
+        over sentences (`percentile_interval`), NaN with fewer than six. NaN if no sentence counts.
         """
         weights = bootstrap_weights(len(self._trees), draws)
         return np.stack([self._estimate(i, weights) for i in range(len(MEASURES))], axis=1)
 
     def _estimate(self, measure: int, weights: Float64Array) -> Float64Array:
-        """[3, L] of one measure, for weights of the sentences [1 + draws, N] that begin with 1."""
+        """Return one measure, [3, L], for sentence weights [1 + draws, N] whose first row is 1."""
         sums = self._sums[measure]
         counts = self._counts[measure]
         if not counts.any():
@@ -197,35 +199,43 @@ class TreeScores:
             [weights @ (members * sums_of_layer).T for sums_of_layer in sums]
         )  # [L, 1 + draws, G]
         shares = np.divide(totals, amounts, out=np.zeros_like(totals), where=amounts > 0)
-        with np.errstate(invalid="ignore"):  # a draw may have no sentence that counts
+        with np.errstate(invalid="ignore"):  # A draw may have no sentence that counts.
             means = shares.sum(-1) / (amounts > 0).sum(-1)
-        # Correlations are no shares.
+        # Correlations are not shares.
         rare = None if by_length else few_differ(sums, counts)
         return percentile_interval(means, int((counts > 0).sum()), rare=rare)
 
     def mean_with(self, others: Sequence[TreeScores]) -> TreeScores:
-        """The mean over several seeds, sentence by sentence."""
-        made = TreeScores(self._trees, self._sums.shape[1])
-        made._sums = np.mean([self._sums, *(other._sums for other in others)], axis=0)
-        return made
+        """Return the mean over several seeds, sentence by sentence."""
+        mean = TreeScores(self._trees, self._sums.shape[1])
+        mean._sums = np.mean([self._sums, *(other._sums for other in others)], axis=0)
+        return mean
 
 
 def chain_scores(trees: Sequence[GoldTree]) -> TreeScores:
-    """The baseline without a model: each word hangs on the word before it (the paper's Linear).
+    """Return the scores of a baseline in which each word depends on the word before.
 
-    Distances are those in the sentence, and the first word is the root.
+    This is the paper's Linear baseline. Distances are those in the sentence, and the first word is
+    the root.
     """
     scores = TreeScores(trees, 1)
     for index, tree in enumerate(trees):
-        places = np.arange(len(tree.depths), dtype=float)
-        scores.add(index, np.abs(places[:, None] - places)[None], places[None])
+        positions = np.arange(len(tree.depths), dtype=float)
+        scores.add(index, np.abs(positions[:, None] - positions)[None], positions[None])
     return scores
 
 
 def spearman(first: ArrayLike, second: ArrayLike) -> NDArray[np.float64]:
-    """Spearman's correlation along the last axis: Pearson's of ranks, equals sharing their mean.
+    """Return Spearman's correlation along the last axis: Pearson's correlation of ranks.
 
-    `first` and `second` [..., n] broadcast. Returns [...]; NaN where one of the two is constant.
+    Tied values share their mean rank.
+
+    Args:
+        first: Values, [..., n].
+        second: Values, [..., n]; the arrays broadcast.
+
+    Returns:
+        Correlations, [...]; NaN if one of the two is constant.
 
     Example:
         >>> from attnwidget.probes.structural.structural_scores import spearman

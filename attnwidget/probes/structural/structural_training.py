@@ -1,7 +1,8 @@
-"""Training of structural probes: all layers side by side, each with its own rate and end.
+"""Training of structural probes: all layers in parallel, each with its own rate and end.
 
-As in the authors' code: Adam, the learning rate divided by ten whenever the loss on the dev
-sentences does not fall, the best parameters kept, and an end once the best is too long ago.
+As in the authors' code, Adam's learning rate is divided by ten whenever the loss on the dev
+sentences does not fall, the best parameters are kept, and training ends once the best epoch is
+too long ago.
 """
 
 from __future__ import annotations
@@ -28,22 +29,22 @@ from attnwidget.text.treebank import Sentence
 
 TASKS = ("distance", "depth")
 _START = 0.05
-"""Parameters begin uniform between this and its negative."""
+"""Bound of the uniform distribution of initial parameters, which is symmetric around 0."""
 _LEAST_GAIN = 1e-4
-"""A loss is the best one if it is lower by more than this."""
+"""Smallest decrease that makes a loss the new best one."""
 _PATIENCE = 4
-"""Training ends when the best epoch is more epochs back than this."""
+"""Largest number of epochs since the best epoch; training ends after more epochs."""
 
 
 class VectorTrees:
-    """Sentences with a vector a word and layer, and their trees.
+    """Sentences with a vector per word and layer, and their trees.
 
     Args:
-        sentences: N sentences.
-        vectors: of each an array [L, m, D], one vector a layer and word; read when needed.
+        sentences: Sentences with dependency trees (N).
+        vectors: Vectors of each sentence, [L, m, D], one per layer and word; loaded on demand.
 
     Attributes:
-        gold: Distances [m, m] and depths [m] of the tree of each sentence.
+        gold: Distances [m, m] and depths [m] in the tree of each sentence.
     """
 
     def __init__(
@@ -62,7 +63,7 @@ class VectorTrees:
         return len(self.sentences)
 
     def batch(self, chosen: Sequence[int], dtype: torch.dtype = torch.float32) -> TreeBatch:
-        """Some of the sentences, for one step."""
+        """Return some of the sentences as the batch of one step."""
         lengths = torch.from_numpy(self.lengths[list(chosen)])
         n = len(chosen)
         width = int(lengths.max())
@@ -71,19 +72,19 @@ class VectorTrees:
         for row, i in enumerate(chosen):
             m = self.lengths[i]
             distances[row, :m, :m], depths[row, :m] = map(torch.from_numpy, self.gold[i])
-        places = torch.arange(width, dtype=torch.long, device="cpu").expand(n, -1)
+        positions = torch.arange(width, dtype=torch.long, device="cpu").expand(n, -1)
         starts = (lengths.cumsum(0) - lengths)[:, None]
         return TreeBatch(
             vectors=torch.from_numpy(np.concatenate([self.vectors[i] for i in chosen], 1)).to(
                 dtype
             ),
-            words=torch.where(places < lengths[:, None], starts + places, 0),
+            words=torch.where(positions < lengths[:, None], starts + positions, 0),
             lengths=lengths,
             gold=(distances.to(dtype), depths.to(dtype)),
         )
 
     def batches(self, size: int) -> Iterator[TreeBatch]:
-        """All sentences, those of like length together."""
+        """Yield all sentences in batches of similar length."""
         order = np.argsort(self.lengths, kind="stable")
         for start in range(0, len(order), size):
             yield self.batch(order[start : start + size].tolist())
@@ -91,13 +92,13 @@ class VectorTrees:
 
 @dataclass(frozen=True, eq=False)
 class TreeBatch:
-    """B sentences of N words together, of m words at most.
+    """B sentences with N words in all, and at most m words each.
 
     Attributes:
-        vectors: [L, N, D].
-        words: int64 [B, m], which of the N words each is; 0 at padding.
-        lengths: int64 [B], words of each.
-        gold: distances [B, m, m] and depths [B, m] in the trees.
+        vectors: Word vectors, [L, N, D].
+        words: Index of each word among the N words, int64 [B, m]; 0 for padding.
+        lengths: Number of words of each sentence, int64 [B].
+        gold: Distances [B, m, m] and depths [B, m] in the trees.
     """
 
     vectors: Tensor
@@ -106,7 +107,7 @@ class TreeBatch:
     gold: tuple[Tensor, Tensor]
 
     def losses(self, task: int, layers: list[int], maps: Tensor) -> Tensor:
-        """Losses [K, B] of a task (of `TASKS`) for the maps [K, D, r] of K layers."""
+        """Return the losses [K, B] of a task (of `TASKS`) for the maps [K, D, r] of K layers."""
         vectors = self.vectors if len(layers) == len(self.vectors) else self.vectors[layers]
         words = (vectors @ maps)[:, self.words]  # [K, B, m, r]
         if task == 0:
@@ -118,14 +119,14 @@ class MapDescent:
     """Adam for the map of one layer, with a separate rate, best state and end.
 
     Args:
-        start: [D, r], where it begins.
-        rate: the learning rate at the beginning.
+        start: Initial map, [D, r].
+        rate: Initial learning rate.
 
     Attributes:
-        map: [D, r], as it is now.
-        best: [D, r], as it was after the epoch with the lowest loss.
-        best_loss: that loss.
-        done: whether it is too long ago.
+        map: Current map, [D, r].
+        best: Map after the epoch with the lowest loss, [D, r].
+        best_loss: Lowest loss.
+        done: Whether the best epoch is too long ago.
     """
 
     def __init__(self, start: Tensor, rate: float) -> None:
@@ -139,16 +140,16 @@ class MapDescent:
 
     @property
     def rate(self) -> float:
-        """The learning rate now."""
+        """Current learning rate."""
         return float(self._adam.param_groups[0]["lr"])
 
     def step(self) -> None:
-        """Change the map by its gradient, which is forgotten."""
+        """Update the map by its gradient, and reset the gradient."""
         self._adam.step()
         self._adam.zero_grad()
 
     def after_epoch(self, epoch: int, loss: float) -> None:
-        """Keep what is best, slow down or end by the loss on the dev sentences."""
+        """Store the best map, reduce the rate or end, depending on the loss on dev sentences."""
         self._plateau.step(loss)
         if loss < self.best_loss - _LEAST_GAIN:
             self.best_loss = loss
@@ -158,40 +159,42 @@ class MapDescent:
             self.done = True
 
     def state(self) -> dict[str, NDArray[Any]]:
-        """All that training goes on from after an epoch, by name."""
-        now = {name: values.numpy().copy() for name, values in self._adam.state[self.map].items()}
+        """Return the state to resume from after an epoch, by name."""
+        adam_state = {
+            name: values.numpy().copy() for name, values in self._adam.state[self.map].items()
+        }
         tensors = {"map": self.map.detach().numpy().copy(), "best": self.best.numpy()}
         numbers = (self.best_loss, self._best_epoch, self.done, self.rate, self._plateau.best)
-        return {**now, **tensors, "numbers": np.array(numbers)}
+        return {**adam_state, **tensors, "numbers": np.array(numbers)}
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
-        """Go on from a `state`."""
-        read = {name: torch.from_numpy(np.array(values)) for name, values in state.items()}
-        loss, epoch, done, rate, lowest = read.pop("numbers").tolist()
+        """Resume from a `state`."""
+        tensors = {name: torch.from_numpy(np.array(values)) for name, values in state.items()}
+        loss, epoch, is_done, rate, lowest = tensors.pop("numbers").tolist()
         self.best_loss = loss
         self._best_epoch = int(epoch)
-        self.done = bool(done)
+        self.done = bool(is_done)
         self._adam.param_groups[0]["lr"] = rate
         self._plateau.best = lowest
-        self.map.data = read.pop("map")
-        self.best = read.pop("best")
-        self._adam.state[self.map] = read
+        self.map.data = tensors.pop("map")
+        self.best = tensors.pop("best")
+        self._adam.state[self.map] = tensors
 
 
 class StructuralTraining:
     """Distance and depth probes of all layers, trained on the same batches.
 
     Args:
-        train: what is trained on.
-        dev: what says when the loss no longer falls.
-        rank: columns of each map, r.
-        seed: of the start and of the order of the sentences; the same for all layers.
-        batch_size: sentences a step.
-        rate: the learning rate at the beginning.
+        train: Training sentences.
+        dev: Sentences that determine when the loss no longer falls.
+        rank: Number of columns of each map, r.
+        seed: Seed of the initial values and of the sentence order; the same for all layers.
+        batch_size: Number of sentences per step.
+        rate: Initial learning rate.
 
     Attributes:
-        tasks: for each of `TASKS` the map of each layer.
-        epoch: how many times the sentences were read.
+        tasks: Maps of each layer, for each of `TASKS`.
+        epoch: Number of passes over the sentences.
     """
 
     def __init__(
@@ -218,11 +221,11 @@ class StructuralTraining:
 
     @property
     def ended(self) -> bool:
-        """Whether no loss fell for too long."""
+        """Whether all maps have ended, because no loss fell for too long."""
         return all(descent.done for task in self.tasks for descent in task)
 
     def run_epoch(self) -> None:
-        """Read all sentences once, then judge by the dev sentences."""
+        """Process all sentences once, then evaluate on the dev sentences."""
         random = np.random.default_rng([self._seed, self.epoch])
         order = random.permutation(len(self._train)).tolist()
         for start in range(0, len(order), self._size):
@@ -238,7 +241,7 @@ class StructuralTraining:
         self.epoch += 1
 
     def state(self) -> dict[str, NDArray[Any]]:
-        """All that training goes on from, by name."""
+        """Return the state to resume from, by name."""
         maps = {
             f"{name}/{key}": v
             for name, descent in self._maps()
@@ -247,7 +250,7 @@ class StructuralTraining:
         return {"epoch": np.array(self.epoch), **maps}
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
-        """Go on from a `state`."""
+        """Resume from a `state`."""
         self.epoch = int(state["epoch"])
         for name, descent in self._maps():
             start = f"{name}/"
@@ -260,7 +263,7 @@ class StructuralTraining:
             yield from ((f"{name} {layer}", descent) for layer, descent in enumerate(task))
 
     def _losses(self, batch: TreeBatch) -> Iterator[tuple[int, list[int], Tensor]]:
-        """For each task its K layers that go on, and their losses [K, B]."""
+        """Yield the unfinished K layers of each task, and their losses [K, B]."""
         for number, task in enumerate(self.tasks):
             active = [layer for layer, descent in enumerate(task) if not descent.done]
             if active:
@@ -269,7 +272,7 @@ class StructuralTraining:
 
     @torch.no_grad()
     def _dev_losses(self) -> dict[tuple[int, int], float]:
-        """The mean loss over the dev sentences, by task and layer."""
+        """Return the mean loss over the dev sentences, by task and layer."""
         sums: Counter[tuple[int, int]] = Counter()
         for batch in self._dev.batches(self._size):
             for task, active, losses in self._losses(batch):

@@ -1,4 +1,4 @@
-"""The structural probe: whether trees are distances in a model's vectors (Hewitt, Manning 2019)."""
+"""Structural probe: trees as distances in a model's vectors (Hewitt and Manning 2019)."""
 
 from __future__ import annotations
 
@@ -56,9 +56,9 @@ def train_structural_probe(
     the second map, the squared lengths |B^T h_i|^2 approximate the depths. h is the mean of the
     vectors of a word's tokens. The loss is the absolute error: summed over all ordered pairs of
     words and divided by m^2, or summed over all words and divided by m, where m is the number of
-    words, with punctuation. The learning rate of Adam is divided by ten after each epoch without a
-    lower loss on `dev`. The training ends when the best map is more than four epochs old, and
-    returns the best map.
+    words including punctuation. The learning rate of Adam is divided by ten after each epoch
+    without a lower loss on `dev`. The training ends when the best map is more than four epochs old,
+    and returns the best map.
 
     The scores on `dev` follow the authors' code:
 
@@ -66,46 +66,47 @@ def train_structural_probe(
       predicted distances, both without punctuation.
     - DSpr is Spearman's correlation between predicted and true distances of each word, averaged
       over sentences of one length and then over the lengths 5 to 50.
-    - Root accuracy is how often the word of least depth, without punctuation, is the root.
+    - Root accuracy is the share of sentences in which the word with the smallest depth, except
+      punctuation, is the root.
     - NSpr is the correlation of depths, averaged like DSpr.
 
-    `dev` also decides when to stop: for unbiased numbers, call `score` on further sentences. The
-    baseline is the chain, in which the governor of every word is the previous word.
+    `dev` also determines when to stop: for unbiased scores, evaluate `predictions` on other
+    sentences. The baseline is the chain, in which the governor of every word is the previous word.
 
     Args:
-        model: A model loaded by `load_model`. Of an encoder-decoder, the probe reads the encoder.
+        model: Model from `load_model`. For an encoder-decoder, the probe uses the encoder.
         train: Sentences for the training (`load_treebank`).
         dev: Sentences for the evaluation, disjoint from the training sentences.
         layers: Layers, counted from 0, or "all". Layer 0 is the output of the first block, as in
             the name BERTbase7 of the paper.
         rank: Number of columns of B, or several numbers, each of which is trained separately. None
-            takes the size of the vectors.
+            = the size of the vectors.
         seeds: Number of trainings, with different initial values and orders.
-        epochs: Maximum number of passes over the sentences.
+        epochs: Largest number of passes over the sentences.
         batch_size: Number of sentences per step.
-        learning_rate: Learning rate of Adam at the beginning.
-        untrained: Also probe the same architecture with random weights, which keeps the word and
-            position embeddings, with the largest rank and one seed. The result shows how much the
-            words and their order alone give.
+        learning_rate: Initial learning rate of Adam.
+        untrained: Whether to probe the same architecture with random weights as well, with the word
+            and position embeddings of the model, the largest rank and one seed. The result shows
+            the scores from words and their order alone.
         cache: Folder that keeps the vectors for the next call. None deletes the vectors.
-        skip_unaligned: Leave out and count sentences that are too long for the model, or have a
-            word without tokens or a token of several words. By default such a sentence raises an
+        skip_unaligned: Whether to skip and count sentences that are too long for the model, or have
+            a word without tokens or a token of several words. By default, such a sentence raises an
             error.
-        progress: Show progress bars.
-        resume: An .npz file that keeps the state after each epoch. If the file exists, the
-            training goes on from there.
+        progress: Whether to show progress bars.
+        resume: File (.npz) for the state after each epoch. If the file exists, the training
+            continues from it.
 
     Raises:
-        TypeError: `model` is no model, or the sentences have no trees.
-        ValueError: There are no sentences, or `train` and `dev` share a sentence of ten words or
-            more. The model lacks a layer of `layers`, or a rank exceeds the size of its vectors.
-            The resume file belongs to a different training. A sentence is too long or has a word
-            without tokens.
-        RuntimeError: The model was closed or changed during the call, or a second run writes the
+        TypeError: If `model` is no model, or the sentences have no trees.
+        ValueError: If there are no sentences, or `train` and `dev` share a sentence of ten words or
+            more; if the model lacks a layer of `layers`, or a rank exceeds the size of its vectors;
+            if the resume file belongs to another training; or if a sentence is too long or has a
+            word without tokens.
+        RuntimeError: If the model was closed or changed during the call, or another run writes the
             resume file or the same file in `cache`.
-        OSError: The disk has too little space, or the resume file cannot be written.
-        KeyboardInterrupt: Ctrl-C came before the end of the first epoch, or during the scoring. In
-            between, Ctrl-C ends the training, and the result has the best maps so far.
+        OSError: If the disk has too little space, or the resume file cannot be written.
+        KeyboardInterrupt: If Ctrl-C was pressed before the end of the first epoch, or during the
+            scoring. In between, Ctrl-C ends the training, and the result has the best maps so far.
 
     Example:
         >>> from attnwidget import load_model
@@ -121,7 +122,7 @@ def train_structural_probe(
     """
     refuse_no_model(model)
     train, dev, _ = train_and_dev(train, dev)
-    chosen = chosen_layers(model, layers)
+    layer_numbers = chosen_layers(model, layers)
     seeds = whole_number("seeds", seeds, 1)
     epochs = whole_number("epochs", epochs, 1)
     batch_size = whole_number("batch_size", batch_size, 1)
@@ -132,14 +133,14 @@ def train_structural_probe(
         subjects["untrained"] = untrained_like(model)
     resume = resume_path(resume)
     with one_writer(resume), cache_folder(cache) as folder:
-        read = {
+        features = {
             name: [
                 extract_features(
                     subject,
                     part,
                     folder,
                     kind="hidden",
-                    layers=[layer + 1 for layer in chosen],
+                    layers=[layer + 1 for layer in layer_numbers],
                     skip_unaligned=skip_unaligned,
                     progress=progress,
                 )
@@ -147,15 +148,17 @@ def train_structural_probe(
             ]
             for name, subject in subjects.items()
         }
-        trees = {name: [VectorTrees(v.sentences, v) for v in both] for name, both in read.items()}
-        of_train, of_dev = read["probe"]
+        trees = {
+            name: [VectorTrees(v.sentences, v) for v in parts] for name, parts in features.items()
+        }
+        train_features, dev_features = features["probe"]
         ranks = _ranks(rank, trees["probe"][0].dim)
         plan = [("probe", r, seed) for seed in range(seeds) for r in ranks]
         plan += [("untrained", ranks[-1], 0)] * untrained
-        about = {
-            "model": of_train.model_digest,
-            "sentences": digest_of([of_train.sentences, of_dev.sentences]),
-            "layers": list(chosen),
+        study_key = {
+            "model": train_features.model_digest,
+            "sentences": digest_of([train_features.sentences, dev_features.sentences]),
+            "layers": list(layer_numbers),
             "batch_size": batch_size,
             "learning_rate": learning_rate,
         }
@@ -164,50 +167,50 @@ def train_structural_probe(
                 epochs=epochs,
                 batch_size=batch_size,
                 rate=learning_rate,
-                file=None if resume is None else ResumeFile(resume, about),
+                file=None if resume is None else ResumeFile(resume, study_key),
                 bar=bar,
             )
-            made = [(name, trainer.run(name, trees[name], r, seed)) for name, r, seed in plan]
-        runs = [run for name, run in made if name == "probe" and run]
-        control = [run for name, run in made if name == "untrained" and run]
+            results = [(name, trainer.run(name, trees[name], r, seed)) for name, r, seed in plan]
+        runs = [run for name, run in results if name == "probe" and run]
+        control = [run for name, run in results if name == "untrained" and run]
         if not runs:
             raise KeyboardInterrupt
-        rule = punctuation_rule([*of_train.sentences, *of_dev.sentences])
-        gold = [GoldTree.from_sentence(sentence, rule) for sentence in of_dev.sentences]
-        reached = tuple(r for r in ranks if any(run.rank == r for run in runs))
-        scored = [
+        rule = punctuation_rule([*train_features.sentences, *dev_features.sentences])
+        gold = [GoldTree.from_sentence(sentence, rule) for sentence in dev_features.sentences]
+        reached_ranks = tuple(r for r in ranks if any(run.rank == r for run in runs))
+        rank_scores = [
             scores_of([run for run in runs if run.rank == r], trees["probe"][1], gold)
-            for r in reached
+            for r in reached_ranks
         ]
-        of_control = scores_of(control, trees["untrained"][1], gold)[0] if control else None
+        control_scores = scores_of(control, trees["untrained"][1], gold)[0] if control else None
     return StructuralProbe(
-        layers=chosen,
-        ranks=reached,
+        layers=layer_numbers,
+        ranks=reached_ranks,
         runs=tuple(runs),
-        scores=np.stack([estimates for estimates, _ in scored]),
-        deviations=np.stack([deviations for _, deviations in scored]),
+        scores=np.stack([estimates for estimates, _ in rank_scores]),
+        deviations=np.stack([deviations for _, deviations in rank_scores]),
         chain=chain_scores(gold).estimates()[..., 0],
-        untrained=of_control,
+        untrained=control_scores,
         n_seeds=seeds,
-        n_train=len(of_train),
-        n_dev=len(of_dev),
-        n_skipped=of_train.n_skipped + of_dev.n_skipped,
+        n_train=len(train_features),
+        n_dev=len(dev_features),
+        n_skipped=train_features.n_skipped + dev_features.n_skipped,
         punctuation=rule,
         complete=not trainer.interrupted,
         model_name=model.name,
-        model_digest=of_train.model_digest,
+        model_digest=train_features.model_digest,
         model=model,
     )
 
 
 def _ranks(rank: Rank | Sequence[Rank], dim: int) -> tuple[int, ...]:
-    """Ranks asked for, least first; ValueError for one that no map of the vectors has."""
-    listed = list(rank) if isinstance(rank, Sequence) else [rank]
-    ranks = [dim if value is None else whole_number("rank", value) for value in listed]
-    wrong = [value for value in ranks if not 1 <= value <= dim]
-    if wrong or not ranks or len({*ranks}) < len(ranks):
+    """Return the requested ranks, smallest first; ValueError if a rank is impossible."""
+    requested = list(rank) if isinstance(rank, Sequence) else [rank]
+    ranks = [dim if value is None else whole_number("rank", value) for value in requested]
+    impossible = [value for value in ranks if not 1 <= value <= dim]
+    if impossible or not ranks or len({*ranks}) < len(ranks):
         raise ValueError(
             f"rank is 1 to {dim}, the width of the vectors (None), or several of these, each once; "
-            f"got {wrong[0] if wrong else listed}"
+            f"got {impossible[0] if impossible else requested}"
         )
     return tuple(sorted(ranks))
