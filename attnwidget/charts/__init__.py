@@ -1,8 +1,8 @@
 """Results as Altair charts, without models and widgets.
 
-Every function of this folder that draws a figure returns an Altair chart that displays without
-network; `chart.save("figure.svg")` writes it. A function that takes a `frame` raises a TypeError
-for anything but a pandas DataFrame.
+Every drawing function of this folder returns an Altair chart that can be displayed without a
+network; `chart.save("figure.svg")` saves it. A function with a `frame` argument raises a TypeError
+if the frame is not a pandas DataFrame.
 
 Example:
     >>> from attnwidget import load_model
@@ -14,7 +14,7 @@ Example:
 
 from typing import TYPE_CHECKING
 
-# This module loads Altair first, and explains if Altair cannot be loaded.
+# Import this module first: it loads Altair and explains why if Altair cannot be loaded.
 from attnwidget.charts.offline_chart import offline
 
 # isort: split
@@ -23,7 +23,7 @@ from attnwidget.charts.pattern_sets import pattern_sets
 from attnwidget.charts.theme import in_dark
 from attnwidget.public_names import refuse_names
 
-# Type checkers know all names, and would accept any name beside a function of this kind.
+# Type checkers know all public names. With a module-level __getattr__ they would accept any name.
 if not TYPE_CHECKING:
     __getattr__ = refuse_names(__name__)
 

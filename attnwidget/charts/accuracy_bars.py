@@ -1,4 +1,4 @@
-"""Accuracies of several predictors on the same tasks, with their intervals."""
+"""Bar chart of several predictors' accuracies on the same tasks, with intervals."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from attnwidget.charts.theme import LABEL, LIGHT, WIDTH, panel_width, publicatio
 
 _ROW = 22
 _BESIDE = 60
-"""Pixels of the ticks and of the number at the end of a bar."""
+"""Width of the ticks and the number after a bar, in pixels."""
 
 
 def accuracy_bars(frame: pd.DataFrame, *, title: str, width: int = WIDTH) -> alt.VConcatChart:
-    """Draw a panel per task and a bar per predictor.
+    """Draw one panel per task and one bar per predictor.
 
-    A line shows the interval, and the first bar is colored.
+    A line shows the interval. Only the first bar has a color.
 
     Args:
-        frame: columns task, which names the axis, predictor, value, low and high, shares from 0 to
-            1; rows without a value are left out.
-        title: what is shown; further lines become the subtitle.
-        width: pixels of the whole figure.
+        frame: Table with the columns task (the title of the axis), predictor, value, low and high,
+            with shares from 0 to 1; rows without a value are left out.
+        title: Figure title; further lines become the subtitle.
+        width: Figure width in pixels.
 
     Raises:
-        ValueError: a column or every value is missing.
+        ValueError: If a column or every value is missing.
 
     Example:
         >>> import pandas as pd
@@ -38,10 +38,10 @@ def accuracy_bars(frame: pd.DataFrame, *, title: str, width: int = WIDTH) -> alt
     """
     table = checked(frame, ["task", "predictor", "value", "low", "high"], "accuracy_bars")
     table = table.astype({"low": float, "high": float})
-    # The number stands after the interval, or after the bar if there is no interval.
+    # Put the number after the interval, or after the bar if there is no interval.
     table["end"] = table["high"].fillna(table["value"])
-    names = max(map(text_width, table["predictor"]))
-    plot = panel_width(width, 1, gap=0, axis=names + _BESIDE)
+    label_width = max(map(text_width, table["predictor"]))
+    plot = panel_width(width, 1, gap=0, axis=label_width + _BESIDE)
     panels = [_panel(rows, str(task), plot) for task, rows in table.groupby("task", sort=False)]
     return offline(publication(alt.vconcat(*panels, spacing=16), title, width))
 
@@ -61,8 +61,8 @@ def _panel(table: pd.DataFrame, task: str, width: int) -> alt.LayerChart:
     ]
     bars = base.mark_bar(height=12).encode(x=value, color=first, tooltip=tooltip)
     ends = base.mark_rule(color=LIGHT.text, strokeWidth=1.5).encode(x="low:Q", x2="high:Q")
-    said = base.mark_text(align="left", dx=6, fontSize=LABEL, color=LIGHT.text).encode(
+    numbers = base.mark_text(align="left", dx=6, fontSize=LABEL, color=LIGHT.text).encode(
         x="end:Q", text=alt.Text("value:Q", format=".1%")
     )
-    made = alt.LayerChart(layer=[bars, ends, said])
-    return made.properties(width=width, height=_ROW * len(names))
+    chart = alt.LayerChart(layer=[bars, ends, numbers])
+    return chart.properties(width=width, height=_ROW * len(names))

@@ -1,4 +1,4 @@
-"""The probabilities of a model's answers, a bar each."""
+"""Bar chart of answer probabilities."""
 
 from __future__ import annotations
 
@@ -12,27 +12,27 @@ from attnwidget.charts.theme import LIGHT, WIDTH, panel_width, publication, text
 from attnwidget.text.xml_text import xml_texts
 
 _STEP = 20
-"""Pixels of an answer's row."""
+"""Row height of each answer in pixels."""
 _NAME = 160
-"""Pixels of an answer's name at most."""
+"""Maximum width of an answer's name in pixels."""
 _BESIDE = 24
-"""Pixels of the ticks and of half of the last number on the axis."""
+"""Width of the ticks and half the last axis label, in pixels."""
 
 
 def answer_bars(
     frame: pd.DataFrame, *, title: str, value_title: str = "probability", width: int = WIDTH
 ) -> alt.VConcatChart:
-    """Draw a row per answer and a panel per question: the answer's probability, now and before.
+    """Draw one panel per question and one bar per answer, with its probability now and before.
 
     Args:
-        frame: columns question, answer and probability, drawn in their order; with a column before,
-            an upright stroke stands at that probability.
-        title: what is shown; further lines become the subtitle.
-        value_title: what the fractions are.
-        width: pixels of the whole figure.
+        frame: Table with the columns question, answer and probability, in drawing order; an
+            optional column before has earlier probabilities, which are drawn as vertical strokes.
+        title: Figure title; further lines become the subtitle.
+        value_title: Meaning of the fractions.
+        width: Figure width in pixels.
 
     Raises:
-        ValueError: a column or every row is missing, or a value is no fraction.
+        ValueError: If a column or every row is missing, or if a value is not a fraction.
 
     Example:
         >>> import pandas as pd
@@ -49,15 +49,15 @@ def answer_bars(
     if not ((table[names] > -1e-3) & (table[names] < 1 + 1e-3)).all(axis=None):
         raise ValueError("answer_bars takes fractions from 0 to 1")
     table["answer"] = xml_texts(table["answer"].tolist())
-    # The same text may be two vocabulary entries: each has a row of its own.
+    # Two vocabulary entries may have the same text, so give each entry a separate row.
     table["row"] = row_keys(table["answer"].tolist())
     questions = in_order(table["question"])
-    most = float(table[names].max().max()) or 1.0
+    largest = float(table[names].max().max()) or 1.0
     answers = min(_NAME, max(map(text_width, table["answer"])))
     plot = panel_width(width, 1, gap=0, axis=answers + _BESIDE)
     panels = []
     for question in questions:
-        panel = _panel(table[table["question"] == question], names, most, value_title, plot)
+        panel = _panel(table[table["question"] == question], names, largest, value_title, plot)
         panels.append(panel.properties(title=str(question)) if len(questions) > 1 else panel)
     return offline(publication(alt.VConcatChart(vconcat=panels), title, width))
 

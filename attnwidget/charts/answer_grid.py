@@ -1,4 +1,4 @@
-"""Answers by layer: one cell per layer and question, with the likeliest answer in it."""
+"""Grid of the most likely answers, with one cell per layer and question."""
 
 from __future__ import annotations
 
@@ -22,20 +22,21 @@ from attnwidget.text.xml_text import xml_texts
 _WIDTH = 96
 _NARROWEST = 48
 _BESIDE = 110
-"""Pixels of the color bar with its values, and of the ground around the figure."""
+"""Total width of color bar and padding in pixels."""
 _HEIGHT = 20
 
 
 def answer_grid(frame: pd.DataFrame, *, title: str, width: int = WIDTH) -> alt.LayerChart:
-    """Draw a row per layer and a column per question, shaded by the probability of the answer.
+    """Draw one row per layer and one column per question, shaded by the answer's probability.
 
     Args:
-        frame: columns row, question and answer, drawn in their order, and value, a probability.
-        title: what is shown; further lines become the subtitle.
-        width: pixels of the whole figure.
+        frame: Table with the columns row, question and answer, in drawing order, and value, a
+            probability.
+        title: Figure title; further lines become the subtitle.
+        width: Figure width in pixels.
 
     Raises:
-        ValueError: a column or every value is missing.
+        ValueError: If a column or every value is missing.
 
     Example:
         >>> import pandas as pd
@@ -69,8 +70,8 @@ def answer_grid(frame: pd.DataFrame, *, title: str, width: int = WIDTH) -> alt.L
             scale=ink_scale(),
         )
     )
-    names = max(map(text_width, rows))
-    column = min(_WIDTH, max(_NARROWEST, int(width - _BESIDE - names) // len(questions)))
+    label_width = max(map(text_width, rows))
+    column = min(_WIDTH, max(_NARROWEST, int(width - _BESIDE - label_width) // len(questions)))
     texts = base.mark_text(fontSize=LABEL, limit=column - 8).encode(
         text="answer:N",
         color=alt.condition(

@@ -1,4 +1,4 @@
-"""Titles that say the answer: the head with the largest value, or the largest of each series."""
+"""Titles that name the head with the largest value, overall or per series."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 _MOST_SERIES = 2
-"""Series that a title names, those with the largest values."""
+"""Maximum number of series in a title; the series with the largest values come first."""
 _DIGITS = ".3g"
 
 
@@ -16,12 +16,12 @@ def answer_title(title: str, heads: ArrayLike | Mapping[str, ArrayLike]) -> str:
     r"""Return a title whose first line also names the head with the value furthest from 0.
 
     Args:
-        title: What is shown; further lines are the subtitle.
-        heads: The drawn values, [L, H], or such arrays by the name of their series. NaN is a head
-            that was not measured.
+        title: Figure title; further lines become the subtitle.
+        heads: Values in the figure, [L, H], or a mapping from series names to such arrays. NaN
+            marks a head that was not measured.
 
     Returns:
-        The title. It stays as it is if no value is finite, or if there is only one head.
+        The title, unchanged if no value is finite or if there is only one head.
 
     Example:
         >>> import numpy as np
@@ -31,13 +31,13 @@ def answer_title(title: str, heads: ArrayLike | Mapping[str, ArrayLike]) -> str:
         >>> answer_title("Heads", {"copying": np.eye(2), "suppression": np.zeros((2, 2))})
         'Heads: copying most in L0 H0 (1)'
     """
-    named = heads if isinstance(heads, Mapping) else {"": heads}
-    arrays = {name: np.asarray(values, np.float64) for name, values in named.items()}
+    series = heads if isinstance(heads, Mapping) else {"": heads}
+    arrays = {name: np.asarray(values, np.float64) for name, values in series.items()}
     sizes = {name: _largest(values) for name, values in arrays.items() if values.size > 1}
     best = sorted((name for name in sizes if sizes[name] > 0), key=lambda name: -sizes[name])
-    # Series keep their order.
-    shown = [name for name in arrays if name in best[:_MOST_SERIES]]
-    answers = [f"{name} {_said(arrays[name])}".strip() for name in shown]
+    # Keep the order of the series.
+    named_series = [name for name in arrays if name in best[:_MOST_SERIES]]
+    answers = [f"{name} {_said(arrays[name])}".strip() for name in named_series]
     if not answers:
         return title
     first, *rest = title.split("\n")

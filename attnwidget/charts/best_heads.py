@@ -1,4 +1,4 @@
-"""The best head of each relation beside the best fixed offset."""
+"""Accuracy of the best head for each relation, compared with the best fixed offset."""
 
 from __future__ import annotations
 
@@ -11,30 +11,31 @@ from attnwidget.charts.series_style import legend_columns
 from attnwidget.charts.theme import LABEL, LIGHT, WIDTH, fitted, publication, text_width
 
 _STEP = 20
-"""Pixels of a relation's row."""
+"""Row height of each relation in pixels."""
 _BESIDE = 14
 _AXIS = 32
-"""Pixels of the title of the axis of relations."""
+"""Width of the relation axis title in pixels."""
 _TICK = "M0,-1V1"
-"""An upright stroke, as a path."""
+"""SVG path of a vertical stroke."""
 _HEAD = "best head"
 _OFFSET = "best fixed offset"
 
 
 def best_heads(frame: pd.DataFrame, *, title: str, width: int = WIDTH) -> alt.LayerChart:
-    """Draw a row per relation: the accuracies of the best head, with its interval, and best offset.
+    """Draw one row per relation: the accuracy of the best head with its interval, and the offset's.
 
-    A dot is filled where the head is significantly better than the offset, hollow where not; the
-    arrow says whether dependents attend (→) or governors do (←).
+    A dot is filled if the head is significantly better than the best fixed offset, and hollow
+    otherwise. The arrow shows whether dependents (→) or governors (←) attend.
 
     Args:
-        frame: columns relation, n, layer, head, direction, accuracy, low, high, baseline, offset
-            and significant, one row per relation, drawn in their order; numbers from 0 to 1.
-        title: what is shown; further lines become the subtitle.
-        width: pixels of the whole figure.
+        frame: Table with one row per relation in drawing order and the columns relation, n, layer,
+            head, direction, accuracy, low, high, baseline, offset and significant; accuracies are
+            from 0 to 1.
+        title: Figure title; further lines become the subtitle.
+        width: Figure width in pixels.
 
     Raises:
-        ValueError: a column or every row is missing, or a relation comes twice.
+        ValueError: If a column or every row is missing, or if a relation occurs twice.
 
     Example:
         >>> import pandas as pd
@@ -45,17 +46,17 @@ def best_heads(frame: pd.DataFrame, *, title: str, width: int = WIDTH) -> alt.La
         >>> len(best_heads(pd.DataFrame([row]), title="Direct objects").layer)
         4
     """
-    needed = ["relation", "layer", "head", "direction", "offset", "significant"]
-    table = checked(frame, needed, "best_heads")
+    columns = ["relation", "layer", "head", "direction", "offset", "significant"]
+    table = checked(frame, columns, "best_heads")
     numbers = ["n", "accuracy", "low", "high", "baseline"]
     if missing := [name for name in numbers if name not in frame.columns]:
         raise ValueError(f"best_heads needs the columns {', '.join(missing)} as well")
     if table["relation"].duplicated().any():
         raise ValueError("best_heads draws one head per relation: a relation comes twice")
     table[numbers] = frame[numbers].astype(float).to_numpy()
-    looks = table["direction"].str.startswith("dependent").map({True: "→", False: "←"})
+    arrows = table["direction"].str.startswith("dependent").map({True: "→", False: "←"})
     table = table.assign(
-        name=[f"{name} {arrow}" for name, arrow in zip(row_names(table), looks, strict=True)],
+        name=[f"{name} {arrow}" for name, arrow in zip(row_names(table), arrows, strict=True)],
         label=[f"{r} ({n:,.0f})" for r, n in zip(table["relation"], table["n"], strict=True)],
         kind=_HEAD,
         other=_OFFSET,
@@ -69,13 +70,13 @@ def best_heads(frame: pd.DataFrame, *, title: str, width: int = WIDTH) -> alt.La
             axis=alt.Axis(ticks=False, grid=True, labelLimit=160),
         )
     )
-    # The legend begins at the plot, to the right of the names of the relations.
-    beside = max(map(text_width, table["label"])) + _AXIS
+    # The legend begins at the plot, to the right of the relation names.
+    label_width = max(map(text_width, table["label"])) + _AXIS
     legend = alt.Legend(
         title=None,
         orient="top",
         direction="horizontal",
-        columns=legend_columns([_HEAD, _OFFSET], width - beside),
+        columns=legend_columns([_HEAD, _OFFSET], width - label_width),
         symbolStrokeWidth=1.5,
         symbolSize=80,
     )
@@ -111,9 +112,9 @@ def best_heads(frame: pd.DataFrame, *, title: str, width: int = WIDTH) -> alt.La
         x=alt.value("width"), text="name:N"
     )
     chart = alt.LayerChart(layer=[intervals, points("baseline", "other"), dots, names])
-    explained = (
+    legend_lines = (
         "Filled: significantly better than the offset; bars: 95\xa0% intervals",
         "→ dependents attend to governors, ← governors to dependents",
     )
     sized = fitted(chart, width, alt.Step(_STEP))
-    return offline(publication(sized, "\n".join([title, *explained]), width))
+    return offline(publication(sized, "\n".join([title, *legend_lines]), width))

@@ -1,4 +1,4 @@
-"""Values of boxes of a picture, drawn at their places."""
+"""Values of picture boxes, drawn at the boxes' positions."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from attnwidget.charts.theme import WIDTH, ink_scale, panel_width, publication
 from attnwidget.text.places import Box
 
 _BESIDE = 110
-"""Pixels of the color bar with its title."""
+"""Width of the color bar with its title in pixels."""
 _HIGHEST = 420
-"""Largest height of the picture in pixels."""
+"""Maximum height of the picture in pixels."""
 
 
 def box_values(
@@ -30,18 +30,18 @@ def box_values(
     value_title: str,
     width: int = WIDTH,
 ) -> alt.Chart:
-    """Draw a rectangle for every box, shaded by a value from 0, which is the page's ground.
+    """Draw a rectangle per box, shaded by its value from 0, which has the background color.
 
     Args:
-        boxes: The boxes of one picture, in its pixels.
-        values: A number of 0 or more for each box, [n].
+        boxes: Boxes of one picture, in picture pixels.
+        values: Non-negative number per box, [n].
         size: Height and width of the picture in pixels.
-        title: What is shown; further lines become the subtitle.
-        value_title: Quantity and unit, over the color bar.
-        width: Pixels of the whole figure.
+        title: Figure title; further lines become the subtitle.
+        value_title: Quantity and unit, above the color bar.
+        width: Figure width in pixels.
 
     Raises:
-        ValueError: There is no box, or a value is missing, negative or not finite.
+        ValueError: If there is no box, or if a value is missing, negative or not finite.
 
     Example:
         >>> from attnwidget.charts.box_values import box_values

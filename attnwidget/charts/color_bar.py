@@ -1,4 +1,4 @@
-"""The color bar beside a heat map, and the room that it takes."""
+"""Color bar of a heat map, and its width."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ import altair as alt
 from attnwidget.charts.theme import text_width, wrapped_text
 
 _TITLE = 96
-"""Pixels of a line of the title."""
+"""Width of a title line in pixels."""
 _NUMBERS = 56
-"""Pixels of the bar with its numbers."""
+"""Width of the bar with its numbers in pixels."""
 _SPACE = 18
-"""Pixels between the cells and the bar."""
+"""Gap between the cells and the bar in pixels."""
 
 
 def color_bar(title: str) -> alt.Legend:
-    """Return the legend of a heat map. A long title has several lines.
+    """Return the legend of a heat map; a long title is wrapped.
 
     Args:
         title: Quantity and unit.
@@ -29,7 +29,7 @@ def color_bar(title: str) -> alt.Legend:
 
 
 def color_bar_width(title: str) -> float:
-    """Return the pixels that `color_bar` takes beside the cells.
+    """Return the width that `color_bar` needs next to the cells, in pixels.
 
     Example:
         >>> from attnwidget.charts.color_bar import color_bar_width

@@ -1,4 +1,4 @@
-"""The same classes by several quantities, side by side."""
+"""Panels of curves over layers, with one panel per quantity."""
 
 from __future__ import annotations
 
@@ -13,25 +13,26 @@ from attnwidget.charts.theme import HEIGHT, WIDTH, panel_width, panels_in_row, p
 
 _GAP = 16
 _AXIS = 56
-"""Pixels that a panel's y axis takes."""
+"""Width of a panel's y axis in pixels."""
 _LEAST = 60
-"""Pixels of a panel at least, if there is another beside it."""
+"""Minimum width of a panel that shares its row, in pixels."""
 
 
 def curve_panels(frame: pd.DataFrame, *, title: str, width: int = WIDTH) -> alt.VConcatChart:
-    """Draw a panel per quantity, side by side over the layers: Kobayashi et al. 2020, Figure 3.
+    """Draw one panel per quantity with curves over the layers: Kobayashi et al. 2020, Figure 3.
 
-    Panels that do not fit beside the others stand in the next row. Points are heads, lines means
-    over a layer's heads. Quantities have scales of their own.
+    Panels that do not fit into a row continue in the next row. Points are heads, and lines are
+    means over the heads of a layer. Each quantity has its own scale.
 
     Args:
-        frame: columns layer and head (from 0), series (the class of tokens), quantity (the panel
-            and the title of its y axis) and value; rows without a value are left out.
-        title: what is shown; further lines become the subtitle.
-        width: pixels of the whole figure.
+        frame: Table with the columns layer and head (from 0), series (the token class), quantity
+            (the panel and the title of its y axis) and value; rows without a value are left out.
+        title: Figure title; further lines become the subtitle.
+        width: Figure width in pixels.
 
     Raises:
-        ValueError: a column or every value is missing, or the series outnumber the colors.
+        ValueError: If a column or every value is missing, or if there are more series than
+            colors.
 
     Example:
         >>> import pandas as pd

@@ -1,4 +1,4 @@
-"""A number by distance, beside the distance of the input."""
+"""Curve of a value over distances between query and key."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from attnwidget.charts.theme import HEIGHT, LIGHT, WIDTH, fitted, publication
 def distance_curve(
     frame: pd.DataFrame, *, title: str, value_title: str, marked: float, width: int = WIDTH
 ) -> alt.LayerChart:
-    """Draw a curve over distances, with an upright line at one distance.
+    """Draw a curve over distances, with a vertical line at one distance.
 
     Args:
-        frame: Columns x, the distance in tokens, and value.
-        title: Title of the figure; further lines become the subtitle.
+        frame: Table with the columns x, the distance in tokens, and value.
+        title: Figure title; further lines become the subtitle.
         value_title: Quantity and unit.
-        marked: The distance of the line.
-        width: Pixels of the whole figure.
+        marked: Distance of the vertical line.
+        width: Figure width in pixels.
 
     Raises:
-        ValueError: A column or every row is missing, or a value is infinite.
+        ValueError: If a column or every row is missing, or if a value is infinite.
 
     Example:
         >>> import pandas as pd
@@ -44,8 +44,8 @@ def distance_curve(
     )
     point = len(table) <= 60
     curve = base.mark_line(color=LIGHT.series[0], point={"color": LIGHT.series[0]} if point else {})
-    here = alt.Chart(inline(pd.DataFrame({"x": [marked]}))).mark_rule(
+    marker = alt.Chart(inline(pd.DataFrame({"x": [marked]}))).mark_rule(
         color=LIGHT.rest, strokeDash=[4, 3]
     )
-    chart = alt.LayerChart(layer=[here.encode(x="x:Q"), curve])
+    chart = alt.LayerChart(layer=[marker.encode(x="x:Q"), curve])
     return offline(publication(fitted(chart, width, HEIGHT), title, width))

@@ -1,4 +1,4 @@
-"""Losses and scores of heads over a training, on one axis of steps."""
+"""Losses and head scores during training, on a common axis of steps."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from attnwidget.charts.spaced_ticks import evenly_placed, spaced_ticks
 from attnwidget.charts.theme import LIGHT, WIDTH, panel_width, publication
 
 _HEIGHTS = {"losses": 110, "heads": 200}
-"""Pixels of the panels."""
+"""Heights of the panels in pixels."""
 _NAMED = 5
-"""Heads that have a color and a name."""
+"""Maximum number of heads with a color and a name."""
 _AXIS = 140
-"""Pixels that the y axis and the legend of a panel take."""
+"""Width of a panel's y axis and legend in pixels."""
 _GAP = 16
 _EXCESS = "score minus control"
 
@@ -35,19 +35,22 @@ def emergence_panels(
     title: str,
     width: int = WIDTH,
 ) -> alt.VConcatChart:
-    """Draw the losses of both copies above score minus control of every head: Olsson et al. 2022.
+    """Draw a panel of losses of both copies above a panel of head scores: Olsson et al. 2022.
 
-    The heads with the largest final values have colors, bands and a mark where they emerged. Known
-    steps are on a logarithmic axis that contains 0.
+    A head score is the score minus the control. The heads with the largest final values have a
+    color, a band and a mark at the checkpoint where they emerged. If steps are given, their axis is
+    logarithmic and includes 0.
 
     Args:
-        heads: columns checkpoint (in the order of its rows), layer, head (both from 0), value, low
-            and high.
-        losses: columns checkpoint, copy, loss, low and high; no row = no panel of losses.
-        emerged: columns layer, head, final and checkpoint (None = the head did not emerge).
-        steps: the step of each checkpoint; None = the labels of the checkpoints are shown.
-        title: what is shown; further lines become the subtitle.
-        width: pixels of the whole figure.
+        heads: Table with the columns checkpoint (in drawing order), layer, head (both from 0),
+            value, low and high.
+        losses: Table with the columns checkpoint, copy, loss, low and high; an empty table means no
+            panel of losses.
+        emerged: Table with the columns layer, head, final and checkpoint (None = the head did not
+            emerge).
+        steps: Training step of each checkpoint; None = show the labels of the checkpoints.
+        title: Figure title; further lines become the subtitle.
+        width: Figure width in pixels.
 
     Example:
         >>> import pandas as pd
@@ -62,10 +65,10 @@ def emergence_panels(
     labels = in_order(heads["checkpoint"])
     plot = panel_width(width, 1, gap=0, axis=_AXIS)
     along = _along(labels, steps, plot)
-    places = dict(zip(labels, labels if steps is None else steps, strict=True))
+    positions = dict(zip(labels, labels if steps is None else steps, strict=True))
 
     def placed(frame: pd.DataFrame) -> pd.DataFrame:
-        return frame.assign(at=frame["checkpoint"].map(places))
+        return frame.assign(at=frame["checkpoint"].map(positions))
 
     panels = []
     if len(losses):
@@ -77,45 +80,47 @@ def emergence_panels(
     marks = emerged.assign(series=row_names(emerged)).sort_values(
         "final", ascending=False, kind="stable"
     )
-    found = marks[marks["checkpoint"].notna()]
-    named = (found if len(found) else marks)["series"].head(_NAMED).tolist()
-    strongest = table["series"].isin(named)
+    emerged_heads = marks[marks["checkpoint"].notna()]
+    named_heads = (emerged_heads if len(emerged_heads) else marks)["series"].head(_NAMED).tolist()
+    strongest = table["series"].isin(named_heads)
     others = alt.Chart(inline(table[~strongest])).mark_line(
         strokeWidth=1, opacity=0.4, color=LIGHT.rest
     )
     value = alt.Y("value:Q", title=_EXCESS)
     tooltip = _tooltip("head", _EXCESS)
-    layers = [
+    chart_layers = [
         others.encode(x=along, y=value, detail="series:N", tooltip=tooltip),
-        *_series(table[strongest], _EXCESS, along, named),
+        *_series(table[strongest], _EXCESS, along, named_heads),
     ]
-    at_marks = table[strongest].merge(found[["series", "checkpoint"]], on=["series", "checkpoint"])
+    at_marks = table[strongest].merge(
+        emerged_heads[["series", "checkpoint"]], on=["series", "checkpoint"]
+    )
     if len(at_marks):
         diamonds = alt.Chart(inline(at_marks)).mark_point(
             filled=True, shape="diamond", size=90, opacity=1, stroke=LIGHT.ground
         )
-        color = alt.Color("series:N", scale=colors(named, "emergence_panels"))
-        layers.append(diamonds.encode(x=along, y=value, color=color, tooltip=tooltip))
-    panels.append(alt.layer(*layers).properties(width=plot, height=_HEIGHTS["heads"]))
+        color = alt.Color("series:N", scale=colors(named_heads, "emergence_panels"))
+        chart_layers.append(diamonds.encode(x=along, y=value, color=color, tooltip=tooltip))
+    panels.append(alt.layer(*chart_layers).properties(width=plot, height=_HEIGHTS["heads"]))
     figure = alt.vconcat(*panels, spacing=_GAP).resolve_scale(color="independent")
     return offline(publication(figure, title, width))
 
 
 def _along(labels: Sequence[Any], steps: Sequence[int] | None, width: float) -> alt.X:
-    """Return the axis of steps, or of labels in their order, that is `width` pixels wide."""
+    """Return the axis of steps or ordered labels, with ticks that fit into `width` pixels."""
     if steps is None:
         names = [str(label) for label in labels]
-        drawn = [names[i] for i in spaced_ticks(names, evenly_placed(len(names), width))]
-        named = alt.Axis(values=drawn, labelOverlap=False, labelFlush=False)
-        return alt.X("at:O", title="checkpoint", sort=names, axis=named)
+        tick_labels = [names[i] for i in spaced_ticks(names, evenly_placed(len(names), width))]
+        label_axis = alt.Axis(values=tick_labels, labelOverlap=False, labelFlush=False)
+        return alt.X("at:O", title="checkpoint", sort=names, axis=label_axis)
     smallest = min((step for step in steps if step > 0), default=1)
     scale = alt.Scale(type="symlog", constant=smallest, domain=[steps[0], steps[-1]])
-    # The places of a symmetric logarithm with this constant.
+    # These are the positions on a symmetric logarithmic scale with this constant.
     logs = np.log1p(np.abs(steps) / smallest)
-    places = width * (logs - logs[0]) / ((logs[-1] - logs[0]) or 1.0)
-    chosen = spaced_ticks([f"{step:,}" for step in steps], places.tolist())
+    positions = width * (logs - logs[0]) / ((logs[-1] - logs[0]) or 1.0)
+    ticks = spaced_ticks([f"{step:,}" for step in steps], positions.tolist())
     axis = alt.Axis(
-        values=[steps[i] for i in chosen],
+        values=[steps[i] for i in ticks],
         format=",d",
         labelOverlap=False,
         labelFlush=False,
@@ -127,7 +132,7 @@ def _along(labels: Sequence[Any], steps: Sequence[int] | None, width: float) -> 
 def _series(
     table: pd.DataFrame, value_title: str, along: alt.X, names: Sequence[str]
 ) -> list[alt.Chart]:
-    """Draw a line with points and a band per series, with a legend."""
+    """Return layers with a line, points and a band per series, and a legend."""
     base = alt.Chart(inline(table))
     color = alt.Color(
         "series:N", scale=colors(names, "emergence_panels"), legend=alt.Legend(title=None)

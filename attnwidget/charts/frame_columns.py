@@ -1,4 +1,4 @@
-"""What a figure is given: a frame with the columns that it needs."""
+"""Checks of the data frame that a chart receives, and its conversion to chart data."""
 
 from __future__ import annotations
 
@@ -11,13 +11,19 @@ import pandas as pd
 
 
 def checked(frame: pd.DataFrame, columns: Sequence[str], figure: str) -> pd.DataFrame:
-    """Return named columns: layer and head as integers, value, x and y as floats, others as text.
+    """Return the columns that a figure needs, without rows that lack a value (NaN).
 
-    Rows without a value (NaN) are left out.
+    The columns layer and head become integers, value, x and y become floats, and others become
+    text.
+
+    Args:
+        frame: Data frame that the user passed.
+        columns: Names of the needed columns. The columns low and high may contain NaN.
+        figure: Name of the drawing function, for error messages.
 
     Raises:
-        TypeError: `frame` is no data frame.
-        ValueError: a column is missing, no row is left to draw, or an index or number is invalid.
+        TypeError: If `frame` is not a data frame.
+        ValueError: If a column is missing, no row is left to draw, or a value is invalid.
     """
     if not isinstance(frame, pd.DataFrame):
         raise TypeError(f"{figure} takes a pandas DataFrame, not {type(frame).__name__}")
@@ -26,10 +32,10 @@ def checked(frame: pd.DataFrame, columns: Sequence[str], figure: str) -> pd.Data
             f"{figure} needs the columns {', '.join(columns)}; {', '.join(missing)} missing among "
             f"{', '.join(map(str, frame.columns)) or 'none'}"
         )
-    kept = {name: _column(frame[name], name, figure) for name in columns}
-    # Few units have a value without an interval.
-    needed = [name for name in columns if name not in ("low", "high")]
-    table = pd.DataFrame(kept).dropna(subset=needed).reset_index(drop=True)
+    series_by_name = {name: _column(frame[name], name, figure) for name in columns}
+    # A value that comes from few units may have no interval.
+    required = [name for name in columns if name not in ("low", "high")]
+    table = pd.DataFrame(series_by_name).dropna(subset=required).reset_index(drop=True)
     if table.empty:
         raise ValueError(f"{figure} has nothing to draw: the frame has no row with a value")
     return table.astype({name: int for name in ("layer", "head") if name in columns})
@@ -50,17 +56,17 @@ def _column(column: pd.Series[Any], name: str, figure: str) -> pd.Series[Any]:
 
 
 def inline(table: pd.DataFrame) -> alt.InlineData:
-    """Return all rows as data inside the chart, because Altair limits rows of raw data only."""
+    """Return all rows as inline data of the chart, which Altair's row limit does not apply to."""
     rows: list[dict[str, Any]] = table.to_dict("records")  # type: ignore[assignment]
-    # JSON has no NaN: a value that is not there is null.
-    absent = [str(name) for name in table.columns[table.isna().any()]]
-    for row in rows if absent else ():
-        row.update({name: None for name in absent if pd.isna(row[name])})
+    # JSON has no NaN, so a missing value becomes null.
+    columns_with_nan = [str(name) for name in table.columns[table.isna().any()]]
+    for row in rows if columns_with_nan else ():
+        row.update({name: None for name in columns_with_nan if pd.isna(row[name])})
     return alt.InlineData(values=rows)
 
 
 def row_names(table: pd.DataFrame) -> list[str]:
-    """Return `L7 H9` for each row."""
+    """Return the head name of each row, such as `L7 H9`."""
     return [f"L{layer} H{head}" for layer, head in zip(table["layer"], table["head"], strict=True)]
 
 

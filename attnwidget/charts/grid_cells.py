@@ -1,4 +1,4 @@
-"""Cells of heat maps whose rows and columns have names."""
+"""Cell size and axes of heat maps with named rows and columns."""
 
 from __future__ import annotations
 
@@ -14,43 +14,43 @@ from attnwidget.text.xml_text import xml_texts
 
 _CELL = 22
 _SMALLEST = 4
-"""Pixels of a cell at most and at least."""
+"""Maximum (`_CELL`) and minimum size of a cell in pixels."""
 _AXIS = 30
-"""Pixels of the title of the rows."""
+"""Width of the row title in pixels."""
 _LONGEST_NAME = 160
-"""Pixels of a name of a row or column; the rest is cut."""
+"""Maximum width of a row or column name in pixels; longer names are cut."""
 _NAMED = 9
-"""Pixels of a cell from which on names are written beside it."""
+"""Minimum cell size in pixels at which names are drawn."""
 
 
 def cell_size(
     shape: tuple[int, ...], rows: Sequence[str], value_title: str, width: int = WIDTH
 ) -> int:
-    """Return the pixels of a side of each cell of a heat map with this shape.
+    """Return the side length of a heat map cell in pixels.
 
     Args:
-        shape: Rows and columns.
+        shape: Number of rows and columns.
         rows: Names of the rows.
         value_title: Title of the color bar.
-        width: Pixels of the whole figure.
+        width: Figure width in pixels.
 
     Example:
         >>> from attnwidget.charts.grid_cells import cell_size
         >>> cell_size((5, 8), ["cat"] * 5, "weight"), cell_size((100, 20), ["cat"] * 100, "weight")
         (22, 5)
     """
-    names = min(_LONGEST_NAME, max(map(text_width, rows), default=0))
-    room = width - 2 * PADDING - _AXIS - names - color_bar_width(value_title)
-    return min(_CELL, max(_SMALLEST, int(room) // max(shape)))
+    label_width = min(_LONGEST_NAME, max(map(text_width, rows), default=0))
+    available = width - 2 * PADDING - _AXIS - label_width - color_bar_width(value_title)
+    return min(_CELL, max(_SMALLEST, int(available) // max(shape)))
 
 
 def named_axis(names: Sequence[str], step: int, title: str, **options: Any) -> alt.Axis:
-    """Return an axis whose scale has the places of names, which may repeat.
+    """Return an axis that labels positions with names, so that names may repeat.
 
     Args:
-        names: The name at each place.
-        step: Pixels of a cell; smaller cells have no names.
-        title: Meaning of the axis.
+        names: Name at each position.
+        step: Cell size in pixels; names are not drawn next to very small cells.
+        title: Title of the axis.
         options: Further options of `alt.Axis`.
 
     Example:

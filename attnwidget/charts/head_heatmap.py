@@ -1,4 +1,4 @@
-"""Numbers of all heads as heat maps, layers down and heads across: one, or several side by side."""
+"""Heat maps of a metric with one cell per head: layers as rows, heads as columns."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ _CELL = 40
 _SMALL_CELL = 20
 _SMALLEST = 6
 _AXIS = 46
-"""Pixels of the layers' names."""
+"""Width of the layer labels in pixels."""
 _PANEL = 48
-"""Pixels of the layers' names of one of several heat maps."""
+"""Width of a panel's layer labels in pixels."""
 _TALLEST = 640
 _WHOLE = "whole layer"
 _COLUMNS = 3
-"""Heat maps in a row."""
+"""Maximum number of heat maps per row."""
 _GAP = 12
 
 
@@ -51,23 +51,24 @@ def head_heatmap(
     diverging: bool = False,
     width: int = WIDTH,
 ) -> alt.LayerChart:
-    """Draw any metric of all heads: one cell per head.
+    """Draw any head metric with one cell per head.
 
-    Values of one sign are shaded from 0, which is the page's ground; values of both signs diverge
-    from a neutral gray at 0. NaN, a head that was not measured, is a cross.
+    Values of one sign are shaded from 0, which has the background color. Values of both signs use a
+    diverging scale that is neutral gray at 0. NaN, for a head that was not measured, is drawn as a
+    cross.
 
     Args:
-        values: [L, H].
-        title: what is shown; further lines become the subtitle.
-        value_title: quantity and unit, over the color bar.
-        layers: [L], the metric of whole layers, in a column beside the heads.
-        marked: bool [L, H], cells with a dot.
-        layers_marked: bool [L], cells of that column with a dot.
-        diverging: diverge from 0 though all values have one sign.
-        width: pixels of the whole figure.
+        values: Metric of each head, [L, H].
+        title: Figure title; further lines become the subtitle.
+        value_title: Quantity and unit, above the color bar.
+        layers: Metric of complete layers, [L], drawn in an extra column next to the heads.
+        marked: Heads whose cells have a dot, bool [L, H].
+        layers_marked: Layers whose cells in the extra column have a dot, bool [L].
+        diverging: Whether to use a diverging scale even if all values have one sign.
+        width: Figure width in pixels.
 
     Raises:
-        ValueError: `values` is not [L, H] or holds no finite number, or an infinite one.
+        ValueError: If `values` is not [L, H], has an infinite value, or has no finite value.
 
     Example:
         >>> import numpy as np
@@ -79,19 +80,19 @@ def head_heatmap(
     table = _cells(heads, marked)
     columns: list[int | str] = list(range(heads.shape[1]))
     if layers is not None:
-        whole = _cells(np.asarray(layers, np.float64)[:, None], layers_marked)
-        whole["name"] = [f"layer {layer}" for layer in whole["layer"]]
-        table = pd.concat([table.astype({"head": object}), whole.assign(head=_WHOLE)])
-        # Without heads there is no gap.
+        layer_cells = _cells(np.asarray(layers, np.float64)[:, None], layers_marked)
+        layer_cells["name"] = [f"layer {layer}" for layer in layer_cells["layer"]]
+        table = pd.concat([table.astype({"head": object}), layer_cells.assign(head=_WHOLE)])
+        # Without heads there is no gap before the column of layers.
         columns = [_WHOLE] if np.isnan(heads).all() else [*columns, " ", _WHOLE]
         table = table[table["head"].isin(columns)]
     label = f"datum.value == '{_WHOLE}' ? 'all' : datum.value"
-    places = alt.Scale(domain=columns) if layers is not None else alt.Undefined
+    columns_scale = alt.Scale(domain=columns) if layers is not None else alt.Undefined
     base = alt.Chart().encode(
         x=alt.X(
             "head:O",
             axis=_axis(label if layers is not None else "datum.value", orient="top", title="head"),
-            scale=places,
+            scale=columns_scale,
         ),
         y=alt.Y("layer:O", axis=_axis("'L' + datum.value", title="layer", domain=False)),
     )
@@ -106,40 +107,42 @@ def head_heatmap(
             alt.Tooltip("value:Q", title=value_title, format=NUMBER),
         ],
     )
-    measured = table["value"].notna()
-    dotted = table.pop("marked").astype(bool)
-    drawn = [cells.properties(data=inline(table[measured]))]
-    if not measured.all():
+    is_measured = table["value"].notna()
+    has_dot = table.pop("marked").astype(bool)
+    chart_layers = [cells.properties(data=inline(table[is_measured]))]
+    if not is_measured.all():
         crosses = base.mark_text(text="×", color=LIGHT.muted, fontSize=LABEL)
-        drawn.append(crosses.properties(data=inline(table.loc[~measured, ["layer", "head"]])))
-    if dotted.any():
+        chart_layers.append(
+            crosses.properties(data=inline(table.loc[~is_measured, ["layer", "head"]]))
+        )
+    if has_dot.any():
         dots = base.mark_point(
             filled=True, opacity=1, size=24, color=LIGHT.text, stroke=LIGHT.ground, strokeWidth=1
         )
-        drawn.append(dots.properties(data=inline(table.loc[dotted, ["layer", "head"]])))
-    room = width - 2 * PADDING - _AXIS - color_bar_width(value_title)
-    step = alt.Step(_cell(_CELL, room, len(columns), len(heads)))
-    chart = alt.LayerChart(layer=drawn).properties(width=step, height=step)
+        chart_layers.append(dots.properties(data=inline(table.loc[has_dot, ["layer", "head"]])))
+    available = width - 2 * PADDING - _AXIS - color_bar_width(value_title)
+    step = alt.Step(_cell(_CELL, available, len(columns), len(heads)))
+    chart = alt.LayerChart(layer=chart_layers).properties(width=step, height=step)
     return offline(publication(chart, title, width))
 
 
 def head_heatmaps(
     values: Mapping[str, ArrayLike], *, title: str, value_title: str, width: int = WIDTH
 ) -> alt.VConcatChart:
-    """Draw a heat map per quantity, layers down and heads across, at most three in a row.
+    """Draw one heat map per quantity, at most three in a row, with one cell per head.
 
-    Every panel is shaded from 0 to its largest value, which its title gives: a dark cell in one
-    panel can be a small number in the next.
+    Each panel has its own scale, from 0 to the largest value, which is in the panel's title. A dark
+    cell in one panel can therefore be a small number in another panel.
 
     Args:
-        values: [L, H] by the panel's name, none negative; NaN, a head that was not measured, is
-            left empty.
-        title: what is shown; further lines become the subtitle.
-        value_title: quantity and unit, beside each value that is pointed at.
-        width: pixels of the whole figure.
+        values: Non-negative arrays [L, H] by panel name. Cells with NaN, for heads that were not
+            measured, stay empty.
+        title: Figure title; further lines become the subtitle.
+        value_title: Quantity and unit, for the tooltips.
+        width: Figure width in pixels.
 
     Raises:
-        ValueError: no panel, shapes that differ, or a value that is negative or infinite.
+        ValueError: If there is no panel, shapes differ, or a value is negative or infinite.
 
     Example:
         >>> import numpy as np
@@ -156,17 +159,17 @@ def head_heatmaps(
         if np.isinf(array).any() or (array < 0).any():
             raise ValueError(f"head_heatmaps takes finite values from 0 on; {name!r} has others")
     headers = {name: _header(name, array) for name, array in arrays.items()}
-    named = max(map(text_width, headers.values())) - _PANEL
-    least = max(named, _SMALLEST * next(iter(shapes.values()))[1])
-    columns = panels_in_row(width, _COLUMNS, least=least, gap=_GAP, axis=_PANEL)
-    room = panel_width(width, columns, gap=_GAP, axis=_PANEL)
+    header_width = max(map(text_width, headers.values())) - _PANEL
+    min_width = max(header_width, _SMALLEST * next(iter(shapes.values()))[1])
+    columns = panels_in_row(width, _COLUMNS, least=min_width, gap=_GAP, axis=_PANEL)
+    available = panel_width(width, columns, gap=_GAP, axis=_PANEL)
     panels = [
         _panel(
             name,
             headers[name],
             array,
             value_title,
-            room,
+            available,
             is_first=number % columns == 0,
             is_last=number + columns >= len(arrays),
         )
@@ -184,11 +187,13 @@ def _checked(values: ArrayLike, layers: ArrayLike | None = None) -> NDArray[np.f
     heads = np.asarray(values, dtype=np.float64)
     if heads.ndim != 2 or not heads.size:
         raise ValueError(f"head_heatmap takes one number per head, [L, H], not {heads.shape}")
-    whole = np.zeros(0) if layers is None else np.asarray(layers, dtype=np.float64)
-    if layers is not None and whole.shape != heads.shape[:1]:
-        raise ValueError(f"layers are one number per layer, [{len(heads)}], not {whole.shape}")
-    both = np.concatenate([heads.ravel(), whole])
-    if np.isinf(both).any() or np.isnan(both).all():
+    layer_values = np.zeros(0) if layers is None else np.asarray(layers, dtype=np.float64)
+    if layers is not None and layer_values.shape != heads.shape[:1]:
+        raise ValueError(
+            f"layers are one number per layer, [{len(heads)}], not {layer_values.shape}"
+        )
+    numbers = np.concatenate([heads.ravel(), layer_values])
+    if np.isinf(numbers).any() or np.isnan(numbers).all():
         raise ValueError("head_heatmap needs finite values; these are infinite or all NaN")
     return heads
 
@@ -208,8 +213,8 @@ def _scale(heads: NDArray[np.float64], diverging: bool = False) -> alt.Scale:
     low = float(np.nanmin(heads))
     high = float(np.nanmax(heads))
     if low < 0 < high or diverging:
-        reach = max(-low, high) or 1.0
-        domain = [-reach, 0.0, reach]
+        limit = max(-low, high) or 1.0
+        domain = [-limit, 0.0, limit]
         colors = LIGHT.diverging
     elif low < 0:
         domain = [low, 0.0]
@@ -221,18 +226,18 @@ def _scale(heads: NDArray[np.float64], diverging: bool = False) -> alt.Scale:
 
 
 def _cell(largest: int, room: float, columns: int, rows: int) -> int:
-    """Return the largest side of a cell in pixels with which all cells fit."""
+    """Return the largest cell side at which all cells fit, in pixels."""
     return max(_SMALLEST, min(largest, int(room) // columns, _TALLEST // rows))
 
 
 def _header(name: str, array: NDArray[np.float64]) -> str:
-    """Return the name of a panel with the end of its scale."""
+    """Return the panel title: its name and the end of its scale."""
     return f"{name}: up to {_top(array):.2g}"
 
 
 def _top(array: NDArray[np.float64]) -> float:
-    known = array[~np.isnan(array)]
-    return float(known.max()) if known.size else 0.0
+    finite = array[~np.isnan(array)]
+    return float(finite.max()) if finite.size else 0.0
 
 
 def _panel(
@@ -245,7 +250,7 @@ def _panel(
     is_first: bool,
     is_last: bool,
 ) -> alt.Chart:
-    """Return a panel. Layers are named at the left of a row, heads below a column."""
+    """Return a panel; only the first column has the title "layer", only the last row "head"."""
     layer, head = (index.ravel() for index in np.indices(array.shape))
     table = pd.DataFrame({"layer": layer, "head": head, "value": array.ravel()}).dropna()
     table = table.assign(name=row_names(table))

@@ -1,4 +1,4 @@
-"""Heads in the plane, near where they attend alike."""
+"""Scatter plot of heads in the plane, in which heads that attend alike are close together."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from attnwidget.charts.theme import LABEL, LIGHT, PADDING, WIDTH, publication, t
 
 _ROUNDS = 80
 _GAP = 1.0
-"""Pixels between two labels."""
+"""Minimum gap between two labels in pixels."""
 
 
 def spread_in_plane(
     places: NDArray[np.float64], sizes: NDArray[np.float64], *, most: float
 ) -> NDArray[np.float64]:
-    """Return places of labels that touch less: pairs that overlap move apart, half each.
+    """Move overlapping labels apart; both labels of a pair move equally far.
 
     Args:
-        places: Middles of the labels in pixels, [N, 2].
+        places: Centers of the labels in pixels, [N, 2].
         sizes: Widths and heights of the labels in pixels, [N, 2].
-        most: Pixels that a label moves at most; in dense places labels can still touch.
+        most: Maximum movement of a label in pixels. In dense regions labels can still overlap.
 
     Returns:
-        Float64 [N, 2]. Labels without an overlap keep their places.
+        New centers, float64 [N, 2]. Labels without an overlap do not move.
 
     Example:
         >>> import numpy as np
@@ -39,47 +39,51 @@ def spread_in_plane(
                [ 7.,  0.],
                [50.,  0.]])
     """
-    now = places.astype(np.float64, copy=True)
-    needed = (sizes[:, None] + sizes[None]) / 2 + _GAP
-    # Labels at one point move apart in the order of their rows.
-    order = np.sign(np.arange(len(now))[:, None] - np.arange(len(now))[None]).astype(np.float64)
+    centers = places.astype(np.float64, copy=True)
+    min_distance = (sizes[:, None] + sizes[None]) / 2 + _GAP
+    # Labels at the same point move apart in the order of their rows.
+    order = np.sign(np.arange(len(centers))[:, None] - np.arange(len(centers))[None]).astype(
+        np.float64
+    )
     for _ in range(_ROUNDS):
-        apart = now[:, None] - now[None]
-        overlap = needed - np.abs(apart)
+        difference = centers[:, None] - centers[None]
+        overlap = min_distance - np.abs(difference)
         touches: NDArray[np.bool_] = np.all(overlap > 1e-9, axis=-1)
         np.fill_diagonal(touches, False)
         if not touches.any():
             break
         is_across = overlap[..., 0] <= overlap[..., 1]
-        way = np.where(apart == 0, order[..., None], np.sign(apart))
-        step = np.where(touches[..., None], way * overlap / 2, 0.0)
+        direction = np.where(difference == 0, order[..., None], np.sign(difference))
+        step = np.where(touches[..., None], direction * overlap / 2, 0.0)
         step[..., 0] *= is_across
         step[..., 1] *= ~is_across
-        moved = now + step.sum(1) / np.maximum(1, touches.sum(1))[:, None]
-        shift = moved - places
+        new_centers = centers + step.sum(1) / np.maximum(1, touches.sum(1))[:, None]
+        shift = new_centers - places
         length = np.linalg.norm(shift, axis=1, keepdims=True)
-        now = places + shift * np.minimum(1.0, most / np.maximum(length, 1e-9))
-    return now
+        centers = places + shift * np.minimum(1.0, most / np.maximum(length, 1e-9))
+    return centers
 
 
 _MOST_MOVED = 9.0
-"""Pixels that a number is moved at most."""
+"""Maximum movement of a number in pixels."""
 
 
 def heads_in_plane(frame: pd.DataFrame, *, color: str, title: str, width: int = WIDTH) -> alt.Chart:
-    """Draw heads at given positions by the numbers of their layers: Clark et al., Figure 6.
+    """Draw each head at its position as the number of its layer: Clark et al., Figure 6.
 
-    Only distances have a meaning: the axes of multidimensional scaling have no unit and no
-    direction, so the axes are hidden, and both directions have the same scale.
+    Only distances have a meaning, because the axes of multidimensional scaling have no unit and no
+    direction. The axes are therefore hidden, and both have the same scale.
 
     Args:
-        frame: columns layer and head (from 0), x, y, and the one that `color` names.
-        color: "layer", or a column of at most 6 names beside "other", which is gray.
-        title: what is shown; further lines become the subtitle.
-        width: pixels of the whole figure.
+        frame: Table with the columns layer and head (from 0), x, y, and the column that `color`
+            names.
+        color: "layer", or a column with at most 6 names and "other", which is gray.
+        title: Figure title; further lines become the subtitle.
+        width: Figure width in pixels.
 
     Raises:
-        ValueError: a column or every position is missing, or the groups outnumber the colors.
+        ValueError: If a column or every position is missing, or if there are more groups than
+            colors.
 
     Example:
         >>> import pandas as pd
@@ -120,15 +124,16 @@ def heads_in_plane(frame: pd.DataFrame, *, color: str, title: str, width: int = 
 def _domains(
     table: pd.DataFrame, width: int
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], int]:
-    """Return both ends of x and y, and the height with which both have the same scale."""
+    """Return the lower and upper ends of both axes, and the height that gives them one scale."""
     low = table[["x", "y"]].to_numpy().min(0)
     high = table[["x", "y"]].to_numpy().max(0)
-    across, up = (high - low).tolist()
-    height = width * min(max(up / across if across else 1.0, 0.4), 0.8)
-    unit = 1.1 * max(across / width, up / height) or 1.0  # of the plane, in a pixel
+    horizontal, vertical = (high - low).tolist()
+    height = width * min(max(vertical / horizontal if horizontal else 1.0, 0.4), 0.8)
+    # Plane units per pixel.
+    unit = 1.1 * max(horizontal / width, vertical / height) or 1.0
     middle = (low + high) / 2
-    reach = np.array([width, height]) * unit / 2
-    return middle - reach, middle + reach, round(height)
+    half_size = np.array([width, height]) * unit / 2
+    return middle - half_size, middle + half_size, round(height)
 
 
 def _spread(
@@ -137,14 +142,14 @@ def _spread(
     high: NDArray[np.float64],
     pixels: tuple[float, float],
 ) -> tuple[pd.DataFrame, bool]:
-    """Return the rows with places at which numbers do not touch, and whether one moved."""
-    unit = (high - low) / np.array(pixels)  # of the plane, in a pixel
-    places = (rows[["x", "y"]].to_numpy() - low) / unit
+    """Return the rows with positions at which numbers do not touch, and whether any moved."""
+    unit = (high - low) / np.array(pixels)  # Plane units per pixel.
+    centers = (rows[["x", "y"]].to_numpy() - low) / unit
     widths = [text_width(str(layer)) for layer in rows["layer"]]
     sizes = np.column_stack([widths, np.full(len(rows), LABEL - 1.0)])
-    moved = spread_in_plane(places, sizes, most=_MOST_MOVED)
-    back = moved * unit + low
-    return rows.assign(x=back[:, 0], y=back[:, 1]), bool((moved != places).any())
+    new_centers = spread_in_plane(centers, sizes, most=_MOST_MOVED)
+    positions = new_centers * unit + low
+    return rows.assign(x=positions[:, 0], y=positions[:, 1]), bool((new_centers != centers).any())
 
 
 def _layers(table: pd.DataFrame) -> alt.Color:

@@ -1,4 +1,4 @@
-"""Curves over the layers: every head a point, the mean over a layer's heads a line."""
+"""Curves over the layers, with points for heads and lines for layer means."""
 
 from __future__ import annotations
 
@@ -24,13 +24,16 @@ from attnwidget.charts.theme import (
 )
 
 NUMBER = ".3g"
-"""Three significant digits."""
+"""Number format with three significant digits."""
 _BESIDE = 8
-"""Pixels between the plot and the texts beside it."""
+"""Gap between the plot and the texts next to it, in pixels."""
 _AXIS = 40
-"""Pixels of the axis of the values."""
+"""Width of the value axis in pixels."""
 _SYMBOL = 14
-"""Pixels of the symbol before the name of a curve: a name can stand far from its curve."""
+"""Width of the symbol before a curve's name in pixels.
+
+The symbol is needed because a name can be far from its curve.
+"""
 
 
 def layer_curves(
@@ -41,22 +44,22 @@ def layer_curves(
     reference: Mapping[str, float] | None = None,
     width: int = WIDTH,
 ) -> alt.LayerChart:
-    """Draw a value of all heads over layers, a curve per series: Clark et al. 2019, Figures 2 to 4.
+    """Draw a head metric over layers, one curve per series: Clark et al. 2019, Figures 2 to 4.
 
-    Points are heads; a line is the mean over the layer's heads and carries its series' name. Heads
-    far from the others of their series are named at their points.
+    Points are heads. A line is the mean over the layer's heads and is labeled with its series.
+    Points of outlying heads are labeled with the head.
 
     Args:
-        frame: columns layer, head (both from 0), series and value; rows without a value are left
-            out.
-        title: what is shown; further lines become the subtitle.
-        value_title: the y axis: quantity and unit.
-        reference: values by name, drawn as dashed lines: {"uniform": 4.79}.
-        width: pixels of the whole figure.
+        frame: Table with the columns layer, head (both from 0), series and value; rows without a
+            value are left out.
+        title: Figure title; further lines become the subtitle.
+        value_title: Title of the y axis: quantity and unit.
+        reference: Values of dashed reference lines by name, for example {"uniform": 4.79}.
+        width: Figure width in pixels.
 
     Raises:
-        ValueError: a column or every value is missing, the series outnumber the colors, or a
-            reference is not finite.
+        ValueError: If a column or every value is missing, if there are more series than colors,
+            or if a reference value is not finite.
 
     Example:
         >>> import pandas as pd
@@ -92,9 +95,15 @@ def curves(
     legend: alt.Legend | None = None,
     width: int = WIDTH,
 ) -> alt.LayerChart:
-    """Draw points and lines of a checked table. Lines have names at their ends without a legend.
+    """Draw points and lines of a checked table.
 
-    `width` is that of the whole figure, in pixels.
+    Args:
+        table: Table with the columns layer, head, series and value.
+        value_title: Title of the y axis.
+        series: Color scale of the series.
+        reference: Values of dashed reference lines by name.
+        legend: Legend of the series; None = labels at the ends of the lines.
+        width: Figure width in pixels.
     """
     reference = reference or {}
     means = table.groupby(["series", "layer"], sort=False, as_index=False).agg(
@@ -132,24 +141,24 @@ def curves(
     strokes = lines.mark_line(strokeWidth=1.5).encode(
         strokeDash=alt.StrokeDash("series:N", scale=dashes(series.domain), legend=legend)
     )
-    layers = [points, strokes, knots]
+    chart_layers = [points, strokes, knots]
     if reference:
-        layers.insert(0, _rules(reference, value))
+        chart_layers.insert(0, _rules(reference, value))
     if legend is None:
-        layers += _names(table, span, value, points.encoding, series, width)
+        chart_layers += _names(table, span, value, points.encoding, series, width)
         ends = means.loc[means.groupby("series")["layer"].idxmax()].set_index("series")["value"]
         curve_ends = dict(ends) if len(ends) > 1 else {}
         levels = dict(zip(_reference_names(reference), reference.values(), strict=True))
-        places = spread(curve_ends | levels, *span)
+        label_heights = spread(curve_ends | levels, *span)
         if curve_ends:
-            rows = _label_rows(places, curve_ends)
+            rows = _label_rows(label_heights, curve_ends)
             symbols = rows.mark_point(filled=True, size=30, opacity=1, xOffset=_BESIDE + 3)
             symbols = symbols.encode(x=alt.value("width"), y=value, color=color, shape=shape)
-            layers += [symbols, _labels(rows, value, _BESIDE + _SYMBOL).encode(color=color)]
+            chart_layers += [symbols, _labels(rows, value, _BESIDE + _SYMBOL).encode(color=color)]
         if levels:
-            said = _labels(_label_rows(places, levels), value, _BESIDE)
-            layers.append(said.encode(color=alt.value(LIGHT.muted)))
-    return alt.LayerChart(layer=layers)
+            level_labels = _labels(_label_rows(label_heights, levels), value, _BESIDE)
+            chart_layers.append(level_labels.encode(color=alt.value(LIGHT.muted)))
+    return alt.LayerChart(layer=chart_layers)
 
 
 def _names(
@@ -160,16 +169,16 @@ def _names(
     series: alt.Scale,
     width: int,
 ) -> list[alt.Chart]:
-    """Return the names of the heads that stand out, beside their points."""
-    beside = max(text_width(str(name), LABEL) for name in series.domain) + _BESIDE + _SYMBOL
-    plot = max(1.0, width - 2 * PADDING - _AXIS - beside)
-    named = outstanding_heads(table, span, width=plot, height=HEIGHT)
-    drawn = []
-    for is_right, rows in named.groupby("is_right"):
+    """Return text layers with the names of outlying heads next to their points."""
+    label_width = max(text_width(str(name), LABEL) for name in series.domain) + _BESIDE + _SYMBOL
+    plot = max(1.0, width - 2 * PADDING - _AXIS - label_width)
+    outlying_heads = outstanding_heads(table, span, width=plot, height=HEIGHT)
+    text_layers = []
+    for is_right, rows in outlying_heads.groupby("is_right"):
         text = alt.Chart(inline(rows.drop(columns="is_right"))).mark_text(
             align="left" if is_right else "right", dx=5 if is_right else -5, fontSize=LABEL
         )
-        drawn.append(
+        text_layers.append(
             text.encode(
                 x=layer_axis(),
                 xOffset=encoding.xOffset,
@@ -178,21 +187,21 @@ def _names(
                 color=alt.Color("series:N", scale=series, legend=None),
             )
         )
-    return drawn
+    return text_layers
 
 
 def layer_axis() -> alt.X:
-    """Return the axis of the layers, from L0."""
+    """Return the layer axis, which starts at L0."""
     axis = alt.Axis(labelExpr="'L' + datum.value", labelOverlap="parity")
     return alt.X("layer:O", title="layer", axis=axis)
 
 
 def _span(values: list[float]) -> list[float]:
-    """A domain with zero in it and some air."""
+    """Return a domain that includes zero and has a small margin."""
     low = min(0.0, *values)
     high = max(0.0, *values)
-    air = 0.04 * (high - low) or 1.0
-    return [low - air if low < 0 else 0.0, high + air if high > 0 else 0.0]
+    margin = 0.04 * (high - low) or 1.0
+    return [low - margin if low < 0 else 0.0, high + margin if high > 0 else 0.0]
 
 
 def _rules(reference: Mapping[str, float], value: alt.Y) -> alt.Chart:

@@ -1,4 +1,4 @@
-"""Names of heads in a grid, layers down and heads across, shaded by strength."""
+"""Grid of head names, with layers as rows and heads as columns, shaded by strength."""
 
 from __future__ import annotations
 
@@ -29,29 +29,29 @@ from attnwidget.charts.theme import (
 _TEXT = 10
 _LINE = _TEXT + 1
 _AXIS = 46
-"""Pixels of the layers' names."""
+"""Width of the layer labels in pixels."""
 _NARROWEST = 20
 _MARGIN = 4
-"""Pixels of a cell that its name leaves free."""
+"""Margin between a cell and its name in pixels."""
 _LINES = 3
-"""Lines of a name at most."""
+"""Maximum number of lines per name."""
 
 
 def named_heads(
     names: ArrayLike, strengths: ArrayLike, *, title: str, width: int = WIDTH
 ) -> alt.LayerChart:
-    """Draw one cell per head: its name, shaded by strength. Heads without a name are empty.
+    """Draw one cell per head with its name, shaded by strength; unnamed heads have empty cells.
 
-    A letter replaces a name that does not fit in its cell. The subtitle explains the letters.
+    A letter replaces a name that does not fit into its cell. The subtitle explains the letters.
 
     Args:
         names: Name of each head, strings [L, H]; "" = no name.
-        strengths: From 0 to 1, [L, H].
-        title: Title; further lines become the subtitle.
-        width: Pixels of the whole figure.
+        strengths: Strength of each head from 0 to 1, [L, H].
+        title: Figure title; further lines become the subtitle.
+        width: Figure width in pixels.
 
     Raises:
-        ValueError: The arrays are not [L, H] of one shape.
+        ValueError: If the arrays are not [L, H] or have different shapes.
 
     Example:
         >>> from attnwidget.charts.named_heads import named_heads
@@ -68,12 +68,12 @@ def named_heads(
     layer, head = (index.ravel() for index in np.indices(labels.shape))
     table = pd.DataFrame({"layer": layer, "head": head, "strength": values.ravel()})
     table = table.assign(says=labels.ravel(), name=row_names(table))
-    room = width - 2 * PADDING - _AXIS - color_bar_width("strength")
-    step = max(_NARROWEST, int(room) // labels.shape[1])
+    available = width - 2 * PADDING - _AXIS - color_bar_width("strength")
+    step = max(_NARROWEST, int(available) // labels.shape[1])
     lines_of = {name: _wrapped(name, step - _MARGIN) for name in labels.ravel()}
     letters = _letters([name for name in labels.ravel() if name and not lines_of[name]])
     lines_of |= {name: [letter] for name, letter in letters.items()}
-    # A letter and its name stay in one line.
+    # A no-break space keeps a letter and its name on one line.
     title += "\n" + ", ".join(f"{letter}\xa0{name}" for name, letter in letters.items())
     table["text"] = ["\n".join(lines_of[name]) for name in table["says"]]
     table["lines"] = [len(lines_of[name]) for name in table["says"]]
@@ -97,23 +97,23 @@ def named_heads(
         color=alt.Color("strength:Q", scale=ink_scale(), legend=color_bar("strength"))
     )
     color = alt.condition("datum.light", alt.value(LIGHT.ground), alt.value(LIGHT.text))
-    drawn = [cells]
+    layers_of_chart = [cells]
     n_lines = max(map(len, lines_of.values()))
     for number in range(1, n_lines + 1):
-        # The first line of a text is in the middle of its cell, so move the text up.
+        # Altair centers the first line of a text in its cell, so move longer texts up.
         text = base.mark_text(
             fontSize=_TEXT, lineBreak="\n", lineHeight=_LINE, dy=-_LINE * (number - 1) / 2
         )
         text = text.encode(text="text:N", color=color)
-        drawn.append(text.transform_filter(f"datum.lines == {number}"))
-    chart = alt.LayerChart(layer=drawn)
+        layers_of_chart.append(text.transform_filter(f"datum.lines == {number}"))
+    chart = alt.LayerChart(layer=layers_of_chart)
     height = max(1, n_lines) * _LINE + 2 * _MARGIN
     chart = chart.properties(width=alt.Step(step), height=alt.Step(height))
     return offline(publication(chart, title, width))
 
 
 def _wrapped(text: str, width: float) -> list[str]:
-    """Return the lines of a name in a cell, [] if the name does not fit."""
+    """Return the lines of a name in a cell; [] if the name does not fit."""
     lines: list[str] = []
     for word in text.split():
         longer = f"{lines[-1]} {word}" if lines else word
@@ -126,7 +126,7 @@ def _wrapped(text: str, width: float) -> list[str]:
 
 
 def _letters(names: Sequence[str]) -> dict[str, str]:
-    """Return a letter for each name, the most frequent name first; two letters after 26 names."""
+    """Return a letter per name, in order of frequency; two letters per name after 26 names."""
     frequent = [name for name, _ in Counter(names).most_common()]
     letters = (product(ascii_lowercase, repeat=length) for length in count(1))
     return dict(zip(frequent, map("".join, chain.from_iterable(letters)), strict=False))

@@ -8,12 +8,12 @@ import altair as alt
 
 from attnwidget.text.xml_text import xml_texts
 
-# Digits before each name: the row of a bar.
+# Number of digits before each name, which are the bar's row number.
 _DIGITS = 4
 
 
 def row_keys(names: Sequence[str]) -> list[str]:
-    """Return a key for each row, also where two rows have the same name.
+    """Return a unique key for each row, even if two rows have the same name.
 
     Example:
         >>> from attnwidget.charts.named_rows import row_keys
@@ -24,10 +24,10 @@ def row_keys(names: Sequence[str]) -> list[str]:
 
 
 def rows_by_key(limit: int) -> alt.Y:
-    """Return the axis of the column "row", which has `row_keys`, with the names alone.
+    """Return the axis of the column "row", which contains `row_keys` and is labeled with names.
 
     Args:
-        limit: Pixels of a name at most.
+        limit: Maximum width of a name in pixels.
     """
     axis = alt.Axis(ticks=False, labelExpr=f"slice(datum.value, {_DIGITS})", labelLimit=limit)
     return alt.Y("row:N", sort=None, title=None, axis=axis)

@@ -1,4 +1,4 @@
-"""Charts that show in a notebook without a network, and leave Altair's own settings alone."""
+"""Altair charts that notebooks can display without a network; global settings do not change."""
 
 from __future__ import annotations
 
@@ -28,18 +28,18 @@ except AttributeError as error:
 
 C = TypeVar("C", bound=alt.TopLevelMixin)
 
-# JupyterLab 4, Notebook 7 and VS Code ship the Vega-Lite 5 that draws this type.
+# JupyterLab 4, Notebook 7 and VS Code ship Vega-Lite 5, which draws this MIME type.
 _MIME = "application/vnd.vegalite.v5+json"
 _SCHEMA = "https://vega.github.io/schema/vega-lite/v5.json"
 _SCALE = 2.0
-# Pixels per inch of a PNG that Altair saves by default.
+# Altair's default resolution of a PNG, in pixels per inch.
 _PPI = 72
-# The Vega-Lite of pictures and pages, as vl-convert names versions: "v6.1" for "v6.1.0".
+# Vega-Lite version of pictures and pages, in the format of vl-convert: "v6.1" for "v6.1.0".
 _VEGA_LITE = alt.SCHEMA_VERSION.rpartition(".")[0]
 
 
 class _Escaped(json.JSONEncoder):
-    """Escape "<", so that no text of a chart can end the script of the page."""
+    """JSON encoder that escapes "<", so that no text of a chart can end the page's script."""
 
     def iterencode(self, o: Any, _one_shot: bool = False) -> Iterator[str]:
         return (part.replace("<", "\\u003c") for part in super().iterencode(o, _one_shot))
@@ -49,7 +49,7 @@ class _Escaped(json.JSONEncoder):
 
 
 class _PageWithScripts:
-    """Altair's template of a page with all its scripts, which the drawing engine supplies."""
+    """Altair's page template with inline scripts, which the drawing engine supplies."""
 
     def render(self, **parts: Any) -> str:
         scripts = chart_scripts(_VEGA_LITE)
@@ -60,26 +60,31 @@ _JSON: dict[str, Any] = {"cls": _Escaped}
 
 
 def _page(options: dict[str, Any]) -> dict[str, Any]:
-    """Options of Altair for a page: by default it needs no network."""
+    """Return Altair's options for a page, which needs no network by default."""
     if not options.pop("inline", True):
         return {"json_kwds": _JSON, **options}
     return {"json_kwds": _JSON, "template": _PageWithScripts(), **options}
 
 
 class _Offline:
-    """The methods in which an offline chart differs from Altair's.
+    """Methods in which an offline chart differs from an Altair chart.
 
-    The drawing engine, a process of its own, converts charts: the JavaScript of the converter can
-    end its process, for example under a limit of address space.
+    The drawing engine converts charts in a separate process, because the converter's JavaScript can
+    crash its process, for example if the address space is limited.
     """
 
     def to_dict(self: Any, *args: Any, **kwargs: Any) -> dict[str, Any]:
-        """As Altair's `to_dict`, without letters that no markup holds: they end the converter."""
+        """Return Altair's `to_dict` without characters that XML forbids: they crash the converter.
+
+        Args:
+            args: Arguments of Altair's `to_dict`.
+            kwargs: Keyword arguments of Altair's `to_dict`.
+        """
         spec: dict[str, Any] = xml_texts(super().to_dict(*args, **kwargs))  # type: ignore[misc]
         return spec
 
     def _repr_mimebundle_(self: Any, *args: Any, **kwargs: Any) -> tuple[Any, Any]:
-        """The chart for a host that draws Vega-Lite itself, and as a picture for any other."""
+        """Return the chart for hosts that draw Vega-Lite, and a picture for other hosts."""
         spec = self.to_dict()
         png = draw_chart(spec, "png", vl_version=_VEGA_LITE, scale=_SCALE)
         with Image.open(io.BytesIO(png)) as picture:
@@ -102,18 +107,18 @@ class _Offline:
         scale: float | None = None,
         **kwargs: Any,
     ) -> None:
-        """As Altair's `save`; a page holds the scripts that it needs, unless `inline=False`.
+        """Save the chart like Altair's `save`; a page contains its scripts unless `inline=False`.
 
         Args:
-            fp: The file.
-            format: Format of the file; None = the suffix of its name.
-            scale: Pixels of a PNG for each pixel of the figure; None = 2. Other formats have no
-                pixels.
+            fp: Path of the file, or an open file.
+            format: File format; None = the suffix of the path.
+            scale: Pixels of a PNG per pixel of the figure; None = 2. Other formats ignore the
+                scale.
             kwargs: Further options of Altair's `save`.
 
         Raises:
-            ValueError: `scale` is not above 0, or `scale_factor` is given as well.
-            FileNotFoundError: The folder of the file does not exist.
+            ValueError: If `scale` is not above 0, or if `scale_factor` is given too.
+            FileNotFoundError: If the folder of the file does not exist.
         """
         if isinstance(fp, (str, Path)):
             refuse_no_parent(fp, "the figure")
@@ -123,20 +128,20 @@ class _Offline:
         if kind == "png":
             kwargs.setdefault("scale_factor", scale or _SCALE)
         if kind in CHART_FORMATS:
-            picture = cast("ChartFormat", kind)
+            chart_format = cast("ChartFormat", kind)
             with alt.data_transformers.enable("default"), alt.data_transformers.disable_max_rows():
-                made = draw_chart(self.to_dict(), picture, **_options(picture, kwargs))
-            _write(fp, made, text=kind == "svg")
+                file = draw_chart(self.to_dict(), chart_format, **_options(chart_format, kwargs))
+            _write(fp, file, text=kind == "svg")
         else:
             super().save(fp, format, **_page(kwargs) if kind == "html" else kwargs)  # type: ignore[misc]
 
     def to_html(self: Any, *args: Any, **kwargs: Any) -> str:
-        """As Altair's `to_html`; a page holds the scripts that it needs, unless `inline=False`."""
+        """Return Altair's `to_html` with all scripts in the page, unless `inline=False`."""
         return super().to_html(*args, **_page(kwargs))  # type: ignore[misc]
 
 
 def _check_scale(scale: float, options: dict[str, Any]) -> None:
-    """Refuse a scale that is not above 0, and a scale with `scale_factor` beside it."""
+    """Raise a ValueError if the scale is not above 0 or `scale_factor` is given too."""
     if isinstance(scale, bool) or not math.isfinite(scale) or scale <= 0:
         raise ValueError(
             f"scale is a number above 0 (pixels of a PNG for each of the figure), got {scale!r}"
@@ -146,7 +151,7 @@ def _check_scale(scale: float, options: dict[str, Any]) -> None:
 
 
 def _options(kind: ChartFormat, kwargs: dict[str, Any]) -> dict[str, Any]:
-    """Options of the converter for the options of Altair's `save`."""
+    """Return the converter's options for the options of Altair's `save`."""
     embed = kwargs.get("embed_options") or alt.renderers.options.get("embed_options") or {}
     options = {
         "vl_version": _VEGA_LITE,
@@ -163,18 +168,18 @@ def _options(kind: ChartFormat, kwargs: dict[str, Any]) -> dict[str, Any]:
 def _write(fp: str | Path | IO[Any], data: bytes, *, text: bool) -> None:
     if isinstance(fp, (str, Path)):
         Path(fp).write_bytes(data)
-    else:  # As Altair writes: an SVG to a file of text, the rest to a file of bytes.
+    else:  # Like Altair, write an SVG to a text file and other formats to a binary file.
         fp.write(data.decode() if text else data)
 
 
 def _small_png(picture: Image.Image) -> bytes:
-    """The picture with at most 256 colors, which saves five sixths of the space in notebooks."""
+    """Return the picture with at most 256 colors, which saves five sixths of its size."""
     if picture.getchannel("A").getextrema() == (255, 255):
-        few = picture.convert("RGB").quantize(256, dither=Image.Dither.NONE)
-    else:  # This method is the only method for pictures with transparent parts.
-        few = picture.quantize(256, Image.Quantize.FASTOCTREE, dither=Image.Dither.NONE)
+        quantized = picture.convert("RGB").quantize(256, dither=Image.Dither.NONE)
+    else:  # This is the only method that supports pictures with transparent parts.
+        quantized = picture.quantize(256, Image.Quantize.FASTOCTREE, dither=Image.Dither.NONE)
     file = io.BytesIO()
-    few.save(file, "PNG", optimize=True)
+    quantized.save(file, "PNG", optimize=True)
     return file.getvalue()
 
 
@@ -184,17 +189,17 @@ def _offline_class(kind: type[Any]) -> type[Any]:
 
 
 def offline(chart: C) -> C:
-    """Return a chart that is displayed and saved without a network.
+    """Return a chart that can be displayed and saved without a network.
 
     JupyterLab, Notebook and VS Code draw the chart with tooltips. nbconvert and other programs show
-    a picture. Altair's renderer and theme and all other charts stay as they are. A combination of
-    offline charts (`a | b`) is an ordinary chart: pass the combination through `offline` again.
+    a picture. Altair's renderer, its theme and all other charts do not change. A combination of
+    offline charts (`a | b`) is an ordinary chart, so pass it to `offline` again.
 
     Args:
-        chart: An Altair chart. Notebooks draw it with Vega-Lite 5, pictures use Vega-Lite 6.
+        chart: Altair chart. Notebooks draw it with Vega-Lite 5, pictures use Vega-Lite 6.
 
     Raises:
-        TypeError: `chart` is no Altair chart.
+        TypeError: If `chart` is not an Altair chart.
 
     Example:
         >>> import altair as alt
@@ -210,6 +215,6 @@ def offline(chart: C) -> C:
     if issubclass(kind, _Offline):
         return chart
     copy: C = chart.copy()  # type: ignore[attr-defined]
-    # Altair's own __setattr__ would write a property of the chart.
+    # Altair's __setattr__ would set a property of the chart instead.
     object.__setattr__(copy, "__class__", _offline_class(kind))
     return copy

@@ -1,4 +1,4 @@
-"""Numbers by row and column offset as heat maps, several side by side on one scale."""
+"""Heat maps of values by row and column offset, side by side on a common scale."""
 
 from __future__ import annotations
 
@@ -24,32 +24,32 @@ from attnwidget.charts.theme import (
 )
 
 _COLUMNS = 4
-"""Maps in a row, at most."""
+"""Maximum number of maps per row."""
 _ACROSS = "columns to the right"
 _GAP = 12
 _PANEL = 40
-"""Pixels of the names of rows beside a map."""
+"""Width of a map's row labels in pixels."""
 _LARGEST, _SMALLEST = 12, 2
-"""Pixels of a cell at most and at least."""
+"""Maximum and minimum size of a cell in pixels."""
 
 
 def offset_maps(
     values: Mapping[str, ArrayLike], *, title: str, value_title: str, width: int = WIDTH
 ) -> alt.VConcatChart:
-    """Draw a heat map per name; the middle cell of each is the offset 0.
+    """Draw one heat map per name, with the offset 0 in the middle cell.
 
-    All maps are shaded on one scale from 0, which is the page's ground, to the largest value. NaN,
-    an offset that no pair has, is left empty.
+    All maps share one scale from 0, which has the background color, to the largest value. Cells
+    with NaN, for offsets that no pair has, stay empty.
 
     Args:
-        values: [2R + 1, 2C + 1] by the map's name, the same shape for all, none negative.
-        title: what is shown; further lines become the subtitle.
-        value_title: quantity and unit, over the color bar.
-        width: pixels of the whole figure.
+        values: Non-negative arrays [2R + 1, 2C + 1] of one shape by map name.
+        title: Figure title; further lines become the subtitle.
+        value_title: Quantity and unit, above the color bar.
+        width: Figure width in pixels.
 
     Raises:
-        ValueError: no map, shapes that differ or have no middle, or a value that is negative or
-            infinite.
+        ValueError: If there is no map, shapes differ or have no middle cell, or a value is negative
+            or infinite.
 
     Example:
         >>> import numpy as np
@@ -66,18 +66,18 @@ def offset_maps(
             "offset_maps takes one or more arrays [2R + 1, 2C + 1] of equal shape, not "
             f"{ {name: array.shape for name, array in arrays.items()} }"
         )
-    known = [array[~np.isnan(array)] for array in arrays.values()]
-    if any(np.isinf(array).any() or (array < 0).any() for array in known):
+    finite_values = [array[~np.isnan(array)] for array in arrays.values()]
+    if any(np.isinf(array).any() or (array < 0).any() for array in finite_values):
         raise ValueError("offset_maps takes finite values from 0 on, or NaN; there are others")
-    top = max((float(array.max()) for array in known if array.size), default=0.0)
-    beside = width - color_bar_width(value_title)
-    # Names stand over a map and the names of its rows.
-    named = max(text_width(name) for name in (_ACROSS, *arrays)) - _PANEL
-    least = max(named, _SMALLEST * shape[1])
-    most = min(_COLUMNS, len(arrays))
-    columns = panels_in_row(beside, most, least=least, gap=_GAP, axis=_PANEL)
-    room = panel_width(beside, columns, gap=_GAP, axis=_PANEL)
-    step = max(_SMALLEST, min(_LARGEST, int(room) // shape[1]))
+    top = max((float(array.max()) for array in finite_values if array.size), default=0.0)
+    map_width = width - color_bar_width(value_title)
+    # The name of a map is above the map and its row labels.
+    name_width = max(text_width(name) for name in (_ACROSS, *arrays)) - _PANEL
+    min_width = max(name_width, _SMALLEST * shape[1])
+    max_columns = min(_COLUMNS, len(arrays))
+    columns = panels_in_row(map_width, max_columns, least=min_width, gap=_GAP, axis=_PANEL)
+    available = panel_width(map_width, columns, gap=_GAP, axis=_PANEL)
+    step = max(_SMALLEST, min(_LARGEST, int(available) // shape[1]))
     scale = ink_scale(top)
     panels = []
     for name, array in arrays.items():
@@ -87,13 +87,13 @@ def offset_maps(
         axis = alt.Axis(
             ticks=False, grid=False, domain=False, labelOverlap=True, values=_labels(shape[1])
         )
-        of_rows = alt.Axis(
+        row_axis = alt.Axis(
             ticks=False, grid=False, domain=False, labelOverlap=True, values=_labels(shape[0])
         )
         chart = alt.Chart(inline(table)).mark_rect(strokeWidth=0)
         chart = chart.encode(
             x=alt.X("right:O", axis=axis, title=_ACROSS, scale=_places(shape[1])),
-            y=alt.Y("down:O", axis=of_rows, title="rows below", scale=_places(shape[0])),
+            y=alt.Y("down:O", axis=row_axis, title="rows below", scale=_places(shape[0])),
             color=alt.Color("value:Q", scale=scale, legend=color_bar(value_title)),
             tooltip=[
                 alt.Tooltip("down:O", title="rows below"),
@@ -114,6 +114,6 @@ def _places(side: int) -> alt.Scale:
 
 
 def _labels(side: int) -> list[int]:
-    """Return the offsets that an axis names: the ends and the middle."""
-    reach = side // 2
-    return sorted({-reach, 0, reach})
+    """Return the offsets that an axis labels: both ends and the middle."""
+    half = side // 2
+    return sorted({-half, 0, half})

@@ -1,4 +1,4 @@
-"""The heads of a chart over layers that are named at their points: those far from the others."""
+"""Outlying heads of a chart over layers, whose points are labeled."""
 
 from __future__ import annotations
 
@@ -11,34 +11,34 @@ from attnwidget.charts.frame_columns import row_names
 from attnwidget.charts.theme import LABEL, text_width
 
 _FENCE = 1.5
-"""Interquartile ranges beyond the quartiles from which a value stands out (Tukey)."""
+"""Minimum distance of an outlier from the quartiles, in interquartile ranges (Tukey)."""
 _LEAST = 0.25
-"""Least distance of a named value from the median of its series, as a share of the axis."""
+"""Minimum distance of an outlier from its series' median, as a share of the axis."""
 _MOST = 8
-"""Names in a chart."""
+"""Maximum number of names in a chart."""
 _MOST_IN_SERIES = 3
 _GAP = 2
-"""Pixels between two names."""
+"""Gap between two names in pixels."""
 
 
 def outstanding_heads(
     table: pd.DataFrame, span: Sequence[float], *, width: float, height: float
 ) -> pd.DataFrame:
-    """Return the heads whose values stand out in their series, with a name each.
+    """Return the heads whose values are outliers in their series, with their names.
 
-    A value stands out if it is more than 1.5 interquartile ranges beyond the quartiles of its
-    series, and at least a quarter of the axis from the median. The values that are furthest away
-    come first. A name that would touch an earlier name is left out.
+    A value is an outlier if it is more than 1.5 interquartile ranges beyond the quartiles of its
+    series, and at least a quarter of the axis from the median. The most distant values come first.
+    A name that would touch an earlier name is left out.
 
     Args:
-        table: Columns layer, head, series and value.
+        table: Table with the columns layer, head, series and value.
         span: Lowest and highest value of the axis.
-        width: Pixels of the plot.
-        height: Pixels of the plot.
+        width: Width of the plot in pixels.
+        height: Height of the plot in pixels.
 
     Returns:
-        Rows of the table with the further columns name and is_right: whether the name stands to the
-        right of its point, which it does in the left half of the plot.
+        Rows of the table with two further columns: name, and is_right, which is True in the left
+        half of the plot, where the name is to the right of its point.
 
     Example:
         >>> import pandas as pd
@@ -49,33 +49,39 @@ def outstanding_heads(
         ['L0 H3']
     """
     groups = table.groupby("series", sort=False)["value"]
-    quarter, middle, three = (groups.transform("quantile", share) for share in (0.25, 0.5, 0.75))
-    reach = _FENCE * (three - quarter)
-    away = (table["value"] - middle).abs()
+    lower_quartile, median, upper_quartile = (
+        groups.transform("quantile", share) for share in (0.25, 0.5, 0.75)
+    )
+    fence = _FENCE * (upper_quartile - lower_quartile)
+    distance = (table["value"] - median).abs()
     low, high = span
-    stands_out = (table["value"] > three + reach) | (table["value"] < quarter - reach)
-    stands_out &= away >= _LEAST * (high - low)
-    found = table.assign(away=away)[stands_out]
-    found = found.sort_values("away", ascending=False, kind="stable").drop(columns="away")
-    found = found.groupby("series", sort=False).head(_MOST_IN_SERIES)
-    found = found.assign(name=row_names(found))
+    stands_out = (table["value"] > upper_quartile + fence) | (
+        table["value"] < lower_quartile - fence
+    )
+    stands_out &= distance >= _LEAST * (high - low)
+    outliers = table.assign(away=distance)[stands_out]
+    outliers = outliers.sort_values("away", ascending=False, kind="stable").drop(columns="away")
+    outliers = outliers.groupby("series", sort=False).head(_MOST_IN_SERIES)
+    outliers = outliers.assign(name=row_names(outliers))
     layers = sorted(table["layer"].unique())
-    across = width / max(1, len(layers))
+    layer_width = width / max(1, len(layers))
     boxes: list[tuple[float, float, float]] = []
-    kept = []
-    for layer, value, name in zip(found["layer"], found["value"], found["name"], strict=True):
-        x = (layers.index(layer) + 0.5) * across
+    is_named = []
+    for layer, value, name in zip(
+        outliers["layer"], outliers["value"], outliers["name"], strict=True
+    ):
+        x = (layers.index(layer) + 0.5) * layer_width
         y = height * (high - value) / ((high - low) or 1.0)
-        room = text_width(name, LABEL)
-        left = x if x < width / 2 else x - room
-        box = left, left + room, y
+        name_width = text_width(name, LABEL)
+        left = x if x < width / 2 else x - name_width
+        box = left, left + name_width, y
         is_free = all(
             box[0] > end + _GAP or box[1] < start - _GAP or abs(y - other) > LABEL
             for start, end, other in boxes
         )
-        kept.append(is_free and len(boxes) < _MOST)
-        if kept[-1]:
+        is_named.append(is_free and len(boxes) < _MOST)
+        if is_named[-1]:
             boxes.append(box)
-    shown = found.loc[np.array(kept, bool)]
-    middles = [(layers.index(layer) + 0.5) * across for layer in shown["layer"]]
-    return shown.assign(is_right=[middle < width / 2 for middle in middles])
+    named_heads = outliers.loc[np.array(is_named, bool)]
+    centers = [(layers.index(layer) + 0.5) * layer_width for layer in named_heads["layer"]]
+    return named_heads.assign(is_right=[median < width / 2 for median in centers])

@@ -1,4 +1,4 @@
-"""The share of each attention pattern in sets of texts, for one or several models."""
+"""Shares of attention patterns in sets of texts, for one or several models."""
 
 from __future__ import annotations
 
@@ -11,27 +11,27 @@ from attnwidget.charts.series_style import colors, legend_columns, ordered
 from attnwidget.charts.theme import LIGHT, WIDTH, panel_width, publication, text_width
 
 _STEP = 24
-"""Pixels of a set's row."""
+"""Row height in pixels."""
 _GAP = 20
 _BESIDE = 24
-"""Pixels of the ticks and of half of the last number on the axis."""
+"""Width of the ticks and half the last axis label, in pixels."""
 _ROUNDING = 1e-3
 
 
 def pattern_sets(frame: pd.DataFrame, *, title: str, width: int = WIDTH) -> alt.HConcatChart:
     """Draw the share of each pattern in each set of texts: Kovaleva et al. 2019, Figure 2.
 
-    A bar a set, a panel a model.
+    There is one bar per set of texts and one panel per model, in the order of the frame.
 
     Args:
-        frame: columns texts (the set's name), model, pattern and value, a fraction; rows alike in
-            the first three (layers and heads) are averaged. Bars and panels stand in their order.
-        title: what is shown; further lines become the subtitle.
-        width: pixels of the whole figure.
+        frame: Table with the columns texts (name of the set), model, pattern and value, a fraction.
+            Rows with the same texts, model and pattern (layers and heads) are averaged.
+        title: Figure title; further lines become the subtitle.
+        width: Figure width in pixels.
 
     Raises:
-        ValueError: a column or every value is missing, a value is no fraction, the fractions of a
-            bar sum to more than 1, or the patterns outnumber the colors.
+        ValueError: If a column or every value is missing, if a value is not a fraction, if the
+            fractions of a bar sum to more than 1, or if there are more patterns than colors.
 
     Example:
         >>> import pandas as pd
@@ -58,7 +58,7 @@ def pattern_sets(frame: pd.DataFrame, *, title: str, width: int = WIDTH) -> alt.
     texts = max(map(text_width, map(str, in_order(table["texts"]))))
     plot = panel_width(width - texts - _BESIDE, len(models), gap=_GAP, axis=0)
     panels = []
-    for place, model in enumerate(models):
+    for number, model in enumerate(models):
         rows = table[table["model"] == model]
         marks = alt.Chart(inline(rows)).mark_bar(stroke=LIGHT.ground, strokeWidth=1, opacity=0.85)
         panel = marks.encode(
@@ -72,7 +72,7 @@ def pattern_sets(frame: pd.DataFrame, *, title: str, width: int = WIDTH) -> alt.
                 "texts:N",
                 title=None,
                 sort=[str(text) for text in in_order(table["texts"])],
-                axis=alt.Axis(labels=not place, ticks=False, domain=False),
+                axis=alt.Axis(labels=not number, ticks=False, domain=False),
             ),
             order="order:Q",
             color=alt.Color(

@@ -1,4 +1,4 @@
-"""How often each attention pattern occurs, layer by layer."""
+"""Shares of attention patterns by layer."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from attnwidget.charts.theme import HEIGHT, LIGHT, WIDTH, fitted, publication
 
 _ROUNDING = 1e-3
 _OPACITY = 0.85
-"""Areas need less color than lines."""
+"""Opacity of the bars, because large areas need less color than lines."""
 
 
 def pattern_shares(frame: pd.DataFrame, *, title: str, width: int = WIDTH) -> alt.Chart:
     """Draw the share of each pattern in the maps of each layer: Kovaleva et al. 2019.
 
     Args:
-        frame: columns layer (from 0), pattern and value, a fraction; rows of the same layer and
-            pattern (its heads) are averaged, a pattern without a row is 0.
-        title: what is shown; further lines become the subtitle.
-        width: pixels of the whole figure.
+        frame: Table with the columns layer (from 0), pattern and value, a fraction. Rows with the
+            same layer and pattern (heads) are averaged; a pattern without a row is 0.
+        title: Figure title; further lines become the subtitle.
+        width: Figure width in pixels.
 
     Raises:
-        ValueError: a column or every value is missing, a value is no fraction, the fractions of a
-            layer sum to more than 1, or the patterns outnumber the colors.
+        ValueError: If a column or every value is missing, if a value is not a fraction, if the
+            fractions of a layer sum to more than 1, or if there are more patterns than colors.
 
     Example:
         >>> import pandas as pd

@@ -1,4 +1,4 @@
-"""Scores of a probe by layer, rank or sentences: a panel a measure, intervals, baselines."""
+"""Probe scores by layer, rank or number of sentences, with intervals and baselines."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ from attnwidget.charts.theme import (
 _HEIGHT = 160
 _GAP = 20
 _AXIS = 52
-"""Pixels that a panel's y axis takes."""
+"""Width of a panel's y axis in pixels."""
 _IN_ROW = 2
-"""Panels in a row, at most."""
+"""Maximum number of panels per row."""
 _LEAST = 80
-"""Pixels of a panel at least, if there is another beside it."""
+"""Minimum width of a panel that shares its row, in pixels."""
 
 
 def score_panels(
@@ -40,18 +40,19 @@ def score_panels(
     reference: Mapping[str, Mapping[str, float]] | None = None,
     width: int = WIDTH,
 ) -> alt.VConcatChart:
-    """Draw a panel per measure, at most two per row: values, intervals and one curve per series.
+    """Draw one panel per measure, at most two per row, with a curve and intervals per series.
 
     Args:
-        frame: columns layer, rank or sentences, series, measure, value, low and high; rows without
-            a value are left out.
-        along: the column of the x axis.
-        title: what is shown; further lines become the subtitle.
-        reference: for each measure values by name, drawn as dashed lines.
-        width: pixels of the whole figure.
+        frame: Table with the columns layer, rank or sentences, series, measure, value, low and
+            high; rows without a value are left out.
+        along: Column of the x axis.
+        title: Figure title; further lines become the subtitle.
+        reference: Values of dashed reference lines by name, for each measure.
+        width: Figure width in pixels.
 
     Raises:
-        ValueError: a column or every value is missing, or the series outnumber the colors.
+        ValueError: If a column or every value is missing, or if there are more series than
+            colors.
 
     Example:
         >>> import pandas as pd
@@ -61,10 +62,10 @@ def score_panels(
         >>> len(score_panels(frame, title="Trees").vconcat)
         1
     """
-    named = frame
+    renamed = frame
     if isinstance(frame, pd.DataFrame) and along != "layer":
-        named = frame.drop(columns="layer", errors="ignore").rename(columns={along: "layer"})
-    table = checked(named, ["layer", "series", "measure", "value", "low", "high"], "score_panels")
+        renamed = frame.drop(columns="layer", errors="ignore").rename(columns={along: "layer"})
+    table = checked(renamed, ["layer", "series", "measure", "value", "low", "high"], "score_panels")
     table = table.astype({"low": float, "high": float})
     names = ordered(table["series"])
     series = colors(names, "score_panels", lines=True)
@@ -75,16 +76,18 @@ def score_panels(
         columns=legend_columns(names, width),
     )
     levels = [
-        f"{name} {level:.2f}" for of in (reference or {}).values() for name, level in of.items()
+        f"{name} {level:.2f}"
+        for lines in (reference or {}).values()
+        for name, level in lines.items()
     ]
-    beside = max(map(text_width, levels), default=0)
-    sides = _AXIS + beside
-    in_row = panels_in_row(width, _IN_ROW, least=_LEAST, gap=_GAP, axis=sides)
-    plot = panel_width(width, in_row, gap=_GAP, axis=sides)
+    label_width = max(map(text_width, levels), default=0)
+    axis_width = _AXIS + label_width
+    in_row = panels_in_row(width, _IN_ROW, least=_LEAST, gap=_GAP, axis=axis_width)
+    plot = panel_width(width, in_row, gap=_GAP, axis=axis_width)
     axis = layer_axis() if along == "layer" else alt.X("layer:O", title=along)
     panels = [
         _panel(
-            own,
+            rows_of_measure,
             str(measure),
             axis,
             series,
@@ -92,7 +95,7 @@ def score_panels(
             (reference or {}).get(str(measure), {}),
             plot,
         )
-        for measure, own in table.groupby("measure", sort=False)
+        for measure, rows_of_measure in table.groupby("measure", sort=False)
     ]
     rows = [
         alt.hconcat(*panels[i : i + in_row], spacing=_GAP) for i in range(0, len(panels), in_row)
@@ -109,8 +112,8 @@ def _panel(
     reference: Mapping[str, float],
     width: int,
 ) -> alt.LayerChart:
-    least = min(0.0, *table["low"].dropna(), *reference.values())
-    value = alt.Y("value:Q", title=measure, scale=alt.Scale(domain=[least, 1.0]))
+    lower_end = min(0.0, *table["low"].dropna(), *reference.values())
+    value = alt.Y("value:Q", title=measure, scale=alt.Scale(domain=[lower_end, 1.0]))
     color = alt.Color("series:N", scale=series, legend=legend)
     shape = alt.Shape("series:N", scale=shapes(series.domain), legend=legend)
     dash = alt.StrokeDash("series:N", scale=dashes(series.domain), legend=legend)
@@ -121,7 +124,7 @@ def _panel(
         shape=shape,
         tooltip=[alt.Tooltip("layer:O", title=str(axis.title)), "series:N", *numbers],
     )
-    layers = [
+    chart_layers = [
         base.mark_rule(strokeWidth=1).encode(y=alt.Y("low:Q", title=measure), y2="high:Q"),
         base.mark_line(strokeWidth=1.5).encode(y=value, strokeDash=dash),
         points,
@@ -132,7 +135,7 @@ def _panel(
     if rows:
         lines = alt.Chart(alt.InlineData(values=rows)).encode(y=value)
         muted = LIGHT.muted
-        layers.append(lines.mark_rule(color=muted, strokeDash=[4, 3], strokeWidth=1))
-        said = lines.mark_text(align="left", dx=4, fontSize=LABEL, color=muted)
-        layers.append(said.encode(x=alt.value("width"), text="name:N"))
-    return alt.LayerChart(layer=layers).properties(width=width, height=_HEIGHT)
+        chart_layers.append(lines.mark_rule(color=muted, strokeDash=[4, 3], strokeWidth=1))
+        labels = lines.mark_text(align="left", dx=4, fontSize=LABEL, color=muted)
+        chart_layers.append(labels.encode(x=alt.value("width"), text="name:N"))
+    return alt.LayerChart(layer=chart_layers).properties(width=width, height=_HEIGHT)

@@ -1,4 +1,4 @@
-"""Named series: a color and a shape each, and labels at the ends of their lines."""
+"""Colors, shapes and dashes of named series, and label positions at the ends of their lines."""
 
 from __future__ import annotations
 
@@ -12,66 +12,79 @@ SHAPES = ("circle", "square", "triangle-up", "diamond", "triangle-down", "cross"
 _DASHES = ([1, 0], [6, 3], [2, 2])
 _REST_SHAPE = "triangle-right"
 _SYMBOL = 32
-"""Pixels of the symbol of an entry of a legend, with the space around it."""
+"""Width of a legend symbol with the space around it, in pixels."""
 REST = frozenset({"other", "other tokens", "heterogeneous", "even attention"})
-"""What has no name of its own is gray and comes last."""
+"""Names of residual classes, which are gray and come last."""
 MEANINGS = ("[CLS]", "[SEP]", ". ,", "previous token", "next token", "attends broadly")
-"""What looks the same in every figure; others take the colors that these leave."""
+"""Names that have the same color in every figure; other names take the remaining colors."""
 
 
 def ordered(names: Iterable[str]) -> list[str]:
-    """Return the distinct names: known meanings first, names in `REST` last."""
-    known = {name: place for place, name in enumerate(MEANINGS)}
-    ranks = {**known, **dict.fromkeys(REST, len(known) + 1)}
-    return sorted(dict.fromkeys(names), key=lambda name: ranks.get(_key(name), len(known)))
+    """Return the distinct names: names in `MEANINGS` first, names in `REST` last."""
+    positions = {name: position for position, name in enumerate(MEANINGS)}
+    ranks = {**positions, **dict.fromkeys(REST, len(positions) + 1)}
+    return sorted(dict.fromkeys(names), key=lambda name: ranks.get(_key(name), len(positions)))
 
 
 def colors(names: Sequence[str], figure: str, *, lines: bool = False) -> alt.Scale:
-    """Return a color for each name. Series that are `lines` also differ by `shapes` and `dashes`.
+    """Return the color scale of the names.
+
+    Args:
+        names: Names of the series.
+        figure: Name of the drawing function, for the error message.
+        lines: Whether the series are lines, which also differ by `shapes` and `dashes`.
 
     Raises:
-        ValueError: there are more names than a reader can tell apart.
+        ValueError: If there are more names than a reader can tell apart.
     """
-    most = len(LIGHT.series) * (len(_DASHES) if lines else 1)
-    if (count := sum(name not in REST for name in names)) > most:
+    limit = len(LIGHT.series) * (len(_DASHES) if lines else 1)
+    if (count := sum(name not in REST for name in names)) > limit:
         raise ValueError(
-            f"{figure} tells {most} {'series' if lines else 'colors'} apart, not {count} "
+            f"{figure} tells {limit} {'series' if lines else 'colors'} apart, not {count} "
             f"({', '.join(names)}): choose some, or draw several figures"
         )
-    of = _places(names)
+    color_numbers = _places(names)
     return alt.Scale(
         domain=list(names),
         range=[
-            LIGHT.series[of[name] % len(LIGHT.series)] if name in of else LIGHT.rest
+            LIGHT.series[color_numbers[name] % len(LIGHT.series)]
+            if name in color_numbers
+            else LIGHT.rest
             for name in names
         ],
     )
 
 
 def shapes(names: Sequence[str]) -> alt.Scale:
-    """Return a shape for each name. Names that share a color have different shapes."""
-    of = _places(names)
+    """Return the shape scale of the names; names that share a color have different shapes."""
+    color_numbers = _places(names)
     count = len(SHAPES)
     return alt.Scale(
         domain=list(names),
         range=[
-            SHAPES[(of[name] + of[name] // count) % count] if name in of else _REST_SHAPE
+            SHAPES[(color_numbers[name] + color_numbers[name] // count) % count]
+            if name in color_numbers
+            else _REST_SHAPE
             for name in names
         ],
     )
 
 
 def dashes(names: Sequence[str]) -> alt.Scale:
-    """Return a dash of lines for each name: solid for the first names, one for each color."""
-    of = _places(names)
+    """Return the dash scale of the names; the first name of each color has a solid line."""
+    color_numbers = _places(names)
     return alt.Scale(
         domain=list(names),
-        range=[_DASHES[of.get(name, 0) // len(LIGHT.series)] for name in names],
+        range=[_DASHES[color_numbers.get(name, 0) // len(LIGHT.series)] for name in names],
     )
 
 
 def legend_columns(names: Iterable[str], width: float) -> int:
-    """Return how many entries of a legend fit side by side in a figure of a width.
+    """Return the number of legend entries that fit side by side into a figure.
+
+    Args:
+        names: Names of the entries.
+        width: Width of the figure in pixels.
 
     Example:
         >>> from attnwidget.charts.series_style import legend_columns
@@ -83,12 +96,12 @@ def legend_columns(names: Iterable[str], width: float) -> int:
 
 
 def _places(names: Sequence[str]) -> dict[str, int]:
-    """The place in the palette of each name that is not `REST`."""
-    meant = {name: MEANINGS.index(key) for name in names if (key := _key(name)) in MEANINGS}
-    most = len(LIGHT.series) * len(_DASHES)
-    left = (place for place in range(most) if place not in meant.values())
+    """Return the palette number of each name that is not in `REST`."""
+    fixed = {name: MEANINGS.index(key) for name in names if (key := _key(name)) in MEANINGS}
+    count = len(LIGHT.series) * len(_DASHES)
+    free = (number for number in range(count) if number not in fixed.values())
     return {
-        name: meant[name] if name in meant else next(left) for name in names if name not in REST
+        name: fixed[name] if name in fixed else next(free) for name in names if name not in REST
     }
 
 
@@ -99,10 +112,16 @@ def _key(name: str) -> str:
 def spread(
     places: Mapping[str, float], low: float, high: float, height: float = HEIGHT
 ) -> dict[str, float]:
-    """Return heights for labels: near their places, and at least a line of text apart.
+    """Return label heights that are close to their places and at least one line of text apart.
 
-    `places` and the answer are in units of the y axis, which spans `low` to `high` over `height`
-    pixels. Least squares under that distance: the pool-adjacent-violators algorithm.
+    The heights minimize the squared distances under this constraint, with the
+    pool-adjacent-violators algorithm.
+
+    Args:
+        places: Desired height of each label, in y axis units.
+        low: Lower end of the y axis.
+        high: Upper end of the y axis.
+        height: Height of the plot in pixels.
 
     Example:
         >>> from attnwidget.charts.series_style import spread
@@ -111,14 +130,14 @@ def spread(
     """
     gap = LINE * (high - low) / height
     names = sorted(places, key=places.__getitem__)
-    pools: list[list[float]] = []  # [mean of place - rank * gap, how many labels]
+    pools: list[list[float]] = []  # [mean of place - rank * gap, number of labels]
     for rank, name in enumerate(names):
         pools.append([places[name] - rank * gap, 1])
         while len(pools) > 1 and pools[-2][0] >= pools[-1][0]:
             mean, count = pools.pop()
-            before = pools[-1]
-            before[0] = (before[0] * before[1] + mean * count) / (before[1] + count)
-            before[1] += count
+            previous = pools[-1]
+            previous[0] = (previous[0] * previous[1] + mean * count) / (previous[1] + count)
+            previous[1] += count
     top = max(low, high - (len(names) - 1) * gap)
     bases = [min(max(mean, low), top) for mean, count in pools for _ in range(int(count))]
     return {

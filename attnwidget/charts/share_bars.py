@@ -1,4 +1,4 @@
-"""Shares of a whole, a stacked bar for each head."""
+"""Stacked bars of shares, one bar per head."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ _ROW = 20
 def share_bars(
     frame: pd.DataFrame, *, title: str, value_title: str, width: int = WIDTH
 ) -> alt.Chart:
-    """Draw a row per head, split into parts in their order; negative shares go to the left.
+    """Draw one stacked bar per head; negative shares go to the left.
 
     Args:
-        frame: Columns head, part and value.
-        title: Title of the figure; further lines become the subtitle.
+        frame: Table with the columns layer, head, part and value; the parts keep their order.
+        title: Figure title; further lines become the subtitle.
         value_title: Quantity and unit.
-        width: Pixels of the whole figure.
+        width: Figure width in pixels.
 
     Raises:
-        ValueError: A column or every row is missing, or a value is infinite.
+        ValueError: If a column or every row is missing, or if a value is infinite.
 
     Example:
         >>> import pandas as pd
@@ -37,7 +37,7 @@ def share_bars(
     """
     table = checked(frame, ["layer", "head", "part", "value"], "share_bars")
     parts = list(dict.fromkeys(table["part"]))
-    table["order"] = table["part"].map({part: place for place, part in enumerate(parts)})
+    table["order"] = table["part"].map({part: number for number, part in enumerate(parts)})
     table["name"] = [f"L{row.layer} H{row.head}" for row in table.itertuples()]
     anchors = list(LIGHT.layers)
     chart = alt.Chart(inline(table)).mark_bar(height=_ROW - 6)
@@ -61,15 +61,15 @@ def share_bars(
 
 
 def _colors(anchors: list[str], count: int) -> list[str]:
-    """Return `count` colors along the anchors, interpolated."""
+    """Return `count` colors that are interpolated between the anchors."""
     channels = [[int(a[i : i + 2], 16) for i in (1, 3, 5)] for a in anchors]
     colors = []
-    for place in range(count):
-        at = place * (len(anchors) - 1) / max(1, count - 1)
-        low = min(int(at), len(anchors) - 2)
-        mixed = [
-            round(a + (b - a) * (at - low))
+    for number in range(count):
+        position = number * (len(anchors) - 1) / max(1, count - 1)
+        low = min(int(position), len(anchors) - 2)
+        channel_values = [
+            round(a + (b - a) * (position - low))
             for a, b in zip(channels[low], channels[low + 1], strict=True)
         ]
-        colors.append("#" + "".join(f"{value:02x}" for value in mixed))
+        colors.append("#" + "".join(f"{value:02x}" for value in channel_values))
     return colors

@@ -1,4 +1,4 @@
-"""Parts of a sum, as bars to the right and to the left of zero."""
+"""Signed parts of a sum, as bars to the right and to the left of zero."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from attnwidget.charts.offline_chart import offline
 from attnwidget.charts.theme import LIGHT, WIDTH, fitted, publication
 
 _STEP = 18
-"""Pixels of a part's row."""
+"""Row height of each part in pixels."""
 
 
 def signed_bars(
@@ -21,15 +21,15 @@ def signed_bars(
     """Draw a bar from zero to the value of each part, in the order of the frame.
 
     Args:
-        frame: columns part, the name of a row, and value; optionally a column stroke, whose numbers
-            are drawn as upright strokes, NaN for no stroke.
-        title: what is shown; further lines become the subtitle.
-        value_title: quantity and unit of the values.
-        stroke_title: the quantity of the strokes.
-        width: pixels of the whole figure.
+        frame: Table with the columns part, the name of a row, and value. Numbers in an optional
+            column stroke are drawn as vertical strokes; NaN = no stroke.
+        title: Figure title; further lines become the subtitle.
+        value_title: Quantity and unit of the values.
+        stroke_title: Quantity of the strokes.
+        width: Figure width in pixels.
 
     Raises:
-        ValueError: a column or every value is missing.
+        ValueError: If a column or every value is missing.
 
     Example:
         >>> import pandas as pd
@@ -39,7 +39,7 @@ def signed_bars(
         2
     """
     table = checked(frame, ["part", "value"], "signed_bars")
-    # The same token may be two parts: each has a row of its own.
+    # Two parts may be the same token, so give each part a separate row.
     table["row"] = row_keys(list(table["part"]))
     base = alt.Chart(inline(table)).encode(y=rows_by_key(160))
     value = alt.Tooltip("value:Q", title=value_title, format=NUMBER)
@@ -50,17 +50,17 @@ def signed_bars(
         tooltip=[alt.Tooltip("part:N"), value],
     )
     zero = alt.Chart(alt.InlineData(values=[{"value": 0.0}])).mark_rule(color=LIGHT.text)
-    layers = [bars, zero.encode(x=alt.X("value:Q", title=value_title))]
+    chart_layers = [bars, zero.encode(x=alt.X("value:Q", title=value_title))]
     if "stroke" in frame.columns:
         table["stroke"] = frame.loc[frame["value"].notna(), "stroke"].astype(float).to_numpy()
         stroke = alt.Tooltip("stroke:Q", title=stroke_title, format=NUMBER)
         ticks = alt.Chart(inline(table.dropna())).mark_tick(
             color=LIGHT.text, thickness=2, size=_STEP - 2
         )
-        layers.append(
+        chart_layers.append(
             ticks.encode(
                 y=alt.Y("row:N", sort=None), x="stroke:Q", tooltip=[alt.Tooltip("part:N"), stroke]
             )
         )
-    chart = fitted(alt.LayerChart(layer=layers), width, alt.Step(_STEP))
+    chart = fitted(alt.LayerChart(layer=chart_layers), width, alt.Step(_STEP))
     return offline(publication(chart, title, width))

@@ -1,4 +1,4 @@
-"""Values of both signs as a heat map that diverges from 0."""
+"""Heat map of signed values on a scale that diverges from 0."""
 
 from __future__ import annotations
 
@@ -28,20 +28,20 @@ def signed_heatmap(
     column_title: str,
     width: int = WIDTH,
 ) -> alt.Chart:
-    """Draw numbers in named rows and columns, shaded by sign and size; 0 is a neutral gray.
+    """Draw values in named rows and columns, shaded by sign and size; 0 is neutral gray.
 
     Args:
-        values: [R, C]; NaN cells stay empty.
-        rows: The R names of the rows.
-        columns: The C names of the columns.
-        title: Title of the figure; further lines become the subtitle.
-        value_title: Quantity and unit, over the color bar.
+        values: Values of the cells, [R, C]; cells with NaN stay empty.
+        rows: Names of the R rows.
+        columns: Names of the C columns.
+        title: Figure title; further lines become the subtitle.
+        value_title: Quantity and unit, above the color bar.
         row_title: Meaning of the rows.
         column_title: Meaning of the columns.
-        width: Pixels of the whole figure.
+        width: Figure width in pixels.
 
     Raises:
-        ValueError: `values` is not [R, C], or holds no number or an infinite one.
+        ValueError: If `values` is not [R, C], has no finite value, or has an infinite value.
 
     Example:
         >>> import numpy as np
@@ -59,13 +59,13 @@ def signed_heatmap(
         )
     if np.isinf(cells).any() or not np.isfinite(cells).any():
         raise ValueError("signed_heatmap takes finite values, at least one")
-    row, column = (places.ravel() for places in np.indices(cells.shape))
+    row, column = (indices.ravel() for indices in np.indices(cells.shape))
     table = pd.DataFrame({"row": row, "column": column, "value": cells.ravel()})
     table["down"] = np.asarray(rows, dtype=object)[row]
     table["across"] = np.asarray(columns, dtype=object)[column]
-    most = float(np.nanmax(np.abs(cells))) or 1.0
+    limit = float(np.nanmax(np.abs(cells))) or 1.0
     anchors = LIGHT.diverging
-    domain = list(np.linspace(-most, most, len(anchors)))
+    domain = list(np.linspace(-limit, limit, len(anchors)))
     step = cell_size(cells.shape, rows, value_title, width)
     chart = alt.Chart(inline(table.dropna())).mark_rect(strokeWidth=0)
     chart = chart.encode(

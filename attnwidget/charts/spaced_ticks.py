@@ -1,4 +1,4 @@
-"""Ticks of an axis whose labels do not touch, the first and the last always among them."""
+"""Axis ticks whose labels do not touch and which include the first and the last label."""
 
 from __future__ import annotations
 
@@ -7,17 +7,18 @@ from collections.abc import Sequence
 from attnwidget.charts.theme import text_width
 
 _GAP = 6
-"""Pixels between two labels."""
+"""Minimum gap between two labels in pixels."""
 
 
 def spaced_ticks(labels: Sequence[str], places: Sequence[float]) -> list[int]:
     """Return the indices of the labels to draw.
 
-    The first and the last label are drawn, and of the others as many as fit, from the first on.
+    The first and the last label are always drawn. The labels between them are drawn from left to
+    right if they fit.
 
     Args:
-        labels: The labels in the order of the axis.
-        places: Pixel of each label, which is its middle.
+        labels: Labels in the order of the axis.
+        places: Center of each label in pixels.
 
     Example:
         >>> from attnwidget.charts.spaced_ticks import spaced_ticks
@@ -32,15 +33,15 @@ def spaced_ticks(labels: Sequence[str], places: Sequence[float]) -> list[int]:
         return places[left] + halves[left] + _GAP <= places[right] - halves[right]
 
     last = len(labels) - 1
-    chosen = [0]
+    ticks = [0]
     for index in range(1, last):
-        if is_free(chosen[-1], index) and is_free(index, last):
-            chosen.append(index)
-    return [*chosen, last] if last else chosen
+        if is_free(ticks[-1], index) and is_free(index, last):
+            ticks.append(index)
+    return [*ticks, last] if last else ticks
 
 
 def evenly_placed(count: int, width: float) -> list[float]:
-    """Return the middles of `count` equal parts of an axis of `width` pixels.
+    """Return the centers of `count` equal parts along `width` pixels.
 
     Example:
         >>> from attnwidget.charts.spaced_ticks import evenly_placed

@@ -1,4 +1,4 @@
-"""Words of a transcript over the time of the sound."""
+"""Transcript words on the time axis of the sound."""
 
 from __future__ import annotations
 
@@ -12,26 +12,26 @@ from attnwidget.charts.theme import LIGHT, WIDTH, panel_width, publication, text
 from attnwidget.text.xml_text import xml_texts
 
 _STEP = 18
-"""Pixels of a word's row."""
+"""Row height of each word in pixels."""
 _NAME = 140
-"""Pixels of a word at most."""
+"""Maximum width of a word in pixels."""
 _BESIDE = 24
-"""Pixels of the ticks and of half of the last number on the axis."""
+"""Width of the ticks and half the last axis label, in pixels."""
 
 
 def spoken_words(
     frame: pd.DataFrame, *, title: str, seconds: float, width: int = WIDTH
 ) -> alt.LayerChart:
-    """Draw a row per word, with a bar from its start to its end.
+    """Draw one row per word, with a bar from the word's start to its end.
 
     Args:
-        frame: columns word, start and end (seconds), drawn in their order.
-        title: what is shown; further lines become the subtitle.
-        seconds: length of the sound, the end of the axis.
-        width: pixels of the whole figure.
+        frame: Table with the columns word, start and end (in seconds), in drawing order.
+        title: Figure title; further lines become the subtitle.
+        seconds: Duration of the sound in seconds, where the axis ends.
+        width: Figure width in pixels.
 
     Raises:
-        ValueError: a column or every row is missing.
+        ValueError: If a column or every row is missing.
 
     Example:
         >>> import pandas as pd
@@ -42,7 +42,7 @@ def spoken_words(
     """
     table = checked(frame, ["word", "start", "end"], "spoken_words")
     table["word"] = xml_texts(table["word"].tolist())
-    # A word may be spoken twice: each has a row of its own.
+    # A word may be spoken twice, so give each occurrence a separate row.
     table["row"] = row_keys(table["word"].tolist())
     names = min(_NAME, max(map(text_width, table["word"])))
     plot = panel_width(width, 1, gap=0, axis=names + _BESIDE)

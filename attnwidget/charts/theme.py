@@ -1,4 +1,4 @@
-"""The theme of the charts, set on every chart without effect on further charts."""
+"""Theme of the package's charts, which does not affect other Altair charts."""
 
 from __future__ import annotations
 
@@ -15,40 +15,40 @@ import altair as alt
 from attnwidget.text.short_name import short_name
 
 _LONGEST_LINE = 2000
-"""Characters of a line of a title that are drawn: names come from users, of any length."""
+"""Maximum number of characters in a title line, because users choose names of any length."""
 _SEPARATORS = " \t·:;,|"
 _BETWEEN = re.compile(r"( · |; |, |: | → )")
 _LEAST_REPEATED = 6
-"""Characters of a part that is left out where it stands a second time."""
+"""Minimum length of a title part that is left out when it is repeated, in characters."""
 
 
 def title_lines(title: str) -> list[str]:
-    r"""Return the lines of a title as they are drawn.
+    r"""Return the cleaned lines of a title.
 
-    - Separators at the ends of a line, which stand beside an empty part, are left out.
-    - A part that an earlier line says already, such as the name of the model, is left out, unless
-      it stands behind a colon.
+    - Separators at the ends of a line, which come from empty parts, are removed.
+    - A part that an earlier line contains, such as the model name, is left out, unless it follows a
+      colon.
     - "A → A" becomes "A".
-    - Words of more than 40 characters, such as identifiers of sentences, lose their middle.
+    - Words of more than 40 characters, such as sentence identifiers, lose their middle.
 
     Args:
-        title: The title; further lines are the subtitle.
+        title: Figure title; further lines become the subtitle.
 
     Raises:
-        ValueError: No line has a text.
+        ValueError: If no line has any text.
 
     Example:
         >>> from attnwidget.charts.theme import title_lines
         >>> title_lines("Loss: small BERT\nsmall BERT, 24 texts; ")
         ['Loss: small BERT', '24 texts']
     """
-    said: set[str] = set()
+    earlier_parts: set[str] = set()
     lines: list[str] = []
     for line in title.splitlines():
         parts = _BETWEEN.split(line)
-        shown = _without_repetitions(parts, said)
-        said |= set(parts[::2])
-        text = " ".join(short_name(word) for word in shown.split(" "))
+        shortened = _without_repetitions(parts, earlier_parts)
+        earlier_parts |= set(parts[::2])
+        text = " ".join(short_name(word) for word in shortened.split(" "))
         text = text.strip(" \t") if not lines else text.strip(_SEPARATORS)
         text = text.rstrip(_SEPARATORS)
         if text:
@@ -59,57 +59,60 @@ def title_lines(title: str) -> list[str]:
 
 
 def _without_repetitions(parts: list[str], said: set[str]) -> str:
-    """Return the parts of a line, which alternate with their separators, that are new."""
-    shown = ""
+    """Return a line without its repeated parts; `parts` alternates parts and separators."""
+    line = ""
     last = ""
     for number in range(0, len(parts), 2):
         part = parts[number]
         separator = parts[number - 1] if number else ""
-        # A label without its value says nothing.
+        # Keep a repeated value after a colon, because a label without its value says nothing.
         is_repeated = separator != ": " and len(part) >= _LEAST_REPEATED and part in said
         if is_repeated or (separator == " → " and part == last):
             continue
-        shown += f"{separator}{part}" if shown else part
+        line += f"{separator}{part}" if line else part
         last = part
-    return shown
+    return line
 
 
 S = TypeVar("S", alt.Chart, alt.LayerChart)
 C = TypeVar("C", alt.Chart, alt.LayerChart, alt.HConcatChart, alt.VConcatChart, alt.ConcatChart)
 
 FONT = "'Liberation Sans', Arial, Helvetica, sans-serif"
-"""That of widgets' pictures, so that one paper has one font; the converter brings the first."""
+"""Fonts of the charts, the same as in widget pictures; the converter ships the first font."""
 WIDTH = 640
-"""Pixels of a whole figure with its axes, labels and legends, if no other width is given."""
+"""Default width of a figure in pixels, including axes, labels and legends."""
 PADDING = 8
-"""Pixels of ground around a figure."""
+"""Padding around a figure in pixels."""
 HEIGHT = 240
 LABEL = 11
-"""Font size of axis labels and of labels in the figure; titles are larger, nothing is smaller."""
+"""Font size of labels, which is the smallest size in a figure."""
 LINE = 13
-"""Pixels between two lines of that size."""
+"""Line height of labels in pixels."""
 LIGHT_TEXT_FROM = 0.57
-"""Share of the ramp from which a text on a cell is light: there, both colors have one contrast."""
+"""Position on the color ramp from which text on a cell is light.
+
+At this position, light and dark text have equal contrast.
+"""
 _TITLE = 13
-# Widths of letters, as a share of the font size, in semibold letters at most.
+# Upper bounds of letter widths in a semibold font, as a share of the font size.
 _LETTER = 0.58
 _NARROW = 0.32
 _NARROW_LETTERS = frozenset("ijlIft.,:;'|!()[] ")
 _NARROWEST = 60
 
-# A further line of the subtitles, of the block that draws a chart.
+# Extra subtitle line that `added_to_titles` sets for a block of code.
 _added_line: ContextVar[str] = ContextVar("added_line", default="")
 
 
 @dataclass(frozen=True)
 class Theme:
-    """The colors of figures on a light or on a dark ground.
+    """Colors of figures on a light or a dark background.
 
-    `series` colors have a contrast of 4.5 with the background, enough for labels, and remain
-    distinct under protanopia, deuteranopia and tritanopia; `rest` is the gray of unnamed data.
+    `series` colors have a contrast of 4.5 with the background, which is enough for labels, and stay
+    distinct under protanopia, deuteranopia and tritanopia. `rest` is the gray of unnamed data.
     `accent` is for the selection, `second` for a comparison, `right` and `wrong` for predictions,
-    as in the widgets. `layers` go from the first to the last, with the same contrast. `ramp` is the
-    widgets' scale of attention weights and begins with the ground.
+    as in the widgets. `layers` are the anchor colors from the first to the last layer, with the
+    same contrast. `ramp` is the widgets' scale of attention weights and begins with the background.
     """
 
     ground: str
@@ -160,7 +163,7 @@ DARK = Theme(
 
 
 def text_width(text: str, size: float = LABEL) -> float:
-    """Return about how many pixels a text takes, rounded up.
+    """Return an upper estimate of a text's width in pixels.
 
     Example:
         >>> from attnwidget.charts.theme import text_width
@@ -171,12 +174,12 @@ def text_width(text: str, size: float = LABEL) -> float:
 
 
 def fitted(chart: S, width: float, height: Any) -> S:
-    """Return a chart of one plot that is `width` pixels wide with its axes, legends and texts.
+    """Return a single-plot chart whose total width, with axes, legends and texts, is `width`.
 
     Args:
-        chart: The chart.
-        width: Pixels of the whole figure.
-        height: Pixels of the plot, or a step.
+        chart: Chart with one plot.
+        width: Figure width in pixels.
+        height: Height of the plot in pixels, or an Altair step.
     """
     sized: S = chart.properties(
         width=width,
@@ -188,45 +191,49 @@ def fitted(chart: S, width: float, height: Any) -> S:
 
 
 def panel_width(width: float, count: int, *, gap: float, axis: float) -> int:
-    """Return the pixels of each of `count` plots side by side in a figure of a width.
+    """Return the plot width for `count` plots side by side, in pixels.
 
     Args:
-        width: Pixels of the whole figure.
-        count: Plots side by side.
-        gap: Pixels between two plots.
-        axis: Pixels that the axis and the texts of each plot take.
+        width: Figure width in pixels.
+        count: Number of plots side by side.
+        gap: Gap between two plots in pixels.
+        axis: Width of the axis and the texts of each plot in pixels.
 
     Example:
         >>> from attnwidget.charts.theme import panel_width
         >>> panel_width(640, 2, gap=16, axis=56)
         248
     """
-    room = width - 2 * PADDING - gap * (count - 1)
-    return max(_NARROWEST, int(room / count - axis))
+    available = width - 2 * PADDING - gap * (count - 1)
+    return max(_NARROWEST, int(available / count - axis))
 
 
 def panels_in_row(width: float, most: int, *, least: float, gap: float, axis: float) -> int:
-    """Return the number of plots side by side in a figure of a width, from 1 to `most`.
+    """Return the number of plots that fit side by side, from 1 to `most`.
 
     Args:
-        width: Pixels of the whole figure.
-        most: Largest number of plots side by side.
-        least: Smallest width of a plot in pixels.
-        gap: Pixels between two plots.
-        axis: Pixels that the axis and the texts of each plot take.
+        width: Figure width in pixels.
+        most: Maximum number of plots side by side.
+        least: Minimum width of a plot in pixels.
+        gap: Gap between two plots in pixels.
+        axis: Width of the axis and the texts of each plot in pixels.
 
     Example:
         >>> from attnwidget.charts.theme import panels_in_row
         >>> [panels_in_row(width, 3, least=96, gap=12, axis=48) for width in (640, 380, 200)]
         [3, 2, 1]
     """
-    room = width - 2 * PADDING + gap
-    return min(most, max(1, int(room / (least + axis + gap))))
+    available = width - 2 * PADDING + gap
+    return min(most, max(1, int(available / (least + axis + gap))))
 
 
 @contextmanager
 def added_to_titles(line: str) -> Iterator[None]:
-    """Add a line to the subtitles, and so to the descriptions, of the charts made in the block."""
+    """Add a line to the subtitle and the description of every chart that is made in the block.
+
+    Args:
+        line: Subtitle line.
+    """
     token = _added_line.set(line)
     try:
         yield
@@ -235,25 +242,31 @@ def added_to_titles(line: str) -> Iterator[None]:
 
 
 def publication(chart: C, title: str, width: float = WIDTH) -> C:
-    """Return the chart in the light theme; lines after the first of its title are the subtitle.
+    """Return a chart in the light theme with a title.
 
-    Only lines that are longer than the figure of this `width` are wrapped.
+    Args:
+        chart: Chart to style.
+        title: Figure title; further lines become the subtitle. Lines that are wider than the
+            figure are wrapped.
+        width: Figure width in pixels.
 
     Raises:
-        ValueError: the title is empty.
+        ValueError: If the title is empty.
     """
     head, *rest = title_lines(title)
     if (added := _added_line.get()) and added not in title:
         rest = [*rest, added]
-    room = width - 2 * PADDING
-    below = [part for line in rest for part in wrapped_text(line, room)]
-    text = alt.TitleParams(wrapped_text(head, room, _TITLE), subtitle=below or alt.Undefined)
-    described = ": ".join(filter(None, [head, "; ".join(rest)]))
-    return chart.properties(title=text, description=described).configure(**_config())
+    available = width - 2 * PADDING
+    subtitle = [part for line in rest for part in wrapped_text(line, available)]
+    text = alt.TitleParams(
+        wrapped_text(head, available, _TITLE), subtitle=subtitle or alt.Undefined
+    )
+    description = ": ".join(filter(None, [head, "; ".join(rest)]))
+    return chart.properties(title=text, description=description).configure(**_config())
 
 
 def wrapped_text(text: str, width: float, size: float = LABEL) -> list[str]:
-    """Return the lines of a text that is about `width` pixels wide.
+    """Return a text as lines of at most about `width` pixels.
 
     Example:
         >>> from attnwidget.charts.theme import wrapped_text
@@ -265,14 +278,14 @@ def wrapped_text(text: str, width: float, size: float = LABEL) -> list[str]:
 
 
 def ink_scale(largest: float = 1.0) -> alt.Scale:
-    """Return the colors of values from 0, which is the page's ground, to the largest one.
+    """Return the color scale for values from 0, which has the background color, to the largest.
 
     Example:
         >>> from attnwidget.charts.theme import ink_scale
         >>> ink_scale(0.0).domain
         [0.0, 1.0]
     """
-    # A scale of which both ends are 0 has no colors.
+    # A scale from 0 to 0 has no colors.
     return alt.Scale(domain=[0.0, largest or 1.0], range=list(LIGHT.ramp), interpolate="rgb")
 
 
@@ -292,14 +305,18 @@ def in_dark(chart: C) -> C:
 
 
 def _colors(theme: Theme) -> list[str]:
-    return [c for field in astuple(theme) for c in ([field] if isinstance(field, str) else field)]
+    return [
+        color
+        for field in astuple(theme)
+        for color in ([field] if isinstance(field, str) else field)
+    ]
 
 
 def _repainted(part: Any, colors: dict[str, str]) -> Any:
     if isinstance(part, alt.Data):
         return part
     if isinstance(part, alt.SchemaBase):
-        # Its properties as they are: reading a chart back from its JSON takes ten times as long.
+        # Copy the properties directly: recreating a chart from its JSON takes ten times as long.
         copy = object.__new__(type(part))
         copy.__dict__.update(part.__dict__)
         object.__setattr__(copy, "_args", _repainted(part._args, colors))

@@ -1,4 +1,4 @@
-"""Values between tokens as a heat map."""
+"""Heat map of values between tokens."""
 
 from __future__ import annotations
 
@@ -28,23 +28,23 @@ def token_heatmap(
     column_title: str = "attended token",
     width: int = WIDTH,
 ) -> alt.Chart:
-    """Draw non-negative values between tokens: a row per query, a column per key.
+    """Draw non-negative values between tokens, with one row per query and one column per key.
 
-    Values are shaded from 0, which is the page's ground. Cells shrink with the number of tokens;
-    where they are too small for a text beside them, tokens show when pointed at.
+    Values are shaded from 0, which has the background color. Cells shrink with the number of
+    tokens. If cells are too small for labels, tokens are shown only in tooltips.
 
     Args:
-        values: [Q, K].
-        query: the Q tokens of the rows.
-        key: the K tokens of the columns.
-        title: what is shown; further lines become the subtitle.
-        value_title: quantity and unit, over the color bar.
-        row_title: meaning of the rows.
-        column_title: meaning of the columns.
-        width: pixels of the whole figure.
+        values: Values of the cells, [Q, K].
+        query: Tokens of the Q rows.
+        key: Tokens of the K columns.
+        title: Figure title; further lines become the subtitle.
+        value_title: Quantity and unit, above the color bar.
+        row_title: Meaning of the rows.
+        column_title: Meaning of the columns.
+        width: Figure width in pixels.
 
     Raises:
-        ValueError: `values` is not [Q, K], or holds a negative or infinite number or NaN.
+        ValueError: If `values` is not [Q, K], or has a negative or infinite value or NaN.
 
     Example:
         >>> import numpy as np

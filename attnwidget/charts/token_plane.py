@@ -1,4 +1,4 @@
-"""Queries and keys of a head in one plane."""
+"""Scatter plot of a head's queries and keys in one plane."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from attnwidget.text.xml_text import xml_texts
 
 _LABELLED = 60
 _AXIS = 60
-"""Pixels that the axis of a side takes."""
+"""Width of an axis in pixels."""
 
 
 def token_plane(frame: pd.DataFrame, *, title: str, width: int = WIDTH) -> alt.LayerChart:
-    """Draw queries and keys as points with tokens; the inner product of two points is a score.
+    """Draw queries and keys as labeled points; the inner product of two points is a score.
 
     Args:
-        frame: Columns side ("query" or "key"), token, x and y.
-        title: Title of the figure; further lines become the subtitle.
-        width: Pixels of the whole figure.
+        frame: Table with the columns side ("query" or "key"), token, x and y.
+        title: Figure title; further lines become the subtitle.
+        width: Figure width in pixels.
 
     Raises:
-        ValueError: A column or every position is missing, or a position is infinite.
+        ValueError: If a column or every position is missing, or if a position is infinite.
 
     Example:
         >>> import pandas as pd
@@ -36,8 +36,8 @@ def token_plane(frame: pd.DataFrame, *, title: str, width: int = WIDTH) -> alt.L
     """
     table = checked(frame, ["side", "token", "x", "y"], "token_plane")
     table["token"] = xml_texts(table["token"].tolist())
-    reach = 1.1 * (float(table[["x", "y"]].abs().to_numpy().max()) or 1.0)
-    scale = alt.Scale(domain=[-reach, reach], nice=False)
+    limit = 1.1 * (float(table[["x", "y"]].abs().to_numpy().max()) or 1.0)
+    scale = alt.Scale(domain=[-limit, limit], nice=False)
     sides = ["query", "key"]
     base = alt.Chart(inline(table)).encode(
         x=alt.X("x:Q", scale=scale, title="first axis", axis=alt.Axis(grid=True)),
@@ -51,9 +51,11 @@ def token_plane(frame: pd.DataFrame, *, title: str, width: int = WIDTH) -> alt.L
         tooltip=["side:N", "token:N"],
     )
     shape = alt.Shape("side:N", scale=alt.Scale(domain=sides, range=["circle", "square"]))
-    drawn = [base.mark_point(filled=True, size=40, opacity=0.85).encode(shape=shape)]
+    chart_layers = [base.mark_point(filled=True, size=40, opacity=0.85).encode(shape=shape)]
     if len(table) <= _LABELLED:
-        drawn.append(base.mark_text(align="left", dx=6, fontSize=LABEL).encode(text="token:N"))
+        chart_layers.append(
+            base.mark_text(align="left", dx=6, fontSize=LABEL).encode(text="token:N")
+        )
     side = panel_width(width, 1, gap=0, axis=_AXIS)
-    chart = alt.LayerChart(layer=drawn).properties(width=side, height=side)
+    chart = alt.LayerChart(layer=chart_layers).properties(width=side, height=side)
     return offline(publication(chart, title, width))

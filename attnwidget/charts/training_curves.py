@@ -1,4 +1,4 @@
-"""A value of every head over the checkpoints of a training, one panel per layer."""
+"""Curves of a head metric over training checkpoints, with one panel per layer."""
 
 from __future__ import annotations
 
@@ -12,34 +12,34 @@ from attnwidget.charts.spaced_ticks import evenly_placed, spaced_ticks
 from attnwidget.charts.theme import LIGHT, PADDING, WIDTH, panel_width, publication, text_width
 
 _HEIGHT = 110
-"""Pixels of a panel."""
+"""Height of a panel in pixels."""
 _PANEL = 120
-"""Pixels of a panel with the space beside it at least."""
+"""Minimum width of a panel with its gap in pixels."""
 _MOST = 4
-"""Panels in a row at most."""
+"""Maximum number of panels per row."""
 _GAP = 12
 _AXIS = 48
-"""Pixels of the y axis at the left of each row."""
+"""Width of each row's y axis in pixels."""
 _MARKED = 8
-"""Checkpoints up to which the lines of heads have points."""
+"""Maximum number of checkpoints at which head lines have points."""
 
 
 def training_curves(
     frame: pd.DataFrame, *, title: str, value_title: str, width: int = WIDTH
 ) -> alt.ConcatChart:
-    """Draw lines over checkpoints: a thin line per head, a thick line for the mean of the layer.
+    """Draw lines over checkpoints: a thin line per head and a thick line for the layer mean.
 
-    All panels have one scale.
+    All panels share one scale.
 
     Args:
-        frame: columns checkpoint (in the order of its rows), layer, head (both from 0) and value;
-            rows without a value are left out.
-        title: what is shown; further lines become the subtitle.
-        value_title: the y axis: quantity and unit.
-        width: pixels of the whole figure.
+        frame: Table with the columns checkpoint (in drawing order), layer, head (both from 0) and
+            value; rows without a value are left out.
+        title: Figure title; further lines become the subtitle.
+        value_title: Title of the y axis: quantity and unit.
+        width: Figure width in pixels.
 
     Raises:
-        ValueError: a column or every value is missing.
+        ValueError: If a column or every value is missing.
 
     Example:
         >>> import pandas as pd
@@ -53,15 +53,15 @@ def training_curves(
     table["name"] = row_names(table)
     columns = min(_MOST, max(1, int(width - 2 * PADDING - _AXIS) // _PANEL))
     names = [str(name) for name in in_order(table["checkpoint"])]
-    # Half of the first and half of the last label stand beside the plot.
-    beside = (text_width(names[0]) + text_width(names[-1])) / 2
-    plot = panel_width(width - _AXIS, columns, gap=_GAP, axis=beside)
-    drawn = [names[i] for i in spaced_ticks(names, evenly_placed(len(names), plot))]
+    # The first and the last label extend halfway beyond the plot.
+    label_width = (text_width(names[0]) + text_width(names[-1])) / 2
+    plot = panel_width(width - _AXIS, columns, gap=_GAP, axis=label_width)
+    tick_labels = [names[i] for i in spaced_ticks(names, evenly_placed(len(names), plot))]
     along = alt.X(
         "checkpoint:N",
         title=None,
         sort=names,
-        axis=alt.Axis(values=drawn, labelOverlap=False, labelFlush=False),
+        axis=alt.Axis(values=tick_labels, labelOverlap=False, labelFlush=False),
     )
     low = min(0.0, table["value"].min())
     high = max(0.0, table["value"].max())
@@ -72,10 +72,10 @@ def training_curves(
     marks = {"size": 12, "color": LIGHT.muted} if is_marked else False
     size = 30 if is_marked else 12
     for number, (layer, rows) in enumerate(table.groupby("layer")):
-        # All panels have one scale, so the first of a row names its values.
+        # All panels share one scale, so only the first panel of a row has axis labels.
         is_first = number % columns == 0
-        named = alt.Axis() if is_first else alt.Axis(labels=False, title=None)
-        value = alt.Y("value:Q", title=value_title if is_first else None, scale=scale, axis=named)
+        axis = alt.Axis() if is_first else alt.Axis(labels=False, title=None)
+        value = alt.Y("value:Q", title=value_title if is_first else None, scale=scale, axis=axis)
         means = rows.groupby("checkpoint", sort=False)["value"].mean().reset_index()
         heads = alt.Chart(inline(rows)).mark_line(
             strokeWidth=1, opacity=0.4, color=LIGHT.muted, point=marks

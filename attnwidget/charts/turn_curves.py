@@ -1,4 +1,4 @@
-"""A share of attention by the turn of a chat."""
+"""Curves of attention shares over chat turns."""
 
 from __future__ import annotations
 
@@ -24,17 +24,18 @@ _DASHED = [4, 3]
 def turn_curves(
     frame: pd.DataFrame, *, title: str, value_title: str, width: int = WIDTH
 ) -> alt.LayerChart:
-    """Draw a line per series over the turns of chats; "even attention" is dashed and gray.
+    """Draw one line per series over the turns of chats; "even attention" is dashed and gray.
 
     Args:
-        frame: Columns turn (the number of the message, from 0), series and value, a fraction.
-        title: Title of the figure; further lines become the subtitle.
+        frame: Table with the columns turn (number of the message, from 0), series and value, a
+            fraction.
+        title: Figure title; further lines become the subtitle.
         value_title: Quantity and unit.
-        width: Pixels of the whole figure.
+        width: Figure width in pixels.
 
     Raises:
-        ValueError: A column or every value is missing, a turn is no number, or the series outnumber
-            the colors.
+        ValueError: If a column or every value is missing, if a turn is not a number, or if there
+            are more series than colors.
 
     Example:
         >>> import pandas as pd
@@ -53,7 +54,7 @@ def turn_curves(
     )
     solid = dashes(names).range
     strokes = [_DASHED if name in REST else dash for name, dash in zip(names, solid, strict=True)]
-    most = max(1e-9, float(table["value"].max()))
+    largest = max(1e-9, float(table["value"].max()))
     base = alt.Chart(inline(table)).encode(
         x=alt.X(
             "x:Q",
@@ -65,7 +66,7 @@ def turn_curves(
             "value:Q",
             title=value_title,
             axis=alt.Axis(format="%", grid=True),
-            scale=alt.Scale(domain=[0, most], nice=True),
+            scale=alt.Scale(domain=[0, largest], nice=True),
         ),
         color=alt.Color("series:N", scale=colors(names, "turn_curves", lines=True), legend=legend),
         tooltip=[

@@ -1,4 +1,4 @@
-"""Vocabulary entries at both ends of a scale, for some tokens."""
+"""Bar chart of the vocabulary entries with the largest and smallest scores, for some tokens."""
 
 from __future__ import annotations
 
@@ -14,27 +14,27 @@ from attnwidget.text.xml_text import xml_texts
 
 _STEP = 16
 _NAME = 110
-"""Pixels of an answer's name at most."""
+"""Maximum width of an answer's name in pixels."""
 _BESIDE = 20
-"""Pixels of the ticks and of half of the last number on the axis."""
+"""Width of the ticks and half the last axis label, in pixels."""
 _GAP = 24
 _IN_ROW = 2
-"""Panels beside each other."""
+"""Number of panels per row."""
 
 
 def vocabulary_bars(
     frame: pd.DataFrame, *, title: str, value_title: str, width: int = WIDTH
 ) -> alt.VConcatChart:
-    """Draw a panel per token with a bar per vocabulary entry, the largest value first.
+    """Draw one panel per token with one bar per vocabulary entry, sorted by value.
 
     Args:
-        frame: columns source (the panel), answer and score.
-        title: what is shown; further lines become the subtitle.
-        value_title: quantity and unit of the scores.
-        width: pixels of the whole figure.
+        frame: Table with the columns source (the panel), answer and score.
+        title: Figure title; further lines become the subtitle.
+        value_title: Quantity and unit of the scores.
+        width: Figure width in pixels.
 
     Raises:
-        ValueError: a column or every row is missing.
+        ValueError: If a column or every row is missing.
 
     Example:
         >>> import pandas as pd
@@ -48,10 +48,10 @@ def vocabulary_bars(
         raise ValueError("vocabulary_bars needs the column score as well")
     table["score"] = frame["score"].astype(float).to_numpy()
     table["source"] = xml_texts(table["source"].tolist())
-    # The same text may be two vocabulary entries: each has a row of its own.
+    # Two vocabulary entries may have the same text, so give each entry a separate row.
     table["row"] = row_keys(table["answer"].tolist())
-    reach = float(table["score"].abs().max()) or 1.0
-    scale = alt.Scale(domain=[-reach, reach])
+    limit = float(table["score"].abs().max()) or 1.0
+    scale = alt.Scale(domain=[-limit, limit])
     answers = min(_NAME, max(map(text_width, table["answer"])))
     plot = panel_width(width, _IN_ROW, gap=_GAP, axis=answers + _BESIDE)
     panels = [

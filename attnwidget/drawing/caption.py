@@ -1,4 +1,4 @@
-"""What a figure shows, in words: under a picture, in a file's metadata, and read aloud."""
+"""Captions of figures, for pictures, file metadata and screen readers."""
 
 from __future__ import annotations
 
@@ -7,19 +7,20 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Caption:
-    """The caption of a figure: the model, the head, the way of drawing, and all omissions.
+    """Caption of a figure: its model, heads, quantity and scale, and notes about omissions.
 
     Args:
-        figure: Kind of the figure, for example "One attention head".
-        model: the model's name.
-        head: the head or heads shown, "L7 H9 (8-10)".
-        quantity: what the numbers are, "attention weights between tokens".
-        scale: how numbers became colors or lengths, "square-root color scale, 0 to 0.81".
-        notes: One remark per omission or change: hidden, merged, renormalized, filtered, cut or
+        figure: Kind of figure, for example "One attention head".
+        model: Name of the model.
+        head: Head or heads in the figure, for example "L7 H9 (8-10)".
+        quantity: Meaning of the numbers, for example "attention weights between tokens".
+        scale: Mapping from numbers to colors or lengths, for example "square-root color scale, 0
+            to 0.81".
+        notes: One note per omission or change: hidden, merged, renormalized, filtered, cut or
             rounded values.
 
     Raises:
-        ValueError: `figure` is empty.
+        ValueError: If `figure` is empty.
 
     Example:
         >>> from attnwidget.drawing.caption import Caption
@@ -43,7 +44,7 @@ class Caption:
         return " · ".join(filter(None, (*self._parts().values(), *self.notes)))
 
     def to_dict(self) -> dict[str, str]:
-        """What it says by name; what is empty is left out, notes are joined by "; "."""
+        """Return the parts that are not empty, by name; notes are joined by "; "."""
         parts = self._parts() | {"notes": "; ".join(filter(None, self.notes))}
         return {name: part for name, part in parts.items() if part}
 

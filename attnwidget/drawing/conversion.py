@@ -1,4 +1,4 @@
-"""SVG files and charts as files of other kinds, converted by the drawing engine's process."""
+"""Conversion of SVG files and charts to other file formats, in the drawing engine's process."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ CHART_FORMATS = get_args(ChartFormat)
 
 
 def svg_to_png(svg: str) -> bytes:
-    """Convert an SVG file to a PNG file, one pixel for each of the SVG.
+    """Convert an SVG file to a PNG file, with one pixel per pixel of the SVG.
 
     Args:
-        svg: The whole SVG file.
+        svg: Text of the complete SVG file.
 
     Raises:
-        RuntimeError: The text is no SVG file, or the drawing engine cannot start, or ended.
+        RuntimeError: If the text is not an SVG file, or if the drawing engine cannot start or ends.
 
     Example:
         >>> from attnwidget.drawing.conversion import svg_to_png
@@ -30,13 +30,13 @@ def svg_to_png(svg: str) -> bytes:
 
 
 def svg_to_pdf(svg: str) -> bytes:
-    """Convert an SVG file to a PDF file of one page.
+    """Convert an SVG file to a PDF file with one page.
 
     Args:
-        svg: The whole SVG file.
+        svg: Text of the complete SVG file.
 
     Raises:
-        RuntimeError: The text is no SVG file, or the drawing engine cannot start, or ended.
+        RuntimeError: If the text is not an SVG file, or if the drawing engine cannot start or ends.
     """
     return _converted("svg_to_pdf", svg, "the PDF")
 
@@ -45,14 +45,14 @@ def draw_chart(spec: Mapping[str, Any], format: ChartFormat, **options: Any) -> 
     """Draw a Vega-Lite chart as a file.
 
     Args:
-        spec: The chart's specification.
-        format: "svg", "png" or "pdf".
-        options: Options of vl-convert: `vl_version`, `format_locale`, `time_format_locale`; `scale`
-            of a PNG or PDF; `ppi` of a PNG.
+        spec: Vega-Lite specification of the chart.
+        format: File format: "svg", "png" or "pdf".
+        options: Options of vl-convert: `vl_version`, `format_locale` and `time_format_locale`;
+            `scale` for PNG and PDF; `ppi` for PNG.
 
     Raises:
-        RuntimeError: The specification is no Vega-Lite chart, or the drawing engine cannot start,
-            or ended.
+        RuntimeError: If the specification is not a Vega-Lite chart, or if the drawing engine cannot
+            start or ends.
 
     Example:
         >>> from attnwidget.drawing.conversion import draw_chart
@@ -64,18 +64,18 @@ def draw_chart(spec: Mapping[str, Any], format: ChartFormat, **options: Any) -> 
 
 
 def chart_scripts(vl_version: str) -> str:
-    """Return the scripts that show charts in a page without a network.
+    """Return the scripts that a page needs to show charts without a network.
 
     Args:
         vl_version: Version of Vega-Lite, for example "v6.1".
 
     Raises:
-        RuntimeError: The drawing engine cannot start, or ended.
+        RuntimeError: If the drawing engine cannot start or ends.
     """
     _, (scripts,) = engine().ask("chart_scripts", [], what="the page", vl_version=vl_version)
     return scripts.decode()
 
 
 def _converted(task: str, source: str, what: str, **options: Any) -> bytes:
-    _, (made,) = engine().ask(task, [source.encode()], what=what, **options)
-    return made
+    _, (file,) = engine().ask(task, [source.encode()], what=what, **options)
+    return file

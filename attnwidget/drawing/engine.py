@@ -1,6 +1,6 @@
-"""The page's drawing code outside a page: a state goes in, SVG comes out.
+"""Drawing of a widget's state as SVG, by the page's drawing code outside a page.
 
-The code runs in the drawing engine, a process of its own (`engine_process`, `engine_server`).
+The code runs in a separate process, the drawing engine (`engine_process`, `engine_server`).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _ALIGNED = 8
 
 @dataclass(frozen=True)
 class Pixels:
-    """A part of a drawing that is pixels: R, G, B, A row by row, and the size it is shown in."""
+    """Raster image in a drawing: R, G, B and A row by row, and the displayed size."""
 
     across: int
     down: int
@@ -36,19 +36,19 @@ class Pixels:
 
 @dataclass(frozen=True)
 class Drawing:
-    """A figure as SVG elements, with all that is said of it.
+    """Figure as SVG elements, with its caption and its table.
 
     Args:
-        body: the elements; images are `raster:0`, `raster:1`, … of `rasters`.
-        width: of the whole, in pixels, that it is laid out for.
-        height: likewise.
-        density: pixels of its images for each of its own.
-        ground: the color behind it.
-        caption: what it shows, in words.
-        columns: names of the columns of its numbers.
-        rows: its numbers.
-        figures: where what a page draws lies: left, top, width, height.
-        rasters: the images.
+        body: SVG elements; `raster:0`, `raster:1`, … refer to `rasters`.
+        width: Width of the layout in pixels.
+        height: Height of the layout in pixels.
+        density: Pixels of the raster images per pixel of the layout.
+        ground: Background color.
+        caption: Caption of the figure.
+        columns: Column names of the table.
+        rows: Rows of the table.
+        figures: Boxes of the parts that a page draws: left, top, width, height.
+        rasters: Raster images of the figure.
     """
 
     body: str
@@ -64,7 +64,7 @@ class Drawing:
 
     @property
     def table(self) -> pd.DataFrame:
-        """The numbers; what identifies a row is in the first column."""
+        """Numbers of the figure; the first column identifies the row."""
         import pandas as pd
 
         return pd.DataFrame(list(self.rows), columns=list(self.columns))
@@ -83,25 +83,26 @@ def draw(
     caption: bool = False,
     title: bool = True,
 ) -> Drawing:
-    """Draw a figure as its page does.
+    """Draw a figure in the same way as its page.
 
     Args:
-        figure: the folder of its widget, "head_view".
-        state: the widget's synced traits; arrays as the page gets them.
+        figure: Folder of the widget, for example "head_view".
+        state: Synced traits of the widget, with arrays in the form that the page receives.
         width: Width of the layout in pixels; default: the figure's own width.
         theme: "light" or "dark".
         density: Pixels of the file per pixel of the figure, so that cells fall on whole pixels;
-            None for as many as `pixels` allow.
-        pixels: about how many the file may have in all; the density is 1 to 2.
-        dense: whether lines become pixels, which are converted sooner than thousands of strokes.
-        brief: whether a long figure may show its first part alone.
-        caption: whether its caption is drawn under it, in place of its notes.
-        title: whether its title is drawn above it.
+            None = the highest density that `pixels` allows.
+        pixels: Approximate maximum number of pixels in the file, for a density between 1 and 2.
+        dense: Whether to draw lines as pixels, which is faster to convert than thousands of
+            strokes.
+        brief: Whether a long figure may show only its first part.
+        caption: Whether to draw the caption under the figure, in place of its notes.
+        title: Whether to draw the title above the figure.
 
     Raises:
-        RuntimeError: The figure cannot be drawn, in the engine's own words, or the engine ended.
-        TimeoutError: The figure takes longer than a minute.
-        MemoryError: The figure needs more memory than the engine may have.
+        RuntimeError: If the engine cannot draw the figure, or ends while drawing.
+        TimeoutError: If the figure takes longer than a minute.
+        MemoryError: If the figure needs more memory than the engine may use.
 
     Example:
         >>> from attnwidget import HeadView, load_model
@@ -111,7 +112,7 @@ def draw(
         'L2 H1 (3-2)'
     """
     buffers = _Buffers()
-    wish = {
+    request = {
         "figure": figure,
         "state": buffers.take(state),
         "width": None if width is None else float(width),
@@ -123,13 +124,13 @@ def draw(
         "caption": caption,
         "title": title,
     }
-    blocks = [json.dumps(wish).encode(), buffers.joined()]
-    _, (drawn, *images) = engine().ask("figure", blocks, what=f"the figure {figure!r}")
-    return _drawing(json.loads(drawn.decode("utf-8", "surrogatepass")), images)
+    blocks = [json.dumps(request).encode(), buffers.joined()]
+    _, (drawing_json, *rasters) = engine().ask("figure", blocks, what=f"the figure {figure!r}")
+    return _drawing(json.loads(drawing_json.decode("utf-8", "surrogatepass")), rasters)
 
 
 class _Buffers:
-    """The bytes of a state, one after another, where every array can be read in place."""
+    """Bytes of a state in one buffer, aligned so that every array can be read in place."""
 
     def __init__(self) -> None:
         self.length = 0
@@ -137,7 +138,8 @@ class _Buffers:
 
     def take(self, value: Any) -> Any:
         """Return the value as JSON, with each byte string replaced by its start and length."""
-        # Most values are texts and numbers: a test for a mapping takes ten times as long.
+        # Test for text and numbers first, because most values are text or numbers. A test for a
+        # mapping takes ten times as long.
         if isinstance(value, (str, int, float)):
             return value
         if isinstance(value, (bytes, memoryview)):
@@ -153,15 +155,15 @@ class _Buffers:
         return value
 
     def joined(self) -> bytes:
-        """Return all parts, each with its start."""
-        room = bytearray(self.length)
+        """Return one buffer with every part at its start position."""
+        buffer = bytearray(self.length)
         for start, view in self._parts:
-            room[start : start + len(view)] = view
-        return bytes(room)
+            buffer[start : start + len(view)] = view
+        return bytes(buffer)
 
 
 def _drawing(drawing: dict[str, Any], pixels: list[bytes]) -> Drawing:
-    said = drawing["caption"]
+    caption = drawing["caption"]
     table = drawing["table"]
     return Drawing(
         body=drawing["body"],
@@ -169,7 +171,7 @@ def _drawing(drawing: dict[str, Any], pixels: list[bytes]) -> Drawing:
         height=drawing["height"],
         density=drawing["density"],
         ground=drawing["ground"],
-        caption=Caption(**said | {"notes": tuple(said["notes"])}),
+        caption=Caption(**caption | {"notes": tuple(caption["notes"])}),
         columns=tuple(table["columns"]),
         rows=tuple(map(tuple, table["rows"])),
         figures=tuple((f["x"], f["y"], f["width"], f["height"]) for f in drawing["figures"]),

@@ -9,20 +9,20 @@ from io import RawIOBase
 from typing import Any, cast
 
 _LENGTH = struct.Struct("<Q")
-# The most that a write takes: some systems refuse single writes of more than 2 GB.
+# Largest number of bytes per write. Some systems refuse single writes of more than 2 GB.
 _CHUNK = 1 << 26
 
 
 def write_message(pipe: RawIOBase, header: Mapping[str, Any], blocks: Sequence[bytes] = ()) -> None:
-    """Write a message: the number of its parts, their lengths, and the parts.
+    """Write a message: the number of parts, the length of each part, and the parts.
 
     Args:
-        pipe: An unbuffered pipe, open for writing.
-        header: Values that JSON can hold.
-        blocks: Further parts, of any bytes.
+        pipe: Unbuffered pipe, open for writing.
+        header: Header with values that JSON can represent.
+        blocks: Further parts, with any bytes.
 
     Raises:
-        OSError: The other process has closed the pipe.
+        OSError: If the other process has closed the pipe.
 
     Example:
         >>> import io
@@ -45,10 +45,10 @@ def read_message(pipe: RawIOBase) -> tuple[dict[str, Any], list[bytes]]:
     """Read the header and the blocks of the next message.
 
     Args:
-        pipe: An unbuffered pipe, open for reading.
+        pipe: Unbuffered pipe, open for reading.
 
     Raises:
-        EOFError: The other process has closed the pipe.
+        EOFError: If the other process has closed the pipe.
     """
     (count,) = _LENGTH.unpack(_read(pipe, _LENGTH.size))
     lengths = [_LENGTH.unpack(_read(pipe, _LENGTH.size))[0] for _ in range(count)]
@@ -57,10 +57,10 @@ def read_message(pipe: RawIOBase) -> tuple[dict[str, Any], list[bytes]]:
 
 
 def _read(pipe: RawIOBase, length: int) -> bytes:
-    read = bytearray()
-    while len(read) < length:
-        part = pipe.read(min(length - len(read), _CHUNK))
+    data = bytearray()
+    while len(data) < length:
+        part = pipe.read(min(length - len(data), _CHUNK))
         if not part:
             raise EOFError("the pipe has ended within a message")
-        read += part
-    return bytes(read)
+        data += part
+    return bytes(data)

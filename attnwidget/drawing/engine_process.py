@@ -1,4 +1,4 @@
-"""The drawing engine as its parent sees it: started when needed, asked, ended, started again."""
+"""Parent's side of the drawing engine: starts, calls, ends and restarts the child process."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from attnwidget.drawing.engine_messages import read_message, write_message
 from attnwidget.drawing.patient_pipe import PatientPipe
 from attnwidget.text.thread_lock import ThreadLock
 
-#: Seconds after which a child that should have ended itself is ended.
+#: Seconds to wait for a child that should have ended itself, before the parent ends it.
 _GRACE = 5.0
 _START = (
     "import sys; sys.path[:] = sys.argv[1:]; "
     "from attnwidget.drawing.engine_server import serve; serve()"
 )
-# Errors of the converters go on with pages of their own stack.
+# The converters append long stack traces to their error messages.
 _STACK = "Stack backtrace:"
-# Errors of the engine that keep their kind; all others become a RuntimeError.
+# Engine errors that keep their type; all other errors become a RuntimeError.
 _ERRORS: dict[str, type[Exception]] = {
     "ImportError": ImportError,
     "MemoryError": MemoryError,
@@ -35,16 +35,16 @@ _ERRORS: dict[str, type[Exception]] = {
 
 
 class EngineProcess:
-    """The drawing engine of this process: a child process that serves one request at a time.
+    """Drawing engine of this process: a child process that serves one request at a time.
 
-    The first request starts the child. All threads share it. It ends with this process. A forked
-    process starts a child of its own, because two processes cannot share a pipe safely: one of them
-    may end in the middle of a request.
+    The first request starts the child. All threads share the child, and it ends with this process.
+    A forked process starts its own child, because two processes cannot share a pipe safely: one of
+    them may end in the middle of a request.
 
     Args:
-        bundle: JavaScript of the drawing code, which the child gets at its start.
-        patience: Seconds that a request may take; the largest figures take less than one. The
-            child ends itself after this time.
+        bundle: JavaScript of the drawing code, which the child receives when it starts.
+        patience: Time limit of a request in seconds. The largest figures take less than one second.
+            The child ends itself after this time.
     """
 
     def __init__(self, bundle: bytes, patience: float = 60.0) -> None:
@@ -52,7 +52,7 @@ class EngineProcess:
         self._bundle = bundle
         self._lock = ThreadLock()
         self._child: subprocess.Popen[bytes] | None = None
-        # Whether the child has not answered its latest request, or not yet got the drawing code.
+        # True if the child has not answered its latest request or has no drawing code yet.
         self._owes_answer = False
         atexit.register(self.close)
         if hasattr(os, "register_at_fork"):
@@ -61,19 +61,19 @@ class EngineProcess:
     def ask(
         self, task: str, blocks: Sequence[bytes], *, what: str, **options: Any
     ) -> tuple[dict[str, Any], list[bytes]]:
-        """Let the engine do a task, and return its answer.
+        """Run a task in the engine and return the header and the blocks of its answer.
 
         Args:
-            task: Name of the task, a method of the engine's side (`engine_server`).
-            blocks: Bytes that the task takes.
-            what: The thing that is drawn or converted, for errors.
-            options: Further arguments of the task, as JSON can hold them.
+            task: Task name, a method name on the engine's side (`engine_server`).
+            blocks: Blocks of bytes that the task takes.
+            what: Name of the drawn or converted object, for error messages.
+            options: Further arguments of the task, with values that JSON can represent.
 
         Raises:
-            RuntimeError: The engine cannot start, ends during the request, or reports an error.
-            TimeoutError: The request takes longer than a minute.
-            MemoryError: The engine runs out of memory.
-            ImportError: A library of the engine is not installed.
+            RuntimeError: If the engine cannot start, ends during the request or reports an error.
+            TimeoutError: If the request takes longer than a minute.
+            MemoryError: If the engine runs out of memory.
+            ImportError: If a library that the engine needs is not installed.
         """
         with self._lock:
             child = self._running()
@@ -81,7 +81,7 @@ class EngineProcess:
 
     @property
     def child(self) -> int | None:
-        """Number of the engine's process; None if no engine runs."""
+        """Process ID of the engine; None if no engine is running."""
         child = self._child
         return None if child is None or child.poll() is not None else child.pid
 
@@ -92,17 +92,17 @@ class EngineProcess:
             _end(child)
 
     def _forget(self) -> None:
-        """Start anew after a fork: the child belongs to the parent."""
+        """Forget the child after a fork, because it belongs to the parent process."""
         child, self._child = self._child, None
         if child is not None:
             for pipe in (child.stdin, child.stdout):
                 with suppress(OSError):
                     cast("RawIOBase", pipe).close()
-            # Popen must not wait for a process that is no child of this one.
+            # Popen must not wait for a process that is not a child of this process.
             child.returncode = 0
 
     def _running(self) -> subprocess.Popen[bytes]:
-        # After Ctrl-C, the answer to an earlier request would be read as the answer to the next.
+        # After Ctrl-C, the next request would otherwise read the answer to the previous request.
         if self._child is not None and (self._owes_answer or self._child.poll() is not None):
             self.close()
         if self._child is None:
@@ -122,14 +122,14 @@ class EngineProcess:
         began = time.monotonic()
         self._owes_answer = True
         try:
-            # A stopped child neither reads nor ends itself.
+            # Use pipes with a time limit, because a stopped child neither reads nor ends itself.
             requests = PatientPipe(_pipe(child.stdin), patience)
             write_message(requests, {**header, "seconds": patience}, blocks)
             answers = PatientPipe(_pipe(child.stdout), patience + _GRACE)
             answer, parts = read_message(answers)
             self._owes_answer = False
         except (OSError, EOFError) as error:
-            # A process that has closed its pipes needs a moment to leave its exit code.
+            # The exit code is available a moment after the process has closed its pipes.
             with suppress(subprocess.TimeoutExpired):
                 child.wait(timeout=1)
             self.close()
@@ -145,7 +145,7 @@ class EngineProcess:
 
     def _refuse(self, kind: str, says: str, what: str) -> NoReturn:
         if kind == "MemoryError":
-            # JavaScript is not usable after this error.
+            # The JavaScript engine is unusable after this error.
             self.close()
             raise MemoryError(f"{what} needs more memory than its engine may have")
         says = says.partition(_STACK)[0].strip()
@@ -153,7 +153,7 @@ class EngineProcess:
 
 
 def _start() -> subprocess.Popen[bytes]:
-    # The setting for programs that embed Python, where sys.executable is another program.
+    # In programs that embed Python, sys.executable is another program, so use this setting.
     executable = multiprocessing.spawn.get_executable()
     if not executable or getattr(sys, "frozen", False):
         raise RuntimeError(
@@ -168,7 +168,7 @@ def _start() -> subprocess.Popen[bytes]:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
-            # On Windows no console opens for it.
+            # Do not open a console window on Windows.
             creationflags=getattr(subprocess, "CREATE_NO_WINDOW", 0),
         )
     except OSError as error:
@@ -179,9 +179,9 @@ def _start() -> subprocess.Popen[bytes]:
 
 
 def _path() -> list[str]:
-    """The folders in which this process finds modules.
+    """Return the folders from which this process imports modules.
 
-    The current folder comes last: a file there, such as json.py, must not replace a module.
+    The current folder comes last, because a file there, such as json.py, must not shadow a module.
     """
     folders = [folder for folder in sys.path if folder]
     if len(folders) < len(sys.path):
@@ -191,7 +191,7 @@ def _path() -> list[str]:
 
 
 def _end(child: subprocess.Popen[bytes]) -> None:
-    # The engine has no data to save.
+    # The engine has no data to save, so it can be killed.
     with suppress(OSError):
         child.kill()
     for pipe in (child.stdin, child.stdout):
@@ -203,23 +203,23 @@ def _end(child: subprocess.Popen[bytes]) -> None:
 
 def _ended(child: subprocess.Popen[bytes], what: str) -> str:
     code = child.returncode
-    how = f"with exit code {code}"
+    reason = f"with exit code {code}"
     if code is not None and code < 0:
         with suppress(ValueError):
-            how = f"by signal {signal.Signals(-code).name}"
-    return f"the drawing engine ended ({how}) while it drew {what}: {_next_step()}"
+            reason = f"by signal {signal.Signals(-code).name}"
+    return f"the drawing engine ended ({reason}) while it drew {what}: {_next_step()}"
 
 
 def _next_step() -> str:
-    """What to do after the engine has ended: the known cause, where there is one."""
+    """Return the advice for an engine that has ended, with the cause if it is known."""
     if sys.platform != "win32":
         import resource
 
-        _, most = resource.getrlimit(resource.RLIMIT_AS)
-        if most != resource.RLIM_INFINITY:
+        _, limit = resource.getrlimit(resource.RLIMIT_AS)
+        if limit != resource.RLIM_INFINITY:
             return (
                 f"its JavaScript reserves about 256 GB of address space, and this process may "
-                f"have {most / 1e9:.0f} GB (ulimit -v). Raise the limit, or save a page (.html) "
+                f"have {limit / 1e9:.0f} GB (ulimit -v). Raise the limit, or save a page (.html) "
                 "and print it from a browser"
             )
     return "the next figure starts a new engine"

@@ -1,4 +1,4 @@
-"""A picture, its caption and its numbers as HTML, for eyes and for screen readers."""
+"""HTML with a picture, its caption and its table, which screen readers can read too."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ _RIGHT = ' style="text-align: right; font-variant-numeric: tabular-nums"'
 def figure_html(
     caption: Caption, table: pd.DataFrame, png: bytes | None = None, size: tuple[int, int] = (0, 0)
 ) -> str:
-    """A picture with its caption, and the same numbers as a table that unfolds.
+    """Return the HTML of a picture with its caption, and its numbers as a collapsible table.
 
-    The picture is inside, because readers of notebooks prefer HTML to a separate picture. The HTML
-    has no scripts and identifiers, so a page can contain several copies.
+    The HTML contains the picture, because notebook viewers prefer HTML to a separate picture. The
+    HTML has no scripts and no identifiers, so a page can contain several copies.
 
     Args:
-        caption: what the figure shows; the picture's text for who cannot see it.
-        table: the figure's numbers; what identifies a row is in the index or in the first column.
-        png: the picture; without one caption and table stand alone, unfolded.
-        size: its width and height in CSS pixels.
+        caption: Caption of the figure, also the alternative text of the picture.
+        table: Numbers of the figure; the index or the first column identifies the row.
+        png: PNG file of the picture; None = only the caption and the expanded table.
+        size: Width and height of the picture in CSS pixels.
 
     Example:
         >>> import pandas as pd
@@ -41,8 +41,8 @@ def figure_html(
     text = _escaped(caption.text())
     title = _escaped(" · ".join(filter(None, (caption.figure, caption.head, caption.quantity))))
     if png is None:
-        said = f"<figcaption>{text}</figcaption>"
-        return f'<figure style="margin: 0">{said}{_table(table, title)}</figure>'
+        figcaption = f"<figcaption>{text}</figcaption>"
+        return f'<figure style="margin: 0">{figcaption}{_table(table, title)}</figure>'
     data = base64.b64encode(png).decode("ascii")
     return (
         f'<figure style="margin: 0"><img src="data:image/png;base64,{data}" alt="{text}"'
@@ -77,13 +77,13 @@ def _table(table: pd.DataFrame, title: str) -> str:
 
 
 def _form(column: list[Any]) -> str:
-    """How the numbers of a column are printed: with the decimals that the largest one needs."""
+    """Return the format of a column's numbers, with the decimals that its largest number needs."""
     sizes = [abs(value) for value in column if isinstance(value, float) and value]
     sizes = [size for size in sizes if isfinite(size)]
-    places = 3 - floor(log10(max(sizes))) if sizes else 0
+    decimals = 3 - floor(log10(max(sizes))) if sizes else 0
     # If the smallest number would round to 0, each number has its own number of digits.
-    aligned = 0 <= places <= 6 and min(sizes, default=0) >= 0.5 * 10**-places
-    return f".{places}f" if aligned else ".4g"
+    aligned = 0 <= decimals <= 6 and min(sizes, default=0) >= 0.5 * 10**-decimals
+    return f".{decimals}f" if aligned else ".4g"
 
 
 def _cell(column: int, shown: str, align: str) -> str:

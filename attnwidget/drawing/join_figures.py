@@ -1,4 +1,4 @@
-"""Several figures as one picture, with letters as papers have them."""
+"""Multi-panel pictures with panel letters, as in papers."""
 
 from __future__ import annotations
 
@@ -20,27 +20,28 @@ def join_figures(
     title: bool = True,
     caption: bool = False,
 ) -> Picture:
-    """Join figures to one picture: `join_figures([view, view, grid]).save("figure.pdf")`.
+    """Join figures into one picture: `join_figures([view, view, grid]).save("figure.pdf")`.
 
-    Each panel is laid out for its place, and text has the same size in all panels. A picture with a
-    width, `view.figure(width=300)`, keeps it and the remaining panels share the rest; the panels of
-    an incomplete last row share its width. The caption is that of every panel.
+    Each panel is laid out for its own width, and text has the same size in all panels. A picture
+    with a given width, `view.figure(width=300)`, keeps that width, and the other panels of the row
+    share the rest. The panels of an incomplete last row share the full width. The caption combines
+    the captions of all panels.
 
     Args:
         figures: Widgets, drawn in their current state, and pictures.
         columns: Number of panels per row; default 2, or 1 for a single panel.
-        width: of the whole, as in `save`: pixels of an SVG, points of a PDF; without one 480 a
-            column.
-        theme: "light" or "dark", of all panels.
-        labels: whether panels are lettered "a", "b", …
-        title: whether panels have their titles; False leaves out all of them.
-        caption: whether the caption is drawn under the panels, in place of their notes.
+        width: Width of the whole picture, in pixels for SVG and points for PDF, as in `save`;
+            default 480 per column.
+        theme: Theme of all panels, "light" or "dark".
+        labels: Whether to letter the panels "a", "b", …
+        title: Whether to draw the titles of the panels; False removes all titles.
+        caption: Whether to draw the caption under the panels, in place of their notes.
 
     Raises:
-        TypeError: something that is neither a widget of this package nor its picture; labels, title
-            or caption other than True and False.
-        ValueError: no figure; more than 26 with letters; a number of columns below 1, a width that
-            is not above 0, another theme.
+        TypeError: If a figure is neither a widget of this package nor its picture, or if `labels`,
+            `title` or `caption` is not a bool.
+        ValueError: If there is no figure or there are more than 26 lettered figures, or if
+            `columns`, `width` or `theme` is not an allowed value.
 
     Example:
         >>> from attnwidget import HeadGrid, HeadView, join_figures, load_model
@@ -55,8 +56,8 @@ def join_figures(
     pictures = _pictures(figures)
     if labels and len(pictures) > len(ascii_lowercase):
         raise ValueError(f"{len(pictures)} panels are too many for letters (26): pass labels=False")
-    across = _checked_columns(columns, len(pictures))
-    made = [
+    columns_per_row = _checked_columns(columns, len(pictures))
+    panels = [
         {
             "figure": picture.figure,
             "state": picture.state,
@@ -66,7 +67,7 @@ def join_figures(
         }
         for i, picture in enumerate(pictures)
     ]
-    rows = [made[i : i + across] for i in range(0, len(made), across)]
+    rows = [panels[i : i + columns_per_row] for i in range(0, len(panels), columns_per_row)]
     return Picture("panels", {"rows": rows}, width, theme, drawn_caption=caption)
 
 
@@ -78,8 +79,8 @@ def _pictures(figures: Iterable[Any]) -> list[Picture]:
         )
     pictures = []
     for figure in figures:
-        drawn = getattr(figure, "figure", None)
-        picture = drawn() if callable(drawn) else figure
+        draw = getattr(figure, "figure", None)
+        picture = draw() if callable(draw) else figure
         if not isinstance(picture, Picture):
             raise TypeError(
                 f"join_figures joins widgets of this package and their pictures, got "

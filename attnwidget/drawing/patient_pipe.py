@@ -1,4 +1,4 @@
-"""Pipes to a process that may be stopped: reading and writing end at a time limit."""
+"""Pipes whose reads and writes have a time limit, because the other process may be stopped."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from io import RawIOBase
 
 
 class PatientPipe(RawIOBase):
-    """An end of a pipe, whose reads and writes together may take some seconds.
+    """End of a pipe with one time limit for all its reads and writes together.
 
-    Windows, which cannot stop a process, has no limit.
+    There is no limit on Windows, where a process cannot be stopped.
 
     Args:
-        pipe: An unbuffered pipe, open for reading or for writing.
-        seconds: The time limit.
+        pipe: Unbuffered pipe, open for reading or for writing.
+        seconds: Time limit in seconds.
 
     Example:
         >>> import os
@@ -36,20 +36,20 @@ class PatientPipe(RawIOBase):
         self._end = time.monotonic() + seconds
 
     def read(self, size: int = -1, /) -> bytes | None:
-        """Return at most `size` bytes, at least one; b"" if the other process has closed the pipe.
+        """Return 1 to `size` bytes, or b"" if the other process has closed the pipe.
 
         Raises:
-            TimeoutError: No byte has come in time.
+            TimeoutError: If no byte arrives within the time limit.
         """
         self._wait(writes=False)
         return self._pipe.read(size)
 
-    # Of the types of `RawIOBase.write`, the messages use bytes and memory views.
+    # The messages use only these two of the types that `RawIOBase.write` accepts.
     def write(self, data: bytes | memoryview, /) -> int:  # type: ignore[override]
-        """Write what fits into the pipe, and return the number of bytes.
+        """Write as many bytes as fit into the pipe and return their number.
 
         Raises:
-            TimeoutError: The other process has not read in time.
+            TimeoutError: If the other process does not read within the time limit.
         """
         if os.name != "posix":
             return self._pipe.write(data) or 0
@@ -58,7 +58,7 @@ class PatientPipe(RawIOBase):
         return self._pipe.write(data) or 0
 
     def _wait(self, *, writes: bool) -> None:
-        """Return when the pipe can be read or written."""
+        """Wait until the pipe can be read or written."""
         if os.name != "posix":
             return
         import select

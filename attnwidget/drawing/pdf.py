@@ -1,4 +1,4 @@
-"""An SVG as a PDF of one page: text as text in embedded fonts, its caption inside."""
+"""Conversion of an SVG to a one-page PDF with text in embedded fonts and caption metadata."""
 
 from __future__ import annotations
 
@@ -29,19 +29,19 @@ _TAGS = re.compile(r"<[^>]*>")
 
 
 def pdf(svg: str, info: Mapping[str, str]) -> bytes:
-    """The SVG as a PDF whose page has its size, a point for each pixel.
+    """Convert an SVG file to a PDF whose page has the same size, with one point per pixel.
 
-    Warns where the fonts of this machine lack signs of the text. The same SVG gives the same bytes.
+    A warning names characters that the installed fonts lack. The same SVG gives the same bytes.
 
     Args:
-        svg: a whole SVG file.
-        info: what is written into the file's information, by name: "Title", "Subject", …
+        svg: Text of the complete SVG file.
+        info: Entries of the PDF's document information by name: "Title", "Subject", …
     """
     reader = pypdf.PdfReader(io.BytesIO(svg_to_pdf(svg)))
     _warn_of_missing_signs(svg, reader.pages[0])
     for number in reader.xref[0]:
         _sort(IndirectObject(number, 0, reader).get_object())
-    # A clone may hold a shared object twice, of which pypdf would log a warning.
+    # A clone may hold a shared object twice. With a small size, pypdf would log a warning about it.
     reader.trailer[NameObject("/Size")] = NumberObject(2 * len(reader.xref[0]) + 1)
     writer = pypdf.PdfWriter(clone_from=reader)
     writer.metadata = {f"/{name}": value for name, value in info.items()}
@@ -56,9 +56,9 @@ def pdf(svg: str, info: Mapping[str, str]) -> bytes:
 
 
 def _sort(part: Any) -> None:
-    """Sort names: the converter's own order changes between calls."""
+    """Sort the names in dictionaries, because the converter's order changes between calls."""
     if isinstance(part, DictionaryObject):
-        # A stream's data is stored beside its entries, so every entry can be restored alone.
+        # A stream stores its data apart from its entries, so do not clear it.
         entries = sorted(part.items())
         if not isinstance(part, StreamObject):
             part.clear()
@@ -71,22 +71,24 @@ def _sort(part: Any) -> None:
 
 
 def _warn_of_missing_signs(svg: str, page: pypdf.PageObject) -> None:
-    boxes = {sign for font in _fonts(page) for sign in _boxes(font)}
+    boxes = {character for font in _fonts(page) for character in _boxes(font)}
     if not boxes:
         return
-    # The font names only one missing character: the page does not name the remaining ones.
-    text = {sign for part in _TEXT.findall(svg) for sign in unescape(_TAGS.sub("", part))}
-    lost = {sign for sign in text - set(page.extract_text()) if not sign.isspace()}
-    # Signs that no terminal should get are named by their numbers.
-    named = [s if s.isprintable() else ascii(s)[1:-1] for s in sorted(boxes | lost)[:20]]
+    # The font lists only one missing character, so compare the SVG's text with the page's text.
+    text = {character for part in _TEXT.findall(svg) for character in unescape(_TAGS.sub("", part))}
+    missing = {
+        character for character in text - set(page.extract_text()) if not character.isspace()
+    }
+    # Characters that are not printable are written as escape sequences.
+    labels = [c if c.isprintable() else ascii(c)[1:-1] for c in sorted(boxes | missing)[:20]]
     warn_caller(
-        f"no font of this machine has {' '.join(named)}: the file shows boxes "
+        f"no font of this machine has {' '.join(labels)}: the file shows boxes "
         "in their place. Install a font that has them, such as Noto Sans CJK, and save again.",
     )
 
 
 def _fonts(page: pypdf.PageObject) -> list[DictionaryObject]:
-    """The fonts of a page, and of the groups in it."""
+    """Return the fonts in a page and its groups."""
     fonts = []
     parts = [page.get("/Resources")]
     while parts:
@@ -98,7 +100,7 @@ def _fonts(page: pypdf.PageObject) -> list[DictionaryObject]:
 
 
 def _boxes(font: DictionaryObject) -> str:
-    """What stands for the glyph of missing signs in a font's table of texts."""
+    """Return the text of the glyph for missing characters in a font's Unicode table."""
     if "/ToUnicode" not in font:
         return ""
     table = cast("StreamObject", font["/ToUnicode"].get_object()).get_data()

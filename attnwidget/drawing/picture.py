@@ -1,4 +1,4 @@
-"""A figure as it was when it was asked for: SVG, PNG, a file for print, a table of its numbers."""
+"""Picture of a figure at one moment, as SVG, PNG or PDF, with its caption and table."""
 
 from __future__ import annotations
 
@@ -28,24 +28,24 @@ THEMES = ("light", "dark")
 _PNG_SCALE = 2.0
 _NUMBERS = (int, float, np.integer, np.floating)
 _MOST_PIXELS = 100_000_000
-#: Pixels of a figure's width: what is narrower holds no label, what is wider no screen shows.
+#: Limits of a figure's width in pixels: no label fits a narrower figure, no screen a wider one.
 _NARROWEST = 40
 _WIDEST = 10_000
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Picture:
-    """A widget's state at one moment, drawn by the drawing code of the page.
+    """Widget state at one moment, drawn by the page's drawing code.
 
-    It shows itself in a notebook, and is saved by the suffix of a file.
+    A notebook displays the picture. `save` chooses the file format by the file's suffix.
 
     Args:
-        figure: the folder of its widget, "head_view".
-        state: the widget's synced traits.
+        figure: Folder of the widget, for example "head_view".
+        state: Synced traits of the widget.
         width: Width of the layout in pixels; default: the figure's own width.
         theme: "light" or "dark".
-        drawn_caption: whether the caption is drawn under the figure.
-        drawn_title: whether the title is drawn above the figure.
+        drawn_caption: Whether to draw the caption under the figure.
+        drawn_title: Whether to draw the title above the figure.
 
     Example:
         >>> from attnwidget import HeadView, load_model
@@ -69,17 +69,17 @@ class Picture:
         check_drawn("caption", self.drawn_caption)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return the state for pickles and copies; the picture is drawn again from it."""
-        kept = {name: value for name, value in self.__dict__.items() if name != "drawing"}
-        return kept | {"state": _with_bytes(self.state)}
+        """Return the state for pickles and copies, without the drawing, which is drawn again."""
+        fields = {name: value for name, value in self.__dict__.items() if name != "drawing"}
+        return fields | {"state": _with_bytes(self.state)}
 
     @cached_property
     def drawing(self) -> Drawing:
-        """The figure as SVG elements, with its caption and its numbers."""
+        """Figure as SVG elements, with its caption and its numbers."""
         return self.drawn()
 
     def drawn(self, **how: Any) -> Drawing:
-        """The figure drawn anew, with what `drawing.engine.draw` takes."""
+        """Draw the figure again, with options of `drawing.engine.draw`."""
         return draw(
             self.figure,
             self.state,
@@ -92,24 +92,25 @@ class Picture:
 
     @property
     def caption(self) -> Caption:
-        """What it shows, in words."""
+        """Caption of the figure."""
         return self.drawing.caption
 
     @property
     def table(self) -> pd.DataFrame:
-        """Its numbers; what identifies a row is in the first column."""
+        """Numbers of the figure; the first column identifies the row."""
         return self.drawing.table
 
     @property
     def svg(self) -> str:
-        """Return the figure as an SVG file with its description."""
+        """Figure as the text of an SVG file, with its description."""
         return svg(self.drawing, width=self.width)
 
     def png(self, scale: float = _PNG_SCALE) -> bytes:
-        """The figure as a PNG with `scale` pixels for each of the figure.
+        """Return the figure as a PNG file with `scale` pixels per pixel of the figure.
 
         Raises:
-            ValueError: `scale` is not above 0; more than 100 million pixels.
+            ValueError: If `scale` is not above 0, or if the PNG would have more than 100 million
+                pixels.
         """
         from attnwidget.drawing.png import png
 
@@ -126,44 +127,44 @@ class Picture:
         density = pixels / drawing.width
         if density != _PNG_SCALE:
             drawing = self.drawn(density=density, dense=True)
-        said = drawing.caption
+        caption = drawing.caption
         text = {
-            "Title": title_of(said),
-            "Description": said.text(),
+            "Title": title_of(caption),
+            "Description": caption.text(),
             "Software": creator(),
-            **_fields(said),
+            **_fields(caption),
         }
         text = {name: xml_text(value) for name, value in text.items()}
         return png(drawing, pixels=pixels, scale=pixels / width, text=text)
 
     def pdf(self) -> bytes:
-        """The figure as a PDF of one page, a point (1/72 inch) for each of its pixels."""
+        """Return the figure as a one-page PDF file with one point (1/72 inch) per pixel."""
         from attnwidget.drawing.pdf import pdf
 
-        said = self.caption
+        caption = self.caption
         info = {
-            "Title": title_of(said),
-            "Subject": said.text(),
-            "Keywords": "; ".join(_fields(said).values()),
+            "Title": title_of(caption),
+            "Subject": caption.text(),
+            "Keywords": "; ".join(_fields(caption).values()),
             "Creator": creator(),
-            **_fields(said),
+            **_fields(caption),
         }
         return pdf(self.svg, {name: xml_text(value) for name, value in info.items()})
 
     def save(self, path: str | Path, *, scale: float | None = None) -> Path:
-        """Save it as .svg, .pdf or .png; returns the path.
+        """Save the figure as .svg, .pdf or .png and return the path.
 
-        The caption is in the file as metadata. The file is replaced at once, or not at all; the
-        same figure gives the same bytes.
+        The file contains the caption as metadata. An existing file is replaced atomically. The same
+        figure gives the same bytes.
 
         Args:
-            path: the file; its folder must exist.
-            scale: pixels of a PNG for each of the figure, 2 without one.
+            path: File path; its folder must exist.
+            scale: Pixels of a PNG per pixel of the figure; default 2.
 
         Raises:
-            ValueError: another suffix; a scale that is not above 0; a PNG of more than 100 million
-                pixels.
-            FileNotFoundError: the folder does not exist.
+            ValueError: If the suffix is not one of the three, `scale` is not above 0, or the PNG
+                would have more than 100 million pixels.
+            FileNotFoundError: If the folder does not exist.
         """
         path = Path(path)
         check_file(path, scale=scale)
@@ -190,29 +191,29 @@ class Picture:
 
 
 def _with_bytes(value: Any) -> Any:
-    """Return a state with bytes in place of views of arrays, which cannot be pickled."""
+    """Return a state with bytes in place of memory views, which cannot be pickled."""
     if isinstance(value, memoryview):
         return value.tobytes()
     if isinstance(value, Mapping):
         return {name: _with_bytes(inner) for name, inner in value.items()}
-    if type(value) in (list, tuple):  # no named tuples, such as heads
+    if type(value) in (list, tuple):  # This excludes named tuples, such as heads.
         return type(value)(map(_with_bytes, value))
     return value
 
 
 def captioned(picture: Picture) -> Picture:
-    """The same picture with its caption drawn under it."""
+    """Return the same picture with its caption drawn under it."""
     return replace(picture, drawn_caption=True)
 
 
 def check_theme(theme: str) -> None:
-    """Refuse a theme that there is not, with a ValueError."""
+    """Raise a ValueError if there is no such theme."""
     if theme not in THEMES:
         raise ValueError(f"there is no theme {theme!r}: {among(theme, THEMES)}")
 
 
 def check_drawn(part: str, value: object) -> None:
-    """Refuse anything but True and False for whether a "title" or "caption" is drawn."""
+    """Raise a TypeError if an option such as "title" or "caption" is not a bool."""
     if not isinstance(value, bool):
         raise TypeError(
             f"{part} is True or False, whether the figure's own is drawn, got {value!r}"
@@ -222,7 +223,14 @@ def check_drawn(part: str, value: object) -> None:
 def check_file(
     path: Path, *, width: float | None = None, scale: float | None = None, page: bool = False
 ) -> None:
-    """Refuse a file that cannot be written, before anything is drawn; `page`: it will be one."""
+    """Raise an error for a file that cannot be written, before anything is drawn.
+
+    Args:
+        path: File path.
+        width: Width of the figure in pixels.
+        scale: Pixels of a PNG per pixel of the figure.
+        page: Whether the file is an HTML page.
+    """
     if not page and path.suffix.lower() not in FORMATS:
         ending = f"ends in {path.suffix!r}" if path.suffix else "has no suffix"
         raise ValueError(
@@ -248,6 +256,6 @@ def _check_number(name: str, value: float | None, unit: str) -> None:
 
 
 def _fields(caption: Caption) -> dict[str, str]:
-    """Return the parts of the caption, by their names in the metadata of files."""
+    """Return the parts of the caption by their names in file metadata."""
     parts = caption.to_dict()
     return {name.title(): parts[name] for name in parts if name != "figure"}

@@ -1,4 +1,4 @@
-"""A drawing as a PNG of a stated number of pixels, with its caption inside."""
+"""Conversion of a drawing to a PNG of a given width, with caption metadata."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from attnwidget.drawing.engine import Drawing, Pixels
 from attnwidget.drawing.png_file import SMALL_LEVEL, Bytes, png_file
 from attnwidget.drawing.svg import svg
 
-#: Pixels of the file that an area has at least, on average.
+#: Smallest average area size, in pixels of the file.
 _LEAST_PIXELS = 40
 _OPAQUE = 255
-# What floating-point numbers of a layout differ from whole numbers.
+# Tolerance for whole numbers, because layouts are computed in floating point.
 _NEAR = 1e-6
 _IMAGE = re.compile(
     r'<image x="([^"]+)" y="([^"]+)" width="([^"]+)" height="([^"]+)" preserveAspectRatio="none"'
@@ -28,15 +28,15 @@ _IMAGE = re.compile(
 
 
 def with_areas(drawing: Drawing, scale: float) -> Drawing:
-    """Return the drawing with areas in place of the opaque images whose cells are large.
+    """Replace opaque images that have large cells with vector areas.
 
-    The pixels of the file stay the same. This needs a whole number of pixels for each cell and for
-    each unit of the drawing: elsewhere the converter smooths the outer edges of images, so these
-    images stay.
+    The pixels of the file stay the same. An image is replaced only if each cell and each unit of
+    the drawing covers a whole number of pixels, because the converter smooths the outer edges of
+    other images.
 
     Args:
-        drawing: The drawing.
-        scale: Pixels of the file for each of the drawing.
+        drawing: Drawing with raster images.
+        scale: Pixels of the file per pixel of the drawing.
     """
 
     def drawn(image: re.Match[str]) -> str:
@@ -52,7 +52,7 @@ def _is_whole(number: float) -> bool:
 
 
 def _areas(raster: Pixels, image: re.Match[str], scale: float) -> str | None:
-    """Return one path for each color; None if the image is transparent or its areas are small."""
+    """Return one path per color; None if the image is transparent or its areas are small."""
     colors = np.frombuffer(raster.data, np.uint8).reshape(raster.down, raster.across, 4)
     words = colors.view(np.uint32)[..., 0]
     begins = np.ones(words.shape, bool)
@@ -91,33 +91,34 @@ def png(
     text: Mapping[str, str] | None = None,
     colors: int | None = None,
 ) -> bytes:
-    """The drawing as a PNG, `pixels` wide.
+    """Convert a drawing to a PNG file.
 
     Args:
-        drawing: what is in it.
-        pixels: its width.
-        scale: pixels of the file for each of the figure when it is printed or shown.
-        text: what is written into it, by keyword.
-        colors: colors at most, 256 or fewer: a file several times smaller, drawn faster, whose
-            thousands of lines are less smooth.
+        drawing: Drawing to convert.
+        pixels: Width of the PNG in pixels.
+        scale: Pixels of the file per displayed or printed pixel of the figure.
+        text: Text metadata by keyword.
+        colors: Maximum number of colors, at most 256; None = no limit. With fewer colors the file
+            is several times smaller and written faster, but dense lines are less smooth.
     """
-    # The converter enlarges images without smoothing, and reads small ones sooner.
+    # The converter enlarges images without smoothing and decodes small images faster, so do not
+    # enlarge them here.
     shapes = with_areas(drawing, pixels / drawing.width)
     page = svg(shapes, width=pixels, density=0, named=False)
-    with Image.open(io.BytesIO(svg_to_png(page))) as opened:
-        picture = opened.convert("RGB")
+    with Image.open(io.BytesIO(svg_to_png(page))) as converted:
+        picture = converted.convert("RGB")
     dpi = _INCH * scale
     if colors is None:
         return png_file(np.asarray(picture), dpi=dpi, text=text)
-    places, palette = _fewer(picture, colors)
-    return png_file(places, palette=palette, level=SMALL_LEVEL, filtered=False, dpi=dpi, text=text)
+    indices, palette = _fewer(picture, colors)
+    return png_file(indices, palette=palette, level=SMALL_LEVEL, filtered=False, dpi=dpi, text=text)
 
 
 def _fewer(picture: Image.Image, colors: int) -> tuple[Bytes, Bytes]:
-    """Return the picture as places in a palette of so many colors, its ground as it is."""
-    few = picture.quantize(colors, method=Image.Quantize.FASTOCTREE, dither=Image.Dither.NONE)
-    places = np.asarray(few)
-    # Near colors became their mean; the ground is seen beside the page's own.
-    palette = np.array(few.getpalette(), np.uint8).reshape(-1, 3)
-    palette[places[0, 0]] = np.asarray(picture)[0, 0]
-    return places, palette
+    """Return the picture as palette indices and a palette that keeps the exact background color."""
+    quantized = picture.quantize(colors, method=Image.Quantize.FASTOCTREE, dither=Image.Dither.NONE)
+    indices = np.asarray(quantized)
+    # Quantization averages similar colors, but the background must match the page's background.
+    palette = np.array(quantized.getpalette(), np.uint8).reshape(-1, 3)
+    palette[indices[0, 0]] = np.asarray(picture)[0, 0]
+    return indices, palette

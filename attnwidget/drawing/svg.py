@@ -1,4 +1,4 @@
-"""A drawing as an SVG file: the size asked for, named and described, the same every time."""
+"""Conversion of a drawing to an SVG file of a given width, with title, description and metadata."""
 
 from __future__ import annotations
 
@@ -21,24 +21,25 @@ if TYPE_CHECKING:
     from attnwidget.drawing.caption import Caption
     from attnwidget.drawing.engine import Drawing, Pixels
 
-# Sharp on a dense screen, and in print at the size of a column.
+# This density is sharp on a high-resolution screen and in print at column width.
 _DENSITY = 2.0
 
 
 def svg(
     drawing: Drawing, *, width: float | None = None, density: float = _DENSITY, named: bool = True
 ) -> str:
-    """The drawing as an SVG file, `width` pixels wide; its height follows, in whole pixels.
+    """Convert a drawing to an SVG file. The same drawing gives the same text.
 
     Args:
-        drawing: what is in it.
-        width: pixels of the whole figure; its own without one.
-        density: pixels of its images for each of the drawing, at least.
+        drawing: Drawing to convert.
+        width: Width of the file in pixels; default: the drawing's own width. The height keeps the
+            aspect ratio and is rounded to whole pixels.
+        density: Minimum number of image pixels per pixel of the drawing.
         named: Whether the file contains title, description and metadata.
     """
     width = drawing.width if width is None else width
     height = max(1, round(drawing.height * width / drawing.width))
-    # A whole number of pixels is not the exact shape: the ground fills what is left.
+    # Rounding the height changes the shape slightly, so the background fills the remaining strip.
     view = drawing.width, height * drawing.width / width
     box = " ".join(map(_number, view))
     ground = (
@@ -57,23 +58,24 @@ def svg(
 
 
 _RASTER = re.compile(r'href="raster:(\d+)"')
-# The smallest table of colors: in most cases 256 colors have different remainders there.
+# Smallest size of the color table. In most cases 256 colors have different remainders modulo this
+# size.
 _REMAINDERS = 1 << 16
 _SHARP = 'style="image-rendering: pixelated"'
 
 
 def title_of(caption: Caption) -> str:
-    """A short name for a file: figure, model and head."""
+    """Return a short title for a file: figure, model and head."""
     return " · ".join(filter(None, (caption.figure, caption.model, caption.head)))
 
 
 def creator() -> str:
-    """The program that made a file."""
+    """Return the name and version of this package, for file metadata."""
     return f"attnwidget {import_module('attnwidget').__version__}"
 
 
 def _url(pixels: Pixels, density: float) -> str:
-    """The pixels as a PNG in a data URL, enlarged so far that no reader has to smooth cells."""
+    """Return the pixels as a PNG data URL, enlarged so that viewers do not blur the cells."""
     from PIL import Image
 
     picture = Image.frombytes("RGBA", (pixels.across, pixels.down), pixels.data)
@@ -91,22 +93,23 @@ def _url(pixels: Pixels, density: float) -> str:
 
 
 def _indexed(picture: Image.Image) -> tuple[Image.Image, Bytes | None]:
-    """Return an opaque picture as places in a palette, where its colors are few enough.
+    """Return an opaque picture as palette indices with its palette, which makes a smaller file.
 
-    The file is smaller. A picture of more colors is returned in R, G and B, without a palette.
+    A picture with more than 256 colors is returned in R, G and B, without a palette.
     """
     from PIL import Image
 
-    counted = picture.getcolors(256)
-    if counted is None:
+    color_counts = picture.getcolors(256)
+    if color_counts is None:
         return picture.convert("RGB"), None
-    colors = np.array(sorted(color for _, color in counted), np.uint8)
+    colors = np.array(sorted(color for _, color in color_counts), np.uint8)
     numbers = _numbers(colors)
-    # A remainder that tells the colors apart: a table by remainders needs no search.
+    # Find a size at which all colors have different remainders. The remainder is then the position
+    # in the table, without a search.
     size = next(size for size in count(_REMAINDERS) if len({*(numbers % size)}) == len(numbers))
-    places = np.zeros(size, np.uint8)
-    places[numbers % size] = np.arange(len(numbers))
-    return Image.fromarray(places[_numbers(np.asarray(picture)) % size]), colors[:, :3]
+    indices = np.zeros(size, np.uint8)
+    indices[numbers % size] = np.arange(len(numbers))
+    return Image.fromarray(indices[_numbers(np.asarray(picture)) % size]), colors[:, :3]
 
 
 def _numbers(colors: Bytes) -> NDArray[np.uint32]:

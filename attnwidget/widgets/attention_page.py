@@ -1,4 +1,4 @@
-"""The figures of one attention and its measurements as a page."""
+"""Saved page with the figures of one attention."""
 
 from __future__ import annotations
 
@@ -40,33 +40,33 @@ def save_page(
     theme: Literal["light", "dark"] | None = None,
     **traits: Any,
 ) -> Path:
-    """Write an interactive page of `HeadGrid` and `HeadView` for one input, and return its path.
+    """Write an interactive page with `HeadGrid` and `HeadView` for one input, and return its path.
 
-    The page holds every map of the shown quantity, between tokens and between words, with four
-    digits of each value. The maps take 2 x n_layers x n_heads x (tokens^2 + words^2) bytes, and a
-    third more as text. Maps over about an eighth of `limit_mb` take half as much: they
-    are rounded to 8 bits of the square root of their share of the head's maximum, and the page says
-    so. The thumbnails of the grid take at most 5.5 kB for each head and unit.
+    The page contains the maps of all heads for the current quantity, between tokens and between
+    words, with four digits per value. The maps take 2 x n_layers x n_heads x (tokens^2 + words^2)
+    bytes, plus a third for the encoding as text. Maps above about an eighth of `limit_mb` take half
+    as much: they are rounded to 8 bits of the square root of their share of the head's maximum, and
+    the page says so. The thumbnails of the grid take at most 5.5 kB per head and unit.
 
     Args:
-        attention: The attention of one input.
-        path: The file to write.
-        selected: Heads that the page shows first. The default is the first head.
+        attention: Attention of one input.
+        path: File path.
+        selected: Heads that are selected when the page opens; default: the first head.
         metrics: Metrics of `HeadGrid`.
-        head_scatter: A figure that is linked to the grid, as are `relations`, `arcs` and
-            `coreference`. `write_page` states what each of these figures embeds.
-        relations: A table of relations.
-        arcs: A sentence with arcs.
-        coreference: A document with mentions.
-        title: The title of the page.
+        head_scatter: Map of heads, which is linked to the grid like `relations`, `arcs` and
+            `coreference`. `write_page` documents the data that each of these figures embeds.
+        relations: Table of relations.
+        arcs: Sentences with dependency arcs.
+        coreference: Documents with mentions.
+        title: Page title.
         limit_mb: Maximum size of the file in megabytes (10^6 bytes).
-        theme: "light", "dark", or None for the theme of the reader.
+        theme: "light", "dark", or None for the theme of the reader's browser.
         traits: Further options of grid and view, such as `quantity`, `scale` and `mode`.
 
     Raises:
-        ValueError: The page would exceed `limit_mb`.
-        FileNotFoundError: The folder does not exist.
-        TypeError: An option is unknown, or `attention` is no attention.
+        ValueError: If the page would exceed `limit_mb`.
+        FileNotFoundError: If the folder does not exist.
+        TypeError: If an option is unknown, or if `attention` is not an attention.
 
     Example:
         >>> import tempfile
@@ -80,7 +80,7 @@ def save_page(
             f"save_page takes an attention, model.attend(text), got {type(attention).__name__}: a "
             "figure has .save(path)"
         )
-    # Before the figures compute anything.
+    # Check the size before the figures compute anything.
     maps = all_maps(attention, "weights")
     refuse_above(limit_mb, [ContentSize(maps.what, maps.least, maps.remedy)])
     options: list[tuple[str, str, HeadWidget | None]] = [
@@ -99,18 +99,18 @@ def save_page(
         if name not in grid_options or name in HeadView.class_trait_names()
     }
     first = Head(0, 0, next(iter(attention.stacks)))
-    chosen = [first] if selected is None else list(selected)
-    grid = HeadGrid(attention, metrics=metrics, selected=chosen, **grid_options)
-    made: list[HeadWidget] = [grid]
+    selected_heads = [first] if selected is None else list(selected)
+    grid = HeadGrid(attention, metrics=metrics, selected=selected_heads, **grid_options)
+    new_figures: list[HeadWidget] = [grid]
     try:
-        made.append(HeadView(attention, selected=chosen, **view_options))
-        shown = [*made, *(widget for *_, widget in options if widget is not None)]
-        pages = [one.page_content() for one in shown]
+        new_figures.append(HeadView(attention, selected=selected_heads, **view_options))
+        figures = [*new_figures, *(widget for *_, widget in options if widget is not None)]
+        pages = [figure.page_content() for figure in figures]
         parts = {name: part for page in pages for name, part in page.parts.items()}
         notes = tuple(dict.fromkeys(note for page in pages for note in page.notes))
         return write_linked(
             Page(parts, notes=notes), path, title=title, limit_mb=limit_mb, theme=theme
         )
     finally:
-        for one in made:
-            one.close()
+        for figure in new_figures:
+            figure.close()

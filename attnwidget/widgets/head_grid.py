@@ -1,4 +1,4 @@
-"""HeadGrid: every head of a model at a glance."""
+"""HeadGrid: thumbnails of all heads of a model."""
 
 from __future__ import annotations
 
@@ -44,29 +44,31 @@ from attnwidget.widgets.shared.places import (
 from attnwidget.widgets.shared.versus import COMPARISON_PARTS, Versus, as_the_page_has_it
 from attnwidget.widgets.wire.values import axes_in, axes_to_wire, in_unit, masked_map, to_wire
 
-#: The number of a head that says how far its maps are from those compared with.
+#: Name of the metric that measures how far a head's maps are from the compared maps.
 CHANGE = "change"
-# Thumbnails that are kept: switching heads off and on again draws nothing anew.
+# Number of cached thumbnail sets, so that switching heads off and on again draws nothing twice.
 _KEPT = 2
-#: Why heads cannot be switched off on a page.
+#: Message of a saved page, where heads cannot be switched off.
 NEEDS_A_KERNEL = "Heads are switched off by a kernel, which this page does not have."
-#: Numbers that the page gets of one word in all heads, at most.
+#: Maximum number of values that the page receives for one locked token in all heads.
 _MOST_NUMBERS = 2**20
 
 
 class HeadGrid(MetricChoice, Versus):
-    """Layers x heads of thumbnails: click to select a head, step through the layers, compare.
+    """Grid of thumbnails, layers x heads: click to select a head, step through layers, compare.
 
-    Each thumbnail is a head's map, max-pooled to at most 64 x 64 cells: no strong weight is lost,
-    and every head costs the page 4 kB for any input length. Where keys have places in a picture
-    (`Tokens.places`), each thumbnail is the row of the locked token in this head instead, laid out
-    as the picture (`thumbnail`).
+    Each thumbnail is a head's map, max-pooled to at most 64 x 64 cells, so that no strong weight is
+    lost and every head costs the page 4 kB for any input length. If keys have positions in a
+    picture (`Tokens.places`), a thumbnail shows the head's row for the locked token instead, laid
+    out like the picture (`thumbnail`).
 
     `metrics` are numbers per head: arrays [layers, heads] by title, or an object with a `heads()`
-    method such as the result of `measure`; with several stacks, by stack. Each is shown as a bar
-    with every head (`metric`), sorts heads (`sort`) and filters them (`filter`, `passing`);
-    `similar()` finds heads whose numbers are alike. With a result of `measure_checkpoints`, a
-    slider shows the numbers of each checkpoint (`step`). Further options are the traits below, as
+    method such as the result of `measure`; with several stacks, by stack. The chosen metric is
+    drawn as a bar for every head (`metric`), sorts heads (`sort`) and filters them (`filter`,
+    `passing`); `similar()` returns heads with similar numbers. With a result of
+    `measure_checkpoints`, a slider selects the checkpoint (`step`).
+
+    Further options are the traits below, as
     keywords: `selected`, `layer`, `stack`, `scale`, `times_keys`, `hidden`, `unit`,
     `thumbnail`, `quantity`, `disabled`, `method`, `versus`, `comparison_part`, `cells`. Unknown
     options raise TypeError, values out of range and metrics of a wrong shape traitlets.TraitError,
@@ -85,9 +87,9 @@ class HeadGrid(MetricChoice, Versus):
         >>> grid.attention.model_name
         'small BERT (in the package), without L0 H3 (uniform)'
 
-        With another attention in `versus` its thumbnails are the signed differences, the first
-        minus the other one, and "change" is a metric: how far the maps of a head are from the
-        other's, as the Jensen-Shannon divergence in nats.
+        With another attention in `versus`, the thumbnails are signed differences, the first minus
+        the second attention. The metric "change" is the Jensen-Shannon divergence between a head's
+        maps in both attentions, in nats.
 
         >>> tuned = load_model("attnwidget/genre").attend("The cat sat on the mat.")
         >>> grid = HeadGrid(load_model().attend("The cat sat on the mat."), versus=tuned)
@@ -101,52 +103,54 @@ class HeadGrid(MetricChoice, Versus):
 
     times_keys = traitlets.Bool(
         False,
-        help="Draw each weight times the number of keys that its query sees, on one color scale "
-        "for all heads: 1 is even attention, so heads that attend evenly are pale. Differences and "
-        "other quantities stay as they are.",
+        help="Multiply each weight by the number of keys that its query sees, and use one color "
+        "scale for all heads: 1 is even attention, so heads that attend evenly are pale. "
+        "Differences and other quantities do not change.",
     ).tag(sync=True, option=True)
 
     comparison_part = traitlets.Enum(
         COMPARISON_PARTS,
         "difference",
-        help='The shown maps of a comparison: the difference (first minus second), the "first", '
-        'or the "second".',
+        help='Maps that a comparison shows: the "difference" (first minus second), the "first", or '
+        'the "second".',
     ).tag(sync=True, option=True)
 
     thumbnail: traitlets.Enum[Any] = traitlets.Enum(
         ["maps", "places"],
         None,
         allow_none=True,
-        help='What a thumbnail is: the whole map ("maps"), or the row of the locked token, laid '
-        'out as the picture or along the sound of the keys ("places"). Without a locked token, the '
-        "row is that of [CLS] or of the last word. None = places for pictures.",
+        help='Content of the thumbnails: the whole map ("maps"), or the row of the locked token, '
+        'laid out like the picture or along the sound ("places"). Without a locked token, the row '
+        'of [CLS] or of the last word is shown. None = "places" for pictures, "maps" otherwise.',
     ).tag(sync=True, option=True)
 
     cells = traitlets.Enum(
         ["answers", "maps"],
         "answers",
-        help='What the cells show while a word is locked: "answers" = where a locked query looks '
-        "in every head, with a locked key too how much of its attention goes to this key, and with "
-        'a locked key only who looks at it; "maps" = the whole maps, as without a lock.',
+        help='Content of the cells while a token is locked. "answers": the keys that the locked '
+        "query attends to in every head; if a key is locked too, the weight from the query to this "
+        'key; if only a key is locked, the queries that attend to it. "maps": the whole maps, as '
+        "without a locked token.",
     ).tag(sync=True, option=True)
 
-    # The action of heads with a tested name in one word, [head, family]; an explorer sets it.
+    # Pairs [head, family] for heads with a tested name; the family describes what a head does in
+    # one word. An explorer sets this trait.
     _families: traitlets.List[list[Any]] = traitlets.List().tag(sync=True)
-    # What was off when the metrics were given.
+    # Edits that were active when the metrics were assigned.
     _metrics_of = traitlets.Unicode().tag(sync=True)
-    # What the metrics were measured on, for the caption; an explorer sets it.
+    # Caption note about the data that the metrics were measured on; an explorer sets it.
     _metrics_note = traitlets.Unicode().tag(sync=True)
 
-    # What `_prepare` has compared: both attentions with a stack, and the changes of their heads.
+    # Comparison that `_prepare` has computed: both attentions with a stack, and the head changes.
     _prepared: tuple[object, NDArray[np.float32]] = None, np.zeros((0, 0), np.float32)
 
-    # By stack, of the two that they are between: hiding tokens changes nothing in them.
+    # The compared attentions and the head changes by stack. Hidden tokens do not affect changes.
     _changed: tuple[tuple[Attention, Attention], dict[str, NDArray[np.float32]]] | None = None
 
     def __init__(self, attention: Attention, *, metrics: object = None, **traits: Any) -> None:
         if isinstance(attention, Attention):
-            # Set this trait before the options that refer to it: traits are checked in no
-            # particular order.
+            # Check the metrics before the options that refer to them, because traitlets validates
+            # traits in no particular order.
             metrics = checked_metrics(metrics, attention_shapes(attention))
         if isinstance(traits.get("versus"), Attention) and not metrics:
             traits.setdefault("metric", CHANGE)
@@ -161,12 +165,12 @@ class HeadGrid(MetricChoice, Versus):
 
     @property
     def _measured(self) -> dict[str, Metrics]:
-        measured = super()._measured
+        metrics = super()._measured
         if not isinstance(self.versus, Attention):
-            return measured
+            return metrics
         stacks = self.attention.stacks
         return {
-            name: {**measured.get(name, {}), CHANGE: self._changes(name).astype(float)}
+            name: {**metrics.get(name, {}), CHANGE: self._changes(name).astype(float)}
             for name in stacks
         }
 
@@ -179,8 +183,8 @@ class HeadGrid(MetricChoice, Versus):
         return self._measured
 
     def _attention_of(self, comparison_part: str) -> Attention:
-        """The attention of the thumbnails: the second of two, if it was chosen."""
-        other = self._other() if comparison_part == "second" else None
+        """Return the attention that the thumbnails show: the second one if `comparison_part` says
+        so.""" other = self._other() if comparison_part == "second" else None
         return self.attention if other is None else other
 
     @computed(
@@ -196,18 +200,18 @@ class HeadGrid(MetricChoice, Versus):
 
     @traitlets.validate("thumbnail")
     def _check_thumbnail(self, proposal: dict[str, Any]) -> str | None:
-        wish: str | None = proposal["value"]
-        if wish == "places" and not any(map(self._can_paint, self.attention.stacks)):
+        content: str | None = proposal["value"]
+        if content == "places" and not any(map(self._can_paint, self.attention.stacks)):
             raise traitlets.TraitError(
                 "'thumbnail' cannot be 'places': no keys have places in a picture or a sound. Read "
                 "a picture or a sound, or give places with Attention.from_weights(weights, tokens, "
                 "places=…, images=…)"
             )
-        return wish
+        return content
 
     @when_open("attention")
     def _fit_thumbnail(self, change: object) -> None:
-        """Draw maps of an input without places."""
+        """Draw maps if the new input has no positions in a picture or a sound."""
         if self.thumbnail == "places" and not any(map(self._can_paint, self.attention.stacks)):
             self.thumbnail = None
 
@@ -216,10 +220,12 @@ class HeadGrid(MetricChoice, Versus):
 
     @computed("attention", "versus", "stack", "unit", "tokens", "thumbnail", sync=False)
     def _painted(self) -> PaintedToken | None:
-        """The token whose row the thumbnails show; None for thumbnails of maps."""
+        """Token whose row the thumbnails show; None if the thumbnails show maps."""
         is_picture = is_on_picture(self.attention.stacks[self.stack].key)
-        wish = self.thumbnail or ("places" if is_picture else "maps")
-        return None if wish == "maps" else self._painted_token(self.stack, self.unit, self.tokens)
+        content = self.thumbnail or ("places" if is_picture else "maps")
+        return (
+            None if content == "maps" else self._painted_token(self.stack, self.unit, self.tokens)
+        )
 
     def _painted_token(
         self, stack: str, unit: str, locked: Sequence[tuple[str, int]]
@@ -229,7 +235,7 @@ class HeadGrid(MetricChoice, Versus):
         if isinstance(self.versus, Attention):
             other = self.versus.stacks[stack]
             if other.query != axes.query or other.key != axes.key:
-                # The two inputs have different tokens.
+                # The two inputs have different tokens, so a row has no counterpart.
                 return None
         return painted_token(self.attention, stack, unit, locked)
 
@@ -239,7 +245,7 @@ class HeadGrid(MetricChoice, Versus):
 
     @computed("attention", "stack", page_chooses=("stack",))
     def _placed_on(self) -> str:
-        """What the shown stack can be painted on: "pictures" or "sounds"; "" for nothing."""
+        """Medium on which rows of the current stack can be painted: "pictures", "sounds" or ""."""
         return self._medium(self.stack)
 
     def _medium(self, stack: str) -> str:
@@ -249,7 +255,7 @@ class HeadGrid(MetricChoice, Versus):
 
     @computed("attention", "stack", "unit", "_paints", page_chooses=("stack", "unit", "tokens"))
     def _places(self) -> dict[str, Any] | None:
-        """Where the tokens come from; None for thumbnails of maps."""
+        """Positions of the tokens in pictures or sounds; None if the thumbnails show maps."""
         return self._places_of(self.stack, self.unit) if self._paints else None
 
     def _places_of(self, stack: str, unit: str) -> dict[str, Any]:
@@ -265,10 +271,10 @@ class HeadGrid(MetricChoice, Versus):
 
     @computed("attention", "_paints")
     def _media(self) -> dict[str, Any] | None:
-        """The sizes of pictures and sounds; None for thumbnails of maps."""
+        """Sizes of the pictures and sounds; None if the thumbnails show maps."""
         return media_sizes(self.attention.media) if self._paints else None
 
-    # `disabled` and `method` change the attention.
+    # `disabled` and `method` are not listed because they change `attention`.
     @computed(
         "attention",
         "versus",
@@ -287,26 +293,26 @@ class HeadGrid(MetricChoice, Versus):
     def _thumbnails_of(
         self, stack: str, unit: str, comparison_part: str, painted: PaintedToken | None
     ) -> dict[str, Any]:
-        """Return the thumbnails of a stack, of maps or of the row of a painted token."""
+        """Return the thumbnails of a stack, which show maps or the row of a painted token."""
         minus = self._other() if comparison_part == "difference" else None
-        shown = self._attention_of(comparison_part)
+        attention = self._attention_of(comparison_part)
         times_keys = self.times_keys and minus is None and self.quantity == "weights"
         # A disabled head has neither weights nor a change, so its thumbnail is empty.
-        off = self._off(stack) if shown is self.attention else ([], [])
-        # Changes come first: the thumbnails then find the compared maps in memory.
+        off = self._off(stack) if attention is self.attention else ([], [])
+        # Compute the changes first, so that the compared maps are in memory for the thumbnails.
         compares = self._reference() is not self.attention
         changes = to_wire(self._changes(stack)) if compares else None
         row: dict[str, Any] | None = None
         if painted is None:
-            drawn = self._draw(shown, minus, times_keys, stack, unit)
-            thumbnails = replace(drawn, values=drawn.values.copy(), maxima=drawn.maxima.copy())
+            cached = self._draw(attention, minus, times_keys, stack, unit)
+            thumbnails = replace(cached, values=cached.values.copy(), maxima=cached.maxima.copy())
             thumbnails.values[off] = 0 if minus is None else 128
             thumbnails.maxima[off] = 0
         else:
-            values = self._row_values(painted, shown, minus, times_keys, stack, unit)
+            values = self._row_values(painted, attention, minus, times_keys, stack, unit)
             values[off] = 0
             row = painted_to_wire(values, painted, signed=minus is not None)
-            axes = axes_in(shown.stacks[stack], unit)
+            axes = axes_in(attention.stacks[stack], unit)
             maxima, strongest = strongest_of_rows(values, painted, axes[painted[0] == "query"])
             thumbnails = Thumbnails(np.zeros((*maxima.shape, 0, 0), np.uint8), maxima, strongest)
         return {
@@ -337,7 +343,7 @@ class HeadGrid(MetricChoice, Versus):
         stack: str,
         unit: str,
     ) -> Float32Array:
-        """Return what the thumbnails paint, float32 [L, H, n], NaN where masked."""
+        """Return the values that the thumbnails paint, float32 [L, H, n], NaN where masked."""
         values = painted_values(shown, stack, unit, self.quantity, token)
         if minus is not None:
             values = values - painted_values(minus, stack, unit, self.quantity, token)
@@ -345,7 +351,7 @@ class HeadGrid(MetricChoice, Versus):
             values = values * np.count_nonzero(~np.isnan(values), axis=-1)[..., None]
         return values.astype(np.float32)
 
-    # `disabled` and `method` change the attention.
+    # `disabled` and `method` are not listed because they change `attention`.
     @computed(
         "attention",
         "versus",
@@ -357,34 +363,34 @@ class HeadGrid(MetricChoice, Versus):
         page_chooses=("stack", "unit", "tokens"),
     )
     def _rows(self) -> dict[str, Any] | None:
-        """The values of the last locked query to all keys in every head, float32 [L, H, K].
+        """Values from the last locked query to all keys in every head, float32 [L, H, K].
 
-        Without a locked query, those of all queries to the last locked key, [L, H, Q]. NaN where
-        masked, and 0 in heads that are off. None without a lock, in comparisons, in long inputs,
-        and where thumbnails paint the row of a single locked token.
+        If only a key is locked, the values from all queries to the last locked key, [L, H, Q].
+        Masked cells are NaN, and disabled heads are 0. None if no token is locked, in comparisons,
+        for long inputs, and if the thumbnails paint the row of a single locked token.
         """
-        shown = in_unit(self.attention, self.unit)
-        axes = shown.stacks[self.stack]
+        attention = in_unit(self.attention, self.unit)
+        axes = attention.stacks[self.stack]
         queries = [i for side, i in self.tokens if side == "query" and i < len(axes.query)]
         keys = [i for side, i in self.tokens if side == "key" and i < len(axes.key)]
         if not (queries or keys) or (self._paints and not (queries and keys)):
             return None
-        side, of = ("query", queries[-1]) if queries else ("key", keys[-1])
+        side, index = ("query", queries[-1]) if queries else ("key", keys[-1])
         if side not in self._sides_with_rows(axes):
             return None
-        values = shown.token_values(side, of, stack=self.stack, quantity=self.quantity)
+        values = attention.token_values(side, index, stack=self.stack, quantity=self.quantity)
         values[self._off(self.stack)] = 0
         return {
             "stack": self.stack,
             "unit": self.unit,
             "quantity": self.quantity,
             "side": side,
-            "of": of,
+            "of": index,
             "values": to_wire(values),
         }
 
     def _sides_with_rows(self, axes: Stack) -> list[str]:
-        """Return the sides of locked tokens for which the cells can answer."""
+        """Return the sides on which a locked token has values in the cells."""
         if self.attention.is_long or isinstance(self.versus, Attention):
             return []
         n_heads = axes.n_layers * axes.n_heads
@@ -394,7 +400,7 @@ class HeadGrid(MetricChoice, Versus):
     def _draw(
         self, shown: Attention, minus: Attention | None, times_keys: bool, stack: str, unit: str
     ) -> Thumbnails:
-        """Draw the thumbnails; the last few are kept."""
+        """Return the thumbnails, which are cached for the last few calls."""
         key = (
             shown,
             minus,
@@ -404,9 +410,9 @@ class HeadGrid(MetricChoice, Versus):
             self.quantity,
             times_keys,
         )
-        drawn = self._drawn.get(key)
-        if drawn is None:
-            drawn = draw_thumbnails(
+        thumbnails = self._drawn.get(key)
+        if thumbnails is None:
+            thumbnails = draw_thumbnails(
                 in_unit(shown, unit),
                 stack,
                 hidden=self.hidden,
@@ -414,8 +420,8 @@ class HeadGrid(MetricChoice, Versus):
                 minus=None if minus is None else in_unit(minus, unit),
                 times_keys=times_keys,
             )
-            self._drawn.add(key, drawn)
-        return drawn
+            self._drawn.add(key, thumbnails)
+        return thumbnails
 
     def _prepare(self, attention: Attention, edit: Edit) -> None:
         if self.comparison_part == "second" or self._paints:
@@ -437,27 +443,31 @@ class HeadGrid(MetricChoice, Versus):
             self._draw(attention, minus, times_keys, self.stack, self.unit)
 
     def color_names(self, families: list[list[Any]]) -> None:
-        """Color the tested names of heads by what the heads do: pairs [head, family]."""
+        """Color the tested names of heads by what the heads do.
+
+        Args:
+            families: Pairs [head, family].
+        """
         self._families = families
 
     def _note_metrics(self, note: str) -> None:
-        """Add a note about the metrics to the caption, such as "of this text alone"."""
+        """Set the caption note about the metrics, such as "of this text alone"."""
         self._metrics_note = note
 
     def page_part(self) -> Part:
-        """Return the thumbnails of every stack in both units, the maps, and all metrics.
+        """Return the saved page's data: thumbnails of every stack in both units, maps, metrics.
 
-        The page takes the answers for a locked word out of the maps. Heads that were off stay off.
+        The page reads the values for a locked token from the maps. Disabled heads stay disabled.
         """
         part = super().page_part()
         refuse_long(self.attention)
-        # The page refuses to switch heads off by itself.
+        # Drop the kernel's refusal, because the page itself refuses to switch heads off.
         state = {name: value for name, value in part.state.items() if name != "_refused"}
         state["_source"] = {**self._source, "fixed": NEEDS_A_KERNEL}
         holdings = {"thumbnails": self._page_thumbnails()}
         if not isinstance(self.versus, Attention):
             holdings["maps"] = all_maps(self.attention, self.quantity)
-        # A row of a difference is drawn of the token that was locked, and of no other token.
+        # The page has the row of a difference only for the token that was locked when saving.
         keeps_row = self._paints and self._other() is not None
         return replace(
             part,
@@ -468,7 +478,7 @@ class HeadGrid(MetricChoice, Versus):
         )
 
     def _page_thumbnails(self) -> Holding:
-        """Return the thumbnails of every stack in both units, of both sides of a comparison."""
+        """Return the thumbnails of every stack in both units, for all maps of a comparison."""
         stacks = self.attention.stacks
         comparison_part = COMPARISON_PARTS if self._other() is not None else (self.comparison_part,)
         axes = [axes_in(stack, unit) for stack in stacks.values() for unit in UNITS]
@@ -494,8 +504,8 @@ class HeadGrid(MetricChoice, Versus):
         )
 
     def _page_painted(self, stack: str, unit: str) -> list[PaintedToken | None]:
-        """Return the token whose row a page paints without a lock; None for maps."""
-        # The page has pictures and sounds only if they were drawn when it was saved.
+        """Return the thumbnails that a page holds: None for maps, or the token of a painted row."""
+        # The page has pictures and sounds only if they were visible when it was saved.
         if not self._paints:
             return [None]
         locked = self.tokens if self._other() is not None else []
@@ -505,7 +515,7 @@ class HeadGrid(MetricChoice, Versus):
     def _page_thumbnail(
         self, stack: str, unit: str, comparison_part: str, painted: PaintedToken | None
     ) -> dict[str, Any]:
-        """Return the thumbnails of a stack with what belongs to them, as a page holds them."""
+        """Return the thumbnails of a stack with their axes and positions, for a saved page."""
         axes = self.attention.stacks[stack]
         is_compared = self._other() is not None
         return {
@@ -524,9 +534,9 @@ class HeadGrid(MetricChoice, Versus):
         }
 
     def _page_rows(self, stack: str, unit: str, side: str) -> dict[str, Any]:
-        """Return the ends of scale and the strongest links of the rows, or columns, of all tokens.
+        """Return the scale ends and strongest links of the rows, or columns, of all tokens.
 
-        The page takes the rows themselves out of the maps.
+        The page reads the rows themselves from the maps.
         """
         axes = self.attention.stacks[stack]
         query, key = axes_in(axes, unit)
@@ -537,11 +547,13 @@ class HeadGrid(MetricChoice, Versus):
             if head in self._edit[0]:
                 values = np.zeros_like(values)
             rows = values if side == "query" else values.T
-            seen = np.count_nonzero(~np.isnan(rows), axis=-1) if times_keys else np.ones(len(rows))
-            most, at = strongest_positions(rows, key if side == "query" else query)
-            ends.append(np.nan_to_num(values).max(initial=0) * seen)
-            maxima.append(most * seen)
-            others.append(at)
+            n_visible = (
+                np.count_nonzero(~np.isnan(rows), axis=-1) if times_keys else np.ones(len(rows))
+            )
+            row_maxima, strongest = strongest_positions(rows, key if side == "query" else query)
+            ends.append(np.nan_to_num(values).max(initial=0) * n_visible)
+            maxima.append(row_maxima * n_visible)
+            others.append(strongest)
         shape = (-1, axes.n_layers, axes.n_heads)
         return {
             "largest": to_wire(np.stack(ends, -1).astype(np.float32).reshape(shape)),
@@ -550,50 +562,55 @@ class HeadGrid(MetricChoice, Versus):
         }
 
     def _metrics_of_all(self) -> list[Any]:
-        """Return the metrics of every stack, at every checkpoint of a training, for a page."""
-        shown = self.metrics
-        if not isinstance(shown, SteppedMetrics):
-            measured = self._measured
-            return [as_json_value(self._metrics_wire(measured, stack, None)) for stack in measured]
+        """Return the metrics of every stack at every checkpoint, for a saved page."""
+        stepped = self.metrics
+        if not isinstance(stepped, SteppedMetrics):
+            metrics_by_stack = self._measured
+            return [
+                as_json_value(self._metrics_wire(metrics_by_stack, stack, None))
+                for stack in metrics_by_stack
+            ]
         return [
             as_json_value(self._metrics_wire(metrics, stack, step))
-            for step, metrics in shown.by_step.items()
+            for step, metrics in stepped.by_step.items()
             for stack in metrics
         ]
 
     def _common(self, other: Attention, stack: str, unit: str) -> list[int] | None:
-        """Queries and keys that both have and that are not hidden; None where all are common."""
+        """Return the numbers of common queries and keys that are not hidden; None if all are."""
         counts = []
         is_same = True
         for side in ("query", "key"):
-            own, its = (
+            first, second = (
                 getattr(attention.stacks[stack], side) for attention in (self.attention, other)
             )
             if unit == "words":
-                own, its = own.to_words(), its.to_words()
-            axis = SharedAxis(own, its)
+                first, second = first.to_words(), second.to_words()
+            axis = SharedAxis(first, second)
             is_same = is_same and axis.is_same
-            counts.append(sum(own.special[i] not in self.hidden for i, _ in axis.pairs))
+            counts.append(sum(first.special[i] not in self.hidden for i, _ in axis.pairs))
         return None if is_same else counts
 
     def _reference(self) -> Attention:
-        """What changes are from: the attention compared with, else the intact one."""
+        """Return the reference of changes: the compared attention, otherwise the intact one."""
         return self.versus if isinstance(self.versus, Attention) else self.attention.intact
 
     def _off(self, stack: str) -> tuple[list[int], list[int]]:
-        """Layers and heads, as indices, of those of a stack that are off."""
+        """Return the layer indices and head indices of a stack's disabled heads."""
         off = [head for head in self._edit[0] if head.stack == stack]
         return [head.layer for head in off], [head.head for head in off]
 
     def _changes(self, stack: str) -> NDArray[np.float32]:
-        """[L, H], the distance of heads from the compared heads; 0 for disabled heads."""
+        """Return the distance of each head from the compared head, [L, H]; 0 if disabled."""
         pair = self.attention, self._reference()
         if self._changed is None or self._changed[0] != pair:
             self._changed = pair, {}
         changes = self._changed[1]
         if stack not in changes:
-            known, prepared = self._prepared
-            is_known = known == (*pair, stack)
-            changes[stack] = prepared.copy() if is_known else self.attention.changes(pair[1], stack)
+            prepared_key, prepared = self._prepared
+            is_prepared = prepared_key == (*pair, stack)
+            changes[stack] = (
+                prepared.copy() if is_prepared else self.attention.changes(pair[1], stack)
+            )
             changes[stack][self._off(stack)] = 0
         return changes[stack]

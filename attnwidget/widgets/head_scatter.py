@@ -1,4 +1,4 @@
-"""HeadScatter: heads as points, close together if they attend alike."""
+"""HeadScatter: heads as points in the plane; heads that attend alike are close together."""
 
 from __future__ import annotations
 
@@ -21,26 +21,26 @@ from attnwidget.widgets.wire.values import to_wire
 if TYPE_CHECKING:
     from attnwidget.metrics.head_distances import HeadDistances
 
-#: Behaviors of Clark et al., Figure 6, in the order of their marks: each looks the same on every
-#: map and chart. Other names get the marks that are left, in order.
+#: Behaviors of Clark et al., Figure 6, in the order of their marks. Each behavior has the same mark
+#: on every map and chart. Other names get the remaining marks, in order.
 KNOWN = ("to [CLS]", "to [SEP]", "to . ,", "previous token", "next token", "attends broadly")
 _OTHER = "other"
-#: What positions come from that are not given.
+#: Source of positions that were computed from distances.
 _MEASURED = "distances between heads"
-#: Colors and shapes differ in pairs up to here (6 colors, 8 shapes).
+#: Maximum number of labels whose pairs of color and shape differ (6 colors, 8 shapes).
 _MOST_BEHAVIORS = 24
 
 
 @dataclass(frozen=True, eq=False)
 class PlacedHeads:
-    """Positions of heads, and what a caption must say of them.
+    """Positions of heads and their caption texts.
 
     Attributes:
-        positions: float64 [layers, heads, 2]; NaN for layers without attention.
-        stack: The stack of the heads.
-        model_name: The name of the model; "" if it is not known.
-        source: Where the positions come from, in words.
-        note: How the positions were computed; "" if it is not known.
+        positions: Positions, float64 [layers, heads, 2]; NaN for layers without attention.
+        stack: Stack of the heads.
+        model_name: Name of the model; "" if unknown.
+        source: Source of the positions, for the caption.
+        note: Method by which the positions were computed; "" if unknown.
     """
 
     positions: NDArray[np.float64]
@@ -51,14 +51,16 @@ class PlacedHeads:
 
 
 class HeadScatter(HeadWidget):
-    """Heads in the plane, close together if they attend alike; click or drag to select.
+    """Map of heads in which heads that attend alike are close together; click or drag to select.
 
-    `distances` are Jensen-Shannon distances between heads; their metric MDS embedding is drawn
-    (Clark et al. 2019, section 6, Figure 6). `behaviors` [layers, heads] are labels: names, for
-    example from `clark_labels(...)`, or cluster numbers, for example from `distances.cluster(8)`.
-    Colors and shapes of the marks stand for behaviors; without any, colors and numbers stand for
-    layers. `HeadScatter.from_positions` draws given positions. Further options are the traits
-    below, as keywords. An unknown one raises TypeError, a value out of range traitlets.TraitError.
+    `distances` are Jensen-Shannon distances between heads. The figure draws their metric MDS
+    embedding (Clark et al. 2019, section 6, Figure 6). `behaviors` [layers, heads] are labels:
+    names, for example from `clark_labels(...)`, or cluster numbers, for example from
+    `distances.cluster(8)`. The color and the shape of a mark show the behavior. Without behaviors,
+    colors and numbers show the layer. `HeadScatter.from_positions` draws given positions.
+
+    Further options are the traits below, as
+    keywords. An unknown one raises TypeError, a value out of range traitlets.TraitError.
 
     Example:
         >>> import numpy as np
@@ -74,7 +76,8 @@ class HeadScatter(HeadWidget):
     page_title = "Attention heads in the plane"
 
     behaviors = traitlets.Any(
-        None, help="A label a head, [layers, heads]: names or cluster numbers. None for none."
+        None,
+        help="Label of each head, [layers, heads]: names or cluster numbers; None = no labels.",
     )
     _placed = traitlets.Instance(PlacedHeads)
 
@@ -92,10 +95,18 @@ class HeadScatter(HeadWidget):
         note: str = "",
         **traits: Any,
     ) -> HeadScatter:
-        """A map of positions [layers, heads, 2] that were computed elsewhere.
+        """Return a map of heads at given positions.
 
-        `note` says in the caption how. Raises ValueError for an array of another shape or with
-        positions that are not finite.
+        Args:
+            positions: Positions of the heads, [layers, heads, 2].
+            behaviors: Label of each head, [layers, heads], or None.
+            stack: Stack of the heads.
+            model_name: Name of the model, for the caption.
+            note: Method by which the positions were computed, for the caption.
+            traits: Further options, which are the traits of `HeadScatter`.
+
+        Raises:
+            ValueError: If the array has another shape, or if a position is not finite.
 
         Example:
             >>> import numpy as np
@@ -104,45 +115,49 @@ class HeadScatter(HeadWidget):
             HeadScatter(self 2×3, selected: none)
         """
         head_scatter = cls.__new__(cls)
-        placed = PlacedHeads(_finite(positions), stack, model_name, "positions given", note)
-        head_scatter._place(placed, behaviors, traits)
+        placed_heads = PlacedHeads(_finite(positions), stack, model_name, "positions given", note)
+        head_scatter._place(placed_heads, behaviors, traits)
         return head_scatter
 
     def _place(
         self, placed: PlacedHeads, behaviors: ArrayLike | None, traits: dict[str, Any]
     ) -> None:
-        # The heads that can be selected are known by their positions, before any option is set.
+        # Set the positions before any option, because they determine which heads can be selected.
         self._placed = placed
         super().__init__(behaviors=behaviors, **traits)
 
     def show(self, distances: HeadDistances, behaviors: ArrayLike | None = None) -> None:
-        """Show other distances; the selection keeps all heads that still exist.
+        """Show other distances. Selected heads that still exist stay selected.
+
+        Args:
+            distances: Distances between heads.
+            behaviors: Label of each head, [layers, heads], or None.
 
         Raises:
-            TypeError: no distances between heads.
-            traitlets.TraitError: behaviors that do not fit them.
+            TypeError: If `distances` are not distances between heads.
+            traitlets.TraitError: If the shape of `behaviors` does not fit the distances.
         """
-        placed = _embedded(distances)
+        placed_heads = _embedded(distances)
         with self._lock, self.together():
             self.behaviors = None
-            self._placed = placed
+            self._placed = placed_heads
             self._leave_missing_heads()
             self.layer = min(self.layer, self.n_layers - 1)
             self.behaviors = behaviors
 
     @property
     def positions(self) -> NDArray[np.float64]:
-        """Where the heads are, float64 [layers, heads, 2]; a copy."""
+        """Copy of the positions of the heads, float64 [layers, heads, 2]."""
         return self._placed.positions.copy()
 
     def _code(self) -> str:
         labels = YOURS if self.behaviors is not None else None
         options = chosen_options(self)
-        placed = self._placed
-        if placed.source == _MEASURED:
+        placed_heads = self._placed
+        if placed_heads.source == _MEASURED:
             return code_of("HeadScatter", {"distances": YOURS, "behaviors": labels}, options)
-        about = {"model_name": placed.model_name or None, "note": placed.note or None}
-        about["stack"] = None if placed.stack == "self" else placed.stack
+        about = {"model_name": placed_heads.model_name or None, "note": placed_heads.note or None}
+        about["stack"] = None if placed_heads.stack == "self" else placed_heads.stack
         arguments = {"positions": YOURS, "behaviors": labels}
         return code_of("HeadScatter.from_positions", arguments, {**about, **options})
 
@@ -175,8 +190,12 @@ class HeadScatter(HeadWidget):
 
     @computed("_placed")
     def _source(self) -> dict[str, Any]:
-        placed = self._placed
-        return {"model": placed.model_name, "quantity": placed.source, "note": placed.note}
+        placed_heads = self._placed
+        return {
+            "model": placed_heads.model_name,
+            "quantity": placed_heads.source,
+            "note": placed_heads.note,
+        }
 
     @computed("_placed", "behaviors")
     def _heads(self) -> dict[str, Any]:
@@ -192,9 +211,11 @@ class HeadScatter(HeadWidget):
 
     def __repr__(self) -> str:
         n_layers, n_heads = self._placed.positions.shape[:2]
-        chosen = ", ".join(map(str, self.selected)) or "none"
+        selected = ", ".join(map(str, self.selected)) or "none"
         source = f"{self._placed.model_name}, " if self._placed.model_name else ""
-        return f"HeadScatter({source}{self._placed.stack} {n_layers}×{n_heads}, selected: {chosen})"
+        return (
+            f"HeadScatter({source}{self._placed.stack} {n_layers}×{n_heads}, selected: {selected})"
+        )
 
 
 def _embedded(distances: HeadDistances) -> PlacedHeads:
@@ -209,7 +230,8 @@ def _embedded(distances: HeadDistances) -> PlacedHeads:
         f"metric MDS of Jensen-Shannon distances, {counted(distances.n_tokens, 'token')} · "
         f"stress {embedding.stress:.3g}"
     )
-    if cut := getattr(distances, "cut", ""):  # distances of a caller's own class have no remark
+    # User-defined distances may have no note about truncation.
+    if cut := getattr(distances, "cut", ""):
         note = f"{note} · {cut}"
     positions = _finite(embedding.positions)
     return PlacedHeads(positions, distances.stack, distances.model_name, _MEASURED, note)
@@ -221,7 +243,7 @@ def _finite(positions: ArrayLike) -> NDArray[np.float64]:
         raise ValueError(
             f"positions have the shape {list(array.shape)}; expected [layers, heads, 2]"
         )
-    # The heads of layers without attention have no position.
+    # Heads of layers without attention have no position.
     layers_without_attention = np.isnan(array).all((1, 2), keepdims=True)
     missing = ~np.isfinite(array) & ~(layers_without_attention & ~layers_without_attention.all())
     if missing.any():
@@ -231,18 +253,26 @@ def _finite(positions: ArrayLike) -> NDArray[np.float64]:
 
 
 def groups_of(labels: NDArray[Any] | None) -> tuple[list[dict[str, Any]], NDArray[np.int32]]:
-    """Labels as groups, in the order of the legend, each with the slot of its mark; -1 is gray."""
+    """Return the groups of the legend and the group of each head.
+
+    Args:
+        labels: Label of each head, or None.
+
+    Returns:
+        Groups in legend order, each with its name and the slot of its mark (-1 = gray), and the
+        group index of each head.
+    """
     if labels is None:
         return [], np.zeros(0, dtype=np.int32)
-    found, index = np.unique(labels, return_inverse=True)
+    distinct, index = np.unique(labels, return_inverse=True)
     numbers = np.issubdtype(labels.dtype, np.number)
-    names = [f"cluster {label}" if numbers else str(label) for label in found]
-    known = [name for name in KNOWN if name in names]
+    names = [f"cluster {label}" if numbers else str(label) for label in distinct]
+    known_names = [name for name in KNOWN if name in names]
     rest = [name for name in names if name not in (*KNOWN, _OTHER)]
-    slots = {name: KNOWN.index(name) for name in known}
-    left = (slot for slot in itertools.count() if slot not in slots.values())
-    slots |= dict(zip(rest, [next(left) for _ in rest], strict=True))
-    ordered = [*known, *rest, *(name for name in names if name == _OTHER)]
-    places = np.array([ordered.index(name) for name in names], dtype=np.int32)
-    groups = [{"name": name, "slot": slots.get(name, -1)} for name in ordered]
-    return groups, places[index].reshape(labels.shape)
+    slots = {name: KNOWN.index(name) for name in known_names}
+    free_slots = (slot for slot in itertools.count() if slot not in slots.values())
+    slots |= dict(zip(rest, [next(free_slots) for _ in rest], strict=True))
+    legend_names = [*known_names, *rest, *(name for name in names if name == _OTHER)]
+    group_numbers = np.array([legend_names.index(name) for name in names], dtype=np.int32)
+    groups = [{"name": name, "slot": slots.get(name, -1)} for name in legend_names]
+    return groups, group_numbers[index].reshape(labels.shape)

@@ -1,4 +1,4 @@
-"""RelationTable: which head is best on which relation."""
+"""RelationTable: the best head for each dependency relation."""
 
 from __future__ import annotations
 
@@ -25,20 +25,22 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-#: Columns to sort by, as `RelationAccuracies.best` names them, and what they are less.
+#: Columns to sort by: columns of `RelationAccuracies.best`, and `gain`, which is the accuracy minus
+#: the baseline.
 COLUMNS = ("relation", "n", "head", "direction", "accuracy", "baseline", "gain")
 _FEW = 10
 
 
 class RelationTable(DirectionChoice):
-    """The best head of each relation, and all heads on the chosen one (Clark et al. 2019, Table 1).
+    """Table of the best head per relation, with a map of all heads (Clark et al. 2019, Table 1).
 
-    `accuracies` are what `probe_relations` found. A row is a relation: its best head over both
-    directions, the accuracy with its 95 % interval, the best fixed offset, and the gain over it; an
-    asterisk marks heads that are better than the offset (corrected p up to 0.05). Choosing a row
-    selects its head; the map of layers x heads shows every head on that relation in `direction`.
-    The root has no row: no head predicts it. `save` draws each relation once, with its subtypes, at
-    most `picture_rows` of them; the map is drawn below them once a relation is chosen. Further
+    `accuracies` is a result of `probe_relations`. Each row is a relation: its best head over both
+    directions, the accuracy with its 95 % interval, the best fixed offset, and the gain over the
+    offset. An asterisk marks heads that are better than the offset (corrected p up to 0.05). When
+    you choose a row, its head is selected, and the map of layers x heads shows the accuracy of
+    every head on that relation in `direction`. The root has no row, because no head predicts it.
+    `save` draws each relation once, with its subtypes, and at most `picture_rows` relations. If a
+    relation is chosen, the map is drawn below the table. Further
     options are the traits below, as keywords.
     Unknown options raise TypeError, values out of range or an unknown relation
     traitlets.TraitError.
@@ -58,23 +60,27 @@ class RelationTable(DirectionChoice):
     page_title = "Attention heads and dependency relations"
 
     accuracies = traitlets.Instance(
-        RelationAccuracies, help="The measured accuracies of heads on relations."
+        RelationAccuracies, help="Measured accuracies of heads on relations."
     )
     min_count = traitlets.Int(
-        _FEW, min=1, help="Relations of fewer words are left out of the table."
+        _FEW, min=1, help="Minimum number of words per relation in the table."
     ).tag(sync=True, option=True)
     sort = traitlets.Enum(
         COLUMNS,
         "gain",
-        help="The column that orders the rows. The largest gains first = significant ones first.",
+        help='Column by which the rows are sorted. For "gain" in descending order, significant '
+        "gains come first.",
     ).tag(sync=True, option=True)
-    descending = traitlets.Bool(True, help="The largest first.").tag(sync=True, option=True)
+    descending = traitlets.Bool(True, help="Whether to sort in descending order.").tag(
+        sync=True, option=True
+    )
     picture_rows = traitlets.Int(
-        20, min=1, help="Largest number of relations in a picture; the page has all of them."
+        20, min=1, help="Maximum number of relations in a picture; the page has all relations."
     ).tag(sync=True, option=True)
 
     def __init__(self, accuracies: RelationAccuracies, **traits: Any) -> None:
-        # What relations and heads can be chosen is known before any trait is set.
+        # Check the accuracies before any trait is set: they determine the relations and heads that
+        # can be chosen.
         checked_accuracies(accuracies, type(self).__name__)
         super().__init__(accuracies=accuracies, **traits)
 
@@ -101,10 +107,13 @@ class RelationTable(DirectionChoice):
             self.relation = "all"
 
     def choose(self, relation: str) -> None:
-        """Choose a row: its relation, and its best head in its direction.
+        """Choose a row: its relation, its best head and the direction of this head.
+
+        Args:
+            relation: Name of the relation.
 
         Raises:
-            traitlets.TraitError: the table has no such relation.
+            traitlets.TraitError: If the table has no such relation.
         """
         with self.hold_sync():
             self.relation = relation
@@ -128,44 +137,48 @@ class RelationTable(DirectionChoice):
     @computed("accuracies")
     def _numbers(self) -> dict[str, Any]:
         relations = self.accuracies
-        shown = shown_relations(self.accuracies)
+        relation_indices = shown_relations(self.accuracies)
         best = self._best()
         direction = best["direction"].map(DIRECTIONS.index)
         return {
             "stack": relations.stack,
-            "relations": [relations.relations[r] for r in shown],
-            "counts": to_wire(relations.counts[shown].astype(np.int32)),
-            "baseline": to_wire(relations.baseline_correct.max(0)[shown].astype(np.int32)),
-            "offsets": to_wire(relations.baseline_offset[shown].astype(np.int32)),
+            "relations": [relations.relations[r] for r in relation_indices],
+            "counts": to_wire(relations.counts[relation_indices].astype(np.int32)),
+            "baseline": to_wire(
+                relations.baseline_correct.max(0)[relation_indices].astype(np.int32)
+            ),
+            "offsets": to_wire(relations.baseline_offset[relation_indices].astype(np.int32)),
             "best": to_wire(
                 np.stack([best["layer"], best["head"], direction], axis=1).astype(np.int32)
             ),
-            "correct": to_wire(relations.correct[..., shown].astype(np.int32)),
-            "p_values": to_wire(relations.p_values[..., shown].astype(np.float32)),
+            "correct": to_wire(relations.correct[..., relation_indices].astype(np.int32)),
+            "p_values": to_wire(relations.p_values[..., relation_indices].astype(np.float32)),
         }
 
     def to_frame(self) -> pd.DataFrame:
-        """The rows shown, in their order: the columns of `RelationAccuracies.best`, and `gain`."""
+        """Return the table's rows with the columns of `RelationAccuracies.best` and `gain`."""
         best = self._best()
-        shown = best[best["n"] >= self.min_count]
-        by = ["layer", "head"] if self.sort == "head" else [self.sort]
+        frequent = best[best["n"] >= self.min_count]
+        sort_columns = ["layer", "head"] if self.sort == "head" else [self.sort]
         if self.sort == "gain" and self.descending:
-            by = ["significant", "gain"]
-        ordered = shown.sort_values(by, ascending=not self.descending, kind="stable")
-        return ordered.reset_index(drop=True)
+            sort_columns = ["significant", "gain"]
+        sorted_rows = frequent.sort_values(
+            sort_columns, ascending=not self.descending, kind="stable"
+        )
+        return sorted_rows.reset_index(drop=True)
 
     def __repr__(self) -> str:
         n_layers, n_heads = self.accuracies.correct.shape[:2]
-        chosen = ", ".join(map(str, self.selected)) or "none"
+        selected = ", ".join(map(str, self.selected)) or "none"
         return (
             f"RelationTable({self.accuracies.model_name}, {n_layers}×{n_heads} heads, "
             f"{counted(len(self.relations()) - 1, 'relation')}, "
-            f"shown: {self.relation}, selected: {chosen})"
+            f"shown: {self.relation}, selected: {selected})"
         )
 
 
 def _note(relations: RelationAccuracies) -> str:
-    """What a caption must say of a probe."""
+    """Return the caption note about the probe's data."""
     words = counted(int(relations.counts[0]), "word")
     notes = [f"{words} in {counted(relations.n_sentences, 'sentence')}"]
     if relations.n_skipped:

@@ -1,1 +1,1 @@
-"""AtlasView: what every head of a model does, with the evidence."""
+"""AtlasView: functions of a model's heads, with the evidence."""

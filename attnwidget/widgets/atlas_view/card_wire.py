@@ -1,4 +1,4 @@
-"""The card of one head, as the page of an AtlasView has it."""
+"""Head card for the page of an AtlasView."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from attnwidget.behaviors.examples.example_link import ExampleLink
 from attnwidget.behaviors.head_atlas.head_card import HeadCard, HeadScore
 from attnwidget.behaviors.relations import relation_of_name
 
-#: Largest number of examples of each kind on the page.
+#: Maximum number of examples of each kind on the page.
 MOST_EXAMPLES = 20
-# Words on both sides of the query and of the key.
+# Number of context words on each side of query and key.
 _CONTEXT = 16
 
 
 def card_to_wire(card: HeadCard) -> dict[str, Any]:
-    """Return the card of a head as JSON; numbers that are not finite are None."""
-    named = card.named_by
+    """Return the card of a head as JSON, with None for numbers that are not finite."""
+    naming_score = card.named_by
     strongest = sorted(card.scores, key=lambda score: -score.strength)
     return {
         "head": [card.head.layer, card.head.head, card.head.stack],
         "name": card.name,
         "runner_up": card.runner_up,
-        "named_by": None if named is None else strongest.index(named),
+        "named_by": None if naming_score is None else strongest.index(naming_score),
         "scores": [_score(score) for score in strongest],
         "effect": None if card.effect is None else _effect(card.effect),
         "examples": {
@@ -43,10 +43,13 @@ def card_to_wire(card: HeadCard) -> dict[str, Any]:
 
 
 def example_to_wire(link: ExampleLink) -> dict[str, Any]:
-    """Return the words around a link.
+    """Return the words around a link, for the page.
+
+    Args:
+        link: Example link.
 
     Returns:
-        `pieces`: texts of tokens; a text with a space before it begins a word, and " …" stands for
+        `pieces`: token texts, with a space before the first token of a word; " …" replaces
         words that are left out. `query` and `key`: indices of pieces. `weight`: attention weight.
 
     Example:
@@ -60,29 +63,29 @@ def example_to_wire(link: ExampleLink) -> dict[str, Any]:
     """
     groups = link.tokens.word_groups()
     pieces: list[str] = []
-    places: dict[int, int] = {}
-    after = 0
+    piece_of_token: dict[int, int] = {}
+    next_word = 0
     for number in _numbers_around(link, groups):
-        if number > after:
+        if number > next_word:
             pieces.append(" …")
-        after = number + 1
+        next_word = number + 1
         for token in groups[number]:
             if token in (link.query, link.key):
-                places[token] = len(pieces)
+                piece_of_token[token] = len(pieces)
             text = link.spelt(token)
             pieces.append(f" {text}" if token == groups[number][0] else text)
-    if after < len(groups):
+    if next_word < len(groups):
         pieces.append(" …")
     return {
         "pieces": pieces,
-        "query": places[link.query],
-        "key": places[link.key],
+        "query": piece_of_token[link.query],
+        "key": piece_of_token[link.key],
         "weight": round(link.weight, 4),
     }
 
 
 def _numbers_around(link: ExampleLink, groups: Sequence[Sequence[int]]) -> list[int]:
-    """Return the numbers of the words around the query and around the key, in order."""
+    """Return the indices of the words around the query and around the key, in order."""
     firsts = [group[0] for group in groups]
     numbers: set[int] = set()
     for end in (link.query, link.key):
@@ -133,5 +136,5 @@ def _effect(effect: HeadEffect) -> dict[str, Any]:
 
 
 def _number(value: float) -> float | None:
-    """Return a number with 6 significant digits, which JSON has for finite numbers only."""
+    """Return a number with 6 significant digits; None if it is not finite, as JSON requires."""
     return float(f"{value:.6g}") if math.isfinite(value) else None

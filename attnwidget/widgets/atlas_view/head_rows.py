@@ -1,4 +1,4 @@
-"""The rows of the table of an AtlasView: one row per head, searched and sorted."""
+"""Rows of the table in an AtlasView, with one row per head, searched and sorted."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ if TYPE_CHECKING:
 
 #: Columns by which the rows can be sorted.
 COLUMNS = ("head", "name", "strength", "held out", "outcome")
-#: Outcomes from the strongest evidence to none.
+#: Outcomes, from the strongest evidence to no evidence.
 OUTCOMES: tuple[str, ...] = (*get_args(Outcome), "")
 _TEXTS = ("name", "runner_up", "outcome")
 _NUMBERS = ("strength", "held_out")
 
 
 def rows_to_wire(atlas: Atlas) -> dict[str, Any]:
-    """Return the rows of all heads, layer by layer.
+    """Return the rows of all heads, layer by layer, for the page.
 
     Args:
-        atlas: The atlas of L x H heads.
+        atlas: Atlas of L x H heads.
 
     Returns:
-        Lists of L * H texts (`name`, `runner_up`, `outcome`, and `losing`, the outcome in words for
-        readers), float32 arrays of L * H numbers, NaN for heads without a name, and
-        the number of heads per layer.
+        Lists of L * H texts: `name`, `runner_up` and `outcome`, and for readers the outcome in
+        words (`losing`). Float32 arrays of L * H numbers, with NaN for
+        heads without a name. The number of layers, and the number of heads per layer.
     """
     frame = atlas.to_frame()
     n_layers, n_heads = atlas.names.shape
@@ -44,14 +44,14 @@ def rows_to_wire(atlas: Atlas) -> dict[str, Any]:
 
 
 def shown_rows(frame: pd.DataFrame, search: str, sort: str, descending: bool) -> pd.DataFrame:
-    """Return the rows that the table shows, in their order.
+    """Return the rows that match the search, sorted.
 
     Args:
-        frame: The rows of `Atlas.to_frame`.
-        search: Text that a head, its name, its runner-up, its outcome or its note contains. Case
-            and spaces are ignored.
-        sort: One of `COLUMNS`. Heads with equal values keep the order of layers and heads, and
-            heads without a value come last.
+        frame: Rows of `Atlas.to_frame`.
+        search: Text to find in the head number, its name, its runner-up, its outcome or its note;
+            case and spaces are ignored.
+        sort: Column to sort by, one of `COLUMNS`. Heads with equal values keep the order of layers
+            and heads, and heads without a value come last.
         descending: Whether the largest value comes first.
 
     Example:
@@ -70,14 +70,16 @@ def shown_rows(frame: pd.DataFrame, search: str, sort: str, descending: bool) ->
     for column in ("name", "runner_up", "outcome", "note"):
         texts = texts + "\n" + frame[column]
     compact = texts.str.casefold().str.replace(" ", "", regex=False)
-    shown = frame[compact.str.contains(search.casefold().replace(" ", ""), regex=False)]
+    matches = frame[compact.str.contains(search.casefold().replace(" ", ""), regex=False)]
     if sort == "head":
-        by = shown["layer"] * (frame["head"].max() + 1) + shown["head"]
+        sort_values = matches["layer"] * (frame["head"].max() + 1) + matches["head"]
     elif sort == "outcome":
-        by = shown["outcome"].map(OUTCOMES.index).replace(OUTCOMES.index(""), np.nan)
+        sort_values = matches["outcome"].map(OUTCOMES.index).replace(OUTCOMES.index(""), np.nan)
     elif sort == "name":
-        by = shown["name"].where(shown["name"] != "")
+        sort_values = matches["name"].where(matches["name"] != "")
     else:
-        by = shown[sort.replace(" ", "_")]
-    order = by.sort_values(ascending=not descending, kind="stable", na_position="last").index
-    return shown.loc[order].reset_index(drop=True)
+        sort_values = matches[sort.replace(" ", "_")]
+    order = sort_values.sort_values(
+        ascending=not descending, kind="stable", na_position="last"
+    ).index
+    return matches.loc[order].reset_index(drop=True)

@@ -1,4 +1,4 @@
-"""AtlasView: a table of all heads, and the card of the chosen head."""
+"""AtlasView: table of a model's heads, and the card of the selected head."""
 
 from __future__ import annotations
 
@@ -31,21 +31,21 @@ _KINDS = get_args(ExampleKind)
 
 
 class AtlasView(HeadWidget):
-    """A table of the heads of an atlas, and the card of the chosen head.
+    """Table of the heads in an atlas, with the card of the selected head.
 
-    A row of the table has the name of a head, the strength of the name, its held-out score and the
-    outcome of its effect. The card has the scores of the head with their controls, its effect on
-    the loss, example links, the words that the head writes, and the heads that feed it. A linked
-    figure shows the head that is chosen here, and an example that is opened: the figure reads the
-    text of the example, and the two tokens of the link are locked. Options are the traits, passed
-    as keywords. The head with the strongest name is selected at first.
+    Each row has a head's name, the strength of the name, the held-out score, and the outcome of the
+    head's effect. The card has the scores of the head with their controls, its effect on the loss,
+    example links, the words that the head writes, and the heads that feed it. Linked figures show
+    the head that is selected here, and an example that is opened: they read the text of the example
+    and lock the two tokens of the link. Options are the traits, passed as keywords. The head with
+    the strongest name is selected by default.
 
     Args:
-        atlas: The atlas, from `atlas`, `load_atlas` or `demo.demo_atlas`.
+        atlas: Atlas from `atlas`, `load_atlas` or `demo.demo_atlas`.
 
     Raises:
-        TypeError: `atlas` is not an atlas, or an option is unknown.
-        traitlets.TraitError: The value of an option is out of range.
+        TypeError: If `atlas` is not an atlas, or if an option is unknown.
+        traitlets.TraitError: If the value of an option is out of range.
 
     Example:
         >>> from attnwidget import AtlasView, atlas, load_model, make_segments
@@ -62,41 +62,41 @@ class AtlasView(HeadWidget):
     page_label = "atlas of heads"
     page_title = "Atlas of attention heads"
 
-    atlas = traitlets.Instance(Atlas, help="The atlas of the model.")
-    # An explorer has its card without the table, and reads the text of the opened example.
+    atlas = traitlets.Instance(Atlas, help="Atlas of the model.")
+    # An explorer shows only the card, without the table, and reads the text of an opened example.
     table = traitlets.Bool(
         True, help="Whether the table of heads is shown; the card is always shown."
     ).tag(sync=True, option=True, set_by_explorer=True)
     search = traitlets.Unicode(
-        help="Show only heads with this text in their number, name, runner-up, outcome or note; "
-        "case and spaces are ignored."
+        help="Text to find in the head's number, name, runner-up, outcome or note; case and spaces "
+        "are ignored."
     ).tag(sync=True, option=True)
     sort = traitlets.Enum(
-        COLUMNS, "strength", help="The column that sorts the rows; heads without a value come last."
+        COLUMNS, "strength", help="Column to sort by; heads without a value come last."
     ).tag(sync=True, option=True)
     descending = traitlets.Bool(True, help="Whether the largest value comes first.").tag(
         sync=True, option=True
     )
     all_scores = traitlets.Bool(
-        False, help="Whether the card has the scores of all behaviors, not only the strongest."
+        False, help="Whether the card has the scores of all behaviors, not only the strongest ones."
     ).tag(sync=True, option=True)
     examples = traitlets.Enum(
-        _KINDS, "strongest", help="The kind of example links, as in `HeadExamples.links`."
+        _KINDS, "strongest", help="Kind of the example links, as in `HeadExamples.links`."
     ).tag(sync=True, option=True)
     n_examples = traitlets.Int(
-        6, min=1, max=MOST_EXAMPLES, help="The largest number of examples on the card."
+        6, min=1, max=MOST_EXAMPLES, help="Maximum number of examples on the card."
     ).tag(sync=True, option=True)
     example = traitlets.Int(
         None,
         allow_none=True,
         min=0,
-        help="Number of the opened example of the chosen kind, from 0; None for none. Linked "
+        help="Index of the opened example of the chosen kind, from 0; None = no example. Linked "
         "figures show its text with the link locked.",
     ).tag(sync=True, option=True, set_by_explorer=True)
 
     notes = Notes(
-        help='Notes on heads, for example {(1, 3): "see the examples"}; notes[(1, 3)] = "…" '
-        "changes a single note. The atlas keeps the notes and saves them."
+        help='Notes about heads, for example {(1, 3): "see the examples"}. Use notes[(1, 3)] = "…" '
+        "to change a single note. The atlas stores and saves the notes."
     ).tag(
         sync=True,
         option=False,
@@ -104,11 +104,11 @@ class AtlasView(HeadWidget):
         to_json=lambda notes, widget: notes.pairs(),
     )
 
-    # Why the last example could not be opened; "" if it could.
+    # Reason why the last example could not be opened, or "".
     _refused = traitlets.Unicode().tag(sync=True, from_page=True)
 
     def __init__(self, atlas: Atlas, **traits: Any) -> None:
-        # The heads that can be selected are known before any trait is set.
+        # Check the atlas before any trait is set, because it determines the available heads.
         if not isinstance(atlas, Atlas):
             raise TypeError(
                 f"AtlasView shows an Atlas, got {type(atlas).__name__}. Make one with "
@@ -144,14 +144,14 @@ class AtlasView(HeadWidget):
         self._keep_notes()
 
     def _keep_notes(self) -> None:
-        """Write the notes of the figure into the atlas."""
+        """Copy the notes of the figure into the atlas."""
         notes = dict(self.notes)
         self.atlas.notes.clear()
         self.atlas.notes.update(notes)
 
     @property
     def example_link(self) -> ExampleLink | None:
-        """The opened example; None if no example is opened."""
+        """Opened example; None if no example is opened."""
         return None if self.example is None else self._examples()[self.example]
 
     def _examples(self) -> tuple[ExampleLink, ...]:
@@ -178,7 +178,7 @@ class AtlasView(HeadWidget):
 
     @when_open("example")
     def _open_example(self, change: dict[str, Any]) -> None:
-        # No lock of this figure is held here: a linked explorer takes its own lock first.
+        # Do not hold this figure's lock here, because a linked explorer takes its own lock first.
         self._refused = ""
         link = self.example_link
         if link is None:
@@ -207,7 +207,7 @@ class AtlasView(HeadWidget):
         return card_to_wire(self.atlas.card(self.head.layer, self.head.head)) if self.head else None
 
     def page_part(self) -> Part:
-        """Return the table, and the cards of all heads by the anchors of the page."""
+        """Return the saved page's data: the table, and the cards of all heads by page anchor."""
         n_layers, n_heads = self.atlas.names.shape
         cards = {
             f"L{layer}H{head}": card_to_wire(self.atlas.card(layer, head))
@@ -217,27 +217,27 @@ class AtlasView(HeadWidget):
         return replace(super().page_part(), own={"cards": cards})
 
     def to_frame(self) -> pd.DataFrame:
-        """Return the rows that the table shows, in their order, with the columns of the atlas."""
+        """Return the current table rows, sorted, with the columns of the atlas."""
         return shown_rows(self.atlas.to_frame(), self.search, self.sort, self.descending)
 
     def __repr__(self) -> str:
         n_named = int((self.atlas.names != "").sum())
-        chosen = ", ".join(map(str, self.selected)) or "none"
+        selected = ", ".join(map(str, self.selected)) or "none"
         return (
             f"AtlasView({self.atlas.model_name}, {counted(self.atlas.names.size, 'head')}, "
-            f"{n_named} named, selected: {chosen})"
+            f"{n_named} named, selected: {selected})"
         )
 
 
 def _strongest(atlas: Atlas) -> list[Head]:
-    """Return the head with the strongest name, in a list; no head if none has a name."""
+    """Return a list with the head that has the strongest name; [] if no head has a name."""
     rows = shown_rows(atlas.to_frame(), "", "strength", True)
-    named = rows.loc[rows["name"] != "", ["layer", "head"]].head(1)
-    return [Head(int(layer), int(head)) for layer, head in named.to_numpy()]
+    named_heads = rows.loc[rows["name"] != "", ["layer", "head"]].head(1)
+    return [Head(int(layer), int(head)) for layer, head in named_heads.to_numpy()]
 
 
 def _note(atlas: Atlas) -> str:
-    """Return what the caption says about the data and the tests of an atlas."""
+    """Return the caption note about the data and the tests of an atlas."""
     table = atlas.table
     notes = [
         counted(table.n_segments, "text"),

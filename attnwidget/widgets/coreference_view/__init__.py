@@ -1,1 +1,1 @@
-"""CoreferenceView: antecedents in running text."""
+"""CoreferenceView: a document with its mentions, and the antecedents that a head chooses."""

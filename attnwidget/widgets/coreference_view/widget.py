@@ -1,4 +1,4 @@
-"""CoreferenceView: the text of a document, its mentions and the antecedents a head chooses."""
+"""CoreferenceView: a document with its mentions, and the antecedents that a head chooses."""
 
 from __future__ import annotations
 
@@ -32,15 +32,16 @@ from attnwidget.words.coreference_results import (
 
 
 class CoreferenceView(OutcomeJumps):
-    """The text of a document with its mentions, and the antecedent that the selected head chooses.
+    """Document with its mentions, and the antecedent that the selected head chooses.
 
-    Mentions are underlined in the color of their cluster and carry its number; nested mentions are
-    underlined above the longer mention. Click a mention for the word that the head attends to most
-    from it (Clark et al. 2019, section 4.3): a solid outline where that is the head word of an
-    antecedent, dashed elsewhere, with the true antecedents and what simple rules choose.
+    Mentions are underlined in the color of their cluster and have its number; nested mentions are
+    underlined above the longer mention. Click a mention to see the word that the head attends to
+    most from this mention (Clark et al. 2019, section 4.3). The outline is solid if the word is the
+    head word of an antecedent, and dashed otherwise. The figure also shows the true antecedents and
+    the choices of simple rules.
 
-    `accuracies` is the result of `probe_coreference`, and `documents` the documents to show
-    (themselves, their names or indices; default: all documents that were read). Further options are
+    `accuracies` is a result of `probe_coreference`. `documents` are the documents to show, as
+    documents, names or indices (default: all documents that were read). Further options are
     the traits below, as keywords. The figure opens on the best head and the first evaluated
     mention. An unknown option raises TypeError, a value out of range traitlets.TraitError, a
     document that was not part of the study KeyError.
@@ -61,21 +62,21 @@ class CoreferenceView(OutcomeJumps):
     page_label = "coreference"
     page_title = "Antecedents that attention heads find"
 
-    document = traitlets.Int(0, min=0, help="Index of the document shown.").tag(
+    document = traitlets.Int(0, min=0, help="Index of the current document.").tag(
         sync=True, option=True
     )
     window = traitlets.Int(
-        0, min=0, help="Index of the window shown, of those read of the document."
+        0, min=0, help="Index of the current window among the document's windows that were read."
     ).tag(sync=True, option=True)
     mention = traitlets.Int(
         None,
         allow_none=True,
-        help="The mention in question, an index into the document's `mentions`; None for none.",
+        help="Index of the current mention in the document's `mentions`; None = no mention.",
     ).tag(sync=True, option=True)
     variant = traitlets.Enum(
         AMONG,
         AMONG[0],
-        help='What the head chooses among: all other "words", or head words of "mentions" before.',
+        help='Candidates of the head: all other "words", or the head words of earlier "mentions".',
     ).tag(sync=True, option=True)
 
     def __init__(
@@ -103,29 +104,30 @@ class CoreferenceView(OutcomeJumps):
         return {"accuracies": YOURS, "documents": YOURS}
 
     def _chosen(self) -> dict[str, Any]:
-        # Without these the figure begins with the best head and the first mention.
+        # Always include these options: without them, the figure opens on the best head and the
+        # first mention.
         return chosen_options(self, always=("selected", "document"))
 
     @property
     def accuracies(self) -> CoreferenceAccuracies:
-        """What was measured."""
+        """Measured accuracies."""
         return self._accuracies
 
     @property
     def documents(self) -> tuple[Document, ...]:
-        """The documents that can be shown."""
-        return tuple(self._accuracies.documents[read[0][0].document] for read in self._read)
+        """Documents of the figure."""
+        return tuple(self._accuracies.documents[windows[0][0].document] for windows in self._read)
 
     @property
     def evaluated(self) -> Evaluated | None:
-        """The mention in question with its antecedents; None where it is not evaluated."""
+        """Current mention with its antecedents; None if the mention was not evaluated."""
         window, _ = self._shown()
         return next(
             (mention for mention in window.evaluated if mention.mention == self.mention), None
         )
 
     def jump(self, outcome: Outcome, step: int = 1) -> int | None:
-        """Show the next mention for which the shown head is right, or wrong.
+        """Show the next mention for which the current head is right, or wrong.
 
         The search continues in the next windows and documents, and wraps around at the end.
 
@@ -134,41 +136,45 @@ class CoreferenceView(OutcomeJumps):
             step: 1 for the next mention, -1 for the previous one.
 
         Returns:
-            The mention, or None if no further mention exists or no head is selected.
+            Index of the mention; None if there is no further mention or no head is selected.
 
         Raises:
-            ValueError: another outcome or step.
+            ValueError: If `outcome` or `step` has another value.
         """
         check_jump(outcome, step)
         with self._lock, self.together():
-            places = [place for place in self._places(outcome == "right") if place != self._place()]
-            if not places:
+            positions = [
+                position
+                for position in self._places(outcome == "right")
+                if position != self._place()
+            ]
+            if not positions:
                 return None
-            after = [place for place in places if place > self._place()]
-            before = [place for place in places if place < self._place()]
-            found = (after or places)[0] if step == 1 else (before or places)[-1]
-            self.document, self.window, self.mention = found
+            after = [position for position in positions if position > self._place()]
+            before = [position for position in positions if position < self._place()]
+            target = (after or positions)[0] if step == 1 else (before or positions)[-1]
+            self.document, self.window, self.mention = target
             return self.mention
 
     def _place(self) -> tuple[int, int, int]:
         return self.document, self.window, -1 if self.mention is None else self.mention
 
     def _places(self, right: bool) -> list[tuple[int, int, int]]:
-        """Document, window and mention for which the shown head is right or wrong, in order."""
+        """Return (document, window, mention) for each right, or wrong, answer of the head."""
         if self.head is None:
             return []
-        at = (AMONG.index(self.variant), self.head.layer, self.head.head)
-        is_correct = self._accuracies.is_correct[(slice(None), *at)]
+        selection = (AMONG.index(self.variant), self.head.layer, self.head.head)
+        is_correct = self._accuracies.is_correct[(slice(None), *selection)]
         return sorted(
             (document, index, mention.mention)
-            for document, read in enumerate(self._read)
-            for index, (window, first) in enumerate(read)
+            for document, windows in enumerate(self._read)
+            for index, (window, first) in enumerate(windows)
             for row, mention in enumerate(window.evaluated, first)
             if is_correct[row] == right
         )
 
     def _shown(self) -> Read:
-        """The window shown, and the row of its first mention in the accuracies."""
+        """Return the current window, and the row of its first mention in the accuracies."""
         return self._read[self.document][self.window]
 
     def shapes(self) -> StackShapes:
@@ -197,7 +203,7 @@ class CoreferenceView(OutcomeJumps):
         return None if index is None else int(index)
 
     def _mentions(self) -> list[int]:
-        """The mentions that lie within the window shown."""
+        """Return the indices of the mentions inside the current window."""
         window, _ = self._shown()
         return mentions_within(self._accuracies, window)
 
@@ -232,31 +238,31 @@ class CoreferenceView(OutcomeJumps):
 
     @computed("document", "window", "selected", page_chooses=("document", "window", "selected"))
     def _drawn(self) -> dict[str, Any]:
-        """The window's text with its mentions, and what the shown head chooses for them."""
-        read = self._read[self.document]
+        """Text of the current window with its mentions, and the current head's choices."""
+        windows = self._read[self.document]
         return {
             "document": self.document,
             "window": self.window,
-            "windows": len(read),
-            **window_to_wire(self._accuracies, read[self.window], self.head),
+            "windows": len(windows),
+            **window_to_wire(self._accuracies, windows[self.window], self.head),
         }
 
     def page_part(self) -> Part:
-        """Return the document shown and its neighbors, with the choices of every head."""
+        """Return the current document and its neighbors with the choices of every head."""
         accuracies = self._accuracies
         return replace(
             super().page_part(),
-            # By variant, layer and head, over all kinds of mentions.
+            # The order is variant, layer, head; the counts include all kinds of mentions.
             own={"correct": accuracies.correct[..., 0].astype(int).ravel().tolist()},
             holdings={"windows": held_windows(accuracies, self._read, self.document)},
         )
 
     def __repr__(self) -> str:
         n_layers, n_heads = self.shapes()["self"]
-        chosen = ", ".join(map(str, self.selected)) or "none"
+        selected = ", ".join(map(str, self.selected)) or "none"
         return (
             f"CoreferenceView({self._accuracies.model_name}, {n_layers}×{n_heads} heads, document "
-            f"{self.document} of {len(self._read)}, among {self.variant}, selected: {chosen})"
+            f"{self.document} of {len(self._read)}, among {self.variant}, selected: {selected})"
         )
 
 

@@ -1,1 +1,1 @@
-"""DependencyArcs: a sentence's tree and a head's predictions."""
+"""DependencyArcs: a sentence's dependency tree with the predictions of a head."""

@@ -1,4 +1,4 @@
-"""What figures of arcs ask: which word governs each word of a sentence."""
+"""Sources of predicted arcs: the governor of each word in a sentence."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ from attnwidget.widgets.pages.page_part import Holding
 from attnwidget.widgets.shared.relation_words import words_of_relation
 from attnwidget.widgets.wire.values import to_wire
 
-#: A longer sentence could neither be read in a figure nor drawn in time.
+#: Maximum number of words. A longer sentence would be unreadable, and slow to draw.
 _MOST_WORDS = 1000
 
 
 @dataclass(frozen=True)
 class ArcsOptions:
-    """Options of a figure that answers depend on.
+    """Options of a figure that change the answers.
 
     Attributes:
-        head: The shown head; None without a selection.
-        layer: The stepped layer.
-        relation: The shown relation, such as "nsubj" or "all".
-        direction: Who attends to whom, one of `DIRECTIONS`.
+        head: Current head; None without a selection.
+        layer: Current layer.
+        relation: Current relation, such as "nsubj" or "all".
+        direction: Direction of attention, one of `DIRECTIONS`.
     """
 
     head: Head | None
@@ -44,14 +44,14 @@ class ArcsOptions:
 
 @dataclass(frozen=True)
 class PageAnswers:
-    """The answers that a page without a kernel holds.
+    """Answers in a saved page.
 
     Attributes:
-        title: The heading of the page.
+        title: Page title.
         own: Small data for the figure, as JSON.
         holdings: Large data by name.
-        drawn: Drawing data of the shown sentence if the page holds no other sentence; else None.
-        remark: A remark for the reader.
+        drawn: Drawing data of the current sentence if the page has no other sentence; else None.
+        remark: Note for the reader.
     """
 
     title: str
@@ -62,12 +62,12 @@ class PageAnswers:
 
 
 class Answerer(ABC):
-    """A source of predicted governors for the words of a sentence: heads, or a probe.
+    """Source of predicted governors for the words in a sentence: heads or a probe.
 
-    Not safe for threads: the figure holds its lock during each call.
+    The class is not thread-safe: the figure holds its lock during each call.
 
     Args:
-        model: The model that reads the sentences.
+        model: Model that reads the sentences.
     """
 
     def __init__(self, model: AttentionModel) -> None:
@@ -75,52 +75,61 @@ class Answerer(ABC):
 
     @cached_property
     def hybrid_layers(self) -> Mapping[str, LayerNumbers]:
-        """The layers of hybrid models, kept because finding them looks at every module."""
+        """Attention layers of hybrid models, cached because the search visits every module."""
         return self.model._hybrid_layers
 
     @cached_property
     def shape(self) -> tuple[int, int]:
-        """The numbers of layers and of heads per layer, kept for the same reason."""
+        """Numbers of layers and heads per layer, cached because the search visits modules."""
         return self.model.n_layers, self.model.n_heads
 
     @abstractmethod
     def described(self) -> dict[str, Any]:
-        """Return the kind of the answerer and its name, as the page knows them."""
+        """Return the kind and the name of the answerer, for the page."""
 
     @abstractmethod
     def note(self, options: ArcsOptions) -> str:
-        """Return what the caption must add on the answers; "" for nothing."""
+        """Return a caption note about the answers, or ""."""
 
     @abstractmethod
     def answered(self, sentence: Sentence, options: ArcsOptions) -> dict[str, Any]:
         """Return the answers for a sentence, as entries of the drawing data.
 
+        Args:
+            sentence: Sentence with an annotated tree.
+            options: Options of the figure.
+
         Raises:
-            ValueError: The sentence cannot be read, or the model has changed.
+            ValueError: If the sentence cannot be read, or if the model has changed.
         """
 
     @abstractmethod
     def outcomes(
         self, sentence: Sentence, words: list[int], options: ArcsOptions
     ) -> NDArray[np.int64]:
-        """Return for each of the words 1 for a right answer, 0 for a wrong one, -1 for no arc.
+        """Return 1 for each word with a right answer, 0 for a wrong answer, -1 for no arc.
+
+        Args:
+            sentence: Sentence with an annotated tree.
+            words: Indices of the words, from 0.
+            options: Options of the figure.
 
         Raises:
-            ValueError: As `answered`.
+            ValueError: If the sentence cannot be read, or if the model has changed.
         """
 
     @abstractmethod
     def page_answers(
         self, sentences: Sequence[Sentence], index: int, options: ArcsOptions
     ) -> PageAnswers:
-        """Return the answers for a page without a kernel that shows the sentence at `index`."""
+        """Return the answers for a saved page that opens on the sentence at `index`."""
 
     @abstractmethod
     def forget(self) -> None:
-        """Forget all answers, so that the next request computes new answers."""
+        """Clear the cached answers."""
 
     def opening(self, traits: Mapping[str, Any]) -> dict[str, Any]:
-        """Return options that the figure opens with, beside the given `traits`."""
+        """Return default options for the opening figure, in addition to the given `traits`."""
         return {}
 
     def drawn(self, index: int, sentence: Sentence, options: ArcsOptions) -> dict[str, Any]:
@@ -135,9 +144,15 @@ class Answerer(ABC):
         return sentence_to_wire(index, sentence, problem) | answers
 
     def has(self, sentence: Sentence, right: bool, options: ArcsOptions) -> bool:
-        """Whether the answer for a word of the relation is right, or wrong.
+        """Return True if any word of the relation has a right, or wrong, answer.
 
-        False for a sentence that cannot be read: the figure says so when it shows the sentence.
+        A sentence that cannot be read gives False, and the figure shows the error when it shows the
+        sentence.
+
+        Args:
+            sentence: Sentence with an annotated tree.
+            right: Whether to look for right or for wrong answers.
+            options: Options of the figure.
         """
         words = words_of_relation(sentence, options.relation)
         if not words or too_long(sentence):
@@ -150,19 +165,19 @@ class Answerer(ABC):
 
 
 def too_long(sentence: Sentence) -> str:
-    """Why a sentence cannot be drawn; "" if it can be."""
+    """Return the reason why a sentence is too long to be drawn; "" if it is not."""
     if len(sentence) <= _MOST_WORDS:
         return ""
     return f"{sentence.label} has {len(sentence):,} words; up to {_MOST_WORDS:,} are drawn."
 
 
 def sentence_to_wire(index: int, sentence: Sentence, problem: str) -> dict[str, Any]:
-    """Return a sentence as the page draws it, without answers; without words if it has a problem.
+    """Return a sentence for the page, without answers; without words if there is a problem.
 
     Args:
-        index: The index of the sentence in the figure.
-        sentence: The sentence.
-        problem: Why there is nothing to draw, or "".
+        index: Index of the sentence in the figure.
+        sentence: Sentence with an annotated tree.
+        problem: Reason why there is nothing to draw, or "".
     """
     words = slice(0, 0 if problem else None)
     return {

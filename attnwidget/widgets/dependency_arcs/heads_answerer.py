@@ -1,4 +1,4 @@
-"""Attention heads as an answerer: the word that a head attends to most is the governor."""
+"""Attention heads as an answerer, which predict the most attended word as the governor."""
 
 from __future__ import annotations
 
@@ -33,53 +33,53 @@ from attnwidget.words.governors import (
 )
 from attnwidget.words.relation_results import DIRECTIONS, RelationAccuracies
 
-#: Bytes of word maps that are kept: some forty sentences of 60 words in a model of 144 heads.
+#: Cache size for word maps in bytes: about forty sentences of 60 words in a model with 144 heads.
 _ROOM = 80_000_000
-#: Sentences on a page. The model reads each of them, so more would keep the writer waiting.
+#: Maximum number of sentences on a page. The model has to read each sentence while saving.
 _MOST_SENTENCES = 40
-# A weight and a governor in both directions, beside one byte per cell.
+# Bytes per word, in addition to one byte per cell: a weight and a governor in both directions.
 _BYTES_A_WORD = 2 * (4 + 2)
-# Text and relation of a word, with the characters that JSON adds.
+# Approximate number of JSON characters for a word's text and relation.
 _TEXT_A_WORD = 40
 
 
 class HeadsAnswerer(Answerer):
-    """The heads of a model: the shown head answers, and the others are ready to.
+    """Answerer for the heads of a model; the figure shows the answers of the current head.
 
-    Maps grow with the square of a sentence and are kept for the last sentences. The predictions are
-    small and are kept for all sentences.
+    Maps grow with the square of the sentence length, so only those of the last sentences are
+    cached. Predictions are small and are cached for all sentences.
 
     Args:
-        model: The model that predicts.
-        accuracies: The measured result that the figure shows beside the predictions, or None.
+        model: Model whose heads predict.
+        accuracies: Measured accuracies that the figure shows with the predictions, or None.
     """
 
     def __init__(self, model: AttentionModel, accuracies: RelationAccuracies | None) -> None:
         super().__init__(model)
         self._accuracies = accuracies
         self._unit: WordUnit = accuracies.unit if accuracies is not None else "words"
-        # Possessors are judged by their clitics as in the study, else as in the study's default.
+        # Judge possessors by their clitics if the study did so, or if there is no study.
         self._possessive: Possessive = "clark" if accuracies is None else accuracies.possessive
         self.forget()
 
     def described(self) -> dict[str, Any]:
-        """Return the kind: the page names the shown head itself."""
+        """Return the kind; the page itself adds the name of the current head."""
         return {"kind": "heads"}
 
     def note(self, options: ArcsOptions) -> str:
-        """Return the unit of the maps unless it is words."""
+        """Return the unit of the maps if it is not words."""
         return "" if self._unit == "words" else f"unit: {self._unit}"
 
     def opening(self, traits: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the best head of the relation where accuracies are known."""
+        """Return the best head of the relation if it was measured."""
         relation = traits.get("relation", ALL)
-        measured = self._accuracies.relations if self._accuracies is not None else ()
-        if self._accuracies is None or "selected" in traits or relation not in measured:
+        relations = self._accuracies.relations if self._accuracies is not None else ()
+        if self._accuracies is None or "selected" in traits or relation not in relations:
             return {}
         return best_on(self._accuracies, relation, traits.get("direction"))
 
     def forget(self) -> None:
-        """Forget all predictions, and take the present weights of the model as its weights."""
+        """Clear all predictions, and accept the current weights of the model."""
         self._edits = self.model.edits.digest
         self._weights = WeightsSeen(self.model.hf_model)
         self._maps: LatestValues[Sentence, GovernorPredictions]
@@ -89,19 +89,22 @@ class HeadsAnswerer(Answerer):
     def predictions(self, sentence: Sentence) -> GovernorPredictions:
         """Return the predictions of every head for a sentence.
 
+        Args:
+            sentence: Sentence that the model reads.
+
         Raises:
-            ValueError: The sentence is too long for the model, or has a word without tokens.
-            RuntimeError: The model was closed, or its weights were changed.
+            ValueError: If the sentence is too long for the model or has a word without tokens.
+            RuntimeError: If the model was closed or its weights have changed.
         """
         self._forget_other_edits()
         return self._maps.get_or_make(sentence, lambda: self._read(sentence))
 
     def drawn(self, index: int, sentence: Sentence, options: ArcsOptions) -> dict[str, Any]:
-        """Return the drawing data, which name the head even if it cannot read the sentence."""
+        """Return the drawing data, which include the head even if there is a problem."""
         return super().drawn(index, sentence, options) | {"head": options.head}
 
     def answered(self, sentence: Sentence, options: ArcsOptions) -> dict[str, Any]:
-        """Return the governors and the map of the shown head; nothing without a head."""
+        """Return the governors and the map of the current head; {} without a head."""
         if options.head is None:
             return {}
         if self._accuracies is not None:
@@ -115,25 +118,25 @@ class HeadsAnswerer(Answerer):
     def outcomes(
         self, sentence: Sentence, words: list[int], options: ArcsOptions
     ) -> NDArray[np.int64]:
-        """Return which governors of the shown head are right; -1 without a head."""
+        """Return 1 for each right governor of the current head, 0 otherwise; -1 without a head."""
         if options.head is None:
             return np.full(len(words), -1)
-        at = (*options.head[:2], DIRECTIONS.index(options.direction), words)
-        right = self._governors(sentence)[at] == np.array(sentence.governors)[words]
+        selection = (*options.head[:2], DIRECTIONS.index(options.direction), words)
+        right = self._governors(sentence)[selection] == np.array(sentence.governors)[words]
         return right.astype(np.int64)
 
     def page_answers(
         self, sentences: Sequence[Sentence], index: int, options: ArcsOptions
     ) -> PageAnswers:
-        """Return the sentence and its neighbors, with the predictions of every head."""
+        """Return the sentence and its neighbors with the predictions of every head."""
         sizes = [self._page_size(sentence) for sentence in sentences]
 
         def embed(room: float) -> tuple[dict[str, Any], list[str]]:
-            held = held_around(index, sizes, room, _MOST_SENTENCES)
-            embedded = [self._embedded(i, sentences[i]) for i in held]
+            sentence_range = held_around(index, sizes, room, _MOST_SENTENCES)
+            embedded = [self._embedded(i, sentences[i]) for i in sentence_range]
             exact = "weights between words rounded to 8 bits, those of predicted arcs exact"
-            notes = [held_note(held, len(sizes), "sentence"), exact]
-            return {"first": held.start, "held": embedded}, notes
+            notes = [held_note(sentence_range, len(sizes), "sentence"), exact]
+            return {"first": sentence_range.start, "held": embedded}, notes
 
         what = "the sentence with every head's map"
         holding = Holding(what, "show a shorter sentence", sizes[index], embed)
@@ -147,14 +150,14 @@ class HeadsAnswerer(Answerer):
         return predict_governors(self.model, sentence, unit=self._unit, possessive=self._possessive)
 
     def _governors(self, sentence: Sentence) -> NDArray[np.int16]:
-        """Return the predictions of all heads for a sentence of m words, from 1, [L, H, 2, m]."""
+        """Return the governors that all heads predict for m words, counted from 1: [L, H, 2, m]."""
         self._forget_other_edits()
         if sentence not in self._predicted:
             self._predicted[sentence] = self.predictions(sentence).governors.astype(np.int16)
         return self._predicted[sentence]
 
     def _forget_other_edits(self) -> None:
-        """Forget results from before a change of disabled heads; refuse other weights."""
+        """Clear the predictions if disabled heads have changed; raise if weights have changed."""
         self._weights.refuse_changed(
             self.model.hf_model, "the figure was made: make it, and what it is of, again"
         )
@@ -162,16 +165,16 @@ class HeadsAnswerer(Answerer):
             self.forget()
 
     def _page_size(self, sentence: Sentence) -> float:
-        """Return the number of bytes in a page of a sentence with every head's predictions."""
+        """Return the size of a sentence with every head's predictions in a page, in bytes."""
         m = len(sentence)
         n_heads = self.model.n_layers * self.model.n_heads
         return AS_TEXT * n_heads * (m * m + _BYTES_A_WORD * m) + _TEXT_A_WORD * m
 
     def _embedded(self, index: int, sentence: Sentence) -> dict[str, Any]:
-        """Return words and tree of a sentence, and every head's predictions.
+        """Return the words and the tree of a sentence, with every head's predictions.
 
-        Governors and the weights behind them are exact; the other weights of the word maps are
-        rounded to 8 bits.
+        Governors and their weights are exact. The other weights of the word maps are rounded to 8
+        bits.
         """
         problem = too_long(sentence)
         predicted = None
@@ -189,11 +192,11 @@ class HeadsAnswerer(Answerer):
                     "maps": as_text(np.stack([levels for levels, _ in maps])),
                     "maxima": [maximum for _, maximum in maps],
                 }
-        drawn = sentence_to_wire(index, sentence, problem)
-        return {"drawn": as_json_value(drawn), "predicted": predicted}
+        drawing_data = sentence_to_wire(index, sentence, problem)
+        return {"drawn": as_json_value(drawing_data), "predicted": predicted}
 
     def _measured(self) -> dict[str, Any] | None:
-        """Return how often every head is right on every relation; None if it was not measured."""
+        """Return the counts of right answers by head and relation; None without accuracies."""
         accuracies = self._accuracies
         if accuracies is None:
             return None

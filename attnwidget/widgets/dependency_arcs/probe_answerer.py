@@ -1,4 +1,4 @@
-"""The part of an answerer that both kinds of trained probes share."""
+"""Base class of the answerers for trained probes."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from attnwidget.text.treebank import Sentence
 from attnwidget.widgets.dependency_arcs.answerer import Answerer, ArcsOptions, PageAnswers
 from attnwidget.widgets.pages.encoding import as_json_value
 
-# Sentences whose answers are kept.
+# Number of sentences with cached answers.
 _KEPT = 50
 AnswersT = TypeVar("AnswersT", ProbePredictions, PredictedTree)
 
 
 class ProbeAnswerer(Answerer, Generic[AnswersT]):
-    """A trained probe with its model.
+    """Answerer for a trained probe with its model.
 
     Attributes:
-        label: What the probe is trained on, for `repr`.
+        label: Kind of the probe, for `repr`.
     """
 
     label: str
@@ -42,25 +42,29 @@ class ProbeAnswerer(Answerer, Generic[AnswersT]):
 
     @abstractmethod
     def answers(self, sentence: Sentence, layer: int) -> AnswersT:
-        """Return the answers of the probe for a sentence, and for a layer if it has several.
+        """Return the probe's answers for a sentence.
+
+        Args:
+            sentence: Sentence that the model reads.
+            layer: Layer of the answers, for a probe with answers per layer.
 
         Raises:
-            ValueError: The sentence is too long for the model or has a word without tokens; the
-                model has changed since the training; the layer was not probed.
+            ValueError: If the sentence is too long for the model or has a word without tokens, if
+                the model has changed since the training, or if the layer was not probed.
         """
 
     def votes(self, sentence: Sentence, word: int) -> NDArray[np.float64] | None:
-        """Return the votes of heads for the governor of a word; None without votes."""
+        """Return the votes of heads for a word's governor; None without votes."""
         return None
 
     def forget(self) -> None:
-        """Forget all answers."""
+        """Clear the cached answers."""
         self._answers.clear()
 
     def page_answers(
         self, sentences: Sequence[Sentence], index: int, options: ArcsOptions
     ) -> PageAnswers:
-        """Return the shown sentence alone: another one would need the model."""
+        """Return only the current sentence, because other sentences would need the model."""
         return PageAnswers(
             title="What a probe answers",
             own=self._page_layers(sentences[index], options),
@@ -69,16 +73,16 @@ class ProbeAnswerer(Answerer, Generic[AnswersT]):
         )
 
     def _page_layers(self, sentence: Sentence, options: ArcsOptions) -> dict[str, Any]:
-        """Return drawing data and notes by layer, if the answers depend on the layer."""
+        """Return drawing data and notes by layer; empty if answers do not depend on the layer."""
         return {"probe": {}, "notes": {}}
 
     def _kept(self, key: tuple[Sentence, int], read: Callable[[], AnswersT]) -> AnswersT:
-        """Return the kept answers; else read the sentence, and forget the oldest answers."""
+        """Return the cached answers; if there are none, read the sentence and cache its answers."""
         return self._answers.get_or_make(key, read)
 
 
 def score_note(measure: str, value: float, interval: tuple[float, float], n_sentences: int) -> str:
-    """Return the score of a probe with its interval, in percent, and the number of sentences."""
+    """Return a note with a probe's score and interval in percent, and the number of sentences."""
     low, high = interval
     return (
         f"{measure} {100 * value:.1f}\xa0% ({100 * low:.1f} to {100 * high:.1f}) "

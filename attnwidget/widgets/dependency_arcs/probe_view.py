@@ -1,4 +1,4 @@
-"""ProbeView: the answers of a trained probe for a sentence, and the distances behind them."""
+"""ProbeView: predictions of a trained probe for a sentence."""
 
 from __future__ import annotations
 
@@ -21,27 +21,28 @@ from attnwidget.widgets.dependency_arcs.structural_probe_answerer import Structu
 from attnwidget.widgets.shared.computed import computed, when_open
 from attnwidget.widgets.shared.widget_code import code_of
 
-#: Heads that are selected by their votes for a word.
+#: Number of heads that are selected by their votes for a word.
 _SELECTED = 3
 
 
 class ProbeView(SentenceArcs):
-    """A sentence with its annotated arcs above, and below what a trained probe answers.
+    """Sentence with its annotated arcs above the text and a trained probe's predictions below.
 
-    For a probe from `train_dependency_probe`, the predicted governors are below the text: solid if
-    right, dashed if wrong, and thicker for higher probabilities. A word predicted as root has an
-    arc to "root" at the edge. Choose a word, by a click or `word`, and see which heads its governor
-    was found by: their votes, weight times attention, whose sum over all heads is the score of the
-    arc. The three that spoke for it most are then `selected`, also in a linked `HeadGrid`.
+    For a probe from `train_dependency_probe`, the arcs of the predicted governors are below the
+    text: solid if right, dashed if wrong, and thicker for higher probabilities. A word that is
+    predicted as root has an arc to "root" at the edge. Choose a word, with a click or `word`, to
+    see the votes of the heads for its governor. A vote is the weight times the attention of a head,
+    and the sum over all heads is the score of the arc. The three heads with the largest votes
+    become `selected`, also in a linked `HeadGrid`.
 
-    For a probe from `train_structural_probe`, the figure shows the predicted tree of `layer` at the
-    largest rank below the text: undirected links between words, solid if the annotated tree has
-    them, and the word that is taken for the root. Two matrices show the annotated and the predicted
-    distances between all words; a chosen word is marked in both. It opens on the best layer.
+    For a probe from `train_structural_probe`, the predicted tree of `layer` at the largest rank is
+    below the text: undirected links between words, which are solid if the annotated tree has them,
+    and the predicted root. Two matrices show the annotated and the predicted distances between all
+    words, with the chosen word marked in both. The figure opens on the best layer.
 
-    `probe` is the result of `train_dependency_probe` or `train_structural_probe`, or of
-    `load_probe` with its model; `sentences` are sentences of a treebank, preferably not the
-    training sentences. Further options are the options of `DependencyArcs` except the direction.
+    `probe` is a result of `train_dependency_probe` or `train_structural_probe`, or of `load_probe`
+    with its model. `sentences` are sentences of a treebank, preferably not the training sentences.
+    Further options are the options of `DependencyArcs` except the direction.
     Unknown options raise TypeError, a probe without its model ValueError, values out of range
     traitlets.TraitError.
 
@@ -62,7 +63,7 @@ class ProbeView(SentenceArcs):
     word = traitlets.Int(
         None,
         allow_none=True,
-        help="The word whose votes or distances are shown, counted from 0; None for no word.",
+        help="Index of the word whose votes or distances are shown, from 0; None = no word.",
     ).tag(sync=True, option=True)
 
     _answerer: DependencyProbeAnswerer | StructuralProbeAnswerer
@@ -95,26 +96,26 @@ class ProbeView(SentenceArcs):
 
     @property
     def probe(self) -> DependencyProbe | StructuralProbe:
-        """What was trained."""
+        """Trained probe."""
         return self._probe
 
     @property
     def answers(self) -> ProbePredictions | PredictedTree:
-        """Return the probe's answers for the shown sentence (and layer of a structural probe).
+        """Predictions of the probe for the current sentence, and layer of a structural probe.
 
         Raises:
-            ValueError: it is too long for the model, has a word without tokens, or the model has
-                changed since the probe was trained; the layer was not probed.
+            ValueError: If the sentence is too long for the model or has a word without tokens, if
+                the model has changed since the training, or if the layer was not probed.
         """
         with self._lock:
             return self._answerer.answers(self.sentences[self.sentence], self.layer)
 
     @property
     def votes(self) -> NDArray[np.float64] | None:
-        """Weight times attention of every head for the arc of `word`: float64 [L, H, 2].
+        """Votes of all heads for the arc of `word`, weight times attention: float64 [L, H, 2].
 
-        From dependent to governor, and back; None without a word, and of a probe that reads no
-        attention.
+        The last axis is the direction: from dependent to governor, and back. None without a word,
+        or for a probe that reads no attention.
         """
         if self.word is None:
             return None
@@ -123,15 +124,15 @@ class ProbeView(SentenceArcs):
 
     @property
     def vote_metric(self) -> dict[str, NDArray[np.float64]]:
-        """The votes of both directions together, as `metrics` of a `HeadGrid`; {} for none."""
+        """Sum of the votes in both directions, as `metrics` of a `HeadGrid`; {} without votes."""
         votes = self.votes
         answers = self.answers
         if votes is None or self.word is None or not isinstance(answers, ProbePredictions):
             return {}
         governor = int(answers.governors[self.word])
         words = answers.sentence.words
-        named = words[governor - 1] if governor else "root"
-        return {f"vote for “{words[self.word]} → {named}”": votes.sum(-1)}
+        governor_text = words[governor - 1] if governor else "root"
+        return {f"vote for “{words[self.word]} → {governor_text}”": votes.sum(-1)}
 
     @traitlets.validate("word")
     def _check_word(self, proposal: dict[str, Any]) -> int | None:
@@ -147,7 +148,7 @@ class ProbeView(SentenceArcs):
 
     @computed("sentences", "sentence", "layer", page_chooses=("layer",))
     def _drawn(self) -> dict[str, Any]:
-        """The sentence with the answers of the probe; the selected heads do not change them."""
+        """Drawing data of the sentence with the probe's predictions."""
         return self._answered()
 
     @traitlets.observe("word")
@@ -156,8 +157,8 @@ class ProbeView(SentenceArcs):
         if votes is not None:
             strongest = np.argsort(-votes.sum(-1), axis=None, kind="stable")[:_SELECTED]
             (stack, (_, n_heads)) = next(iter(self.shapes().items()))
-            # A view of one head shows the last of the selected heads.
-            self.selected = [Head(*divmod(int(at), n_heads), stack) for at in strongest[::-1]]
+            # Put the strongest head last, because a view of one head shows the last selected head.
+            self.selected = [Head(*divmod(int(index), n_heads), stack) for index in strongest[::-1]]
 
     def __repr__(self) -> str:
         return (

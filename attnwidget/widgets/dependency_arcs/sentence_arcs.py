@@ -1,4 +1,4 @@
-"""The base of `DependencyArcs` and `ProbeView`: a sentence's tree, and the arcs of an answerer."""
+"""Base class of `DependencyArcs` and `ProbeView`: a dependency tree and the predicted arcs."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ from attnwidget.widgets.shared.relation_choice import ALL, ROOT, RelationChoice
 from attnwidget.widgets.shared.relation_words import checked_sentences, relation_names
 from attnwidget.words.relation_results import DIRECTIONS
 
-#: Seconds that a search may keep the page waiting.
+#: Time limit of a search by the page, in seconds.
 _PATIENCE = 5.0
 
 
 class SentenceArcs(RelationChoice, OutcomeJumps):
-    """A sentence with its annotated arcs above, and the arcs of an answerer below."""
+    """Sentence with its annotated arcs above the text and an answerer's arcs below."""
 
     page_label = "dependency arcs"
 
-    sentences = traitlets.Any(help="The sentences to show.")
-    sentence = traitlets.Int(0, min=0, help="Index of the sentence shown.").tag(
+    sentences = traitlets.Any(help="Sentences of the figure.")
+    sentence = traitlets.Int(0, min=0, help="Index of the current sentence.").tag(
         sync=True, option=True
     )
 
@@ -45,34 +45,37 @@ class SentenceArcs(RelationChoice, OutcomeJumps):
 
     @property
     def model(self) -> AttentionModel:
-        """The model that reads the sentences."""
+        """Model that reads the sentences."""
         return self._answerer.model
 
     def jump(self, outcome: Outcome, step: int = 1) -> int | None:
         """Show the next sentence with a right, or a wrong, answer.
 
-        The search looks for a word of `relation` whose predicted governor is right or wrong. The
-        search wraps around at the end of the list.
+        The search looks for a word of `relation` whose predicted governor is right or wrong, and
+        wraps around at the end of the list.
 
         Args:
             outcome: "right" or "wrong".
             step: 1 for the next sentence, -1 for the previous one.
 
         Returns:
-            The index of the sentence, or None if no further sentence has a fitting word or no head
-            is selected.
+            Index of the sentence; None if no further sentence matches or no head is selected.
 
         Raises:
-            ValueError: another outcome or step.
-            RuntimeError: the model was closed.
+            ValueError: If `outcome` or `step` has another value.
+            RuntimeError: If the model was closed.
         """
         check_jump(outcome, step)
         return self._jump_within(outcome, step, inf)[0]
 
     def seek_right(self, seconds: float) -> bool:
-        """Show a sentence with a right answer: the shown sentence, or the next match.
+        """Show a sentence with a right answer: the current sentence or the next match.
 
-        As `jump`, for `seconds` at most; returns whether there is one.
+        Args:
+            seconds: Time limit in seconds.
+
+        Returns:
+            True if a sentence was found within the time limit.
         """
         with self._lock:
             sentence, _ = self._next(True, self.sentence - 1, 1, seconds)
@@ -81,15 +84,15 @@ class SentenceArcs(RelationChoice, OutcomeJumps):
         return sentence is not None
 
     def _jump_within(self, outcome: str, step: int, seconds: float) -> tuple[int | None, int]:
-        """As `jump`; also how many sentences were looked at until one was found or time was up."""
+        """Jump like `jump`, with a time limit; also return the number of checked sentences."""
         with self._lock:
-            sentence, looked_at = self._next(outcome == "right", self.sentence, step, seconds)
+            sentence, n_checked = self._next(outcome == "right", self.sentence, step, seconds)
             if sentence is not None:
                 self.sentence = sentence
-        return sentence, looked_at
+        return sentence, n_checked
 
     def _next(self, right: bool, start: int, step: int, seconds: float) -> tuple[int | None, int]:
-        """The next sentence from `start` on, and how many were looked at."""
+        """Return the next matching sentence after `start`, and the number of checked sentences."""
         options = self._arcs_options()
 
         def fits(index: int) -> bool:
@@ -98,7 +101,7 @@ class SentenceArcs(RelationChoice, OutcomeJumps):
         return next_index(len(self.sentences), fits, start=start, step=step, seconds=seconds)
 
     def _arcs_options(self) -> ArcsOptions:
-        """Return the options that answers depend on."""
+        """Return the options that change the answers."""
         return ArcsOptions(self.head, self.layer, self.relation, DIRECTIONS[0])
 
     def shapes(self) -> StackShapes:
@@ -136,17 +139,17 @@ class SentenceArcs(RelationChoice, OutcomeJumps):
             self.relation = ALL
 
     def _jump_for_page(self, outcome: Outcome, step: int) -> dict[str, Any]:
-        sentence, looked_at = self._jump_within(outcome, step, _PATIENCE)
-        return {"found": sentence is not None, "left": len(self.sentences) - 1 - looked_at}
+        sentence, n_checked = self._jump_within(outcome, step, _PATIENCE)
+        return {"found": sentence is not None, "left": len(self.sentences) - 1 - n_checked}
 
     @computed("sentences", sync=False)
     def _names(self) -> list[str]:
-        """The relations that can be chosen: all sentences are looked through for them."""
+        """Relations that can be chosen, computed once because this searches all sentences."""
         return list(self.relations())
 
     @computed("_names", "sentence", "selected", "layer")
     def _source(self) -> dict[str, Any]:
-        """What the page says of the answers; with heads off, the name of the model says so."""
+        """Source of the answers; the model name includes disabled heads."""
         return {
             "model": self.model.name,
             "note": self._answerer.note(self._arcs_options()),
@@ -160,11 +163,11 @@ class SentenceArcs(RelationChoice, OutcomeJumps):
         }
 
     def page_part(self) -> Part:
-        """Return the shown sentence, and the answers for it and for further sentences."""
+        """Return the saved page's data: the current sentence, and answers for several sentences."""
         answers = self._answerer.page_answers(self.sentences, self.sentence, self._arcs_options())
         state = state_of(self)
         if answers.drawn is not None:
-            # The shown sentence is the only sentence of the page.
+            # The current sentence is the only sentence of the page.
             state["sentence"] = 0
             state["_source"] = {**self._source, "count": 1}
             state["_drawn"] = answers.drawn
@@ -183,7 +186,7 @@ class SentenceArcs(RelationChoice, OutcomeJumps):
         )
 
     def _answered(self) -> dict[str, Any]:
-        """Return the drawing data of the shown sentence."""
+        """Return the drawing data of the current sentence."""
         index = self.sentence
         return self._answerer.drawn(index, self.sentences[index], self._arcs_options())
 
@@ -195,24 +198,24 @@ def next_index(
 
     Args:
         count: Number of sentences.
-        fits: Whether the sentence at an index fits.
-        start: The index to start from, which is not looked at.
+        fits: Function that returns True if the sentence at an index fits.
+        start: Index to start from, which is not checked.
         step: 1 for the next index, -1 for the previous one.
-        seconds: The time that the search may take.
+        seconds: Time limit in seconds.
 
     Returns:
-        The index or None, and the number of sentences that were looked at.
+        The index or None, and the number of checked sentences.
 
     Example:
         >>> from attnwidget.widgets.dependency_arcs.sentence_arcs import next_index
         >>> next_index(5, [1, 3].__contains__, start=3, step=1, seconds=1.0)
         (1, 3)
     """
-    until = monotonic() + seconds
-    for away in range(1, count):
-        if monotonic() > until:
-            return None, away - 1
-        index = (start + step * away) % count
+    deadline = monotonic() + seconds
+    for distance in range(1, count):
+        if monotonic() > deadline:
+            return None, distance - 1
+        index = (start + step * distance) % count
         if fits(index):
-            return index, away
+            return index, distance
     return None, max(0, count - 1)

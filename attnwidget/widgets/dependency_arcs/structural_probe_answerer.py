@@ -1,4 +1,4 @@
-"""A structural probe as an answerer: it predicts the distances between the words of a layer."""
+"""Structural probe as an answerer, which predicts the distances between words in a layer."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from attnwidget.widgets.wire.values import to_wire
 
 
 class StructuralProbeAnswerer(ProbeAnswerer[PredictedTree]):
-    """A probe from `train_structural_probe`, which has a tree for each probed layer."""
+    """Answerer for a probe from `train_structural_probe`, with a tree for each probed layer."""
 
     label = "structural probe"
 
@@ -28,7 +28,7 @@ class StructuralProbeAnswerer(ProbeAnswerer[PredictedTree]):
         self._probe = probe
 
     def described(self) -> dict[str, Any]:
-        """Return the kind, the name and the probed layers."""
+        """Return the kind, the name and the probed layers, for the page."""
         layers = [int(layer) for layer in self._probe.layers]
         return {"kind": "structural probe", "name": self.label, "layers": layers}
 
@@ -46,11 +46,11 @@ class StructuralProbeAnswerer(ProbeAnswerer[PredictedTree]):
 
     def answers(self, sentence: Sentence, layer: int) -> PredictedTree:
         """Return the tree of a layer at the largest rank."""
-        read = partial(self._probe.predictions, sentence, layer=layer)
-        return self._kept((sentence, layer), read)
+        compute = partial(self._probe.predictions, sentence, layer=layer)
+        return self._kept((sentence, layer), compute)
 
     def answered(self, sentence: Sentence, options: ArcsOptions) -> dict[str, Any]:
-        """Return the links of the predicted tree, and the distances."""
+        """Return the links and the distances of the predicted tree."""
         tree = self.answers(sentence, options.layer)
         gold = {*tree.gold_edges}
         links = [(*edge, edge in gold) for edge in tree.edges]
@@ -68,16 +68,20 @@ class StructuralProbeAnswerer(ProbeAnswerer[PredictedTree]):
     def outcomes(
         self, sentence: Sentence, words: list[int], options: ArcsOptions
     ) -> NDArray[np.int64]:
-        """Return which words are linked to their governor; -1 for punctuation."""
+        """Return 1 for each word that is linked to its governor, else 0; -1 for punctuation."""
         outcomes: NDArray[np.int64] = self.answers(sentence, options.layer).found[words]
         return outcomes
 
     def _page_layers(self, sentence: Sentence, options: ArcsOptions) -> dict[str, Any]:
-        """Return all layers of the model: a page without a kernel steps through them."""
-        layers = [replace(options, layer=layer) for layer in range(self.model.n_layers)]
+        """Return drawing data and notes of all layers, for the layer steps of a saved page."""
+        options_by_layer = [replace(options, layer=layer) for layer in range(self.model.n_layers)]
         return {
             "probe": {
-                str(each.layer): as_json_value(self.drawn(0, sentence, each)) for each in layers
+                str(layer_options.layer): as_json_value(self.drawn(0, sentence, layer_options))
+                for layer_options in options_by_layer
             },
-            "notes": {str(each.layer): self.note(each) for each in layers},
+            "notes": {
+                str(layer_options.layer): self.note(layer_options)
+                for layer_options in options_by_layer
+            },
         }

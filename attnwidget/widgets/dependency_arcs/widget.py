@@ -1,4 +1,4 @@
-"""DependencyArcs: what a head predicts for a sentence, beside its dependency tree."""
+"""DependencyArcs: a sentence's dependency tree with the predictions of a head."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ from attnwidget.words.relation_results import RelationAccuracies
 
 
 class DependencyArcs(SentenceArcs, DirectionChoice):
-    """A sentence with its annotated arcs above, and those that the selected head predicts below.
+    """Sentence with its annotated arcs above the text and the selected head's predictions below.
 
-    A head predicts each word's governor: the most attended word, or the word with the most
-    attention to this word (`direction`; Clark et al. 2019, section 4.2). Predicted arcs are solid
-    where the governor is the annotated one, dashed elsewhere; the stronger the weight, the thicker
-    and the more opaque. Point at a word for its attention to all others. The governor of the root
-    is no word, so the root has no prediction.
+    A head predicts a word's governor: the word that it attends to most, or the word that attends to
+    it most (`direction`; Clark et al. 2019, section 4.2). Predicted arcs are solid if the governor
+    is right, and dashed otherwise. Arcs with a larger weight are thicker and more opaque. Point at
+    a word to see its attention to all other words. The governor of the root is not a word, so the
+    root has no prediction.
 
-    `model` is the result of `load_model`, `sentences` are sentences of a treebank. With the
-    `accuracies` from `probe_relations`, the figure uses its definition of words, the title gives
-    the head's accuracy in the whole treebank, and the figure opens on the best head. Further
+    `model` is a result of `load_model`, and `sentences` are sentences of a treebank. With
+    `accuracies` from `probe_relations`, the figure uses the same definition of words, the title has
+    the head's accuracy on the whole treebank, and the figure opens on the best head. Further
     options are the traits below, as keywords. An unknown one raises TypeError, a value out of range
     traitlets.TraitError.
 
@@ -74,26 +74,26 @@ class DependencyArcs(SentenceArcs, DirectionChoice):
         super().__init__(self._answerer, sentences, traits)
 
     def _given(self) -> dict[str, Any]:
-        measured = YOURS if self._accuracies is not None else None
-        return {"model": self.model.made_by, "sentences": YOURS, "accuracies": measured}
+        accuracies = YOURS if self._accuracies is not None else None
+        return {"model": self.model.made_by, "sentences": YOURS, "accuracies": accuracies}
 
     def _chosen(self) -> dict[str, Any]:
-        # Without these the figure begins with the best head.
+        # Always include these options: without them, the figure opens on the best head.
         best = self._accuracies is not None
         return chosen_options(self, always=("selected", "direction") if best else ())
 
     @property
     def accuracies(self) -> RelationAccuracies | None:
-        """The measured result, or None."""
+        """Measured accuracies, or None."""
         return self._accuracies
 
     @property
     def predictions(self) -> GovernorPredictions:
-        """What every head predicts for the sentence shown.
+        """Predictions of every head for the current sentence.
 
         Raises:
-            ValueError: it is too long for the model, or has a word without tokens.
-            RuntimeError: the model was closed.
+            ValueError: If the sentence is too long for the model or has a word without tokens.
+            RuntimeError: If the model was closed.
         """
         with self._lock:
             return self._answerer.predictions(self.sentences[self.sentence])
@@ -102,27 +102,27 @@ class DependencyArcs(SentenceArcs, DirectionChoice):
         return replace(super()._arcs_options(), direction=self.direction)
 
     def relations(self) -> tuple[str, ...]:
-        measured = self._accuracies.relations if self._accuracies else ()
-        names = (*super().relations(), *measured)
+        relations = self._accuracies.relations if self._accuracies else ()
+        names = (*super().relations(), *relations)
         return tuple(name for name in dict.fromkeys(names) if name != ROOT)
 
     @computed("sentences", "sentence", "selected", page_chooses=("sentence", "selected"))
     def _drawn(self) -> dict[str, Any]:
-        """The sentence with the predictions of the shown head."""
+        """Drawing data of the current sentence with the current head's predictions."""
         return self._answered()
 
     @computed(
         "selected", "relation", "direction", page_chooses=("selected", "relation", "direction")
     )
     def _measured(self) -> dict[str, Any] | None:
-        """How often the shown head is right on the relation, where that was measured."""
+        """Accuracy of the current head on the relation; None if it was not measured."""
         return measured_on(self._accuracies, self.head, self.relation, self.direction)
 
     def __repr__(self) -> str:
         n_layers = self.model.n_layers
         n_heads = self.model.n_heads
-        chosen = ", ".join(map(str, self.selected)) or "none"
+        selected = ", ".join(map(str, self.selected)) or "none"
         return (
             f"DependencyArcs({self.model.name}, {n_layers}×{n_heads} heads, sentence "
-            f"{self.sentence} of {len(self.sentences)}, {self.relation}, selected: {chosen})"
+            f"{self.sentence} of {len(self.sentences)}, {self.relation}, selected: {selected})"
         )

@@ -1,1 +1,1 @@
-"""Explorer: every figure of one text."""
+"""Explorer: all figures of one text, linked in one widget."""

@@ -1,4 +1,4 @@
-"""Effects of heads on a model's next word, where they are computed fast enough to open with."""
+"""Effects of heads on a model's next word, if they are fast enough for opening an explorer."""
 
 from __future__ import annotations
 
@@ -13,14 +13,17 @@ from attnwidget.widgets.explorer.opening import EffectsOf
 from attnwidget.widgets.prediction_view.effect_work import pass_work
 from attnwidget.widgets.prediction_view.shown_question import likeliest, predicted_input
 
-#: Largest work of a pass, in weights times tokens, of a model whose heads are tried at once.
+#: Maximum work of a pass, in weights times tokens, for which heads are tried when opening.
 _QUICK = 3_000_000_000
-#: Number of heads that are switched off one by one, those with the largest estimates.
+#: Number of heads with the largest estimates that are disabled one by one.
 _TRIED = 4
 
 
 def quick_effects(attention: Attention) -> EffectsOf | None:
-    """Return `answer_effects` for models and texts that are small enough to open with, else None.
+    """Return `answer_effects` if model and text are small enough, otherwise None.
+
+    Args:
+        attention: Attention of the text.
 
     Example:
         >>> from attnwidget import load_model
@@ -31,7 +34,7 @@ def quick_effects(attention: Attention) -> EffectsOf | None:
     reading = attention.reading
     if reading is None:
         return None
-    # Count the work last: that takes longer than all other questions.
+    # Count the work last, because this takes longer than the other checks.
     effects = answer_effects(attention)
     if effects is None:
         return None
@@ -39,10 +42,13 @@ def quick_effects(attention: Attention) -> EffectsOf | None:
 
 
 def answer_effects(attention: Attention) -> EffectsOf | None:
-    """Return how to measure the effects of heads on the next word; None without a prediction.
+    """Return a function that measures effects of heads on the next word; None if it is impossible.
 
-    A gradient estimates the effects of all heads, and the heads with the largest estimates are
-    switched off. This takes about as long as eight readings of the text.
+    A gradient estimates the effects of all heads. Then the heads with the largest estimates are
+    disabled one by one. This takes about as long as eight forward passes.
+
+    Args:
+        attention: Attention of the text.
 
     Example:
         >>> from attnwidget import Head, load_model
@@ -65,16 +71,16 @@ def answer_effects(attention: Attention) -> EffectsOf | None:
 
     def effects(heads: Sequence[Head]) -> Mapping[Head, float]:
         predictions = reading.predict(top=1)
-        asked = (reading, likeliest(predictions), predictions.positions[0])
+        question = (reading, likeliest(predictions), predictions.positions[0])
         try:
-            estimates = effects_of(*asked, stack=stack, exact=False)
-        except (RuntimeError, ValueError):  # for example, no gradient passes quantized weights
+            estimates = effects_of(*question, stack=stack, exact=False)
+        except (RuntimeError, ValueError):  # For example, quantized weights have no gradients.
             return {}
         assert estimates is not None
         sizes = np.nan_to_num(np.abs(estimates))
-        tried = sorted(heads, key=lambda head: -sizes[head.layer, head.head])[:_TRIED]
-        exact = effects_of(*asked, stack=stack, only=tried)
+        strongest = sorted(heads, key=lambda head: -sizes[head.layer, head.head])[:_TRIED]
+        exact = effects_of(*question, stack=stack, only=strongest)
         assert exact is not None
-        return {head: float(exact[head.layer, head.head]) for head in tried}
+        return {head: float(exact[head.layer, head.head]) for head in strongest}
 
     return effects

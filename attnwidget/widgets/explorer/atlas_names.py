@@ -1,4 +1,4 @@
-"""The names of heads in an atlas, and whether an atlas is about the heads of a model."""
+"""Head names in an atlas, and a check that an atlas describes a model's heads."""
 
 from __future__ import annotations
 
@@ -8,19 +8,23 @@ from attnwidget.capture.tapping.head import Head
 from attnwidget.model_facts.pickled_model import weights_digest
 from attnwidget.widgets.shared.head_widget import StackShapes
 
-#: The stack whose heads an atlas describes.
+#: Stack whose heads an atlas describes.
 STACK = "self"
 
 
 def refuse_atlas_of_other_heads(
     atlas: object, model: AttentionModel | None, shapes: StackShapes
 ) -> None:
-    """Check that an atlas is about the heads of a model; without a model, their numbers count.
+    """Raise an error if an atlas does not describe the heads of an explorer.
+
+    Args:
+        atlas: Value that the user passed.
+        model: Model of the explorer; None = compare only the numbers of layers and heads.
+        shapes: Numbers of layers and heads of the explorer.
 
     Raises:
-        TypeError: `atlas` is not an atlas.
-        ValueError: The numbers of layers and heads differ between atlas and model, or the weights
-            differ.
+        TypeError: If `atlas` is not an atlas.
+        ValueError: If the numbers of layers and heads, or the weights, differ.
     """
     if not isinstance(atlas, Atlas):
         raise TypeError(
@@ -29,10 +33,12 @@ def refuse_atlas_of_other_heads(
         )
     n_layers, n_heads = atlas.names.shape
     if shapes.get(STACK) != (n_layers, n_heads):
-        there = ", ".join(f"{name} {layers}×{heads}" for name, (layers, heads) in shapes.items())
+        shapes_text = ", ".join(
+            f"{name} {layers}×{heads}" for name, (layers, heads) in shapes.items()
+        )
         raise ValueError(
             f"the atlas of {atlas.model_name} has {n_layers}×{n_heads} heads, and the model has "
-            f"{there}: pass the atlas of this model"
+            f"{shapes_text}: pass the atlas of this model"
         )
     if model is not None and atlas.provenance.get("weights") != weights_digest(model.hf_model):
         raise ValueError(
@@ -42,7 +48,7 @@ def refuse_atlas_of_other_heads(
 
 
 def names_in(atlas: Atlas) -> dict[Head, str]:
-    """Return the names of the named heads of an atlas, by head."""
+    """Return the names in an atlas by head, without heads that have no name."""
     n_layers, n_heads = atlas.names.shape
     return {
         Head(layer, head): str(atlas.names[layer, head])

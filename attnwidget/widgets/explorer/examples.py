@@ -1,4 +1,4 @@
-"""The examples of an explorer, and the head that the explorer opens on."""
+"""Examples of an explorer, and the head on which an example opens."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from attnwidget.widgets.explorer.opening import Opening
 
 
 def is_embedded(model: AttentionModel | None) -> bool:
-    """Whether a model is the embedded model, which the examples were chosen for."""
+    """Return True if a model is the bundled model, for which the examples were chosen."""
     return model is not None and model.source == "embedded"
 
 
 def reads_target(model: AttentionModel | None) -> bool:
-    """Whether a model is an encoder-decoder, whose decoder reads a second text."""
+    """Return True if a model is an encoder-decoder, whose decoder reads a second text."""
     return model is not None and bool(getattr(model.hf_model.config, "is_encoder_decoder", False))
 
 
 def reads_pairs(model: AttentionModel | None) -> bool:
-    """Whether the tokenizer of a model marks the beginning of a second sentence."""
+    """Return True if the tokenizer of a model separates two sentences."""
     tokenizer = None if model is None else model.tokenizer
     if tokenizer is None or reads_target(model):
         return False
-    marks = tokenizer.num_special_tokens_to_add
-    return bool(marks(pair=True) > marks(pair=False))
+    n_special = tokenizer.num_special_tokens_to_add
+    return bool(n_special(pair=True) > n_special(pair=False))
 
 
 def examples_for(model: AttentionModel | None) -> Mapping[str, DemoText]:
@@ -39,13 +39,13 @@ def examples_for(model: AttentionModel | None) -> Mapping[str, DemoText]:
 
 
 def opening_of_example(attention: Attention, demo: DemoText) -> Opening:
-    """Return the head and the word to open an example of the embedded model on.
+    """Return the head and the word on which an example of the bundled model opens.
 
-    The link is that of a `demo.query` to a `demo.key` with the largest weight.
+    The link is the strongest link from a `demo.query` to a `demo.key`.
 
     Args:
-        attention: The attention of the example.
-        demo: The example.
+        attention: Attention of the example.
+        demo: Example of the bundled model.
 
     Example:
         >>> from attnwidget import load_model
@@ -57,10 +57,10 @@ def opening_of_example(attention: Attention, demo: DemoText) -> Opening:
     """
     (axis,) = (stack.query for stack in attention.stacks.values())
     weights = attention.map("weights", *demo.head)
-    places = {
-        wanted: [i for i, text in enumerate(axis.text) if text == wanted]
-        for wanted in (demo.query, demo.key)
+    positions = {
+        word: [i for i, text in enumerate(axis.text) if text == word]
+        for word in (demo.query, demo.key)
     }
-    pairs = [(i, j) for i in places[demo.query] for j in places[demo.key] if i != j]
+    pairs = [(i, j) for i in positions[demo.query] for j in positions[demo.key] if i != j]
     query, key = max(pairs, key=lambda pair: float(weights[pair]))
     return Opening(Head(*demo.head), (query,), (key,), stands_out=True)

@@ -1,4 +1,4 @@
-"""The Python that makes an explorer again."""
+"""Python code that creates an explorer again."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ _OPENED_WITH = {"view": {"comparison_part": COMPARISON_PART_AT_FIRST}}
 
 @dataclass(frozen=True, eq=False)
 class Arguments:
-    """What an explorer was made from, beside its options.
+    """Arguments of an explorer other than its options.
 
     Attributes:
-        shown: The input that the figures show, by argument of `explore`.
-        versus: The second model, or None.
-        treebank: The treebank, or None.
-        offers_treebank: Whether the page has a button that measures one.
-        probe: The probe of the arcs, or None.
-        has_metrics: Whether the caller gave metrics.
-        atlas: The atlas, or None.
-        has_own_atlas: Whether the atlas came with the model or was kept for it.
-        shows_effect: Whether the metric of the grid is the effect of heads.
+        shown: Input of the figures, by `explore` argument.
+        versus: Second model, or None.
+        treebank: Treebank, or None.
+        offers_treebank: Whether the page has a button that measures a treebank.
+        probe: Probe of the arcs, or None.
+        has_metrics: Whether the caller passed metrics.
+        atlas: Atlas, or None.
+        has_own_atlas: Whether the atlas came with the model or was stored for it.
+        shows_effect: Whether the grid's metric is the effect of heads.
     """
 
     shown: Mapping[str, Any]
@@ -52,19 +52,24 @@ class Arguments:
 
 
 def code_of_explorer(explorer: ExplorerFigure, made: Arguments) -> str:
-    """A cell of Python that shows the explorer, which was `made` from these arguments."""
+    """Return the code of a notebook cell that creates the explorer.
+
+    Args:
+        explorer: Explorer to create again.
+        made: Arguments of the explorer other than its options.
+    """
     inputs = explorer.trait_names(input=True)
-    chosen = chosen_options(explorer).items()
-    options = {name: value for name, value in chosen if name not in inputs}
+    option_items = chosen_options(explorer).items()
+    options = {name: value for name, value in option_items if name not in inputs}
     if made.atlas is not None and "labels" in options:
-        # The atlas gives its names, so the code has the labels of the user.
+        # The names come from the atlas, so the code needs only the user's labels.
         names = names_in(made.atlas)
         short = explorer.labels.short()
-        own = {
+        own_labels = {
             key: text for key, text in short.items() if names.get(explorer._find_head(key)) != text
         }
-        options["labels"] = own
-        if not own:
+        options["labels"] = own_labels
+        if not own_labels:
             del options["labels"]
     arguments: dict[str, Any] = {"metrics": YOURS if made.has_metrics else None}
     arguments |= _treebank(made, explorer.model)
@@ -87,7 +92,7 @@ def code_of_explorer(explorer: ExplorerFigure, made: Arguments) -> str:
     elif made.shown.get("text"):
         first["text"] = as_argument(made.shown["text"])
     else:
-        # The attention was assigned, so the options follow the assignment.
+        # The attention was assigned, so set the options after the assignment.
         also["attention"] = attention
         lines = ["explorer.attention = attention"]
         lines += [f"explorer.{name} = {literal(value)}" for name, value in options.items()]
@@ -111,27 +116,27 @@ def _treebank(made: Arguments, model: AttentionModel | None) -> dict[str, Any]:
 
 
 def _figures(explorer: ExplorerFigure, made: Arguments) -> list[str]:
-    """Return a line for each option of a panel; options of measured panels follow `wait()`."""
-    now: list[str] = []
+    """Return one line per option of a panel; options of measured panels come after `wait()`."""
+    immediate: list[str] = []
     later: list[str] = []
     for name, child in explorer.children.items():
         of_metric = child.trait_names(of_metric=True)
         opened_with = _OPENED_WITH.get(name, {})
-        last = child.trait_names(set_last=True)
-        chosen = chosen_options(child, always=opened_with)
-        for option in sorted(chosen, key=last.__contains__):
-            value = chosen[option]
+        set_last = child.trait_names(set_last=True)
+        values = chosen_options(child, always=opened_with)
+        for option in sorted(values, key=set_last.__contains__):
+            value = values[option]
             tags = child.traits()[option].metadata
-            # The explorer sets the shared options of its figures, and some others.
+            # Skip options that the explorer sets itself, such as the shared options.
             if tags.get("shared") or tags.get("follows_selection") or tags.get("set_by_explorer"):
                 continue
             if option in opened_with and value == opened_with[option]:
                 continue
             of_effect = option in of_metric and made.shows_effect
-            written = literal(value)
-            if written is None or of_effect:
+            code = literal(value)
+            if code is None or of_effect:
                 continue
-            line = f"explorer.{name}.{option} = {written}"
+            line = f"explorer.{name}.{option} = {code}"
             is_later = name in DETAILS or option in of_metric
-            (later if is_later else now).append(line)
-    return [*now, "explorer.wait()", *later] if later else now
+            (later if is_later else immediate).append(line)
+    return [*immediate, "explorer.wait()", *later] if later else immediate

@@ -1,4 +1,4 @@
-"""The traits of an explorer, which its parts read and set."""
+"""Traits of an explorer, which its parts read and set."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from attnwidget.widgets.shared.traits import Subset
 
 
 class Child(anywidget.WidgetTrait):
-    """A widget that the page draws inside this one."""
+    """Trait for a widget that the page draws inside the explorer."""
 
     def __init__(self, help: str) -> None:
         super().__init__()
@@ -28,58 +28,59 @@ class Child(anywidget.WidgetTrait):
 
 
 class ExplorerFigure(DirectionChoice, TokenSize, AttentionWidget):
-    """A figure with panels: its input, its panels and what the page says beside them."""
+    """Figure with panels: its input, its panels, and the texts next to the panels."""
 
-    text = traitlets.Unicode(help="The text that the model reads; assign another one.").tag(
-        sync=True, option=True, input=True
-    )
+    text = traitlets.Unicode(
+        help="Text that the model reads. Assign a text to read another input."
+    ).tag(sync=True, option=True, input=True)
     pair = traitlets.Unicode(
-        None, allow_none=True, help="The second sentence, for models trained on pairs, or None."
+        None, allow_none=True, help="Second sentence, for models trained on pairs, or None."
     ).tag(sync=True, option=True, input=True)
     target = traitlets.Unicode(
         None,
         allow_none=True,
-        help="The text for the decoder of an encoder-decoder; None = the model generates it.",
+        help="Text for the decoder of an encoder-decoder; None = the model generates it.",
     ).tag(sync=True, option=True, input=True)
     versus_text = traitlets.Unicode(
         None,
         allow_none=True,
-        help="The text to compare with; None = the same text.",
+        help="Text to compare with; None = the same text.",
     ).tag(sync=True, option=True, input=True)
     max_new_tokens = traitlets.Int(
         None,
         allow_none=True,
         min=1,
-        help="Largest number of tokens that the model writes after the text; None = nothing.",
+        help="Maximum number of tokens that the model generates after the text; None = do not "
+        "generate.",
     ).tag(sync=True, option=True)
     example = traitlets.Unicode(
         None,
         allow_none=True,
-        help="The name of the shown example, or None. Assign a name to show another example.",
+        help="Name of the current example, or None. Assign a name to show another example.",
     ).tag(sync=True, option=True)
 
     panels = Subset(
         PANELS,
         default_value=list(PANELS),
-        help='The panels that there are: some of "grid", "view", "head_scatter", '
-        '"predictions", "why", "card", "table", "arcs".',
+        help='Panels of the explorer: some of "grid", "view", "head_scatter", "predictions", "why", '
+        '"card", "table", "arcs".',
     ).tag(sync=True, option=True)
     tab = traitlets.Enum(
         DETAILS,
         None,
         allow_none=True,
-        help='The detail that is open in the row "more": "head_scatter", '
-        '"predictions", "why", "card", "table" or "arcs"; None while the row is closed.',
+        help='Open tab in the row "more": "head_scatter", "predictions", "why", "card", "table" or '
+        '"arcs"; None = the row is closed.',
     ).tag(sync=True, option=True)
-    progress = traitlets.Dict(
-        help="What is still being measured: the share that is done, 0 to 1, by panel."
-    ).tag(sync=True, option=False)
+    progress = traitlets.Dict(help="Progress of running measurements, 0 to 1, by panel.").tag(
+        sync=True, option=False
+    )
 
     unit = traitlets.Enum(
         ["tokens", "words"],
         "words",
-        help="Maps between tokens, or between words: the sum over the attended word's tokens, "
-        "the mean over the attending one's.",
+        help='Unit of the axes: "tokens" or "words". Word maps sum over the tokens of the attended '
+        "word and average over the tokens of the attending word.",
     ).tag(sync=True, option=True, shared=True)
 
     grid = Child("The HeadGrid.")
@@ -102,37 +103,37 @@ class ExplorerFigure(DirectionChoice, TokenSize, AttentionWidget):
         "The DependencyArcs, or the ProbeView of a probe that was given; None without sentences."
     )
 
-    # The input that the figures show: behind the explorer's own while the model reads.
+    # Input that the figures show. While the model reads a new input, the figures show the old one.
     _shown = traitlets.Dict().tag(sync=True)
     _notes = traitlets.Dict().tag(sync=True)
     _problems = traitlets.Dict().tag(sync=True)
-    # What a button in a panel without a figure does, by panel.
+    # Texts of the buttons in panels without a figure, by panel.
     _offers = traitlets.Dict().tag(sync=True)
-    # The panel whose button was clicked.
+    # Panel whose button was clicked.
     _accepted = traitlets.Unicode().tag(sync=True, from_page=True)
     _examples: traitlets.List[dict[str, Any]] = traitlets.List().tag(sync=True)
-    # The second text that the model can read: "pair", "target" or "".
+    # Kind of second text that the model can read: "pair", "target" or "".
     _second = traitlets.Unicode().tag(sync=True)
-    # Set by the page when the first figures are drawn.
+    # The page sets this trait when the first figures are drawn.
     _painted = traitlets.Bool(False).tag(sync=True, from_page=True)
-    # The number of requests for the sentence of the arcs.
+    # Number of requests to read the arcs' sentence.
     _sentence_asked = traitlets.Int(0).tag(sync=True, from_page=True)
-    # The offer of the page for an input that cannot be read: "read the first 512 tokens", or "".
+    # Text of the button for an input that is too long: "read the first 512 tokens", or "".
     _way_out = traitlets.Unicode().tag(sync=True)
-    # The number of times that the offer was taken.
+    # Number of clicks on this button.
     _way_out_taken = traitlets.Int(0).tag(sync=True, from_page=True)
-    # What reads the text, and the attention of the text.
+    # Model that reads the text, and the attention of the text.
     _model: AttentionModel | None
     _of_text: Attention
 
     @property
     def model(self) -> AttentionModel | None:
-        """What reads the text; None for an attention that comes without a model."""
+        """Model that reads the text; None for an attention without a model."""
         return self._model
 
     @property
     def children(self) -> dict[str, HeadWidget]:
-        """The figures that there are, by panel."""
+        """Existing figures, by panel."""
         figures = ((name, getattr(self, name)) for name in PANELS)
         return {name: figure for name, figure in figures if figure is not None}
 
@@ -147,12 +148,12 @@ class ExplorerFigure(DirectionChoice, TokenSize, AttentionWidget):
         problems: Mapping[str, str] | None = None,
         offers: Mapping[str, str] | None = None,
     ) -> None:
-        """Show texts beside panels, by panel; None leaves texts as they are.
+        """Set the texts next to the panels, by panel; None keeps the current texts.
 
         Args:
-            notes: Lines beside the names of panels.
-            problems: Reasons why panels have no figure of the present input.
-            offers: What the buttons in panels without a figure do, in a few words.
+            notes: Notes next to the names of panels.
+            problems: Reasons why panels have no figure of the current input.
+            offers: Texts of the buttons in panels without a figure.
         """
         if notes is not None:
             self._notes = dict(notes)
@@ -162,10 +163,10 @@ class ExplorerFigure(DirectionChoice, TokenSize, AttentionWidget):
             self._offers = dict(offers)
 
     def _key_of_input(self) -> tuple[object, ...] | None:
-        """Return what identifies the attention shown; None if its text is not known."""
-        # While an assigned attention is read, `_shown` has the text before.
+        """Return a key that identifies the current attention; None if its text is unknown."""
+        # After an attention was assigned, `_shown` still has the previous text.
         is_of_text = self.attention.intact is self._of_text.intact
         if not is_of_text or not self._shown.get("text"):
             return None
-        # The model may have written tokens after the text.
+        # Include the number of tokens, because the model may have generated tokens after the text.
         return (*self._shown.values(), len(self.attention.tokens), self.attention.edits)

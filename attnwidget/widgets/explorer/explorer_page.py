@@ -1,4 +1,4 @@
-"""The state of an explorer on a page without a kernel."""
+"""State of an explorer on a saved page."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from attnwidget.widgets.explorer.panels import DETAILS, PANELS
 from attnwidget.widgets.head_grid import NEEDS_A_KERNEL
 from attnwidget.widgets.pages.page_part import Part
 
-# What only a kernel can do: read another text, measure, or answer a button.
+# Values of traits that need a kernel: to read another text, to measure, or to answer a button.
 _WITHOUT_KERNEL: dict[str, Any] = {
     "progress": {},
     "_offers": {},
@@ -24,12 +24,12 @@ _WITHOUT_KERNEL: dict[str, Any] = {
 
 
 def page_part_of(explorer: ExplorerFigure, part: Part, figures: Mapping[str, str]) -> Part:
-    """Return the part of an explorer on a page.
+    """Return the explorer's part of a saved page.
 
     Args:
-        explorer: The explorer.
-        part: Its part as of any figure.
-        figures: The names of the figures on the page, by panel.
+        explorer: Explorer to save.
+        part: Part of the explorer as an ordinary figure.
+        figures: Names of the figures on the page, by panel.
     """
     tab = explorer.tab if explorer.tab in figures else None
     panels = [name for name in PANELS if name in figures or name in part.state["_problems"]]

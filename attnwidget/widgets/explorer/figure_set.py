@@ -1,4 +1,4 @@
-"""The figures of an explorer and their links."""
+"""Figures of an explorer and their links."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ from attnwidget.widgets.shared.linking import FigureLink, link_figures
 
 
 class FigureSet:
-    """The figures that an explorer has, by panel.
+    """Figures of an explorer, by panel.
 
     Args:
-        explorer: The explorer.
+        explorer: Explorer that contains the figures.
     """
 
     def __init__(self, explorer: ExplorerFigure) -> None:
         self._explorer = explorer
-        # By panel. A figure that is not linked shows an input that was shown before.
+        # Links by panel. A figure without a link still shows a previous input.
         self._links: dict[str, FigureLink] = {}
 
     def of_attention(self) -> list[AttentionWidget]:
-        """The linked figures of the shown attention."""
+        """Return the linked figures that show the current attention."""
         linked = [figure for name, figure in self._explorer.children.items() if name in self._links]
         return [figure for figure in linked if isinstance(figure, AttentionWidget)]
 
     def adopt(self, name: str, figure: HeadWidget) -> None:
-        """Add a new figure, and link it."""
+        """Add a new figure and link it."""
         setattr(self._explorer, name, figure)
         self.link(name)
         if self._explorer._is_suspended:
@@ -45,11 +45,11 @@ class FigureSet:
         self._links.pop(name).unlink()
 
     def is_linked(self, name: str) -> bool:
-        """Whether a figure is linked with the explorer."""
+        """Return True if a figure is linked with the explorer."""
         return name in self._links
 
     def hand_on(self, figure: AttentionWidget) -> None:
-        """Show the attention of the explorer in a figure, with the same heads switched off."""
+        """Show the explorer's attention in a figure, with the same heads disabled."""
         explorer = self._explorer
         with figure._lock, figure.together(), figure.hold_trait_notifications():
             figure.disabled = explorer.disabled
@@ -57,26 +57,26 @@ class FigureSet:
             figure.attention = explorer.attention
 
     def let_closed_tabs_wait(self) -> None:
-        """Let figures in closed tabs answer changes later; see `answer`.
+        """Delay the updates of figures in closed tabs until `answer` is called.
 
-        The predictions are unlinked instead, because they ask the model.
+        Predictions are unlinked instead, because they run the model.
         """
         for name, figure in self._explorer.children.items():
             if name in DETAILS and name not in (self._explorer.tab, "predictions"):
                 figure._answer_when_read()
 
     def answer(self, name: str) -> None:
-        """Let a figure answer changes that it has not answered yet, and all later changes."""
+        """Update a figure after delayed changes, and from now on after every change."""
         figure: HeadWidget | None = getattr(self._explorer, name)
         if figure is not None:
-            # The figure shows the reason if it has no answer.
+            # Ignore errors here, because the figure shows them.
             with self._explorer._lock, self._explorer.together(), suppress(Exception):
                 figure._answer_changes()
 
     def give(self, name: str, value: Any) -> None:
-        """Set a trait of the explorer and of its figures.
+        """Set a trait of the explorer and its figures.
 
-        While a figure passes its selection on, links give it no other trait back.
+        Links would not set the trait while a figure forwards its selection, so set it directly.
         """
         setattr(self._explorer, name, value)
         for figure in self.of_attention():
@@ -84,7 +84,7 @@ class FigureSet:
                 setattr(figure, name, figure._fitting(name, getattr(self._explorer, name)))
 
     def close(self) -> None:
-        """End all links, and free all figures."""
+        """End all links and close all figures."""
         for figure_link in self._links.values():
             figure_link.unlink()
         self._links = {}

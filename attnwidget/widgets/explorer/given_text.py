@@ -1,4 +1,4 @@
-"""Texts that an explorer shows for ids, words, chats, dicts and attentions."""
+"""Texts that an explorer shows for other inputs: ids, words, chats, dicts and attentions."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from attnwidget.inputs.text_encoder import is_ids
 
 
 class GivenText(str):
-    """The text of an input that is no string, and the input.
+    """Text of an input that is not a string, together with the input.
 
-    The explorer keeps, compares and sends texts. This text brings its input along, so that a model
-    reads the input itself: the text of a chat alone would not tell the roles.
+    The explorer stores, compares and sends texts. This class also has the original input, which the
+    model reads: for example, the text of a chat would not contain the roles.
 
     Example:
         >>> from attnwidget.widgets.explorer.given_text import GivenText, given
@@ -31,9 +31,9 @@ class GivenText(str):
     input: Any
 
     def __new__(cls, text: str, given_input: Any) -> GivenText:
-        made = super().__new__(cls, text)
-        made.input = given_input
-        return made
+        given_text = super().__new__(cls, text)
+        given_text.input = given_input
+        return given_text
 
     def __getnewargs__(self) -> tuple[str, Any]:  # type: ignore[override]
         return str(self), self.input
@@ -41,10 +41,10 @@ class GivenText(str):
 
 @dataclass(frozen=True, eq=False)
 class WithMedia:
-    """A text that is read with pictures or sounds.
+    """Text that is read together with pictures or sounds.
 
     Attributes:
-        text: The text, a chat, or None for models without a text.
+        text: Text, a chat, or None for models without text input.
         images: Pictures, as in `AttentionModel.attend`.
         audio: Sounds, as in `AttentionModel.attend`.
     """
@@ -56,7 +56,7 @@ class WithMedia:
     def attention(
         self, model: AttentionModel, target: str | None, max_new_tokens: int | None
     ) -> Attention:
-        """Return the attention of the input, and of the tokens that the model writes after it."""
+        """Return the attention of the input, including generated tokens if they are requested."""
         media = {"images": self.images, "audio": self.audio}
         if max_new_tokens is not None:
             return model.generate(self.text, max_new_tokens, **media)
@@ -66,39 +66,49 @@ class WithMedia:
 def with_media_of(text: str | None, before: Any) -> str | None:
     """Return a text with the pictures and sounds of the text that it replaces.
 
+    Args:
+        text: New text.
+        before: Text that is replaced.
+
     Example:
         >>> from attnwidget.widgets.explorer.given_text import GivenText, WithMedia, with_media_of
         >>> before = GivenText("What?", WithMedia("What?", ["picture.png"], None))
         >>> with_media_of("Where?", before).input.images
         ['picture.png']
     """
-    made_of = given(before)
-    if isinstance(text, GivenText) or not isinstance(made_of, WithMedia):
+    input_before = given(before)
+    if isinstance(text, GivenText) or not isinstance(input_before, WithMedia):
         return text
-    return GivenText(text or "", WithMedia(text or None, made_of.images, made_of.audio))
+    return GivenText(text or "", WithMedia(text or None, input_before.images, input_before.audio))
 
 
 def given(text: Any) -> Any:
-    """Return the input that a text was made of, or the text itself."""
+    """Return the original input of a text, or the text itself."""
     return text.input if isinstance(text, GivenText) else text
 
 
 def as_argument(text: Any) -> Any:
-    """Return the input that a text was made of as a caller passes it to `explore`."""
-    made_of = given(text)
-    return list(made_of.messages) if isinstance(made_of, Chat) else made_of
+    """Return the original input of a text, in the form that `explore` accepts."""
+    original = given(text)
+    return list(original.messages) if isinstance(original, Chat) else original
 
 
 def model_and_text(model: Any, text: Any) -> tuple[AttentionModel | None, Any]:
-    """Return the model of an explorer and its text or other input.
+    """Return the model of an explorer, and its text or other input.
 
-    An attention may be passed as the text, or in place of the model. If the caller names no model,
-    the attention decides: its own model, or no model for given weights, given queries and keys, or
-    a watched module.
+    An attention may be passed as the text or in place of the model. Without a model, the attention
+    determines the model: its own model, or no model for given weights, given queries and keys, or a
+    watched module.
+
+    Args:
+        model: Model, argument of `load_model`, attention, or None.
+        text: Text or other input, or None.
 
     Raises:
-        ValueError: An attention in place of the model, and a text.
-        OSError, TypeError, ValueError: As `load_model`.
+        ValueError: If an attention is passed in place of the model together with a text, or if
+            `load_model` raises it.
+        OSError: If `load_model` raises it.
+        TypeError: If `load_model` raises it.
     """
     if isinstance(model, Attention):
         if text is not None:
@@ -117,13 +127,13 @@ def shown_text(model: AttentionModel | None, text: Any, others: Mapping[str, Any
     """Return the text that an explorer shows for an input of `AttentionModel.attend`.
 
     Args:
-        model: The model; None for an attention that comes without a model.
-        text: A string, a list of words, ids, a chat, a dict of inputs, an attention, or None.
-        others: Further inputs of the explorer by name, which an attention excludes.
+        model: Model of the explorer; None for an attention without a model.
+        text: String, list of words, ids, chat, dict of inputs, attention, or None.
+        others: Further inputs of the explorer by name, which must be empty for an attention.
 
     Raises:
-        ValueError: An attention of another model or beside further inputs, or a chat as in
-            `AttentionModel.attend`.
+        ValueError: If an attention belongs to another model or has further inputs, or if
+            `AttentionModel.attend` would raise it for a chat.
 
     Example:
         >>> from attnwidget import load_model
@@ -139,26 +149,28 @@ def shown_text(model: AttentionModel | None, text: Any, others: Mapping[str, Any
         _check_attention(model, text, others)
         return GivenText("", text)
     assert model is not None
-    read = as_chat(listed(text))
-    if isinstance(read, Chat):
-        return GivenText(ChatText.from_chat(model.tokenizer, read).text, read)
-    if isinstance(read, Mapping):
-        inputs = given_inputs(read, model.hf_model)
+    model_input = as_chat(listed(text))
+    if isinstance(model_input, Chat):
+        return GivenText(ChatText.from_chat(model.tokenizer, model_input).text, model_input)
+    if isinstance(model_input, Mapping):
+        inputs = given_inputs(model_input, model.hf_model)
         ids = unpadded(inputs, "input_ids", "attention_mask")
-        return GivenText("" if ids is None else _decoded(model, ids), read)
-    if is_ids(read):
-        return GivenText(_decoded(model, read), read)
-    # The model refuses what is no list of words.
-    is_words = isinstance(read, (list, tuple)) and all(isinstance(word, str) for word in read)
-    return GivenText(" ".join(read) if is_words else "", read)
+        return GivenText("" if ids is None else _decoded(model, ids), model_input)
+    if is_ids(model_input):
+        return GivenText(_decoded(model, model_input), model_input)
+    # The model raises an error for anything that is not a list of words.
+    is_words = isinstance(model_input, (list, tuple)) and all(
+        isinstance(word, str) for word in model_input
+    )
+    return GivenText(" ".join(model_input) if is_words else "", model_input)
 
 
 def _check_attention(
     model: AttentionModel | None, attention: Attention, others: Mapping[str, Any]
 ) -> None:
-    if named := [name for name, value in others.items() if value]:
+    if further_inputs := [name for name, value in others.items() if value]:
         raise ValueError(
-            f"an attention was read already, and {named[0]} needs the text: pass the text"
+            f"an attention was read already, and {further_inputs[0]} needs the text: pass the text"
         )
     if model is None:
         return

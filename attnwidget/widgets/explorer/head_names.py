@@ -1,4 +1,4 @@
-"""The names of the heads of an explorer: from an atlas that is given, or made on demand."""
+"""Names of the heads in an explorer, from a given atlas or from tests on demand."""
 
 from __future__ import annotations
 
@@ -28,30 +28,32 @@ from attnwidget.widgets.shared.head_widget import StackShapes
 from attnwidget.widgets.wire.values import to_wire
 
 _PANEL = "card"
-#: Number of tokens up to which a line says the name of a head: its links are a map of bytes each.
+#: Maximum number of tokens for which the page receives the links of each name, as maps of bytes.
 _MOST_TOKENS = 256
 _KEEP = "keep these names for the next explorer of this model"
-#: Naming takes as long as reading so many tokens in short texts. The model reads 28,000 tokens, and
-#: scores them: 38,000 by the clock of a model of 135 million weights, and 18,000 of the small BERT.
+#: Cost of naming the heads, as the number of tokens in short texts that can be read in this time.
+#: The model reads and scores 28,000 tokens. This takes the time of 38,000 tokens on a model with
+#: 135 million weights, and of 18,000 tokens on the small BERT.
 _TOKENS = 38_000
 
 
 class HeadNames:
-    """What heads do, as tests found it.
+    """Tested names that describe what heads do.
 
     Args:
-        explorer: The explorer.
-        figures: Its figures.
-        status: What its page says.
-        background: Its jobs, "card" among them.
-        model: The model, or None.
-        atlas: The atlas. None = the embedded or kept atlas of the model; without such an atlas, the
-            page has a button that names the heads. False = no atlas.
+        explorer: Explorer of the names.
+        figures: Figures of the explorer.
+        status: Texts next to the panels.
+        background: Jobs of the explorer, including "card".
+        model: Model of the explorer, or None.
+        atlas: Atlas of the heads. None = the bundled or stored atlas of the model; without such an
+            atlas, the page has a button that names the heads. False = no atlas.
         shapes: Numbers of layers and heads of the explorer.
-        seconds_per_token: Duration of reading the text of the explorer, per token.
+        seconds_per_token: Reading time of the explorer's text, in seconds per token.
 
     Raises:
-        TypeError, ValueError: The atlas is not an atlas of these heads.
+        TypeError: If `atlas` is not an atlas.
+        ValueError: If the atlas describes other heads.
     """
 
     def __init__(
@@ -71,9 +73,9 @@ class HeadNames:
         self._status = status
         self._background = background
         self._model = model
-        known = None if model is None else known_atlas(model)
-        self.atlas = known if atlas is None else None if atlas is False else atlas
-        #: Whether the atlas came with the model or was kept for it.
+        model_atlas = None if model is None else known_atlas(model)
+        self.atlas = model_atlas if atlas is None else None if atlas is False else atlas
+        #: Whether the atlas came with the model or was stored for it.
         self.is_own_atlas = atlas is None and self.atlas is not None
         self._seconds = _TOKENS * seconds_per_token
         self._are_wanted = atlas is not False and model is not None
@@ -81,17 +83,17 @@ class HeadNames:
         self._may_offer = atlas is None and reads_texts and STACK in shapes
         if self.atlas is not None:
             refuse_atlas_of_other_heads(self.atlas, model, shapes)
-        #: A thread of its own: a text is measured while the names are found.
+        #: Separate thread, so that texts can be measured while the heads are named.
         self._naming = Background(("names",), lambda _, error: status.failed((_PANEL,), error))
 
     @property
     def by_head(self) -> dict[Head, str]:
-        """The names of the named heads; {} without an atlas."""
+        """Names by head; {} without an atlas."""
         return {} if self.atlas is None else names_in(self.atlas)
 
     @property
     def tested(self) -> list[dict[str, Any]] | None:
-        """The tested names for the page; [] without an atlas, None with `atlas=False`."""
+        """Tested names for the page; [] without an atlas, None with `atlas=False`."""
         if self.atlas is None and not self._are_wanted:
             return None
         return [
@@ -104,10 +106,14 @@ class HeadNames:
         ]
 
     def links(self, attention: Attention, unit: str) -> dict[str, Any] | None:
-        """Return the links that the names are about, for the page; None for long inputs.
+        """Return the links that the names describe, for the page; None for long inputs.
+
+        Args:
+            attention: Attention of the text.
+            unit: "tokens" or "words".
 
         Returns:
-            "names", and "values", uint8 [names, queries, keys] in the unit.
+            "names": names with links. "values": links of each name, uint8 [names, queries, keys].
         """
         stack = attention.stacks.get(STACK)
         names = sorted(set(self.by_head.values()))
@@ -120,7 +126,7 @@ class HeadNames:
         return {"names": [*links], "values": to_wire(values)}
 
     def begin(self) -> None:
-        """Make the card of the shown head, or offer to name the heads."""
+        """Make the card of the current head, or offer to name the heads."""
         if self.atlas is not None:
             self._color_families()
             self._status.measuring({_PANEL: 0.0})
@@ -129,7 +135,7 @@ class HeadNames:
             self._status.offer({_PANEL: f"name the heads: {duration_in_words(self._seconds)}"})
 
     def accept(self) -> None:
-        """Do what the button offers: name the heads beside other work, or keep the names."""
+        """Handle a click on the button: name the heads in the background, or store the names."""
         if self.atlas is not None:
             self.keep()
             return
@@ -139,11 +145,11 @@ class HeadNames:
         self._naming.start()
 
     def keep(self) -> Path:
-        """Keep the names for the next explorer of the model; return their file.
+        """Store the names for the next explorer of the model, and return their file.
 
         Raises:
-            ValueError: The heads have no names.
-            OSError: The file cannot be written.
+            ValueError: If the heads have no names.
+            OSError: If the file cannot be written.
         """
         if self.atlas is None:
             raise ValueError("the heads have no names to keep: call name_heads() and wait() first")
@@ -154,10 +160,16 @@ class HeadNames:
         return path
 
     def wait(self, timeout: float | None = None) -> bool:
-        """Return when the names are found; False if this took longer than `timeout` seconds.
+        """Wait until the heads are named.
+
+        Args:
+            timeout: Time limit in seconds; None = no limit.
+
+        Returns:
+            False if the time limit was reached, otherwise True.
 
         Raises:
-            Exception: What went wrong.
+            Exception: If naming the heads failed.
         """
         return not self._naming.started or self._naming.wait(timeout)
 
@@ -176,18 +188,18 @@ class HeadNames:
             if self._naming.closed:
                 raise KeyboardInterrupt
             if n_done < n_now:
-                # Another pass over texts begins.
+                # Another pass over the texts has started.
                 n_before += n_now
             n_now = n_done
             self._status.note({_PANEL: f"{counted(n_before + n_now, 'text')} read"})
 
         try:
-            # One text at a time, because a request of the reader waits for the texts being read.
+            # Read one text at a time, because a request of the user waits for the current batch.
             assert self._model is not None
-            found = make_atlas(self._model, effects=False, batch_size=1, progress=read)
+            atlas = make_atlas(self._model, effects=False, batch_size=1, progress=read)
         except KeyboardInterrupt:
             return
-        yield partial(self._take, found)
+        yield partial(self._take, atlas)
 
     def _take(self, found: Atlas) -> None:
         explorer = self._explorer
@@ -203,8 +215,8 @@ class HeadNames:
 
     def _color_families(self) -> None:
         """Color the names of heads in the grid by what the heads do."""
-        tested = self.tested or []
-        self._explorer.grid.color_names([[named["head"], named["family"]] for named in tested])
+        names = self.tested or []
+        self._explorer.grid.color_names([[name["head"], name["family"]] for name in names])
 
     def _show_card(self) -> None:
         explorer = self._explorer

@@ -1,4 +1,4 @@
-"""What an explorer measures itself: the text shown, and a treebank piece by piece."""
+"""Measurements of an explorer, on the current text and on a treebank in parts."""
 
 from __future__ import annotations
 
@@ -21,19 +21,22 @@ from attnwidget.words.relation_results import RelationAccuracies
 from attnwidget.words.relations import Relations
 from attnwidget.words.word_segments import WordSegmenter
 
-#: Sentences that are read before anything else may use the model.
+#: Number of sentences per part. Other requests can use the model between two parts.
 _AT_A_TIME = 32
-#: Numbers of one input that are shown, by title.
+#: Titles of the metrics that are shown for one input.
 _SHOWN = ("entropy", "mean distance", "confidence", "to [CLS]", "to [SEP]", "to first token")
 
 
 def text_metrics(attention: Attention) -> dict[str, Metrics]:
-    """Metrics of all heads over one input: by stack and title, float64 [L, H].
+    """Return metrics of all heads on one input, by stack and title, float64 [L, H].
 
-    "entropy" in nats, "mean distance" in tokens, "confidence" (the mean largest weight), and the
-    mean attention to [CLS] (or to the first token) and to [SEP], as in `measure`. Maps whose
-    queries and keys are different tokens, as in cross-attention, have neither entropy nor distance,
-    and pictures have no distance.
+    The metrics are "entropy" in nats, "mean distance" in tokens, "confidence" (the mean of the
+    largest weights), and the mean attention to [CLS] (or to the first token) and to [SEP], as in
+    `measure`. Maps between different tokens, as in cross-attention, have no entropy and no
+    distance. Pictures have no distance.
+
+    Args:
+        attention: Attention of the input.
 
     Example:
         >>> from attnwidget import load_model
@@ -42,7 +45,7 @@ def text_metrics(attention: Attention) -> dict[str, Metrics]:
         >>> list(metrics), metrics["entropy"].shape
         (['entropy', 'mean distance', 'confidence', 'to [CLS]', 'to [SEP]'], (6, 12))
     """
-    measured: dict[str, Metrics] = {}
+    metrics_by_stack: dict[str, Metrics] = {}
     for name, stack in attention.stacks.items():
         if stack.query == stack.key:
             along_line = ("position",) if stack.query.are_along_line else ()
@@ -52,24 +55,26 @@ def text_metrics(attention: Attention) -> dict[str, Metrics]:
             heads = _of_other_tokens(torch.from_numpy(attention.weights(stack=name)), stack)
         if np.array_equal(heads.get("to [CLS]", ()), heads["to first token"]):
             del heads["to first token"]
-        measured[name] = {title: heads[title] for title in _SHOWN if title in heads}
-    return measured
+        metrics_by_stack[name] = {title: heads[title] for title in _SHOWN if title in heads}
+    return metrics_by_stack
 
 
 def _of_other_tokens(weights: Tensor, stack: Stack) -> Metrics:
-    """Metrics [L, H] of maps [L, H, Q, K] to the tokens of another stack."""
-    received = weights.double().mean(-2)  # [L, H, K]
+    """Return metrics [L, H] of maps [L, H, Q, K] whose keys are other tokens than the queries."""
+    key_weights = weights.double().mean(-2)  # [L, H, K]
     metrics = {"confidence": confidence(weights).double().mean(-1).numpy()}
     for name, members in axis_classes(stack.key, {}).items():
         if any(members):
             metrics[f"to {name}"] = (
-                received[..., torch.tensor(members, dtype=torch.bool, device="cpu")].sum(-1).numpy()
+                key_weights[..., torch.tensor(members, dtype=torch.bool, device="cpu")]
+                .sum(-1)
+                .numpy()
             )
     return metrics
 
 
 def text_distances(attention: Attention) -> HeadDistances:
-    """Jensen-Shannon distances between all heads of the first stack over one input."""
+    """Return Jensen-Shannon distances between all heads of the first stack on one input."""
     first = next(iter(attention.stacks))
     distances = measure_attention(attention, ["distances"], stack=first)["distances"]
     assert isinstance(distances, HeadDistances)
@@ -79,26 +84,32 @@ def text_distances(attention: Attention) -> HeadDistances:
 def probe_in_parts(
     model: AttentionModel, sentences: Sequence[Sentence]
 ) -> Iterator[tuple[float, RelationAccuracies | None]]:
-    """As `probe_relations`, leaving the model to others now and then.
+    """Measure like `probe_relations`, but in parts, so that others can use the model in between.
 
-    Yields the share of the sentences that are read, with None until all are and then with the
-    result. Sentences that the model cannot read are left out, and counted.
+    Sentences that the model cannot read are left out and counted.
+
+    Args:
+        model: Model to measure.
+        sentences: Sentences with annotated relations.
+
+    Yields:
+        The share of sentences that are done, with None and at the end with the result.
 
     Raises:
-        ValueError: a model without a tokenizer, or no sentence that the model can read.
+        ValueError: If the model has no tokenizer, or if it can read no sentence.
     """
     segments, n_skipped = WordSegmenter(model).segments(
         [sentence.running for sentence in sentences], True
     )
-    whole: Relations | None = None
+    total: Relations | None = None
     for first in range(0, len(segments), _AT_A_TIME):
         yield first / len(segments), None
         part = Relations(sentences, n_skipped=n_skipped)
-        read = segments[first : first + _AT_A_TIME]
-        measure(model, read, [part], batch_size=_AT_A_TIME, progress=False)
-        if whole is None:
-            whole = part
+        part_segments = segments[first : first + _AT_A_TIME]
+        measure(model, part_segments, [part], batch_size=_AT_A_TIME, progress=False)
+        if total is None:
+            total = part
         else:
-            whole.merge(part)
-    if whole is not None:
-        yield 1.0, whole.compute()
+            total.merge(part)
+    if total is not None:
+        yield 1.0, total.compute()

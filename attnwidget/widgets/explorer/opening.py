@@ -1,4 +1,4 @@
-"""The head and the word that an explorer opens on, found by one rule for unprepared texts."""
+"""Choice of the head and the word on which an explorer opens, for texts that are not examples."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ from attnwidget.text.tokens import TEMPLATE, Tokens
 from attnwidget.text.word_classes import WordClass, plain_word, word_classes
 from attnwidget.words.speech import aligning_head
 
-#: A link stands out from this weight on, and from this many times the even share of its key.
+#: Minimum weight of an outstanding link, and its minimum ratio to the even share of the key.
 STANDS_OUT = 0.1
 TIMES_EVEN = 2
-#: Smallest score of a link that stands out in its text.
+#: Minimum score of an outstanding link.
 LEAST_SCORE = 0.02
-#: Smallest change of the probability of an answer, by which a head carries the answer.
+#: Minimum change of an answer's probability for a head that carries the answer.
 LEAST_EFFECT = 0.02
-#: Number of queries of a long input whose links are compared: the last of the input.
+#: Number of last queries whose links are compared for a long input.
 LONG_QUERIES = 128
 
-#: Functions that return the change of an answer's probability without each of several heads.
+#: Functions that return, for each head, the change of an answer's probability without the head.
 EffectsOf = Callable[[Sequence[Head]], Mapping[Head, float]]
 
 _OF_CLASS: dict[WordClass, float] = {"pronoun": 1, "content": 0.5, "function": 0.25, "": 0}
@@ -42,21 +42,22 @@ _OF_SECOND_KEY = 0.5
 
 @dataclass(frozen=True)
 class Opening:
-    """The link that an explorer opens on: a head, a word that attends, and the attended word.
+    """Link on which an explorer opens: a head, an attending word and an attended word.
 
     Attributes:
-        head: The attention head.
-        query: The tokens of the attending word; () if the text has no two words to compare.
-        key: The tokens of the attended word.
-        weight: Attention from the word to the other word: the mean over the tokens of the first,
+        head: Attention head.
+        query: Tokens of the attending word; () if the text has no two words to compare.
+        key: Tokens of the attended word.
+        weight: Attention from the first to the second word: the mean over the tokens of the first,
             and the sum over the tokens of the second.
-        even: The same weight in even attention.
-        score: How much the link stands out; 0 without a link.
-        stands_out: Whether the link stands out. If not, it is the strongest link between two words.
-        rule: What was compared: "answer" (how much the head carries the model's answer), "link"
-            (the weight over the usual weight of the attended word), or "change" (the difference of
-            two attentions).
-        effect: For the rule "answer", the change of the answer's probability without the head.
+        even: Weight of the link in even attention.
+        score: Score of the link; 0 without a link.
+        stands_out: Whether the link is outstanding. If not, it is the strongest link between two
+            words.
+        rule: Quantity that was compared: "answer" (the effect of the head on the model's answer),
+            "link" (the weight above the usual weight of the attended word), or "change" (the
+            difference of two attentions).
+        effect: Change of the answer's probability without the head, for the rule "answer".
     """
 
     head: Head
@@ -71,15 +72,15 @@ class Opening:
 
     @property
     def tokens(self) -> tuple[tuple[str, int], ...]:
-        """The tokens of the active word, as (side, index); () if nothing stands out."""
+        """Tokens of the active word, as (side, index); () if the link is not outstanding."""
         return tuple(("query", token) for token in self.query) if self.stands_out else ()
 
     def in_unit(self, unit: str, axis: Tokens) -> tuple[tuple[str, int], ...]:
-        """Return the active word as entries of the axis of a figure.
+        """Return the active word as positions on the axis of a figure.
 
         Args:
             unit: "tokens" or "words".
-            axis: The attending tokens of the stack.
+            axis: Axis with the attending tokens of the stack.
         """
         if unit == "tokens" or not self.tokens:
             return self.tokens
@@ -96,41 +97,44 @@ def opening_of(
     unknown: str | None = None,
     effects: EffectsOf | None = None,
 ) -> Opening:
-    """Return the head and the word to open on.
+    """Return the head and the word on which an explorer opens.
 
-    Every link from a word to another content word, two words or more away, gets a score. The score
-    is the weight minus the mean weight of the attended word over all words, times three factors:
+    Every link from a word to a content word at a distance of two or more words has a score. The
+    score is the weight minus the mean weight of the attended word over all words, times three
+    factors:
 
-    - 1 for pronouns, 0.5 for content words and for the last word of a causal map, and 0.25 for
-      function words (`word_classes`);
-    - the name of the head: 4 from a pronoun in a head for pronouns, which gets 0.25 elsewhere; 1.5
-      in a head for grammar, which gets 0.25 from a pronoun; 0.75 in a head that rests on special
-      tokens; 0.25 in a head for neighbors or copies; 1 without a name;
+    - the class of the attending word: 1 for pronouns, 0.5 for content words and for the last word
+      of a causal map, and 0.25 for function words (`word_classes`);
+    - the name of the head: 4 from a pronoun in a pronoun head, which has 0.25 for other words; 1.5
+      in a grammar head, which has 0.25 for pronouns; 0.75 in a head that rests on special tokens;
+      0.25 in a head for neighbors or copies; 1 without a name;
     - 0.5 if the word attends more to another visible word, and 0.25 if a pronoun attends to a later
       word.
 
-    Words whose wordpieces are merged count. Special tokens, unknown words, hidden resting places
-    and words of a chat template do not count. The best link stands out if its weight is at least
-    10 % and twice its even share, and its score at least 0.02. In a masked text, the active word
-    is the mask token. In a chat without an answer, the last word is the token before the answer. An
-    encoder-decoder opens on its cross-attention, where any two words are compared. With a picture,
-    the attended words are its patches, and the active word is [CLS], or a word of the text.
+    The words are words of the text, with merged wordpieces. Special tokens, unknown words, hidden
+    resting places and words of a chat template are ignored. The best link is outstanding if its
+    weight is at least 10 % and twice its even share, and its score is at least 0.02. In a masked
+    text, the active word is the mask token. In a chat without an answer, the last word is the token
+    before the answer. An encoder-decoder opens on its cross-attention, where any two words are
+    compared. With a picture, the attended words are its patches, and the active word is [CLS] or a
+    word of the text.
 
     A speech model opens on the head that follows the words of its transcript (`aligning_head`), and
     no word is active: the view shows all words over time.
 
-    No word of a long input is active.
+    A long input has no active word.
 
-    With `effects`, a causal map opens on the last word, and on the head that changes the answer by
-    2 points or more when it is off. Only heads in which the last word attends most to another
-    content word are tried.
+    With `effects`, a causal map opens on the last word, and on the head that changes the answer's
+    probability by at least 2 percentage points when it is disabled. Only heads in which the last
+    word attends most to another content word are tried.
 
     Args:
-        attention: The attention.
-        names: Names of heads, as an atlas gives them (`names_in`).
-        mask: The mask token, as the vocabulary spells it; None = a model without a mask token.
-        unknown: The token in place of unknown words, as the vocabulary spells it; None = none.
-        effects: Changes of the answer's probability without heads; None = compare links only.
+        attention: Attention of the text.
+        names: Names of heads, as in an atlas (`names_in`).
+        mask: Mask token in the spelling of the vocabulary; None = no mask token.
+        unknown: Token for unknown words in the spelling of the vocabulary; None = no such token.
+        effects: Function for the changes of the answer's probability without heads; None = compare
+            only links.
 
     Example:
         >>> from attnwidget import load_model
@@ -164,20 +168,19 @@ def active_word(
     mask: str | None = None,
     unknown: str | None = None,
 ) -> tuple[tuple[str, int], ...]:
-    """Return the word to make active when a head is shown, as entries (side, index) of the figure.
+    """Return the active word for a head, as positions (side, index) in the figure.
 
-    The word is the attending word of the link of this head that stands out most; links between
-    neighbors count, because the head is chosen. In a causal map, it is the last word, on which the
-    next word depends, and in a masked text the mask token. No word is active in a long input, and
-    in a map in which no link stands out.
+    It is the attending word of the head's most outstanding link, including links between neighbors.
+    In a causal map, it is the last word, on which the next word depends. In a masked text, it is
+    the mask token. There is no active word in a long input, or if the head has no outstanding link.
 
     Args:
-        attention: The attention.
-        head: The attention head.
+        attention: Attention of the text.
+        head: Attention head.
         unit: "tokens" or "words".
         names: Names of heads, as in `opening_of`.
-        mask: The mask token, as in `opening_of`.
-        unknown: The token in place of unknown words, as in `opening_of`.
+        mask: Mask token, as in `opening_of`.
+        unknown: Token for unknown words, as in `opening_of`.
 
     Example:
         >>> from attnwidget import Head, load_model
@@ -190,9 +193,9 @@ def active_word(
         return ()
     words = _Words(attention, head.stack, mask, unknown, nearest=1)
     axis = attention.stacks[head.stack].query
-    asked = words.masks[0] if words.masks else words.last
-    if asked is not None:
-        return Opening(head, tuple(words.query[asked]), stands_out=True).in_unit(unit, axis)
+    row = words.masks[0] if words.masks else words.last
+    if row is not None:
+        return Opening(head, tuple(words.query[row]), stands_out=True).in_unit(unit, axis)
     return _most_outstanding(words, names or {}, head).in_unit(unit, axis)
 
 
@@ -203,18 +206,18 @@ def opening_of_change(
     stack: str,
     unknown: str | None = None,
 ) -> Opening:
-    """Return the head and the word to open a comparison on: the largest difference of a link.
+    """Return the head and the word on which a comparison opens: the most different link.
 
     The score of a link is the difference of its two weights, times the factor of its attending word
-    as in `opening_of`. If the two inputs differ, there are no common links. The head is then the
+    as in `opening_of`. If the two inputs differ, there are no common links, and the result is the
     head with the largest change.
 
     Args:
-        attention: The first attention.
-        other: The second attention.
+        attention: First attention.
+        other: Second attention.
         changes: Change of each head (`Attention.changes`), [L, H].
-        stack: The stack that is compared.
-        unknown: The token in place of unknown words, as in `opening_of`.
+        stack: Name of the compared stack.
+        unknown: Token for unknown words, as in `opening_of`.
 
     Example:
         >>> from attnwidget import load_model
@@ -230,40 +233,40 @@ def opening_of_change(
     axes = attention.stacks[stack], other.stacks[stack]
     if any(getattr(axes[0], side) != getattr(axes[1], side) for side in ("query", "key")):
         return best
-    words, others = (_Words(read, stack, None, unknown) for read in (attention, other))
-    found = replace(best, score=0.0)
+    words, others = (_Words(each, stack, None, unknown) for each in (attention, other))
+    best_link = replace(best, score=0.0)
     for (layer, weights), (_, second) in zip(words.layers(), others.layers(), strict=True):
         strong = words.allowed & (words.strong(weights) | others.strong(second))
         scores = np.where(strong, np.abs(weights - second) * words.classes[:, None], 0)
-        found = _better(found, words, layer, weights, scores)
-    if found.score < LEAST_SCORE:
+        best_link = _better(best_link, words, layer, weights, scores)
+    if best_link.score < LEAST_SCORE:
         return best
-    return replace(found, stands_out=True, rule="change")
+    return replace(best_link, stands_out=True, rule="change")
 
 
 class _Words:
-    """The words of a stack of an attention, and what is compared of each link.
+    """Words of a stack, and the quantities that are compared for each link.
 
     Args:
-        attention: The attention.
-        name: Name of the stack.
-        mask: The mask token, or None.
-        unknown: The token in place of unknown words, or None.
-        nearest: Smallest distance of two words whose link is compared.
+        attention: Attention of the text.
+        name: Stack name.
+        mask: Mask token, or None.
+        unknown: Token for unknown words, or None.
+        nearest: Minimum distance of two words whose link is compared.
 
     Attributes:
-        name: Name of the stack.
-        are_merged: Whether wordpieces are merged. The tokens of a long input are compared, and only
-            its last queries: whole maps of all heads would cost too much.
-        query: The tokens of each attending word. Of a long input, the last words.
-        key: The tokens of each attended word.
-        classes: Factor of the class of each attending word, [q].
+        name: Stack name.
+        are_merged: Whether wordpieces are merged. For a long input, only the tokens of the last
+            queries are compared, because whole maps of all heads would be too slow.
+        query: Tokens of each attending word; for a long input, of the last words.
+        key: Tokens of each attended word.
+        classes: Factor for the class of each attending word, [q].
         is_pronoun: Whether an attending word is a pronoun, [q].
         allowed: Whether a link from a word to another word is compared, [q, k].
         later: Whether the attended word is after the attending word, [q, k].
         even: Even share of the attended word, [q, k]; 0 where masked.
-        last: The attending word on which the next word depends; None if the map is not causal.
-        masks: The attending words that are mask tokens.
+        last: Attending word on which the next word depends; None if the map is not causal.
+        masks: Attending words that are mask tokens.
     """
 
     def __init__(
@@ -291,28 +294,30 @@ class _Words:
         self.key = key
         self.even = self._even_shares(axes)
         self._is_causal = name != "cross" and self._sees_nothing_later()
-        of_query, asking = _classes_of(axes.query, query, hidden, unknown)
-        of_key, answering = _classes_of(axes.key, key, hidden, unknown)
-        self._answering = answering
+        query_classes, is_visible_query = _classes_of(axes.query, query, hidden, unknown)
+        key_classes, is_visible_key = _classes_of(axes.key, key, hidden, unknown)
+        self._answering = is_visible_key
         rows = np.array(self._rows)
-        self._asking = asking[rows]
-        self.is_content = np.array([one == "content" for one in of_key]) & answering
-        self.is_pronoun = np.array([of_query[row] == "pronoun" for row in self._rows])
+        self._asking = is_visible_query[rows]
+        self.is_content = (
+            np.array([word_class == "content" for word_class in key_classes]) & is_visible_key
+        )
+        self.is_pronoun = np.array([query_classes[row] == "pronoun" for row in self._rows])
         self.last = self._last(attention, axes)
         if self.last is not None and axes.query.roles:
-            # The template writes the token before the answer.
+            # The token before the answer belongs to the template, which is otherwise ignored.
             self._asking[self.last] = True
-        classes = np.array([_OF_CLASS[of_query[row]] for row in self._rows])
-        placed = [any(axes.key.places[i] for i in group) for group in key if axes.key.places]
-        if name != "cross" and any(placed):
-            # Words and [CLS] look at parts of a picture or a sound.
-            self.is_content = np.array(placed) & answering
+        classes = np.array([_OF_CLASS[query_classes[row]] for row in self._rows])
+        is_in_medium = [any(axes.key.places[i] for i in group) for group in key if axes.key.places]
+        if name != "cross" and any(is_in_medium):
+            # The keys are the parts of the picture or the sound.
+            self.is_content = np.array(is_in_medium) & is_visible_key
             if "cls" in axes.query.special:
                 is_cls = [axes.query.special[group[0]] == "cls" for group in self.query]
                 classes = np.where(is_cls, _OF_CLASS["content"], 0)
                 self._asking = self._asking | is_cls
             elif axes.query.places:
-                # The words beside a picture ask about it; without words, its parts do.
+                # The queries are the words of the text, or the parts if there are no words.
                 is_part = [any(axes.query.places[i] for i in group) for group in self.query]
                 asks = self._asking & ~np.array(is_part)
                 self._asking = asks if asks.any() else self._asking
@@ -338,34 +343,35 @@ class _Words:
     def layers(self, of: Head | None = None) -> list[tuple[int, Float32Array]]:
         """Return the number of each layer with attention, and its maps between words, [H, q, k].
 
-        With `of`, return only the layer of this head.
+        Args:
+            of: Head whose layer is returned; None = all layers.
         """
         numbers = self._attention.stacks[self.name].layers.numbers
         return [
-            (number, self._weights(place))
-            for place, number in enumerate(numbers)
+            (number, self._weights(position))
+            for position, number in enumerate(numbers)
             if of is None or number == of.layer
         ]
 
     @property
     def first_head(self) -> Head:
-        """The first head of the stack."""
+        """First head of the stack."""
         return Head(self._attention.stacks[self.name].layers.numbers[0], 0, self.name)
 
     def usual(self, weights: Float32Array) -> Float32Array:
         """Return the mean weight of each key over the words that see the key, [H, 1, k]."""
-        seen = self._asking[:, None] & (self.even > 0)
-        sums = np.where(seen, weights, 0).sum(-2, keepdims=True)
-        usual: Float32Array = sums / np.maximum(seen.sum(-2), 1)
+        is_visible = self._asking[:, None] & (self.even > 0)
+        sums = np.where(is_visible, weights, 0).sum(-2, keepdims=True)
+        usual: Float32Array = sums / np.maximum(is_visible.sum(-2), 1)
         return usual
 
     def strong(self, weights: Float32Array) -> BoolArray:
-        """Return which weights are large enough to stand out, [H, q, k]."""
+        """Return True for weights that are large enough for an outstanding link, [H, q, k]."""
         strong: BoolArray = weights >= np.maximum(STANDS_OUT, TIMES_EVEN * self.even)
         return strong
 
     def is_top(self, weights: Float32Array) -> BoolArray:
-        """Return which links are the strongest of their query to a visible key, [H, q, k]."""
+        """Return True for the strongest link of each query to a visible key, [H, q, k]."""
         visible = np.where(self._answering, weights, -1)
         top: BoolArray = weights >= visible.max(-1, keepdims=True)
         return top
@@ -378,12 +384,12 @@ class _Words:
         return weights
 
     def _even_shares(self, axes: Stack) -> Float32Array:
-        """Return the even share of each word for each word in the first layer, [q, k]."""
+        """Return the even share of each attended word in the first layer, [q, k]."""
         first = self._maps.layers[0]
-        seen = first.seen_by(slice(0, first.n_heads))
+        visible_keys = first.seen_by(slice(0, first.n_heads))
         visible = np.ones((len(axes.query), len(axes.key)), np.float32)
-        if seen is not None:
-            visible *= as_numpy(seen).reshape(-1, *np.shape(seen)[-2:]).any(0)
+        if visible_keys is not None:
+            visible *= as_numpy(visible_keys).reshape(-1, *np.shape(visible_keys)[-2:]).any(0)
         shares = visible / np.maximum(visible.sum(-1, keepdims=True), 1)
         if self._maps.words is not None:
             shares = as_numpy(word_weights(shares, *self._maps.words))
@@ -395,11 +401,11 @@ class _Words:
         return bool(later.any() and not self.even[later].any())
 
     def _last(self, attention: Attention, axes: Stack) -> int | None:
-        """Return the row of the last word of a causal map, or of the last step of generation."""
+        """Return the row of a causal map's last word, or of the last generation step."""
         if not self._is_causal or not self._asking.any():
             return None
         if attention.n_prompt is not None:
-            # The last token of a generated text is written from the token before it.
+            # The last token of a generated text is predicted at the token before it.
             step = len(axes.query) - 2
             return self._row_of(step)
         if _has_begun_answer(axes.query):
@@ -413,9 +419,12 @@ class _Words:
 def _most_outstanding(
     words: _Words, names: Mapping[Head, str], chosen: Head | None = None
 ) -> Opening:
-    """Return the link with the best score, or the strongest link where none stands out.
+    """Return the link with the best score, or the strongest link if no link is outstanding.
 
-    With a chosen head, only its links count.
+    Args:
+        words: Words of the stack.
+        names: Names of heads.
+        chosen: Head whose links are compared; None = all heads.
     """
     families = {head: family_of(name) for head, name in names.items()}
     best = Opening(chosen or words.first_head)
@@ -438,27 +447,26 @@ def _most_outstanding(
 
 
 def _stack_of(attention: Attention) -> str:
-    """Return the stack to open on: the cross-attention, or the first stack.
+    """Return the stack on which an explorer opens: the cross-attention or the first stack.
 
-    If a picture is read beside a text that has no part of it, as in CLIP, it is the stack of the
-    picture.
+    If text and picture are read by separate stacks, as in CLIP, it is the stack of the picture.
     """
     stacks = attention.stacks
     if "cross" in stacks:
         return "cross"
-    placed = [name for name, stack in stacks.items() if any(stack.key.places)]
+    media_stacks = [name for name, stack in stacks.items() if any(stack.key.places)]
     first = next(iter(stacks))
-    return placed[0] if placed and attention.n_prompt is None else first
+    return media_stacks[0] if media_stacks and attention.n_prompt is None else first
 
 
 def _fit(words: _Words, layer: int, n_heads: int, families: Mapping[Head, Family]) -> Float32Array:
-    """Return how well the name of each head suits each link, [H, q, k]."""
+    """Return a factor for how well the name of each head suits each link, [H, q, k]."""
     pronoun = words.is_pronoun[:, None]
-    of_later = np.where(pronoun & words.later, _OF_LATER_PERSON, 1).astype(np.float32)
+    later_factor = np.where(pronoun & words.later, _OF_LATER_PERSON, 1).astype(np.float32)
     fits = []
     for head in range(n_heads):
         family = families.get(Head(layer, head, words.name), "")
-        of_pronoun, of_other = {
+        pronoun_factor, other_factor = {
             "pronoun": (4, 0.25),
             "grammar": (0.25, 1.5),
             "rests": (0.75, 0.75),
@@ -466,7 +474,7 @@ def _fit(words: _Words, layer: int, n_heads: int, families: Mapping[Head, Family
             "same word": (0.25, 0.25),
             "": (1, 1),
         }[family]
-        fits.append(np.where(pronoun, of_pronoun, of_other) * of_later)
+        fits.append(np.where(pronoun, pronoun_factor, other_factor) * later_factor)
     return np.stack(fits).astype(np.float32)
 
 
@@ -496,7 +504,7 @@ def _link(
 
 
 def _answering(words: _Words, effects: EffectsOf) -> Opening | None:
-    """Return the opening on the head that carries the answer; None if no head does."""
+    """Return the opening with the head that carries the answer; None if there is no such head."""
     last = words.last
     assert last is not None
     links: dict[Head, Opening] = {}
@@ -523,31 +531,31 @@ def _classes_of(
 ) -> tuple[list[WordClass], BoolArray]:
     """Return the class of each word, and whether the word is visible.
 
-    The patches of a picture have no letters, and count as words of content.
+    Picture patches have no letters and count as content words.
     """
     texts = [_text(axis, group) for group in groups]
-    # The first token of a causal model is a word of the text, or a token that marks its beginning.
+    # The first token of a causal model may be a word of the text or a start token.
     special = [
         "other" if axis.is_line and axis.words[group[0]] is None else axis.special[group[0]]
         for group in groups
     ]
-    shown = np.array([kind in ("", "first") and kind not in hidden for kind in special])
+    is_visible = np.array([kind in ("", "first") and kind not in hidden for kind in special])
     if unknown is not None:
-        # All unknown words are one token to the model.
-        shown &= np.array([axis.raw[group[0]] != unknown for group in groups])
+        # Ignore unknown words, because the model cannot tell them apart.
+        is_visible &= np.array([axis.raw[group[0]] != unknown for group in groups])
     if axis.roles:
-        # The words of a chat template, such as the names of roles, are no words of the text.
-        shown &= np.array([axis.roles[group[0]] != TEMPLATE for group in groups])
+        # Ignore words of the chat template, such as role names.
+        is_visible &= np.array([axis.roles[group[0]] != TEMPLATE for group in groups])
     if not axis.is_line:
-        return ["content"] * len(groups), shown
+        return ["content"] * len(groups), is_visible
     classes = word_classes(
         [text if kind in ("", "first") else "" for text, kind in zip(texts, special, strict=True)]
     )
-    return classes, shown & np.array([bool(one) for one in classes])
+    return classes, is_visible & np.array([bool(word_class) for word_class in classes])
 
 
 def _has_begun_answer(axis: Tokens) -> bool:
-    """Whether a chat ends with the beginning of an answer, which the template writes."""
+    """Return True if a chat ends with the template tokens that begin an answer."""
     roles = axis.roles
     if not roles or roles[-1] != TEMPLATE:
         return False

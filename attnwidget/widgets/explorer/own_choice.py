@@ -1,4 +1,4 @@
-"""The heads and words that an explorer chooses itself, because they make the map readable."""
+"""Heads and words that an explorer chooses itself, so that the map is easy to read."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def mask_of(model: AttentionModel | None) -> str | None:
 
 
 def unknown_of(model: AttentionModel | None) -> str | None:
-    """Return the token of unknown words in the vocabulary of a model, or None."""
+    """Return the token for unknown words in a model's vocabulary, or None."""
     return _spelled(model, "unk_token")
 
 
@@ -42,19 +42,18 @@ def _spelled(model: AttentionModel | None, name: str) -> str | None:
 
 
 class OwnChoice:
-    """The heads that the explorer selects and the words that it locks.
+    """Heads that the explorer selects and words that it locks.
 
-    A choice of the reader has precedence: a head that a reader selects stays selected for further
-    texts, and tokens that a reader locks stay locked. Another text has other tokens, and starts
-    anew.
+    The user's choice has precedence: a head that the user selects stays selected for further texts,
+    and tokens that the user locks stay locked until the text changes.
 
     Args:
-        explorer: The explorer.
-        figures: Its figures.
-        names: The names of its heads.
+        explorer: Explorer that chooses.
+        figures: Figures of the explorer.
+        names: Names of the heads.
 
     Attributes:
-        heads: The heads that the explorer selected itself; None after a reader selected a head.
+        heads: Heads that the explorer selected itself; None after the user has selected a head.
     """
 
     def __init__(self, explorer: ExplorerFigure, figures: FigureSet, names: HeadNames) -> None:
@@ -72,34 +71,33 @@ class OwnChoice:
         *,
         compares: bool,
     ) -> dict[str, Any]:
-        """Return the traits with the heads and tokens that the explorer opens with.
+        """Return the traits with the heads and tokens with which the explorer opens.
 
         Args:
-            attention: The attention of the text.
-            demo: The example that the text belongs to, or None.
-            traits: The traits that the user gave, with `unit`. `selected` and `layer` choose a
-                head.
-            compares: Whether the explorer opens on a comparison, which chooses the head later.
+            attention: Attention of the text.
+            demo: Example of the text, or None.
+            traits: Traits from the user, with `unit`. `selected` and `layer` choose a head.
+            compares: Whether the explorer opens with a comparison, which chooses the head later.
         """
-        chooses = bool({"selected", "layer"} & traits.keys())
+        user_chooses_head = bool({"selected", "layer"} & traits.keys())
         opening: Opening | None = None
         if demo is not None and is_embedded(self._explorer.model):
             opening = opening_of_example(attention, demo)
-        elif not chooses and not compares:
+        elif not user_chooses_head and not compares:
             opening = self._opening_of_text(attention)
         layer = None if "selected" in traits else traits.get("layer")
-        head = _first_head(attention, layer, None if chooses else opening)
-        chosen = {"selected": [head], **traits}
-        self.heads = None if chooses else [head]
+        head = _first_head(attention, layer, None if user_chooses_head else opening)
+        all_traits = {"selected": [head], **traits}
+        self.heads = None if user_chooses_head else [head]
         if compares:
-            return chosen
-        self._tokens = self._first_tokens(attention, chosen, opening)
-        return {"tokens": list(self._tokens), **chosen}
+            return all_traits
+        self._tokens = self._first_tokens(attention, all_traits, opening)
+        return {"tokens": list(self._tokens), **all_traits}
 
     def _first_tokens(
         self, attention: Attention, traits: Mapping[str, Any], opening: Opening | None
     ) -> LockedTokens:
-        """Return the tokens that the explorer locks at first, for the head of `traits`."""
+        """Return the tokens that the explorer locks when it opens, for the head in `traits`."""
         last = traits["selected"][-1] if traits["selected"] else None
         if last is None or not attention.has(last):
             return ()
@@ -109,12 +107,12 @@ class OwnChoice:
         return self._active_word(attention, head, traits["unit"])
 
     def tell(self, attention: Attention, demo: DemoText | None, *, opens: bool) -> None:
-        """Show what makes the map of a new text readable.
+        """Choose the head and the tokens for a new text.
 
         Args:
-            attention: The attention of the text.
-            demo: The example that the text belongs to, or None.
-            opens: Whether to open on the head that stands out in the text, because no reader has
+            attention: Attention of the text.
+            demo: Example of the text, or None.
+            opens: Whether to select the most outstanding head of the text, because the user has not
                 selected a head.
         """
         self.forget_tokens()
@@ -142,42 +140,42 @@ class OwnChoice:
         explorer.tokens = list(opening.in_unit(explorer.unit, axis))
 
     def _select(self, head: Head) -> None:
-        """Show a head that the explorer chooses."""
+        """Select a head that the explorer chooses."""
         self.heads = [head]
         self._explorer.selected = [head]
 
     def note_choice(self) -> None:
-        """Note that heads were selected, by the explorer or by a reader."""
+        """Record whether the explorer or the user has selected the current heads."""
         if self._explorer.selected != self.heads:
             self.heads = None
 
     @property
     def is_head_own(self) -> bool:
-        """Whether the explorer chose the shown head, and the reader did nothing with it.
+        """True if the explorer chose the current head and the user has not worked with it.
 
-        A reader who switches the shown head off works with this head.
+        A user who disables the current head works with this head.
         """
         explorer = self._explorer
         return self.heads is not None and not {*explorer.selected} & {*explorer.disabled}
 
     @property
     def are_tokens_own(self) -> bool:
-        """Whether the locked tokens are those that the explorer chose."""
+        """True if the explorer chose the locked tokens."""
         return list(map(tuple, self._explorer.tokens)) == list(self._tokens)
 
     def forget_tokens(self) -> None:
-        """Undo the locks of another text, also if both are the same sentence."""
+        """Unlock the tokens of the previous text, even if both texts are the same."""
         self._explorer.tokens = []
         self._tokens = ()
 
     def in_another_unit(self) -> None:
-        """Lock a word again after the page unlocked all, because their places are of the unit."""
+        """Lock a word again in the new unit, after a change of unit has unlocked all words."""
         if not self._explorer.tokens:
             self._tokens = ()
         self.focus()
 
     def focus(self) -> None:
-        """Lock the tokens that make the map of the shown head readable."""
+        """Lock the tokens that make the map of the current head easy to read."""
         explorer = self._explorer
         head = explorer.head
         if head is None or explorer.grid.versus is not None:
@@ -185,14 +183,14 @@ class OwnChoice:
         self.lock(self._active_word(explorer.attention, head, explorer.unit))
 
     def lock(self, tokens: LockedTokens) -> None:
-        """Lock tokens, unless a reader has locked others."""
+        """Lock tokens unless the user has locked other tokens."""
         are_own = self.are_tokens_own
         self._tokens = tokens
         if are_own:
             self._figures.give("tokens", list(tokens))
 
     def _active_word(self, attention: Attention, head: Head, unit: str) -> LockedTokens:
-        """Return the word on which the map of a head is easiest to read."""
+        """Return the word for which the map of a head is easiest to read."""
         return active_word(
             attention,
             head,
@@ -203,7 +201,7 @@ class OwnChoice:
         )
 
     def _opening_of_text(self, attention: Attention) -> Opening:
-        """Return the head and the word to open an unprepared text on."""
+        """Return the head and the word on which a text that is not an example opens."""
         return opening_of(
             attention,
             self._names.by_head,
@@ -214,10 +212,10 @@ class OwnChoice:
 
 
 def _first_head(attention: Attention, layer: int | None, opening: Opening | None) -> Head:
-    """Return the head to open on: of an opening, else the first head of a layer.
+    """Return the opening's head, or the first head of a layer.
 
     Raises:
-        traitlets.TraitError: There is no such layer.
+        traitlets.TraitError: If there is no such layer.
     """
     if opening is not None:
         return opening.head

@@ -1,8 +1,8 @@
-"""The panels of an explorer."""
+"""Panel names of an explorer."""
 
 from __future__ import annotations
 
-#: The panels in the order of the page, each the name of the widget in it.
+#: Panels in the order of the page, named after their widgets.
 PANELS = (
     "grid",
     "view",
@@ -13,16 +13,16 @@ PANELS = (
     "table",
     "arcs",
 )
-#: The tabs: one of these panels is open at a time.
+#: Panels that are tabs; one tab is open at a time.
 DETAILS = PANELS[2:]
-#: The names of the tabs on the page, where they differ from the names of the panels.
+#: Tab titles that differ from the panel names.
 TAB_NAMES = {
     "head_scatter": "map of heads",
     "card": "this head",
     "table": "relations",
 }
-#: The tabs that show the text, and those that show a treebank.
+#: Tabs about the text, and tabs about a treebank.
 OF_TEXT = ("head_scatter", "predictions", "why")
 OF_TREEBANK = ("table", "arcs")
-#: The maps of a comparison that the view shows at first; all three would be as high as a page.
+#: Default map of a comparison in the view, because all three maps would be too high for a page.
 COMPARISON_PART_AT_FIRST = "difference"

@@ -1,4 +1,4 @@
-"""How an explorer reads its input, with tokens that the model writes and a second text."""
+"""Reading of an explorer's input, with generated tokens and a second text."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from attnwidget.capture.model import AttentionModel
 from attnwidget.text.unspaced_scripts import is_unspaced
 from attnwidget.widgets.explorer.given_text import WithMedia, given
 
-#: Why an explorer without a model shows no other text.
+#: Reason why an explorer without a model cannot show another text.
 NO_READER = "this explorer shows an attention without a model, and reads no other text"
 
 
 def without_model(model: AttentionModel | None, attention: Attention) -> str:
-    """Return the sentence of the page about what needs a model; "" if the explorer has one.
+    """Return a sentence about the functions that need a model; "" if the explorer has a model.
 
     Args:
-        model: The model that reads texts, or None.
-        attention: The shown attention, which may have a model of its own.
+        model: Model that reads texts, or None.
+        attention: Current attention, which may have its own model.
     """
     if model is not None:
         return ""
@@ -35,7 +35,7 @@ def without_model(model: AttentionModel | None, attention: Attention) -> str:
 
 
 def checked_max_tokens(number: Any) -> int | None:
-    """Return the largest number of tokens to write, which is read before any trait is set."""
+    """Return the maximum number of generated tokens, or raise TraitError if it is invalid."""
     if number is not None and (not isinstance(number, int) or number < 1):
         raise traitlets.TraitError(
             f"'max_new_tokens' is a number of tokens from 1 on, or None; got {number!r}"
@@ -49,7 +49,17 @@ def compared_with(
     texts: Mapping[str, Any],
     max_new_tokens: int | None,
 ) -> Attention:
-    """Return the attention to compare with: of the second text, or of the second model."""
+    """Return the attention to compare with, of the second text or the second model.
+
+    Args:
+        model: Model that reads the text.
+        attention: Attention of the explorer.
+        texts: Input of the explorer by name.
+        max_new_tokens: Maximum number of generated tokens; None = do not generate.
+
+    Raises:
+        ValueError: If an input is long, or if the attentions cannot be compared.
+    """
     texts = {**texts, "text": texts["versus_text"] or texts["text"]}
     other = attention_of(model, texts, max_new_tokens)
     if attention.is_long or other.is_long:
@@ -64,29 +74,34 @@ def compared_with(
 
 
 def has_words(attention: Attention) -> bool:
-    """Whether an input can be read between words, and has words between spaces."""
+    """Return True if an input has whole maps and words that are separated by spaces."""
     if attention.is_long:
         return False
     axis = next(iter(attention.stacks.values())).query
     if axis.places:
         parts = zip(axis.places, axis.special, strict=True)
         if all(place is not None or kind for place, kind in parts):
-            return False  # patches of a picture alone are no words
+            return False  # The input has only picture patches, which are not words.
     return not is_unspaced("".join(axis.added))
 
 
 def without_empty(texts: Mapping[str, Any]) -> dict[str, Any]:
-    """Return an input with None in place of empty further texts."""
+    """Return an input with None in place of empty texts, except for the first text."""
     return {name: text if name == "text" else text or None for name, text in texts.items()}
 
 
 def attention_of(
     model: AttentionModel | None, texts: Mapping[str, Any], max_new_tokens: int | None
 ) -> Attention:
-    """Return the attention of an input, and of the tokens that the model writes after it.
+    """Return the attention of an input, including generated tokens.
+
+    Args:
+        model: Model that reads the input; None for an attention without a model.
+        texts: Input by name.
+        max_new_tokens: Maximum number of generated tokens; None = do not generate.
 
     Raises:
-        ValueError: A text without a model; or as `AttentionModel.attend`.
+        ValueError: If there is a text but no model, or if `AttentionModel.attend` raises it.
     """
     text = given(texts["text"])
     if model is None:
@@ -97,10 +112,10 @@ def attention_of(
         return text.attention(model, texts["target"], max_new_tokens)
     if max_new_tokens is not None:
         if texts["pair"] or texts["target"]:
-            after = "pair" if texts["pair"] else "target"
+            name = "pair" if texts["pair"] else "target"
             raise ValueError(
-                f"the model writes after a single text, and {after!r} is given too: leave out "
-                f"{after!r}, or set max_new_tokens=None"
+                f"the model writes after a single text, and {name!r} is given too: leave out "
+                f"{name!r}, or set max_new_tokens=None"
             )
         return model.generate(text, max_new_tokens)
     if isinstance(text, Attention):

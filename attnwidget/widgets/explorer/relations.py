@@ -1,4 +1,4 @@
-"""The panels of an explorer that show relations: measured on a treebank, at once or on demand."""
+"""Relation panels of an explorer, measured on a treebank at once or on demand."""
 
 from __future__ import annotations
 
@@ -23,24 +23,26 @@ from attnwidget.widgets.shared.relation_words import relation_names, words_of_re
 from attnwidget.words.relation_results import RelationAccuracies
 
 _OFFER = "measure on the 115 demonstration sentences"
-#: Seconds that a search for a sentence may take.
+#: Time limit of the search for a sentence, in seconds.
 _PATIENCE = 0.5
 
 
 class RelationPanels:
-    """The table of relations and the arcs of a sentence.
+    """Relation table and dependency arcs.
 
     Args:
-        explorer: The explorer.
-        figures: Its figures.
-        status: What its page says.
-        background: Its jobs, "treebank" among them.
-        model: The model, or None.
-        treebank: The treebank, in the forms of `explore`.
-        probe: A probe whose answers the arcs show; None = the answers of the shown head.
+        explorer: Explorer of the panels.
+        figures: Figures of the explorer.
+        status: Texts next to the panels.
+        background: Jobs of the explorer, including "treebank".
+        model: Model of the explorer, or None.
+        treebank: Argument `treebank` of `explore`.
+        probe: Probe whose predictions the arcs show; None = the predictions of the current head.
 
     Raises:
-        TypeError, ValueError, OSError: As in `given_treebank`.
+        TypeError: If `given_treebank` raises it.
+        ValueError: If `given_treebank` raises it.
+        OSError: If `given_treebank` raises it.
     """
 
     def __init__(
@@ -59,23 +61,23 @@ class RelationPanels:
         self._background = background
         self._model = model
         self.probe = probe
-        #: What is measured, or was; None without a treebank.
+        #: Treebank that is or was measured; None without a treebank.
         self.treebank: Treebank | None = given_treebank(treebank, model)
-        #: The relations that can be chosen.
+        #: Relations that can be chosen.
         self.names: tuple[str, ...] = (ALL,)
         if self.treebank is not None:
             self.names = _names_in(self.treebank)
         self._may_offer = treebank is None and model is not None
 
     def begin(self) -> None:
-        """Measure the treebank, or offer to measure one."""
+        """Measure the treebank, or show a button that measures the demonstration treebank."""
         if self.treebank is not None:
             self._take(self.treebank)
         elif self._may_offer:
             self._status.offer(dict.fromkeys(OF_TREEBANK, _OFFER))
 
     def accept(self) -> None:
-        """Measure the treebank of the package, as offered."""
+        """Measure the demonstration treebank, after a click on the button."""
         with self._explorer._lock, self._explorer.together():
             self._status.withdraw(*OF_TREEBANK)
             self.treebank = given_treebank(True, self._model)
@@ -84,18 +86,18 @@ class RelationPanels:
             self._take(self.treebank)
 
     def choose(self, relation: str) -> None:
-        """Choose a relation and its best head; `Explorer.choose` says the rest."""
+        """Choose a relation and its best head; see `Explorer.choose`."""
         table = self._explorer.table
         if table is None:
-            waits = self._status.waits("table")
-            why = "call wait() first" if waits else "pass treebank= to explore()"
-            raise RuntimeError(f"no relations were measured: {why}")
+            is_measuring = self._status.waits("table")
+            advice = "call wait() first" if is_measuring else "pass treebank= to explore()"
+            raise RuntimeError(f"no relations were measured: {advice}")
         table.choose(relation)
         self.seek()
 
     def follow_the_table(self) -> None:
-        """Take over the best head of the relation chosen in the table, and seek a sentence."""
-        # The best head of a row of the table is chosen with it, and is to be known here.
+        """Select the best head of the relation that was chosen in the table; find a sentence."""
+        # The table forwards its relation before its best head, so read the head here.
         explorer = self._explorer
         if explorer.table is not None and explorer.table.relation == explorer.relation:
             explorer.direction = explorer.table.direction
@@ -103,7 +105,7 @@ class RelationPanels:
         self.seek()
 
     def seek(self) -> None:
-        """Show arcs of a sentence on which the head is right, or of any with the relation."""
+        """Show a sentence on which the head is right, or any sentence with the relation."""
         explorer = self._explorer
         arcs = explorer.arcs
         if arcs is None:
@@ -143,7 +145,7 @@ class RelationPanels:
                 return
             self._figures.adopt("table", RelationTable(relations))
             if treebank.sentences:
-                # Without a model there is no treebank.
+                # There is a model, because it has read the treebank.
                 assert self._model is not None
                 arcs = (
                     DependencyArcs(self._model, treebank.sentences, relations)
@@ -156,7 +158,7 @@ class RelationPanels:
 
 
 def _names_in(treebank: Treebank) -> tuple[str, ...]:
-    """The relations that can be chosen."""
-    measured = treebank.accuracies.relations if treebank.accuracies is not None else ()
-    names = (ALL, *measured, *relation_names(treebank.sentences))
+    """Return the relations that can be chosen."""
+    relations = treebank.accuracies.relations if treebank.accuracies is not None else ()
+    names = (ALL, *relations, *relation_names(treebank.sentences))
     return tuple(name for name in dict.fromkeys(names) if name != ROOT)

@@ -1,4 +1,4 @@
-"""The beginning of an input that is too long for a model."""
+"""Beginning of an input that is too long for a model."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from attnwidget.capture.model import AttentionModel
 
 
 def can_be_shortened(model: AttentionModel, texts: Mapping[str, str | None]) -> bool:
-    """Whether the beginning of an input can be found: the tokenizer tells the place of a token."""
+    """Return True if an input can be shortened, for which the tokenizer must report offsets."""
     return bool(getattr(model.tokenizer, "is_fast", False)) and not texts.get("target")
 
 
 def shortened(model: AttentionModel, texts: Mapping[str, str | None]) -> dict[str, str | None]:
-    """Return an input with as many words as the model reads.
+    """Return an input that is shortened to the number of words that the model can read.
 
     Args:
-        model: The model, with a fast tokenizer.
-        texts: The input by name: "text", "pair", "versus_text".
+        model: Model with a fast tokenizer.
+        texts: Input by name: "text", "pair", "versus_text".
 
     Example:
         >>> from attnwidget import load_model
@@ -35,21 +35,21 @@ def shortened(model: AttentionModel, texts: Mapping[str, str | None]) -> dict[st
 
 
 def _beginning(model: AttentionModel, text: str, pair: str | None) -> tuple[str, str | None]:
-    """Return the words of a text and its second sentence that fit into the limit of the model."""
+    """Return the words of both sentences that fit into the model's limit."""
     assert model.tokenizer is not None
     encoding = model.texts.encoded(
         text, pair or None, max_tokens=model.length_limit.tokens
     ).encoding
     ends = [0, 0]
-    places = zip(encoding["offset_mapping"], encoding.sequence_ids(), strict=True)
-    for (_, end), sequence in places:
+    offsets = zip(encoding["offset_mapping"], encoding.sequence_ids(), strict=True)
+    for (_, end), sequence in offsets:
         if sequence is not None:
             ends[sequence] = max(ends[sequence], end)
     return _whole_words(text, ends[0]), _whole_words(pair, ends[1]) if pair else pair
 
 
 def _whole_words(text: str, end: int) -> str:
-    """Return the text up to a character, without the beginning of a word that is cut there."""
+    """Return the text up to a character, without a word that would be cut there."""
     if end >= len(text):
         return text
     beginning = text[:end]

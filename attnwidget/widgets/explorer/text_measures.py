@@ -1,4 +1,4 @@
-"""Measurements of the shown text in an explorer, and their panels."""
+"""Measurements on the current text of an explorer, and their panels."""
 
 from __future__ import annotations
 
@@ -33,21 +33,22 @@ _NO_DISTANCES = (
 )
 _ALONE = "of this {} alone"
 _NOT_ASKED = "The predictions belong to another text: this attention has no model to ask."
-#: Seconds before a text is measured. Its pictures, or the next text, come first.
+#: Delay in seconds before a text is measured, so that drawing and a next text come first.
 _PAUSE = 0.3
-#: Number of texts whose measurements are kept, in case a text is read again.
+#: Number of texts with cached measurements.
 _KEPT = 16
 
 
 class TextMeasures:
-    """The panels of the shown text: metrics, distances, predictions, links.
+    """Measurements on the current text: metrics, distances, predictions and links.
 
     Args:
-        explorer: The explorer.
-        figures: Its figures.
-        status: What its page says.
-        background: Its jobs, "text" and "effects" among them.
-        metrics: What the caller measured, in the forms of `HeadGrid`; None = measure the text.
+        explorer: Explorer of the text.
+        figures: Figures of the explorer.
+        status: Texts next to the panels.
+        background: Jobs of the explorer, including "text" and "effects".
+        metrics: Metrics of the caller, in the forms that `HeadGrid` accepts; None = measure the
+            text.
     """
 
     def __init__(
@@ -63,24 +64,24 @@ class TextMeasures:
         self._status = status
         self._background = background
         self._given_distances = _distances_in(metrics)
-        #: Whether the caller gave the metrics.
+        #: Whether the caller passed the metrics.
         self.are_given = metrics is not None
-        #: The metrics that the grid has beside effects of heads, by stack and title.
+        #: Grid metrics without effects of heads, by stack and title.
         self.metrics: dict[str, Metrics] = {}
         self._known: LatestValues[Any, tuple[dict[str, Metrics], HeadDistances]]
         self._known = LatestValues(_KEPT)
-        # The title of the effects of heads in the grid; "" for none; and whether it was chosen.
+        # Grid title of the effects, or "", and whether the next effects are shown.
         self._effect = ""
         self._effect_shown = False
 
     def begin(self) -> None:
-        """Keep the metrics of the caller, and measure the first text."""
+        """Store the metrics of the caller and measure the first text."""
         if self.are_given:
             self.metrics = self._explorer.grid.metrics
         self._measure(delay=0)
 
     def read_another(self) -> None:
-        """Hand another attention on to the figures, and measure it."""
+        """Pass a new attention to the figures and measure it."""
         explorer = self._explorer
         self._status.forget_problems(OF_TEXT)
         self._note_given()
@@ -88,7 +89,7 @@ class TextMeasures:
             if figure is explorer.predictions and not can_be_asked(explorer.attention):
                 self._status.problem("predictions", _NOT_ASKED)
             elif figure is explorer.predictions and self._can_wait(figure):
-                # A job of the background links it again; until then the grid has no effects.
+                # A background job links the figure again. Until then the grid has no effects.
                 self._figures.unlink("predictions")
                 figure._forget_question()
                 self._effects_changed(None)
@@ -100,29 +101,29 @@ class TextMeasures:
 
     @property
     def shows_effect(self) -> bool:
-        """Whether the metric of the grid is the effect of heads on a prediction."""
+        """True if the grid's metric is the effect of heads on a prediction."""
         return bool(self._effect) and self._explorer.grid.metric == self._effect
 
     def look_at_effects(self) -> None:
-        """Let the predictions measure effects exactly where these are in sight."""
+        """Tell the predictions whether their effects are visible and may be measured exactly."""
         if self._explorer.predictions is not None:
             self._explorer.predictions._look_at_effects(self._are_effects_in_sight)
 
     @property
     def predictions_of_input(self) -> PredictionView | None:
-        """The predictions, if they are about the shown input."""
+        """Prediction figure if it shows the current input, otherwise None."""
         view: PredictionView | None = self._explorer.predictions
         intact = self._explorer.attention.intact
         return view if view is not None and view.attention.intact is intact else None
 
     @property
     def _are_effects_in_sight(self) -> bool:
-        """Whether the predictions or a metric of the grid show the effects of heads."""
+        """True if the open tab or the grid's metric shows the effects of heads."""
         in_grid = self.shows_effect or self._effect_shown
         return self._explorer.tab == "predictions" or in_grid
 
     def _can_wait(self, predictions: PredictionView) -> bool:
-        """Whether predictions are out of sight and would take another pass of the model."""
+        """Return True if predictions are invisible and would need another forward pass."""
         is_another = predictions.attention.intact is not self._explorer.attention.intact
         return is_another and not self._are_effects_in_sight
 
@@ -132,9 +133,9 @@ class TextMeasures:
         self._figures.hand_on(figure)
 
     def _effects_changed(self, change: object) -> None:
-        """Add the effects in another thread: this thread holds the lock of the figure.
+        """Add the effects in a background job, because this thread holds the figure's lock.
 
-        The job takes the lock of the explorer first, and then the lock of the figure.
+        The job takes the explorer's lock first and then the figure's lock.
         """
         self._background.add("effects", self._effects_job())
 
@@ -142,14 +143,14 @@ class TextMeasures:
         yield self._show_effects
 
     def _show_effects(self) -> None:
-        """Make the exact effects a metric of the grid, beside the measured metrics."""
+        """Add the exact effects to the metrics of the grid."""
         with self._explorer._lock, self._explorer.together():
             if not self._background.closed:
                 self._show_grid_metrics()
                 self._show_offer()
 
     def _show_offer(self) -> None:
-        """Show or hide the button that begins slow effects."""
+        """Show or hide the button that starts slow effects."""
         view = self.predictions_of_input
         offer = "" if view is None else view.offer
         if offer:
@@ -158,33 +159,33 @@ class TextMeasures:
             self._status.withdraw("predictions")
 
     def _show_grid_metrics(self) -> None:
-        """Show the measured metrics, and the effects if they belong to the shown prediction."""
+        """Show the measured metrics, and the effects if they belong to the current prediction."""
         metrics = {stack: dict(titles) for stack, titles in self.metrics.items()}
         view = self.predictions_of_input
         grid = self._explorer.grid
-        metrics_of_grid: dict[str, Any] = {}
+        effect_metrics: dict[str, Any] = {}
         if view is not None and view.is_estimate is False:
-            metrics_of_grid = view.effect_metric.get(view.stack, view.effect_metric)
-            metrics.setdefault(view.stack, {}).update(metrics_of_grid)
-        if not metrics_of_grid and not self._effect:
+            effect_metrics = view.effect_metric.get(view.stack, view.effect_metric)
+            metrics.setdefault(view.stack, {}).update(effect_metrics)
+        if not effect_metrics and not self._effect:
             grid.metrics = metrics
             return
-        shown = self._effect_shown or self.shows_effect
+        shows_effect = self._effect_shown or self.shows_effect
         with grid.hold_sync():
             if self.shows_effect:
                 grid.filter = grid.metric = None
-            self._effect = next(iter(metrics_of_grid), "")
+            self._effect = next(iter(effect_metrics), "")
             grid.metrics = metrics
-            if shown and metrics_of_grid and grid.metric is None:
+            if shows_effect and effect_metrics and grid.metric is None:
                 grid.metric = self._effect
-                shown = False
-            # If the grid shows effects, it will show the effects of the next prediction too.
-            self._effect_shown = shown and grid.metric is None
+                shows_effect = False
+            # If the grid showed effects, it also shows the effects of the next prediction.
+            self._effect_shown = shows_effect and grid.metric is None
 
-    # Measuring
+    # Measurements
 
     def _measure(self, delay: float) -> None:
-        """Begin to measure the attention shown; what was measured of its text is taken up again."""
+        """Start to measure the current attention, with cached measurements of its text."""
         explorer = self._explorer
         attention = explorer.attention
         names = list(OF_TEXT)
@@ -204,7 +205,7 @@ class TextMeasures:
             self._background.add("text", job, delay=delay if key else 0)
 
     def _job(self, attention: Attention, names: list[str], key: object) -> Job:
-        known = self._known.get(key) if key is not None else None
+        cached = self._known.get(key) if key is not None else None
         if "why" in names:
             yield partial(self._add_links, attention)
         if "predictions" in names:
@@ -212,11 +213,11 @@ class TextMeasures:
             yield partial(self._show_predictions, attention)
         metrics: dict[str, Metrics] = {}
         if not self.are_given:
-            metrics = known[0] if known else text_metrics(attention)
+            metrics = cached[0] if cached else text_metrics(attention)
             yield partial(self._show_metrics, attention, metrics)
         if "head_scatter" not in names:
             return
-        distances = self._given_distances or (known[1] if known else text_distances(attention))
+        distances = self._given_distances or (cached[1] if cached else text_distances(attention))
         yield None
         distances.embed()
         if key is not None:
@@ -224,20 +225,20 @@ class TextMeasures:
         yield partial(self._show_map, attention, distances)
 
     def _is_shown(self, attention: Attention) -> bool:
-        """Whether an attention is still the one to show."""
+        """Return True if an attention is still the current attention."""
         return attention is self._explorer.attention and not self._background.closed
 
     def _add_links(self, attention: Attention) -> None:
-        """Add the figure of reasons, which needs no measurement, if its panel is empty."""
+        """Add the LinkView, which needs no measurement, if its panel is empty."""
         with self._explorer._lock, self._explorer.together():
             if self._explorer.why is None and self._is_shown(attention):
                 self._figures.adopt("why", LinkView(attention))
             self._status.measured("why")
 
     def _ask_first(self, attention: Attention) -> None:
-        """Ask the model what the figure of predictions asks when it opens.
+        """Compute the predictions that the prediction figure needs when it opens.
 
-        A figure holds its lock while it asks, and cannot be interrupted.
+        The figure would hold its lock during this computation, which could not be interrupted.
         """
         reading, task = predicted_input(attention)
         axis = stack_of_answers(attention).query
@@ -247,8 +248,8 @@ class TextMeasures:
             positions.append(position_after(axis, queries[-1], self._explorer.unit, task))
         for position in dict.fromkeys(positions):
             if position is not None or task != "masked":
-                places = asked_places(reading, position)
-                reading.answer(places, PredictionView.top.default_value)
+                asked_positions = asked_places(reading, position)
+                reading.answer(asked_positions, PredictionView.top.default_value)
 
     def _show_predictions(self, attention: Attention) -> None:
         explorer = self._explorer
@@ -290,14 +291,14 @@ class TextMeasures:
             self._status.measured("head_scatter")
 
     def _note_given(self) -> None:
-        """Note that distances from the caller were not measured with the present heads off."""
+        """Add a note if the caller's distances were measured without the current edits."""
         if self._given_distances is not None:
             edits = self._explorer.edits
             self._status.note({"head_scatter": f"as given, not measured {edits}" if edits else ""})
 
 
 def _has_links(attention: Attention) -> bool:
-    """Return whether queries and keys are known, which explain a link."""
+    """Return True if queries and keys are available, which are needed to explain a link."""
     if attention.intact.reading is not None:
         return True
     stacks = attention.head_maps.layers.values()
@@ -305,7 +306,7 @@ def _has_links(attention: Attention) -> bool:
 
 
 def _without_distances(attention: Attention) -> str:
-    """Return why there are no distances between heads; "" if there are."""
+    """Return the reason why there are no distances between heads; "" if there are."""
     if attention.is_long:
         return _NO_MAPS
     first = next(iter(attention.stacks.values()))
@@ -318,7 +319,7 @@ def _alone(attention: Attention) -> str:
 
 
 def _read(attention: Attention) -> str:
-    """Return what the model read."""
+    """Return the kind of input, "input" or "text"."""
     return "input" if attention.media else "text"
 
 

@@ -1,4 +1,4 @@
-"""The treebank of an explorer, from any form of the argument `treebank`."""
+"""Treebank of an explorer, from any form of the argument `treebank`."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from attnwidget.widgets.shared.relation_choice import refuse_other_model
 from attnwidget.widgets.shared.relation_words import checked_sentences
 from attnwidget.words.relation_results import RelationAccuracies
 
-#: The source of the treebank that comes with the package.
+#: Source of the treebank that comes with the package.
 DEMO = "demo_treebank()"
 
 
 @dataclass(frozen=True, eq=False)
 class Treebank:
-    """The sentences of a treebank, the accuracies measured on it, and its source.
+    """Treebank with its sentences, the accuracies measured on it, and its source.
 
     Attributes:
-        sentences: The sentences; () if the caller passed accuracies only.
-        accuracies: The accuracies of heads; None if they are not measured yet.
-        source: A path, `DEMO`, or "" for sentences made in the notebook.
+        sentences: Sentences; () if the caller passed only accuracies.
+        accuracies: Accuracies of heads; None if they are not measured yet.
+        source: Path, `DEMO`, or "" for sentences from the notebook.
     """
 
     sentences: tuple[Sentence, ...]
@@ -34,13 +34,17 @@ class Treebank:
 
 
 def given_treebank(treebank: object, model: AttentionModel | None) -> Treebank | None:
-    """Return the treebank of the argument of `explore`; None if the explorer has no treebank.
+    """Return the treebank of an explorer, or None.
+
+    Args:
+        treebank: Argument `treebank` of `explore`.
+        model: Model of the explorer, or None.
 
     Raises:
-        TypeError: The argument has another form.
-        ValueError: The treebank has no sentences, there is no model to read the sentences, or the
+        TypeError: If the argument has another type.
+        ValueError: If the treebank has no sentences, there is no model to read them, or the
             accuracies belong to another model.
-        OSError: The file cannot be read.
+        OSError: If the file cannot be read.
     """
     if treebank is None and is_embedded(model):
         treebank = True

@@ -1,4 +1,4 @@
-"""The explorer: all figures of a text and a model, linked in one widget."""
+"""Explorer: all figures of a text and a model, linked in one widget."""
 
 from __future__ import annotations
 
@@ -65,23 +65,25 @@ from attnwidget.widgets.shared.computed import changed_together, computed, when_
 from attnwidget.widgets.shared.head_widget import HeadWidget
 from attnwidget.widgets.shared.places import contents_note
 
-#: Seconds that a file waits for measurements.
+#: Maximum time that `save` waits for measurements, in seconds.
 _PATIENCE = 120
-#: Seconds before closed tabs answer, and before the picture of a notebook is renewed.
+#: Delay in seconds before closed tabs are updated, and before the notebook's picture is redrawn.
 _PAUSE = 0.3
 
 
 class Explorer(BackgroundAnswers, ExplorerFigure):
-    """A text with examples, one row of controls, and linked figures. See `explore`.
+    """Text with examples, one row of controls, and linked figures. See `explore`.
 
-    `grid`, `view`, `head_scatter`, `why`, `card`, `table` and `arcs` are widgets with
-    options, for example `explorer.view.mode = "matrix"`. `grid` and `view` exist from the start.
-    All further figures are None until the page shows the grid and the view and the measurements are
-    done; `table` and `arcs` stay None without a treebank, and `card` without an atlas. Assign
-    `example`, `text`, `pair` or `target` to read another input. If the model cannot read an input,
-    ValueError is raised and the figures do not change. Predictions need one more pass of the model:
-    while their tab is closed, they follow a new input after the other figures, and `wait()` returns
-    after this pass.
+    `grid`, `view`, `head_scatter`, `predictions`, `why`, `card`, `table` and `arcs` are widgets
+    with options, for example `explorer.view.mode = "matrix"`. `grid` and `view` exist from the
+    start. The other figures are None until the page has drawn the grid and the view and the data
+    have been measured. `table` and `arcs` stay None without a treebank, and `card` without an
+    atlas.
+
+    Assign `example`, `text`, `pair` or `target` to read another input. If the model cannot read an
+    input, ValueError is raised and the figures do not change. Predictions need another forward
+    pass. While their tab is closed, they are updated after the other figures; `wait()` also waits
+    for this pass.
 
     Example:
         >>> from attnwidget import Explorer
@@ -99,7 +101,7 @@ class Explorer(BackgroundAnswers, ExplorerFigure):
     page_title = "Attention heads"
     jobs = ("card", "closed tabs", "text", "effects", "treebank", "picture")
 
-    # Whether a text with words is read between words after a text without words.
+    # Whether to return to the unit "words" when a text has words again.
     _is_word_by_word: bool = False
 
     def __init__(
@@ -132,29 +134,29 @@ class Explorer(BackgroundAnswers, ExplorerFigure):
         text = shown_text(loaded, text, others)
         self._demos = examples_for(loaded)
         name, text, pair = self._example_or_text(traits.pop("example", None), text, pair)
-        shown = {"text": text, "pair": pair, "target": target, "versus_text": versus_text}
+        inputs = {"text": text, "pair": pair, "target": target, "versus_text": versus_text}
         max_tokens = checked_max_tokens(traits.setdefault("max_new_tokens", None))
-        began = time.perf_counter()
-        attention = attention_of(loaded, shown, max_tokens)
-        seconds = time.perf_counter() - began
+        start_time = time.perf_counter()
+        attention = attention_of(loaded, inputs, max_tokens)
+        seconds = time.perf_counter() - start_time
         self._model = loaded
-        self._shown = without_empty(shown)
+        self._shown = without_empty(inputs)
         self._of_text = attention
         if versus is not None and not isinstance(versus, AttentionModel):
             versus = load_model(versus)
         self._versus_model: AttentionModel | None = versus
-        # What the attention is compared with.
+        # Attention to compare with.
         self._other: Attention | None = None
         other = (
-            compared_with(versus or self._reader, attention, shown, max_tokens)
+            compared_with(versus or self._reader, attention, inputs, max_tokens)
             if versus or versus_text
             else None
         )
-        # The steps of a generated text are steps between tokens.
+        # Generation steps are steps between tokens, so generated texts use tokens.
         self._is_word_by_word = max_tokens is None and traits.get("unit", "words") == "words"
         by_words = max_tokens is None and has_words(attention)
         traits.setdefault("unit", "words" if by_words else "tokens")
-        chooses = bool({"selected", "layer"} & traits.keys())
+        user_chooses_head = bool({"selected", "layer"} & traits.keys())
 
         self._status = PanelStatus(self)
         self._figures = FigureSet(self)
@@ -174,9 +176,11 @@ class Explorer(BackgroundAnswers, ExplorerFigure):
 
         self._own = OwnChoice(self, self._figures, self._names)
         demo = None if name is None else self._demos[name]
-        tells = demo is not None and (text, pair) == (demo.text, demo.pair)
+        is_example_text = demo is not None and (text, pair) == (demo.text, demo.pair)
         traits.update(
-            self._own.first(attention, demo if tells else None, traits, compares=other is not None)
+            self._own.first(
+                attention, demo if is_example_text else None, traits, compares=other is not None
+            )
         )
         self._examples = [
             {"name": example.name, "text": example.text, "pair": example.pair}
@@ -185,32 +189,33 @@ class Explorer(BackgroundAnswers, ExplorerFigure):
         self._second = (
             "target" if reads_target(loaded) else "pair" if pair or reads_pairs(loaded) else ""
         )
-        self._open(attention, metrics, {**shown, "example": name, **traits})
+        self._open(attention, metrics, {**inputs, "example": name, **traits})
         if self._names.by_head:
             self.labels = self._names.by_head | dict(self.labels)
         if other is not None:
             selected = self.selected
             self._compare_with(other, opens=True)
             self.tokens = traits.get("tokens", self.tokens)
-            if chooses:
+            if user_chooses_head:
                 self.selected = selected
                 self._own.heads = None
 
     @property
     def _reader(self) -> AttentionModel:
-        """The model.
+        """Model that reads texts.
 
         Raises:
-            ValueError: The explorer shows an attention without a model.
+            ValueError: If the explorer shows an attention without a model.
         """
         if self._model is None:
             raise ValueError(f"{NO_READER}: explore(model, text) opens an explorer with a model")
         return self._model
 
     def _refuse_no_choices(self, traits: dict[str, Any]) -> None:
-        """Raise TraitError for a value that an option does not have.
+        """Raise TraitError for an invalid value of an option.
 
-        The grid gets shared options first, and the error would name the grid.
+        Otherwise the grid would raise the error for shared options, and the message would name the
+        grid.
         """
         for name, trait in self.traits().items():
             if isinstance(trait, traitlets.Enum) and traits.get(name) is not None:
@@ -219,10 +224,10 @@ class Explorer(BackgroundAnswers, ExplorerFigure):
     def _example_or_text(
         self, name: str | None, text: Any, pair: str | None
     ) -> tuple[str | None, Any, str | None]:
-        """Return the name of the example, if one is shown, and the text and its second sentence.
+        """Return the name of the example or None, the text and the second sentence.
 
         Raises:
-            ValueError: The text is not the text of the example, or there is no example.
+            ValueError: If the text is not the text of the example, or if there is no example.
         """
         if text is None:
             name = name or next(iter(self._demos), None)
@@ -241,10 +246,12 @@ class Explorer(BackgroundAnswers, ExplorerFigure):
         return name, text, pair
 
     def _open(self, attention: Attention, metrics: Any, traits: dict[str, Any]) -> None:
-        """Open this widget with the grid and the view, and begin to measure."""
-        # The selected heads decide the layer.
-        given = set(HeadGrid.shared_traits()) - HeadGrid.class_traits(follows_selection=True).keys()
-        shared = {name: value for name, value in traits.items() if name in given}
+        """Open this widget with the grid and the view, and start the measurements."""
+        # Do not pass the layer, because it follows the selected heads.
+        shared_names = (
+            set(HeadGrid.shared_traits()) - HeadGrid.class_traits(follows_selection=True).keys()
+        )
+        shared = {name: value for name, value in traits.items() if name in shared_names}
         panels: list[HeadWidget] = []
         try:
             panels.append(HeadGrid(attention, metrics=metrics, **shared))
@@ -268,53 +275,62 @@ class Explorer(BackgroundAnswers, ExplorerFigure):
 
     @property
     def atlas(self) -> Atlas | None:
-        """What every head does: the atlas that was given, found or made here.
+        """Atlas of the heads, which was passed, loaded or made here; None without names.
 
-        None where the heads have no names. `explorer.atlas.save("atlas.json")` keeps an atlas, and
+        `explorer.atlas.save("atlas.json")` saves the atlas, and
         `explore(model, atlas=load_atlas("atlas.json"))` shows it again.
         """
         return self._names.atlas
 
     def wait(self, timeout: float | None = None) -> bool:
-        """Return when everything is measured; False where `timeout` seconds were not enough.
+        """Wait until everything is measured.
 
-        Effects of heads that take long are not measured before they are asked for:
-        `explorer.predictions.wait()` measures them.
+        Slow effects of heads are measured only on request, with `explorer.predictions.wait()`.
+
+        Args:
+            timeout: Time limit in seconds; None = no limit.
+
+        Returns:
+            False if the time limit was reached, otherwise True.
 
         Raises:
-            Exception: what went wrong in measuring; its panel says it too.
+            Exception: If a measurement fails. Its panel shows the error too.
         """
         limit = None if timeout is None else time.monotonic() + timeout
-        waits = [self._background.wait, self._names.wait]
+        wait_functions = [self._background.wait, self._names.wait]
         if self._background.wait(timeout) and self.predictions is not None:
-            # Effects found become a metric of the grid.
-            waits = [self.predictions._wait_for_what_began, *waits]
+            # Wait for the effects first, because they become a metric of the grid.
+            wait_functions = [self.predictions._wait_for_what_began, *wait_functions]
         if self.why is not None:
-            waits.append(self.why.wait)
+            wait_functions.append(self.why.wait)
         return all(
-            wait(None if limit is None else max(0, limit - time.monotonic())) for wait in waits
+            wait(None if limit is None else max(0, limit - time.monotonic()))
+            for wait in wait_functions
         )
 
     def choose(self, relation: str) -> None:
-        """Choose a relation and its best head in its direction, as a row of the table does.
+        """Choose a relation and its best head, like a click on a row of the table.
 
-        The arcs go to a sentence on which that head is right.
+        The arcs show a sentence on which this head is right.
+
+        Args:
+            relation: Name of the relation.
 
         Raises:
-            traitlets.TraitError: there is no such relation.
-            RuntimeError: relations are not measured yet, or there is no treebank.
+            traitlets.TraitError: If there is no such relation.
+            RuntimeError: If the relations are not measured yet, or if there is no treebank.
         """
         self._relations_found.choose(relation)
 
     def name_heads(self) -> None:
-        """Begin to find out what every head does, as the button "name the heads" does.
+        """Start to test what every head does, like the button "name the heads".
 
-        This takes minutes, beside other work, and `wait()` returns when the names are there. They
-        become labels, the line says them, the tab "this head" has the card of the shown head, and
-        `atlas` has all.
+        The tests take minutes in the background, and `wait()` waits for them. The names become
+        labels and are shown in the line about the head. The tab "this head" has the card of the
+        current head, and `atlas` has all results.
 
         Raises:
-            RuntimeError: The heads have names, or the model reads no texts.
+            RuntimeError: If the heads have names, or if the model reads no texts.
         """
         if self.atlas is not None or not self._status.offers("card"):
             raise RuntimeError(
@@ -324,22 +340,22 @@ class Explorer(BackgroundAnswers, ExplorerFigure):
         self._names.accept()
 
     def keep_names(self) -> Path:
-        """Keep the names of heads for the next explorer of this model, and return their file.
+        """Store the names of heads for the next explorer of this model, and return their file.
 
-        The file is in the cache of Hugging Face. It is found by the weights of the model; delete it
-        to forget the names.
+        The file is in the Hugging Face cache, and is identified by the weights of the model. Delete
+        the file to remove the names.
 
         Raises:
-            ValueError: The heads have no names.
-            OSError: The file cannot be written; `atlas.save` writes it elsewhere.
+            ValueError: If the heads have no names.
+            OSError: If the file cannot be written; use `atlas.save` to write it elsewhere.
         """
         return self._names.keep()
 
     def _named_example(self, name: object) -> str:
-        """Return `name` if it is the name of an example; else raise TraitError."""
+        """Return the name if there is an example of this name, or raise TraitError."""
         if not isinstance(name, str) or name not in self._demos:
-            known = among(name, self._demos) if self._demos else "there is no tokenizer"
-            raise traitlets.TraitError(f"there is no 'example' {name!r}: {known}")
+            suggestion = among(name, self._demos) if self._demos else "there is no tokenizer"
+            raise traitlets.TraitError(f"there is no 'example' {name!r}: {suggestion}")
         return str(name)
 
     @traitlets.validate("example")
@@ -351,7 +367,7 @@ class Explorer(BackgroundAnswers, ExplorerFigure):
         """Read the sentence of the arcs, so that all figures show the same sentence.
 
         Raises:
-            RuntimeError: The explorer has no arcs.
+            RuntimeError: If the explorer has no arcs.
         """
         if self.arcs is None:
             raise RuntimeError(
@@ -371,21 +387,23 @@ class Explorer(BackgroundAnswers, ExplorerFigure):
         if self.example is None:
             return
         with self._lock, self._answering():
-            before = self._asked()
+            request = self._asked()
             demo = self._demos[self.example]
             texts = {"text": demo.text, "pair": demo.pair, "target": None, "versus_text": None}
-            known = texts == self._shown
+            is_shown = texts == self._shown
             attention = (
-                self.attention if known else attention_of(self._model, texts, self.max_new_tokens)
+                self.attention
+                if is_shown
+                else attention_of(self._model, texts, self.max_new_tokens)
             )
-            # Another text may be requested during the pass; it is read next.
-            if before == self._asked():
+            # If another text was requested during the pass, it is read next.
+            if request == self._asked():
                 self._show(attention, texts)
 
     @when_open("text", "pair", "target", "versus_text")
     def _read_again(self, change: object) -> None:
         with self._lock, self._answering():
-            # The request is read once: a request during the pass is handled after it.
+            # Read the request once. A request during the pass is handled afterwards.
             texts = self._asked()
             self._way_out = ""
             if texts == self._shown:
@@ -401,7 +419,7 @@ class Explorer(BackgroundAnswers, ExplorerFigure):
 
     @when_open("max_new_tokens")
     def _write_on(self, change: object) -> None:
-        """Let the model write more or fewer tokens after the shown text."""
+        """Generate more or fewer tokens after the current text."""
         texts = self._asked()
         if texts["text"]:
             with self._lock, self._answering():
@@ -416,10 +434,10 @@ class Explorer(BackgroundAnswers, ExplorerFigure):
                     setattr(self, name, text)
 
     def _asked(self) -> dict[str, str | None]:
-        """Return the requested input. A typed text keeps the pictures of the shown text."""
-        asked = {name: getattr(self, name) for name in self._shown}
-        asked["text"] = with_media_of(asked["text"], self._shown["text"])
-        return without_empty(asked)
+        """Return the requested input. A typed text keeps the pictures of the current text."""
+        inputs = {name: getattr(self, name) for name in self._shown}
+        inputs["text"] = with_media_of(inputs["text"], self._shown["text"])
+        return without_empty(inputs)
 
     def show(
         self,
@@ -428,7 +446,13 @@ class Explorer(BackgroundAnswers, ExplorerFigure):
         pair: str | None = None,
         target: str | None = None,
     ) -> None:
-        """Show an attention in all figures, with its text; "" if the text is not known.
+        """Show an attention in all figures.
+
+        Args:
+            attention: Attention to show.
+            text: Text of the input; "" if unknown.
+            pair: Second sentence, or None.
+            target: Text of the decoder, or None.
 
         Example:
             >>> from attnwidget import Explorer
@@ -445,16 +469,16 @@ class Explorer(BackgroundAnswers, ExplorerFigure):
                 "explorer.model.attend(text), or assign explorer.text"
             )
         with self._lock, self._answering():
-            shown = {"text": text, "pair": pair, "target": target, "versus_text": None}
-            self._show(attention, without_empty(shown))
+            inputs = {"text": text, "pair": pair, "target": target, "versus_text": None}
+            self._show(attention, without_empty(inputs))
 
     def _show_input(self, attention: Attention, text: str, pair: str | None) -> None:
         self.show(attention, text, pair)
 
     def _show(self, attention: Attention, shown: dict[str, Any]) -> None:
-        """Change all figures together, with a single computation and message per figure.
+        """Change all figures together, with one computation and one message per figure.
 
-        The message of the explorer comes last.
+        The explorer's message comes last.
         """
         compares = shown["text"] and (self._versus_model or shown["versus_text"])
         # Compare before anything changes, because the comparison may fail.
@@ -464,15 +488,18 @@ class Explorer(BackgroundAnswers, ExplorerFigure):
             model = self._versus_model or self._reader
             other = compared_with(model, attention, shown, count)
         if self.disabled:
-            # Switch heads off before anything changes, because this may fail too.
+            # Switch heads off before anything changes, because this can fail too.
             attention = attention.disabled(self.disabled, self.method)
         demo = self._demos.get(self.example or "")
-        tells = demo is not None and (demo.text, demo.pair) == (shown["text"], shown["pair"])
+        is_example_text = demo is not None and (demo.text, demo.pair) == (
+            shown["text"],
+            shown["pair"],
+        )
         self._figures.let_closed_tabs_wait()
         self._background.add("closed tabs", self._closed_tabs_job(), delay=_PAUSE)
 
         def change() -> None:
-            # Set this trait first: observers of the remaining traits compare with it and then do
+            # Set this trait first: observers of the other traits compare with it, and then do
             # nothing.
             self._shown = shown
             self._of_text = attention
@@ -485,21 +512,21 @@ class Explorer(BackgroundAnswers, ExplorerFigure):
             self.attention = attention
             if now_words and not had_words and self._is_word_by_word:
                 self._figures.give("unit", "words")
-            if not tells:
+            if not is_example_text:
                 self.example = None
             self._compare_with(other, opens=is_own)
             if other is None:
-                self._own.tell(attention, demo if tells else None, opens=is_own)
-            # A further input may have been requested by another thread, and is read here.
+                self._own.tell(attention, demo if is_example_text else None, opens=is_own)
+            # Another thread may have requested a further input, which is then read here.
             with self.hold_trait_notifications():
                 for name, value in shown.items():
                     setattr(self, name, value)
 
-        # The last one is answered first: the grid and the view do not wait for predictions.
+        # The last figure answers first, so that grid and view do not wait for predictions.
         changed_together([self, *reversed(self._attention_panels())], change)
 
     def _closed_tabs_job(self) -> Job:
-        """Let the figures in closed tabs answer, after the figures in sight."""
+        """Update the figures in closed tabs after the visible figures."""
         for name in DETAILS:
             yield partial(self._figures.answer, name)
 
@@ -508,10 +535,12 @@ class Explorer(BackgroundAnswers, ExplorerFigure):
         self._own.note_choice()
 
     def _compare_with(self, other: Attention | None, *, opens: bool) -> None:
-        """Compare with another attention, or with none.
+        """Compare with another attention, or end the comparison.
 
-        A new comparison opens on the head with the largest difference. Another text does so too if
-        `opens`.
+        Args:
+            other: Attention to compare with; None = no comparison.
+            opens: Whether to select the head with the largest difference. A new comparison always
+                does.
         """
         begins = other is not None and self._other is None
         self._other = other
@@ -522,7 +551,7 @@ class Explorer(BackgroundAnswers, ExplorerFigure):
         if begins:
             self.grid.metric = self.grid.metric or CHANGE
 
-    # What the parts do when a trait changes
+    # Reactions of the parts to trait changes
 
     @when_open("attention")
     def _read_another(self, change: object) -> None:
@@ -537,7 +566,7 @@ class Explorer(BackgroundAnswers, ExplorerFigure):
     @when_open("unit")
     def _focus_in_unit(self, change: object) -> None:
         are_own = self._own.are_tokens_own
-        # The figures take locks of the unit that they have.
+        # Set the unit of the figures first, because locked tokens refer to it.
         self._figures.give("unit", self.unit)
         if are_own:
             self._own.forget_tokens()
@@ -545,7 +574,7 @@ class Explorer(BackgroundAnswers, ExplorerFigure):
 
     @traitlets.observe("panels")
     def _open_detail(self, change: object) -> None:
-        """Open a detail if no panel is in sight without one."""
+        """Open a tab if there is no other visible panel."""
         if self.tab is None and not {"grid", "view"}.intersection(self.panels):
             self.tab = next((name for name in DETAILS if name in self.panels), None)
 
@@ -568,22 +597,22 @@ class Explorer(BackgroundAnswers, ExplorerFigure):
 
     @computed("labels", "card")
     def _tested(self) -> list[dict[str, Any]] | None:
-        """The tested names of heads for the page; None with `atlas=False`."""
+        """Tested names of heads for the page; None with `atlas=False`."""
         return self._names.tested
 
     @computed("attention", "unit", "labels", "card")
     def _name_links(self) -> dict[str, Any] | None:
-        """The links that tested names are about, for the page; None without names."""
+        """Links that the tested names describe, for the page; None without names."""
         return self._names.links(self.attention, self.unit)
 
     @computed("attention")
     def _unknown(self) -> str | None:
-        """The token of unknown words in the vocabulary of the model."""
+        """Token for unknown words in the model's vocabulary."""
         return unknown_of(self._model)
 
     @computed("attention")
     def _without_model(self) -> str:
-        """What the page cannot do without a model, in one sentence; "" with a model."""
+        """Sentence about the functions that need a model; "" with a model."""
         return without_model(self._model, self.attention)
 
     def relations(self) -> tuple[str, ...]:
@@ -598,7 +627,7 @@ class Explorer(BackgroundAnswers, ExplorerFigure):
 
     @traitlets.observe("progress")
     def _renew_pictures(self, change: dict[str, Any]) -> None:
-        """Renew the pictures of notebooks when all is measured, in the thread of measurements."""
+        """Redraw the notebook's pictures in the background when all measurements are done."""
         if change["old"] and not change["new"]:
             self._background.add("picture", self._picture_job(), delay=_PAUSE)
 
@@ -610,19 +639,19 @@ class Explorer(BackgroundAnswers, ExplorerFigure):
         self._status.failed(OF_TREEBANK if job == "treebank" else OF_TEXT, error)
 
     def close(self) -> None:
-        """Stop measuring, and free all figures."""
-        # An explorer whose arguments were refused is closed too, and has no jobs.
+        """Stop all measurements and close all figures."""
+        # An explorer with invalid arguments is closed too, but has no jobs.
         if hasattr(self, "_measures"):
             self._background.close()
             self._names.close()
-            # The lock waits for a figure that another thread is making; no figure is made after it.
+            # Wait for a figure that another thread is making. Later no more figures are made.
             with self._lock:
                 self._figures.close()
         super().close()
 
     @when_open("attention")
     def _show_assigned(self, change: object) -> None:
-        """Show an assigned attention. Its text is not known."""
+        """Show an assigned attention, whose text is unknown."""
         if self.attention.intact is not self._of_text.intact:
             self.show(self.attention)
 
@@ -631,9 +660,11 @@ class Explorer(BackgroundAnswers, ExplorerFigure):
         self._background.start()
 
     def _before_saving(self, page: bool) -> None:
-        waits = self.progress.keys() & (set(self.panels) if page else {self.tab, "predictions"})
-        if waits and self._background.started:
-            # What cannot be measured says so in its panel.
+        unfinished = self.progress.keys() & (
+            set(self.panels) if page else {self.tab, "predictions"}
+        )
+        if unfinished and self._background.started:
+            # Ignore errors here, because the panels show them.
             with said_when_slow("Waiting for measurements …"), suppress(Exception):
                 self.wait(_PATIENCE)
 
@@ -654,44 +685,44 @@ class Explorer(BackgroundAnswers, ExplorerFigure):
         return code_of_explorer(self, arguments)
 
     def _drawn_state(self) -> dict[str, Any]:
-        drawn = {
+        panels = {
             name: {"figure": child.kind, "state": child._drawn_state()}
             for name, child in self.children.items()
             if name in self.panels and name in ("grid", "view", self.tab)
         }
         answers = self._measures.predictions_of_input
-        told = answers._drawn_state() if answers is not None else None
-        return super()._drawn_state() | {"_drawn": drawn, "_answers": told}
+        answers_state = answers._drawn_state() if answers is not None else None
+        return super()._drawn_state() | {"_drawn": panels, "_answers": answers_state}
 
     def page_content(self) -> Page:
-        """Return what the pages of its panels hold."""
-        chosen = {name: child for name, child in self.children.items() if name in self.panels}
+        """Return the content of a saved page, with the content of all panels."""
+        panels = {name: child for name, child in self.children.items() if name in self.panels}
         parts = {}
         figures = {}
-        for panel, child in chosen.items():
+        for panel, child in panels.items():
             for name, part in child.page_content().parts.items():
-                # Here arcs go to a sentence that has the relation chosen.
-                own = {**part.own, "follows": True} if panel == "arcs" else part.own
-                parts[name] = replace(part, remark="", own=own)
+                # In an explorer, the arcs show a sentence with the chosen relation.
+                own_data = {**part.own, "follows": True} if panel == "arcs" else part.own
+                parts[name] = replace(part, remark="", own=own_data)
                 figures[panel] = name
         parts = {self.kind: page_part_of(self, super().page_part(), figures), **parts}
-        read = "input" if self.attention.media else "text"
-        lacks = without_model(self._model, self.attention).rstrip(".")
-        notes = [lacks or f"the page has no model: another {read} needs a notebook"]
+        input_kind = "input" if self.attention.media else "text"
+        missing = without_model(self._model, self.attention).rstrip(".")
+        notes = [missing or f"the page has no model: another {input_kind} needs a notebook"]
         if self.attention.media:
             notes.append(contents_note(self.attention.media))
-        waits = [panel for panel in self.progress if panel in self.panels]
-        if waits:
-            names = ", ".join(TAB_NAMES.get(panel, panel) for panel in waits)
+        unfinished = [panel for panel in self.progress if panel in self.panels]
+        if unfinished:
+            names = ", ".join(TAB_NAMES.get(panel, panel) for panel in unfinished)
             notes.append(f"written before these were measured: {names}")
-        # One sentence that is not compared is in the figure itself.
+        # A single short text without a comparison is already visible in the view.
         is_short = self._other is None and not self.attention.is_long
         is_drawn = is_short and "view" in figures
         text = None if is_drawn else "\n".join(filter(None, self._shown.values()))
         return Page(parts, text=text, notes=tuple(notes))
 
     def __repr__(self) -> str:
-        waits = f", measuring {', '.join(self.progress)}" if self.progress else ""
-        chosen = ", ".join(map(str, self.selected)) or "none"
+        progress = f", measuring {', '.join(self.progress)}" if self.progress else ""
+        selected = ", ".join(map(str, self.selected)) or "none"
         name = self.attention.model_name if self._model is None else self._model.name
-        return f"Explorer({name}, {self._tokens_read()}, selected: {chosen}{waits})"
+        return f"Explorer({name}, {self._tokens_read()}, selected: {selected}{progress})"

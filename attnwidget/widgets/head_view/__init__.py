@@ -1,1 +1,1 @@
-"""HeadView: one head in full."""
+"""HeadView: attention maps of one or several heads."""

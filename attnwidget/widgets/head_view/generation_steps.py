@@ -1,4 +1,4 @@
-"""The steps in which a model wrote a text: the chosen token of each step, and its rivals."""
+"""Generation steps of a text: the chosen token of each step, and its most likely alternatives."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from attnwidget.capture.tapping.edit_methods import EditMethod
 from attnwidget.capture.tapping.head import Head
 from attnwidget.inputs.advised_error import on_page
 
-#: Number of rivals of a step.
+#: Number of alternative tokens per step.
 RIVALS = 4
-# Steps that are predicted together: the log probabilities of each one fill a row of the vocabulary.
+# Number of steps per batch, which is limited because each step needs a row of the vocabulary size.
 _AT_ONCE = 64
 _NOT_ASKED = "their probabilities are not known: the model was read with heads off"
 
@@ -23,22 +23,22 @@ _NOT_ASKED = "their probabilities are not known: the model was read with heads o
 def generation_steps(
     attention: Attention, heads: Sequence[Head] = (), method: EditMethod | None = None
 ) -> dict[str, Any] | None:
-    """Return the steps of a generation as the page draws them; None if no model wrote the text.
+    """Return the generation steps for the page; None if no model generated the text.
 
-    In each step the model read all tokens before the chosen token. The step therefore belongs to
-    the query just before the chosen token. Probabilities come from the model, before options of the
-    generation such as a temperature. They are empty if the model cannot be asked, and `problem`
-    then says why.
+    In each step the model reads all tokens before the chosen token. The step therefore belongs to
+    the query just before the chosen token. The probabilities are the model's, before generation
+    options such as the temperature. If the model cannot compute them, they are empty and `problem`
+    has the reason.
 
     Args:
-        attention: The attention over prompt and continuation, from `AttentionModel.generate`.
-        heads: The heads that are off.
-        method: What stands in the place of these heads; None = the default of the model.
+        attention: Attention over prompt and continuation, from `AttentionModel.generate`.
+        heads: Disabled heads.
+        method: Replacement method of the disabled heads; None = the default of the model.
 
     Returns:
         `first`, the query of the first step; `count`, the number of steps; `chosen`, the
-        probability of the chosen token per step; `rivals`, the likeliest other tokens per step, as
-        (text, probability), the likeliest first; `problem`.
+        probability of the chosen token per step; `rivals`, the most likely other tokens per step as
+        (text, probability), sorted by probability; `problem`.
 
     Example:
         >>> from attnwidget import load_model
@@ -51,24 +51,24 @@ def generation_steps(
     n_prompt = attention.n_prompt
     if n_prompt is None:
         return None
-    written = attention.stacks["decoder" if "decoder" in attention.stacks else "self"].query
-    if n_prompt >= len(written):
+    generated_axis = attention.stacks["decoder" if "decoder" in attention.stacks else "self"].query
+    if n_prompt >= len(generated_axis):
         return None
-    steps: dict[str, Any] = {"first": n_prompt - 1, "count": len(written) - n_prompt}
+    steps: dict[str, Any] = {"first": n_prompt - 1, "count": len(generated_axis) - n_prompt}
     steps |= {"chosen": [], "rivals": [], "problem": ""}
     reading = attention.intact.reading
     if reading is None or (attention.edits and not heads):
         return steps | {"problem": _NOT_ASKED}
     try:
-        places = range(n_prompt, len(written))
-        for start in range(0, len(places), _AT_ONCE):
-            chosen, rivals = _probabilities(
-                reading, places[start : start + _AT_ONCE], heads, method
+        positions = range(n_prompt, len(generated_axis))
+        for start in range(0, len(positions), _AT_ONCE):
+            token_probabilities, rivals = _probabilities(
+                reading, positions[start : start + _AT_ONCE], heads, method
             )
-            steps["chosen"] += chosen
+            steps["chosen"] += token_probabilities
             steps["rivals"] += rivals
     except (RuntimeError, TypeError, ValueError) as error:
-        # A model that was closed or changed since cannot be asked; its maps can still be shown.
+        # A model that was closed or changed cannot predict, but its maps can still be shown.
         return steps | {"chosen": [], "rivals": [], "problem": on_page(error)}
     return steps
 
@@ -79,20 +79,24 @@ def _probabilities(
     heads: Sequence[Head],
     method: EditMethod | None,
 ) -> tuple[list[float], list[list[tuple[str, float]]]]:
-    """Return the probability of the token at each place, and of its likeliest rivals."""
+    """Return the probabilities of each place's token and of its most likely alternatives."""
     answers = reading.predict(heads, method, positions=places)
     inputs = reading.inputs
     ids = inputs["decoder_input_ids" if "decoder_input_ids" in inputs else "input_ids"][0]
-    chosen = []
+    token_probabilities = []
     rivals = []
-    for place, shares in zip(places, answers.probabilities, strict=True):
-        token = int(ids[place])
-        chosen.append(_rounded(shares[token]))
-        best = [int(i) for i in np.argsort(-shares, kind="stable")[: RIVALS + 1] if i != token]
-        others = best[:RIVALS]
+    for position, distribution in zip(places, answers.probabilities, strict=True):
+        token = int(ids[position])
+        token_probabilities.append(_rounded(distribution[token]))
+        most_likely = [
+            int(i) for i in np.argsort(-distribution, kind="stable")[: RIVALS + 1] if i != token
+        ]
+        others = most_likely[:RIVALS]
         names = [text for text, _ in answers.answers.spelt(others)]
-        rivals.append([(name, _rounded(shares[i])) for name, i in zip(names, others, strict=True)])
-    return chosen, rivals
+        rivals.append(
+            [(name, _rounded(distribution[i])) for name, i in zip(names, others, strict=True)]
+        )
+    return token_probabilities, rivals
 
 
 def _rounded(probability: Any) -> float:

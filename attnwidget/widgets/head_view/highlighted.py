@@ -1,4 +1,4 @@
-"""Where highlighted words are on the axes of a map."""
+"""Positions of highlighted words on the axes of a map."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from attnwidget.text.tokens import Tokens
 
 
 def highlighted(stack: Stack, unit: str, words: Sequence[str]) -> dict[str, list[int]]:
-    """Positions of words, in whatever case, among the queries and keys of a stack.
+    """Return the positions of words among the queries and keys of a stack.
 
     Args:
-        stack: whose axes they are.
-        unit: "tokens" or "words".
-        words: as the text spells them.
+        stack: Stack with the axes.
+        unit: Unit of the positions, "tokens" or "words".
+        words: Words to look for; upper and lower case are the same.
 
     Example:
         >>> from attnwidget import load_model
@@ -23,10 +23,10 @@ def highlighted(stack: Stack, unit: str, words: Sequence[str]) -> dict[str, list
         >>> highlighted(stack, "tokens", ["the"])
         {'query': [1, 4], 'key': [1, 4]}
     """
-    wanted = {word.casefold() for word in words}
+    folded_words = {word.casefold() for word in words}
     return {
-        "query": _positions(stack.query, unit, wanted),
-        "key": _positions(stack.key, unit, wanted),
+        "query": _positions(stack.query, unit, folded_words),
+        "key": _positions(stack.key, unit, folded_words),
     }
 
 

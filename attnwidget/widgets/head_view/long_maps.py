@@ -1,4 +1,4 @@
-"""Maps that a view of a long input draws, and the parts that are sent to its page."""
+"""Maps of a long input, and the parts of them that the page receives."""
 
 from __future__ import annotations
 
@@ -16,41 +16,43 @@ from attnwidget.widgets.head_view.map_cells import CellPlaces
 from attnwidget.widgets.head_view.parted_map import CellValue, MapWindow, PartedMap
 from attnwidget.widgets.wire.values import to_wire
 
-#: Cells a side that a tile has at most, of a few maps and of many, and those of an overview.
+#: Maximum number of cells per side: in a tile of a few maps, in a tile of many maps, and in an
+#: overview.
 TILE = 256
 TILE_OF_MANY = 128
 OVERVIEW = 128
-# More maps than these have smaller tiles.
+# Maximum number of maps with large tiles.
 _FEW = 3
-# Maxima that the row of one query has at most.
+# Maximum number of values in a query's row.
 _ROW = 1024
 # Number of strongest links in the list, drawn as lines, and in one row.
 _LISTED = 20
 _DRAWN = 300
 _OF_ROW = 8
-# Cells of a map that are summed at a time.
+# Number of cells that are summed at a time.
 _MEAN_CELLS = 2**20
-# Tokens beside the one that was jumped to.
+# Number of tokens in the window around a search match.
 _AROUND = 32
-# A causal model gives large weights in the first rows, which have few keys: their links are left
-# out of lists.
+# Number of first queries whose links are not listed. In a causal model these queries see few
+# keys, so that their weights are always large.
 _FIRST = 16
 
 
 @dataclass(frozen=True, eq=False)
 class LongMaps:
-    """Maps of one size: of a head, of several heads, or of a head in two attentions.
+    """Maps of equal size: of one head, of several heads, or of one head in two attentions.
 
-    What crosses to the page counts the shown queries and keys from 0. The first key of all, whose
-    weights are large in most heads, is left out of blocks, and crosses beside them as `first`;
-    where it is hidden `first` is None.
+    Messages to the page count the visible queries and keys from 0. The first key of the input has
+    large weights in most heads. It is therefore left out of blocks and is sent separately as
+    `first`, which is None if the first key is hidden.
 
     Attributes:
-        heads: whose maps they are.
-        maps: one of each head; of two attentions both, and their difference.
-        rows: the shown queries.
-        columns: the shown keys.
-        is_cross: whether queries and keys are of two texts, so that no token attends to itself.
+        heads: Heads of the maps.
+        maps: One map per head; for two attentions, both maps and their difference.
+        rows: Positions of the visible queries.
+        columns: Positions of the visible keys.
+        is_cross: Whether queries and keys come from different texts, so that no token attends to
+            itself.
         quantity: "weights" or "norms".
         unit: "tokens" or "words".
     """
@@ -65,28 +67,30 @@ class LongMaps:
 
     @property
     def size(self) -> tuple[int, int]:
-        """Shown queries and keys."""
+        """Numbers of visible queries and keys."""
         return len(self.rows), len(self.columns)
 
     @property
     def _apart(self) -> bool:
-        """Whether the first key of all is shown, and apart."""
+        """True if the first key of the input is visible and is sent separately."""
         return bool(len(self.columns) > 1 and self.columns[0] == 0)
 
     def part_of(self, window: MapWindow | None) -> MapWindow:
-        """The shown queries and keys in a window on the whole axes; all without one of them."""
-        whole = (0, len(self.rows), 0, len(self.columns))
+        """Return the visible queries and keys in a window on the whole axes; all if it is empty."""
+        whole_map = (0, len(self.rows), 0, len(self.columns))
         if window is None:
-            return whole
-        q0, q1 = (int(at) for at in np.searchsorted(self.rows, window[:2]))
-        k0, k1 = (int(at) for at in np.searchsorted(self.columns, window[2:]))
-        return (q0, q1, k0, k1) if q0 < q1 and k0 < k1 else whole
+            return whole_map
+        q0, q1 = (int(index) for index in np.searchsorted(self.rows, window[:2]))
+        k0, k1 = (int(index) for index in np.searchsorted(self.columns, window[2:]))
+        return (q0, q1, k0, k1) if q0 < q1 and k0 < k1 else whole_map
 
     def overview_to_wire(self) -> dict[str, Any]:
-        """The maps as a whole: values of at most 128 x 128 blocks, and the strongest links."""
+        """Return an overview: values of at most 128 x 128 blocks, and the strongest links."""
         n_query, n_key = self.size
         step = _step((0, n_query), (0, n_key), OVERVIEW)
-        blocks = [_without_first(one, (0, n_query), (0, n_key), step, self) for one in self.maps]
+        blocks = [
+            _without_first(one_map, (0, n_query), (0, n_key), step, self) for one_map in self.maps
+        ]
         return {
             "complete": False,
             "heads": [list(head) for head in self.heads],
@@ -96,27 +100,33 @@ class LongMaps:
             "step": step,
             **self._stacked(blocks),
             "maxima": [_largest(values) for values, _ in blocks],
-            "links": [self._links(one, (0, n_query, 0, n_key), _LISTED) for one in self.maps],
+            "links": [
+                self._links(one_map, (0, n_query, 0, n_key), _LISTED) for one_map in self.maps
+            ],
             "shares": [float(np.mean(share)) for share in zip(*self._shares(), strict=True)],
         }
 
     def _shares(self) -> list[tuple[float, float]]:
-        # The third of two attentions is a difference.
-        return [one.shares for one in self.maps[: len(self.heads)]]
+        # The third map of two attentions is their difference, which has no shares.
+        return [one_map.shares for one_map in self.maps[: len(self.heads)]]
 
     def tile_to_wire(self, window: MapWindow | None, *, lines: bool) -> dict[str, Any]:
-        """Return the visible part, widened on all sides to at most 256 x 256 cells.
+        """Return the visible part, extended on all sides to at most 256 x 256 cells.
 
-        Cells are blocks of `step` queries and keys, a power of two; with a step of 1 all weights
-        are there. With `lines`, the result has the strongest visible links.
+        A cell is a block of `step` x `step` queries and keys, where `step` is a power of two. With
+        a step of 1, the tile has all weights.
+
+        Args:
+            window: Visible part on the whole axes; None = the whole map.
+            lines: Whether to add the strongest visible links.
         """
         part = q0, q1, k0, k1 = self.part_of(window)
-        most = TILE if len(self.maps) <= _FEW else TILE_OF_MANY
-        step = _step((q0, q1), (k0, k1), most)
-        queries = _widened(q0, q1, len(self.rows), step, most)
-        keys = _widened(k0, k1, len(self.columns), step, most)
-        blocks = [_without_first(one, queries, keys, step, self) for one in self.maps]
-        links = [self._links(one, part, _DRAWN) for one in self.maps] if lines else None
+        max_cells = TILE if len(self.maps) <= _FEW else TILE_OF_MANY
+        step = _step((q0, q1), (k0, k1), max_cells)
+        queries = _widened(q0, q1, len(self.rows), step, max_cells)
+        keys = _widened(k0, k1, len(self.columns), step, max_cells)
+        blocks = [_without_first(one_map, queries, keys, step, self) for one_map in self.maps]
+        links = [self._links(one_map, part, _DRAWN) for one_map in self.maps] if lines else None
         return {
             "heads": [list(head) for head in self.heads],
             "stack": self.heads[-1].stack,
@@ -135,7 +145,7 @@ class LongMaps:
     def _stacked(
         self, blocks: Sequence[tuple[Float32Array, Float32Array | None]]
     ) -> dict[str, Any]:
-        """Blocks of all maps [maps, rows, columns], and their first keys [maps, rows]."""
+        """Return the blocks [maps, rows, columns] and the first keys [maps, rows] of all maps."""
         firsts = [first for _, first in blocks if first is not None]
         return {
             "values": to_wire(np.stack([values for values, _ in blocks])),
@@ -143,7 +153,7 @@ class LongMaps:
         }
 
     def row_to_wire(self, index: int) -> dict[str, Any] | None:
-        """A query's values to all keys, as at most 1,024 maxima; None where it is not shown."""
+        """Return a query's values to all keys as at most 1,024 maxima; None if it is hidden."""
         query = int(np.searchsorted(self.rows, index))
         if query == len(self.rows) or self.rows[query] != index:
             return None
@@ -152,8 +162,8 @@ class LongMaps:
         pooled = []
         firsts = []
         links = []
-        for one in self.maps:
-            row = one.blocks((query, query + 1), (0, n_key), 1)[0].copy()
+        for one_map in self.maps:
+            row = one_map.blocks((query, query + 1), (0, n_key), 1)[0].copy()
             if self._apart:
                 firsts.append(float(np.nan_to_num(row[0])))
                 row[0] = np.nan
@@ -174,31 +184,31 @@ class LongMaps:
     def exact_to_wire(self, side: str, index: int | None) -> dict[str, Any] | None:
         """Return one row or one column of each map with all values, float32 [maps, n].
 
-        On the axis of a picture, a row of patches follows the row above. Maxima of neighboring
-        keys would mix the end of a row of patches with the start of the next row.
+        The values are not pooled, because rows of patches follow each other on the axis of a
+        picture. Maxima of neighboring keys would mix the end of one row with the start of the next.
 
         Args:
-            side: "query" for the row of a query, "key" for the column of a key.
-            index: The token on the whole axis; None for the mean over all queries, in which masked
-                cells count as 0.
+            side: "query" for a query's row, "key" for a key's column.
+            index: Position of the token on the whole axis; None = the mean over all queries, in
+                which masked cells count as 0.
 
         Returns:
-            The values, or None for a token that is not shown.
+            The values, or None if the token is hidden.
         """
         n_query, n_key = self.size
         if 0 in self.size:
             return None
         position: int | None = None
         if index is None:
-            values = [self._mean_row(one) for one in self.maps]
+            values = [self._mean_row(one_map) for one_map in self.maps]
         else:
-            shown = self.rows if side == "query" else self.columns
-            position = int(np.searchsorted(shown, index))
-            if position == len(shown) or shown[position] != index:
+            visible = self.rows if side == "query" else self.columns
+            position = int(np.searchsorted(visible, index))
+            if position == len(visible) or visible[position] != index:
                 return None
             token = (position, position + 1)
             ranges = (token, (0, n_key)) if side == "query" else ((0, n_query), token)
-            values = [one.blocks(*ranges, 1).reshape(-1) for one in self.maps]
+            values = [one_map.blocks(*ranges, 1).reshape(-1) for one_map in self.maps]
         return {
             "heads": [list(head) for head in self.heads],
             "side": side,
@@ -220,21 +230,26 @@ class LongMaps:
         return mean
 
     def window_to(self, side: str, index: int) -> MapWindow:
-        """Where a token is read: round it, and round the strongest of its other side.
+        """Return a window around a token and around its strongest link on the other side.
 
-        A window on the whole axes.
+        Args:
+            side: "query" or "key".
+            index: Position of the token on the whole axis.
+
+        Returns:
+            The window on the whole axes.
         """
         n_query, n_key = self.size
-        one = self.maps[0]
+        first_map = self.maps[0]
         if side == "query":
             query = int(np.searchsorted(self.rows, index))
-            row = np.abs(np.nan_to_num(one.blocks((query, query + 1), (0, n_key), 1)[0]))
+            row = np.abs(np.nan_to_num(first_map.blocks((query, query + 1), (0, n_key), 1)[0]))
             if self._apart:
                 row[0] = 0
             key = int(row.argmax())
         else:
             key = int(np.searchsorted(self.columns, index))
-            column = one.blocks((0, n_query), (key, key + 1), 1)[:, 0]
+            column = first_map.blocks((0, n_query), (key, key + 1), 1)[:, 0]
             query = int(np.abs(np.nan_to_num(column)).argmax())
         q0, q1 = _round(query, n_query)
         k0, k1 = _round(key, n_key)
@@ -242,11 +257,10 @@ class LongMaps:
         return int(rows[q0]), int(rows[q1 - 1]) + 1, int(columns[k0]), int(columns[k1 - 1]) + 1
 
     def _links(self, one: PartedMap, within: MapWindow, count: int) -> list[CellValue]:
-        """The strongest links of a part.
+        """Return the strongest links of a part.
 
-        Links to the first key, links of the first queries, and links of a token to itself are left
-        out, as far as the part has others. Such links are strong in most heads and say little about
-        a head.
+        Links to the first key, from the first queries and from a token to itself are left out if
+        the part has other links. They are strong in most heads and say little about a head.
         """
         if 0 in self.size:
             return []
@@ -259,9 +273,12 @@ class LongMaps:
 def shown_places(
     axes: tuple[Tokens, Tokens], hidden: Collection[str], sentences: str
 ) -> tuple[CellPlaces, CellPlaces, CellPlaces]:
-    """The queries and keys that are shown, and the keys that are hidden.
+    """Return the positions of the visible queries, visible keys and hidden keys.
 
-    `hidden` are kinds of special tokens; `sentences` is "all", or as "ab" from A to B.
+    Args:
+        axes: Queries and keys.
+        hidden: Kinds of special tokens that are hidden.
+        sentences: "all", or for example "ab" for attention from sentence A to sentence B.
 
     Example:
         >>> from attnwidget.text.tokens import Tokens
@@ -272,17 +289,21 @@ def shown_places(
         ([1, 2], [0])
     """
     filtered = sentences != "all" and all({0, 1} <= {*axis.segments} for axis in axes)
-    hides = [np.array([kind in hidden for kind in axis.special], bool) for axis in axes]
-    shown = [~of for of in hides]
+    is_hidden = [np.array([kind in hidden for kind in axis.special], bool) for axis in axes]
+    is_visible = [~mask for mask in is_hidden]
     if filtered:
-        for at, axis, sentence in zip(shown, axes, sentences, strict=True):
-            at &= np.array(axis.segments) == "ab".index(sentence)
-    rows, columns = (np.flatnonzero(at) for at in shown)
-    return rows, columns, np.flatnonzero(hides[1])
+        for mask, axis, sentence in zip(is_visible, axes, sentences, strict=True):
+            mask &= np.array(axis.segments) == "ab".index(sentence)
+    rows, columns = (np.flatnonzero(mask) for mask in is_visible)
+    return rows, columns, np.flatnonzero(is_hidden[1])
 
 
 def places_of(tokens: Tokens, text: str) -> list[int]:
-    """Return the position of a token or word with this text in any case, or containing this text.
+    """Return the positions of tokens or words that equal a text, or else contain it.
+
+    Args:
+        tokens: Tokens to search.
+        text: Text to look for; upper and lower case are the same.
 
     Example:
         >>> from attnwidget.text.tokens import Tokens
@@ -291,19 +312,25 @@ def places_of(tokens: Tokens, text: str) -> list[int]:
         >>> places_of(tokens, "the"), places_of(tokens, "scatters"), places_of(tokens, "at")
         ([0, 4], [2], [1, 2, 5])
     """
-    wanted = text.strip().casefold()
-    if not wanted:
+    query = text.strip().casefold()
+    if not query:
         return []
     groups = tokens.word_groups()
     words = tokens.to_words().text
-    starts = {group[0] for group, word in zip(groups, words, strict=True) if _is(word, wanted)}
-    exact = starts | {i for i, token in enumerate(tokens.text) if _is(token, wanted)}
-    within = (i for i, token in enumerate(tokens.text) if wanted in token.casefold())
-    return sorted(exact) or list(within)
+    starts = {group[0] for group, word in zip(groups, words, strict=True) if _is(word, query)}
+    exact = starts | {i for i, token in enumerate(tokens.text) if _is(token, query)}
+    partial = (i for i, token in enumerate(tokens.text) if query in token.casefold())
+    return sorted(exact) or list(partial)
 
 
 def next_of(places: Sequence[int], after: int, step: int) -> int:
-    """The place after, or before, another one; from the end on to the beginning."""
+    """Return the next or previous place, and wrap around at the end.
+
+    Args:
+        places: Places in ascending order.
+        after: Place to start from.
+        step: 1 for the next place, -1 for the previous one.
+    """
     beyond = [place for place in places if (place - after) * step > 0]
     candidates = beyond or places
     return candidates[0] if step > 0 else candidates[-1]
@@ -319,7 +346,7 @@ def _is(text: str, wanted: str) -> bool:
 
 
 def _step(queries: IndexRange, keys: IndexRange, cells: int) -> int:
-    """The smallest power of two of which no more than so many blocks are touched."""
+    """Return the smallest power of two with which at most `cells` blocks per side are touched."""
     step = 1
     while any(-(-end // step) - start // step > cells for start, end in (queries, keys)):
         step *= 2
@@ -327,18 +354,18 @@ def _step(queries: IndexRange, keys: IndexRange, cells: int) -> int:
 
 
 def _widened(start: int, end: int, count: int, step: int, most: int) -> IndexRange:
-    """Return whole blocks, with as many neighbors as a tile can hold for panning."""
+    """Return a range of whole blocks, extended to tile size for panning."""
     first = start // step
     last = -(-end // step)
-    every = -(-count // step)
-    first = max(0, min(first - (most - (last - first)) // 2, every - most))
-    return first * step, min(count, min(every, first + most) * step)
+    n_blocks = -(-count // step)
+    first = max(0, min(first - (most - (last - first)) // 2, n_blocks - most))
+    return first * step, min(count, min(n_blocks, first + most) * step)
 
 
 def _without_first(
     one: PartedMap, queries: IndexRange, keys: IndexRange, step: int, of: LongMaps
 ) -> tuple[Float32Array, Float32Array | None]:
-    """Blocks [rows, columns], and the first key [rows], which blocks of more than 1 leave out."""
+    """Return blocks [rows, columns] and the first key [rows], which large blocks leave out."""
     if 0 in of.size:
         return np.zeros(of.size, np.float32), None
     values = one.blocks(queries, keys, step)
@@ -346,7 +373,7 @@ def _without_first(
         return values, None
     first = one.blocks(queries, (0, 1), 1)[:, 0]
     if step > 1 and keys[0] == 0:
-        # The first block without its first key: keys 1, 2-3, 4-7, … are blocks too.
+        # Combine the first block without its first key from the blocks of keys 1, 2-3, 4-7, …
         rest = np.full(len(values), np.nan, np.float32)
         size = 1
         while size < min(step, keys[1]):
@@ -359,18 +386,18 @@ def _without_first(
 
 
 def _pooled(values: Float32Array, step: int) -> Float32Array:
-    """The values of blocks farthest from 0; NaN where all of one is masked."""
+    """Return the value farthest from 0 in each block; NaN if the whole block is masked."""
     starts = range(0, len(values), step)
     return _farther(np.fmax.reduceat(values, starts), np.fmin.reduceat(values, starts))
 
 
 def _farther(first: Float32Array, second: Float32Array) -> Float32Array:
-    """Of two values the one farther from 0."""
+    """Return the value that is farther from 0, for each pair of values."""
     is_second = np.isnan(first) | (np.abs(second) > np.abs(first))
     farther: Float32Array = np.where(is_second, second, first)
     return farther
 
 
 def _largest(values: Float32Array) -> float:
-    """How far values are from 0; 0 where all are masked."""
+    """Return the largest distance from 0; 0 if all values are masked."""
     return float(np.abs(np.nan_to_num(values)).max(initial=0))

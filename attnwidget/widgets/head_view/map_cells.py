@@ -1,4 +1,4 @@
-"""Cells of a map between any queries and keys, computed when they are asked for."""
+"""Cells of a map between any queries and keys, computed on request."""
 
 from __future__ import annotations
 
@@ -15,26 +15,26 @@ from attnwidget.capture.tapping.head import Head
 from attnwidget.kernels.arrays import Float32Array
 from attnwidget.text.tokens import Tokens
 
-#: Places on an axis, in ascending order.
+#: Positions on an axis, in ascending order.
 CellPlaces = NDArray[np.int64]
 
 
 class MapCells(Protocol):
-    """A map that is never made whole: float32 [queries, keys] between places, NaN where masked."""
+    """Map whose cells are computed on request: float32 [queries, keys], NaN where masked."""
 
     @property
     def size(self) -> tuple[int, int]:
-        """Queries and keys of the whole map."""
+        """Numbers of queries and keys of the whole map."""
 
     def __call__(self, queries: CellPlaces, keys: CellPlaces) -> Float32Array:
-        """The cells between some places, which are in ascending order and at least one."""
+        """Return the cells between one or more queries and keys, both in ascending order."""
 
 
 @dataclass(frozen=True)
 class TokenCells:
-    """One head's weights, or norms, between tokens.
+    """Weights or norms of one head between tokens.
 
-    Norms ||a f(x)|| are weights times the lengths of transformed values (Kobayashi et al. 2020).
+    Norms ||a f(x)|| are weights times the norms of the transformed values (Kobayashi et al. 2020).
 
     Example:
         >>> import numpy as np
@@ -51,13 +51,13 @@ class TokenCells:
 
     @property
     def size(self) -> tuple[int, int]:
-        """Queries and keys of the stack."""
+        """Numbers of queries and keys of the stack."""
         axes = self.attention.stacks[self.head.stack]
         return len(axes.query), len(axes.key)
 
     @cached_property
     def _lengths(self) -> Float32Array | None:
-        """Lengths of the transformed values [K], by which norms differ from weights."""
+        """Norms of the transformed values [K]; None if the quantity is "weights"."""
         if self.quantity == "weights":
             return None
         layer, head, stack = self.head
@@ -65,11 +65,13 @@ class TokenCells:
         return lengths
 
     def __call__(self, queries: CellPlaces, keys: CellPlaces) -> Float32Array:
-        """The cells between some tokens."""
+        """Return the cells between some tokens."""
         layer, head, stack = self.head
         if layer in self.attention.stacks[stack].layers_without_attention:
             return np.full((len(queries), len(keys)), np.nan, np.float32)
-        rows, columns = ((int(at[0]), int(at[-1]) + 1) for at in (queries, keys))
+        rows, columns = (
+            (int(positions[0]), int(positions[-1]) + 1) for positions in (queries, keys)
+        )
         values = self.attention.tile(layer, head, rows, columns, stack=stack)
         if len(queries) < rows[1] - rows[0]:
             values = values[queries - rows[0]]
@@ -82,9 +84,9 @@ class TokenCells:
 
 @dataclass(frozen=True)
 class WordCells:
-    """A map between words: sums over an attended word's tokens, means over an attending word's.
+    """Map between words: sums over a word's key tokens and means over a word's query tokens.
 
-    A word may see a second word if any token of the first may see any token of the second.
+    A query word sees a key word if any of its tokens sees any token of the key word.
     """
 
     cells: MapCells
@@ -93,7 +95,7 @@ class WordCells:
 
     @cached_property
     def _starts(self) -> tuple[CellPlaces, CellPlaces]:
-        """The first token of each word of both axes, and the end."""
+        """First token of each word and the end, for both axes."""
         starts = [
             np.array([*(group[0] for group in axis.word_groups()), len(axis)], np.int64)
             for axis in (self.query, self.key)
@@ -102,33 +104,36 @@ class WordCells:
 
     @property
     def size(self) -> tuple[int, int]:
-        """Words of both axes."""
+        """Numbers of words on both axes."""
         rows, columns = self._starts
         return len(rows) - 1, len(columns) - 1
 
     def __call__(self, queries: CellPlaces, keys: CellPlaces) -> Float32Array:
-        """The cells between some words."""
+        """Return the cells between some words."""
         (rows, row_starts), (columns, column_starts) = (
             _tokens_of(starts, words)
             for starts, words in zip(self._starts, (queries, keys), strict=True)
         )
         values = self.cells(rows, columns)
-        seen = ~np.isnan(values)
-        sums = np.add.reduceat(np.where(seen, values, 0), column_starts, axis=1)
+        is_visible = ~np.isnan(values)
+        sums = np.add.reduceat(np.where(is_visible, values, 0), column_starts, axis=1)
         counts = np.diff([*row_starts, len(rows)])[:, None]
         means = np.add.reduceat(sums, row_starts, axis=0) / counts
-        sees = np.logical_or.reduceat(
-            np.logical_or.reduceat(seen, column_starts, axis=1), row_starts, axis=0
+        word_is_visible = np.logical_or.reduceat(
+            np.logical_or.reduceat(is_visible, column_starts, axis=1), row_starts, axis=0
         )
-        merged: Float32Array = np.where(sees, means, np.nan).astype(np.float32)
+        merged: Float32Array = np.where(word_is_visible, means, np.nan).astype(np.float32)
         return merged
 
 
 @dataclass(frozen=True)
 class SharedCells:
-    """A map on axes that are shared with another map: NaN for tokens of the other alone.
+    """Map on common axes with another map; NaN for tokens that only the other map has.
 
-    `places` are where its queries and keys lie on the common axes of `size`.
+    Attributes:
+        cells: Cells of the map on its own axes.
+        size: Numbers of queries and keys on the common axes.
+        places: Positions of the map's queries and keys on the common axes.
     """
 
     cells: MapCells
@@ -137,14 +142,14 @@ class SharedCells:
 
     @cached_property
     def _own(self) -> list[CellPlaces]:
-        """Return this map's index of every shared place, -1 for tokens of the other map."""
-        own = [np.full(count, -1, np.int64) for count in self.size]
-        for at, places in zip(own, self.places, strict=True):
-            at[list(places)] = np.arange(len(places))
-        return own
+        """Own index of each common position; -1 for tokens that only the other map has."""
+        indices = [np.full(count, -1, np.int64) for count in self.size]
+        for own_index, positions in zip(indices, self.places, strict=True):
+            own_index[list(positions)] = np.arange(len(positions))
+        return indices
 
     def __call__(self, queries: CellPlaces, keys: CellPlaces) -> Float32Array:
-        """The cells between some places of the common axes."""
+        """Return the cells between some positions on the common axes."""
         rows = self._own[0][queries]
         columns = self._own[1][keys]
         values = np.full((len(rows), len(columns)), np.nan, np.float32)
@@ -157,24 +162,24 @@ class SharedCells:
 
 @dataclass(frozen=True)
 class DifferenceCells:
-    """One map minus another on the same axes; NaN where either has no value."""
+    """Difference of two maps on the same axes; NaN if either map has no value."""
 
     first: MapCells
     second: MapCells
 
     @property
     def size(self) -> tuple[int, int]:
-        """Queries and keys of both."""
+        """Numbers of queries and keys of both maps."""
         return self.first.size
 
     def __call__(self, queries: CellPlaces, keys: CellPlaces) -> Float32Array:
-        """The differences between some places."""
+        """Return the differences between some positions."""
         difference: Float32Array = self.first(queries, keys) - self.second(queries, keys)
         return difference
 
 
 def cells_of(attention: Attention, head: Head, quantity: str, unit: str) -> MapCells:
-    """The map of a head between tokens or words.
+    """Return the map of a head between tokens or words.
 
     Example:
         >>> from attnwidget import Head, load_model
@@ -189,14 +194,14 @@ def cells_of(attention: Attention, head: Head, quantity: str, unit: str) -> MapC
 
 
 def whole_of(cells: MapCells) -> Float32Array:
-    """All cells of a map."""
+    """Return all cells of a map."""
     n_query, n_key = cells.size
     return cells(np.arange(n_query), np.arange(n_key))
 
 
 def _tokens_of(starts: CellPlaces, words: CellPlaces) -> tuple[CellPlaces, CellPlaces]:
-    """The tokens of some words, and where each word begins among them."""
+    """Return the tokens of some words, and each word's start among these tokens."""
     lengths = starts[words + 1] - starts[words]
-    begins = np.concatenate([[0], np.cumsum(lengths)[:-1]])
-    tokens = np.arange(lengths.sum()) + np.repeat(starts[words] - begins, lengths)
-    return tokens, begins
+    word_starts = np.concatenate([[0], np.cumsum(lengths)[:-1]])
+    tokens = np.arange(lengths.sum()) + np.repeat(starts[words] - word_starts, lengths)
+    return tokens, word_starts

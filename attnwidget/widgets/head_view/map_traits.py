@@ -1,4 +1,4 @@
-"""The maps of a HeadView for its page: whole, or of a long input the parts that are in sight."""
+"""Maps of a HeadView for its page: whole maps, or only the visible parts for a long input."""
 
 from __future__ import annotations
 
@@ -22,23 +22,23 @@ from attnwidget.widgets.shared.computed import computed, when_open
 from attnwidget.widgets.shared.versus import Versus
 from attnwidget.widgets.wire.values import axes_in
 
-#: The only quantity that a long input cannot have, and why: no part of its maps can be computed.
+#: Quantities that long inputs do not have, with the reason: their maps cannot be computed in parts.
 NOT_BY_PARTS = {"gradients": "the loss is followed back through the whole map"}
-# Why a page keeps the options that decide which part of a long input is in sight.
+# Message for options that a saved page of a long input cannot change.
 _ONE_PART = (
     "The page of a long input has only the part of the map that was in sight when it was saved."
 )
-# Maps whose maxima of blocks are remembered: all heads of two layers that are drawn together.
+# Number of maps with cached block maxima: all heads of two layers in an overlay.
 _REMEMBERED = 2 * MOST_HEADS["overlay"]
 
 
 class FigureOfMaps(Versus):
-    """A figure whose page gets maps: whole, or of a long input the parts that are in sight."""
+    """Figure whose page receives whole maps, or only the visible parts for a long input."""
 
-    # A search that the page asks for, and what was found.
+    # Search request of the page, and its answer.
     _search = traitlets.Dict().tag(sync=True, from_page=True)
     _search_answer = traitlets.Dict().tag(sync=True)
-    # `HeadView` replaces these: the way of drawing, the places of tokens, and whole maps.
+    # `HeadView` defines these traits.
     mode: Any
     _places: Any
     _own_map: Any
@@ -71,7 +71,7 @@ class FigureOfMaps(Versus):
         return None if other is None else TwoMaps(self.attention, other)
 
     def _axes_of(self, stack: str) -> tuple[Tokens, Tokens]:
-        """Queries and keys of the maps that are drawn of a stack."""
+        """Return the queries and keys of a stack's maps in the figure."""
         if two := self._two():
             query, key = two.axes(stack, self.unit)
             return query.tokens, key.tokens
@@ -79,14 +79,14 @@ class FigureOfMaps(Versus):
 
     @when_open("attention")
     def _fit_to_length(self, change: object) -> None:
-        """Draw weights if another quantity is missing, and forget the search of a long input."""
+        """Draw weights if the quantity is missing in the new input, and clear the search."""
         if self._lacks(self.quantity):
             self.quantity = "weights"
         self._search_answer = {}
 
     @computed("mode", "hidden", sync=False)
     def _left_out(self) -> list[str]:
-        """The hidden tokens: on a picture none, because special tokens stand beside it."""
+        """Hidden tokens; none in the mode "places", which draws special tokens next to it."""
         return [] if self.mode == "places" else list(self.hidden)
 
     @computed(
@@ -102,13 +102,13 @@ class FigureOfMaps(Versus):
         sync=False,
     )
     def _by_parts(self) -> LongMaps | None:
-        """The drawn maps of a long input; None for a short input, or without a head."""
+        """Maps of a long input; None for a short input or without a head."""
         if not self.attention.is_long:
             self._remembered.clear()
             return None
         return self._drawn_maps(self.head, self._two()) if self.head else None
 
-    # The page of a short input holds the maps of all heads. What it hides and cuts is drawing.
+    # The page of a short input has the maps of all heads, so it can hide tokens by itself.
     @computed(
         "_by_parts",
         "_together",
@@ -123,7 +123,7 @@ class FigureOfMaps(Versus):
         ),
     )
     def _maps(self) -> dict[str, Any] | None:
-        """The maps that are drawn together; those of a long input always, in blocks."""
+        """Maps that are drawn together; for a long input, always an overview in blocks."""
         maps = self._by_parts
         if maps is None:
             return self._together
@@ -142,7 +142,7 @@ class FigureOfMaps(Versus):
         page_chooses=("selected", "unit", "window", "mode"),
     )
     def _tile(self) -> dict[str, Any] | None:
-        """The part of a long input that is in sight, None on a picture; else the whole map."""
+        """Visible part of a long input's maps, None in the mode "places"; else the whole map."""
         maps = self._by_parts
         if maps is None:
             return self._own_map
@@ -152,7 +152,7 @@ class FigureOfMaps(Versus):
 
     @computed("_by_parts", "_places", "tokens", "mode")
     def _row(self) -> dict[str, Any] | None:
-        """Of a long input the row of the last locked query, or what is painted on a picture."""
+        """Row of the last locked query, or painted row or column; None for a short input."""
         maps = self._by_parts
         if maps is None:
             return None
@@ -167,72 +167,73 @@ class FigureOfMaps(Versus):
         return maps.exact_to_wire("query", locked.get("query", places["start"]))
 
     def page_content(self) -> Page:
-        """Return what a page holds; of a long input the maps as a whole, and the part in sight."""
+        """Return the content of a saved page; for a long input, an overview and a visible part."""
         if not self.attention.is_long:
             return super().page_content()
         head = self.head
         maps = self._by_parts
         tile = self._tile
-        every = self.shapes()
-        shapes = {name: shape for name, shape in every.items() if head and name == head.stack}
+        all_shapes = self.shapes()
+        shapes = {name: shape for name, shape in all_shapes.items() if head and name == head.stack}
         part = replace(
             super().page_part(),
             state=state_of(self, whole=True),
-            shapes=shapes or every,
-            # The layer follows the selection; the way of drawing needs no other part.
+            shapes=shapes or all_shapes,
+            # The layer follows the selection, and another mode needs no other part.
             fixed=dict.fromkeys(
                 self._options_behind("_by_parts") - {"mode"} | {"layer"}, _ONE_PART
             ),
         )
         if maps is None or 0 in maps.size or (tile is None and self._row is None):
             return Page({self.kind: part})
-        of = ", ".join(map(str, dict.fromkeys(maps.heads)))
+        heads = ", ".join(map(str, dict.fromkeys(maps.heads)))
         if tile is None:
             return Page(
                 {self.kind: part},
-                notes=(f"long input: holds an overview of {of}, and one row or column of it",),
+                notes=(f"long input: holds an overview of {heads}, and one row or column of it",),
             )
         (q0, q1), (k0, k1) = tile["queries"], tile["keys"]
         blocks = f" in blocks of {tile['step']}" if tile["step"] > 1 else ""
         note = (
-            f"long input: holds an overview of {of}, and queries "
+            f"long input: holds an overview of {heads}, and queries "
             f"{maps.rows[q0]}–{maps.rows[q1 - 1]} and keys "
             f"{maps.columns[k0]}–{maps.columns[k1 - 1]}{blocks}"
         )
         return Page({self.kind: part}, notes=(note,))
 
     def _drawn_maps(self, head: Head, two: TwoMaps | None) -> LongMaps:
-        """The maps of the heads that are drawn together, or of one head in two attentions."""
+        """Return the maps of the heads that are drawn together, or of a head in two attentions."""
         rows, columns, hidden = shown_places(
             self._axes_of(head.stack), self._left_out, self.sentences
         )
         sizes = [len(axis) for axis in self._axes_of(head.stack)]
-        everything = [len(rows), len(columns)] == sizes
-        plain = everything and self.unit == "tokens" and self.quantity == "weights"
+        shows_all = [len(rows), len(columns)] == sizes
+        uses_head_parts = shows_all and self.unit == "tokens" and self.quantity == "weights"
 
-        def shown(cells: MapCells, *of: object) -> PartedMap:
+        def shown_parts(cells: MapCells, *of: object) -> PartedMap:
             choice = (*self._left_out, self.sentences, self.quantity, self.unit)
             return self._remember((*of, choice), ShownParts(cells, rows, columns, hidden))
 
         if two is not None:
             heads = [head, head]
-            both = two.cells(self.quantity, head, self.unit)
+            cells_of_both = two.cells(self.quantity, head, self.unit)
             maps = [
-                shown(cells, id(two.first), id(two.second), head, side)
-                for side, cells in enumerate(both)
+                shown_parts(cells, id(two.first), id(two.second), head, side)
+                for side, cells in enumerate(cells_of_both)
             ]
         else:
             heads = self._heads_together()
             maps = [
-                HeadParts(self.attention, one)
-                if plain
-                and one.layer not in self.attention.stacks[one.stack].layers_without_attention
-                else shown(
-                    cells_of(self.attention, one, self.quantity, self.unit),
+                HeadParts(self.attention, drawn_head)
+                if uses_head_parts
+                and drawn_head.layer
+                not in self.attention.stacks[drawn_head.stack].layers_without_attention
+                else shown_parts(
+                    cells_of(self.attention, drawn_head, self.quantity, self.unit),
                     id(self.attention),
-                    one,
+                    drawn_head,
                 )
-                for one in heads
+                for drawn_head in heads
             ]
         return LongMaps(
             heads,
@@ -249,12 +250,12 @@ class FigureOfMaps(Versus):
         return heads_together(self.selected, self.arrangement, self.shown_heads, stack.n_heads)
 
     def _remember(self, key: object, made: PartedMap) -> PartedMap:
-        """The map of this key, whose maxima may be known by now."""
+        """Return the cached map of this key, which may already have its block maxima."""
         return self._remembered.get_or_make(key, lambda: made)
 
     @when_open("_search")
     def _find(self, change: object) -> None:
-        """The next place of a token that the page looks for: locked, and brought into sight."""
+        """Lock the next token that matches the page's search, and scroll to it."""
         maps = self._by_parts
         search = self._search
         if maps is None:
@@ -262,15 +263,17 @@ class FigureOfMaps(Versus):
         side = search["side"]
         step = search["step"]
         query, key = self._axes_of(maps.heads[-1].stack)
-        tokens, shown = (query, maps.rows) if side == "query" else (key, maps.columns)
-        there = set(shown.tolist())
-        places = [place for place in places_of(tokens, search["text"]) if place in there]
-        locked = [index for at, index in self.tokens if at == side]
+        tokens, indices = (query, maps.rows) if side == "query" else (key, maps.columns)
+        visible = set(indices.tolist())
+        matches = [
+            position for position in places_of(tokens, search["text"]) if position in visible
+        ]
+        locked = [index for next_position, index in self.tokens if next_position == side]
         with self._lock, self._answering():
-            answer: dict[str, Any] = {"n": search["n"], "count": len(places)}
-            if places:
-                at = next_of(places, locked[-1] if locked else -1, step)
-                answer |= {"at": at, "nth": places.index(at) + 1}
-                self.tokens = [(side, at)]
-                self.window = maps.window_to(side, at)
+            answer: dict[str, Any] = {"n": search["n"], "count": len(matches)}
+            if matches:
+                next_position = next_of(matches, locked[-1] if locked else -1, step)
+                answer |= {"at": next_position, "nth": matches.index(next_position) + 1}
+                self.tokens = [(side, next_position)]
+                self.window = maps.window_to(side, next_position)
             self._search_answer = answer

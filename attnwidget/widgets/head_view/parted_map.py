@@ -1,4 +1,4 @@
-"""A map that answers by parts: maxima of blocks, single rows, the strongest links."""
+"""Maps that are computed in parts: block maxima, single rows and strongest links."""
 
 from __future__ import annotations
 
@@ -18,36 +18,36 @@ from attnwidget.widgets.head_view.map_cells import CellPlaces, MapCells
 
 #: (query from, query to, key from, key to), ends excluded.
 MapWindow = tuple[int, int, int, int]
-#: (query, key, value) among the shown queries and keys.
+#: (query, key, value), counted among the visible queries and keys.
 CellValue = tuple[int, int, float]
 
-# Cells that are held at a time.
+# Number of cells that are in memory at a time.
 _CELLS_AT_ONCE = 1024 * 1024
-# The whole map in blocks of so many places is remembered: larger blocks follow from these.
+# Block size of the cached whole map, from which larger blocks are computed.
 _PYRAMID = 8
 
 
 class PartedMap(Protocol):
-    """The shown queries and keys of a map, by parts."""
+    """Visible queries and keys of a map that is computed in parts."""
 
     @property
     def size(self) -> tuple[int, int]:
-        """Shown queries and keys."""
+        """Numbers of visible queries and keys."""
 
     @property
     def shares(self) -> tuple[float, float]:
-        """Shares of the shown rows' weight that go to hidden, and to filtered keys."""
+        """Shares of the visible rows' weight on hidden keys and on filtered keys."""
 
     def blocks(self, queries: IndexRange, keys: IndexRange, step: int) -> Float32Array:
-        """The values of blocks of `step` by `step` that are farthest from 0; NaN where masked."""
+        """Return the value farthest from 0 in each `step` x `step` block; NaN where masked."""
 
     def links(self, within: MapWindow, count: int, *, diagonal: bool) -> list[CellValue]:
-        """The cells of a part that are farthest from 0, in order."""
+        """Return the cells of a part that are farthest from 0, in order."""
 
 
 @dataclass(frozen=True)
 class HeadParts:
-    """A head's weights between all tokens: an attention remembers its own maxima of blocks."""
+    """Weights of a head between all tokens, for which the attention caches the block maxima."""
 
     attention: Attention
     head: Head
@@ -56,17 +56,17 @@ class HeadParts:
 
     @property
     def size(self) -> tuple[int, int]:
-        """Queries and keys of the stack."""
+        """Numbers of queries and keys of the stack."""
         axes = self.attention.stacks[self.head.stack]
         return len(axes.query), len(axes.key)
 
     def blocks(self, queries: IndexRange, keys: IndexRange, step: int) -> Float32Array:
-        """The largest weights of blocks."""
+        """Return the largest weight of each block."""
         layer, head, stack = self.head
         return self.attention.tile(layer, head, queries, keys, step=step, stack=stack)
 
     def links(self, within: MapWindow, count: int, *, diagonal: bool) -> list[CellValue]:
-        """The largest weights of a part, in order."""
+        """Return the largest weights of a part, in order."""
         layer, head, stack = self.head
         return self.attention.top_links(
             layer, head, count, stack=stack, within=within, diagonal=diagonal
@@ -75,13 +75,13 @@ class HeadParts:
 
 @dataclass(frozen=True, eq=False)
 class ShownParts:
-    """Some rows and columns of a map.
+    """Visible rows and columns of a map.
 
     Attributes:
-        cells: the map.
-        rows: its shown queries, in ascending order.
-        columns: its shown keys, in ascending order.
-        hidden: its keys that are hidden; all others that are not shown are filtered out.
+        cells: Cells of the map.
+        rows: Visible queries, in ascending order.
+        columns: Visible keys, in ascending order.
+        hidden: Hidden keys; all other invisible keys are filtered out.
     """
 
     cells: MapCells
@@ -91,20 +91,22 @@ class ShownParts:
 
     @property
     def size(self) -> tuple[int, int]:
-        """Shown queries and keys."""
+        """Numbers of visible queries and keys."""
         return len(self.rows), len(self.columns)
 
     @property
     def shares(self) -> tuple[float, float]:
-        """Shares of the shown rows' weight that go to hidden, and to filtered keys."""
+        """Shares of the visible rows' weight on hidden keys and on filtered keys."""
         return self._pass.shares
 
     def blocks(self, queries: IndexRange, keys: IndexRange, step: int) -> Float32Array:
-        """The values of blocks that are farthest from 0."""
+        """Return the value farthest from 0 in each block."""
         ends = [
             end for end, count in zip((queries[1], keys[1]), self.size, strict=True) if end != count
         ]
-        if step < _PYRAMID or any(at % _PYRAMID for at in (step, queries[0], keys[0], *ends)):
+        if step < _PYRAMID or any(
+            boundary % _PYRAMID for boundary in (step, queries[0], keys[0], *ends)
+        ):
             parts = [
                 _farthest(self._values(rows, keys), step)
                 for rows in _chunks(queries, keys[1] - keys[0], step)
@@ -116,7 +118,7 @@ class ShownParts:
         return _farthest(self._pass.blocks[rows, columns], step // _PYRAMID)
 
     def links(self, within: MapWindow, count: int, *, diagonal: bool) -> list[CellValue]:
-        """The cells of a part that are farthest from 0, in order."""
+        """Return the cells of a part that are farthest from 0, in order."""
         queries = within[:2]
         keys = within[2:]
         parts = [(queries, keys)]
@@ -143,9 +145,9 @@ class ShownParts:
     def _strongest_parts(
         self, queries: IndexRange, keys: IndexRange, count: int, diagonal: bool
     ) -> list[tuple[IndexRange, IndexRange]]:
-        """Parts that have the `count` strongest links: no more blocks than that can have one.
+        """Return parts that contain the `count` strongest links.
 
-        The edges beside whole blocks are among them.
+        These links are in at most `count` cached blocks, or in the edges around the whole blocks.
         """
         blocks = self._pass.blocks if diagonal else self._pass.off_diagonal
         (top, bottom), (left, right) = (
@@ -161,28 +163,28 @@ class ShownParts:
 
     @cached_property
     def _pass(self) -> _Pass:
-        """The numbers from a pass over all rows."""
+        """Block maxima and shares from one pass over all rows."""
         n_query, n_key = self.size
-        every = np.arange(self.cells.size[1])
+        all_keys = np.arange(self.cells.size[1])
         blocks: list[Float32Array] = []
         off_diagonal: list[Float32Array] = []
-        total = hidden = kept = 0.0
-        for first, last in _chunks((0, n_query), len(every), _PYRAMID):
-            whole = self.cells(self.rows[first:last], every)
-            values = whole[:, self.columns]
-            total += float(np.nansum(np.maximum(whole, 0)))
-            hidden += float(np.nansum(np.maximum(whole[:, self.hidden], 0)))
-            kept += float(np.nansum(np.maximum(values, 0)))
+        total = hidden = visible = 0.0
+        for first, last in _chunks((0, n_query), len(all_keys), _PYRAMID):
+            rows = self.cells(self.rows[first:last], all_keys)
+            values = rows[:, self.columns]
+            total += float(np.nansum(np.maximum(rows, 0)))
+            hidden += float(np.nansum(np.maximum(rows[:, self.hidden], 0)))
+            visible += float(np.nansum(np.maximum(values, 0)))
             blocks.append(_farthest(values, _PYRAMID))
             diagonal = self._is_diagonal((first, last), (0, n_key))
             off_diagonal.append(_farthest(np.where(diagonal, np.nan, values), _PYRAMID))
-        shares = (hidden / total, max(0.0, 1 - (hidden + kept) / total)) if total else (0.0, 0.0)
+        shares = (hidden / total, max(0.0, 1 - (hidden + visible) / total)) if total else (0.0, 0.0)
         return _Pass(np.concatenate(blocks), np.concatenate(off_diagonal), shares)
 
 
 @dataclass(frozen=True)
 class _Pass:
-    """Blocks with and without links of a token to itself, and the shares left out."""
+    """Block maxima with and without links from a token to itself, and the invisible shares."""
 
     blocks: Float32Array
     off_diagonal: Float32Array
@@ -190,34 +192,34 @@ class _Pass:
 
 
 def _chunks(queries: IndexRange, width: int, step: int) -> Iterator[IndexRange]:
-    """The queries in parts of whole blocks."""
+    """Yield ranges of queries that consist of whole blocks."""
     count = max(1, _CELLS_AT_ONCE // max(1, width) // step) * step
     for first in range(*queries, count):
         yield first, min(first + count, queries[1])
 
 
 def _farthest(values: Float32Array, step: int) -> Float32Array:
-    """Of each block the value farthest from 0; NaN where all of one is masked."""
+    """Return the value farthest from 0 in each block; NaN if the whole block is masked."""
     if step == 1:
         return values
     rows, columns = (range(0, count, step) for count in values.shape)
-    most: Float32Array = np.fmax.reduceat(np.fmax.reduceat(values, rows, 0), columns, 1)
+    maxima: Float32Array = np.fmax.reduceat(np.fmax.reduceat(values, rows, 0), columns, 1)
     if not np.nanmin(values, initial=0) < 0:
-        return most
-    least = np.fmin.reduceat(np.fmin.reduceat(values, rows, 0), columns, 1)
-    farthest: Float32Array = np.where(-least > most, least, most)
+        return maxima
+    minima = np.fmin.reduceat(np.fmin.reduceat(values, rows, 0), columns, 1)
+    farthest: Float32Array = np.where(-minima > maxima, minima, maxima)
     return farthest
 
 
 def _largest(values: Float32Array, count: int, query: int, key: int) -> list[CellValue]:
-    """The cells farthest from 0, of a part that begins at `query` and `key`."""
+    """Return the cells farthest from 0 in a part that begins at `query` and `key`."""
     sizes = np.abs(values).ravel()
     sizes[np.isnan(sizes)] = -1
     count = min(count, len(sizes))
     best: list[int] = np.argpartition(-sizes, count - 1)[:count].tolist() if count else []
     width = values.shape[1]
     return [
-        (query + at // width, key + at % width, float(values.flat[at]))
-        for at in best
-        if sizes[at] >= 0
+        (query + index // width, key + index % width, float(values.flat[index]))
+        for index in best
+        if sizes[index] >= 0
     ]

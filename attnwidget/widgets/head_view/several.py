@@ -1,4 +1,4 @@
-"""Several heads in one view: the drawn heads, and their maps as sent to the page."""
+"""Several heads in one view: selection of the heads to draw, and their maps for the page."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ from attnwidget.widgets.pages.encoding import rounded
 from attnwidget.widgets.wire.values import masked_map, to_wire
 
 ARRANGEMENTS = ("one", "beside", "overlay")
-#: Heads that can be told from each other, side by side and in one drawing.
+#: Maximum number of heads that a reader can tell apart, by arrangement.
 MOST_HEADS = {"beside": 6, "overlay": 32}
-# More cells than these are not held on a page, more than those are rounded to bytes.
+# Maximum number of cells that a page receives, and the number above which cells are rounded to
+# bytes.
 _MOST_CELLS = 16_000_000
 _EXACT_CELLS = 500_000
 
@@ -23,14 +24,14 @@ _EXACT_CELLS = 500_000
 def drawn_heads(
     selected: Sequence[Head], arrangement: str, of: str, n_heads: int, cells: int
 ) -> list[Head]:
-    """The heads that are drawn together; the last one selected is always among them.
+    """Return the heads that are drawn together, which include the last selected head.
 
     Args:
-        selected: the selected heads; heads in the stack of the last one can be drawn with it.
+        selected: Selected heads; only heads in the same stack as the last head are drawn with it.
         arrangement: "beside" or "overlay".
         of: "selected", or "layer" for all heads in the layer of the last selected head.
-        n_heads: heads of that layer.
-        cells: of one map between tokens.
+        n_heads: Number of heads in that layer.
+        cells: Number of cells in one map between tokens.
 
     Example:
         >>> from attnwidget import Head
@@ -38,16 +39,21 @@ def drawn_heads(
         >>> [str(head) for head in drawn_heads([Head(2, 7)], "beside", "layer", 12, 81)]
         ['L2 H6', 'L2 H7', 'L2 H8', 'L2 H9', 'L2 H10', 'L2 H11']
     """
-    most = max(1, min(MOST_HEADS[arrangement], _MOST_CELLS // max(1, cells)))
-    return heads_together(selected, arrangement, of, n_heads, most)
+    max_heads = max(1, min(MOST_HEADS[arrangement], _MOST_CELLS // max(1, cells)))
+    return heads_together(selected, arrangement, of, n_heads, max_heads)
 
 
 def heads_together(
     selected: Sequence[Head], arrangement: str, of: str, n_heads: int, most: int | None = None
 ) -> list[Head]:
-    """The heads that are drawn together, `most` of them; None = as many as can be told apart.
+    """Return at most `most` heads that are drawn together.
 
-    For the other arguments see `drawn_heads`; with the arrangement "one" it is the last head.
+    Args:
+        selected: Selected heads; only heads in the same stack as the last head are drawn with it.
+        arrangement: "one" for the last selected head, "beside" or "overlay".
+        of: "selected", or "layer" for all heads in the layer of the last selected head.
+        n_heads: Number of heads in that layer.
+        most: Maximum number of heads; None = as many as a reader can tell apart.
 
     Example:
         >>> from attnwidget import Head
@@ -68,9 +74,9 @@ def heads_together(
 
 
 def tile_to_wire(attention: Attention, head: Head, quantity: str, unit: str) -> dict[str, Any]:
-    """Return the whole map of a head as a tile of single cells, float32 [1, query, key].
+    """Return the whole map of a head as a tile with single cells, for the page.
 
-    NaN where a query may not see a key.
+    The values are float32 [1, query, key], with NaN if a query may not see a key.
     """
     values = masked_map(attention, quantity, head, unit)
     n_query, n_key = values.shape
@@ -94,10 +100,10 @@ def tile_to_wire(attention: Attention, head: Head, quantity: str, unit: str) -> 
 def maps_to_wire(
     attention: Attention, heads: Sequence[Head], quantity: str, unit: str
 ) -> dict[str, Any]:
-    """Return the maps of heads of a stack in one array [heads, query, key].
+    """Return the maps of several heads as one array [heads, query, key], for the page.
 
-    They are float32 with NaN where a query may not see a key; many of them are bytes, as a page
-    without a kernel holds them.
+    The values are float32, with NaN if a query may not see a key. Many maps are rounded to bytes,
+    as in a saved page.
     """
     maps = [masked_map(attention, quantity, head, unit) for head in heads]
     exact = sum(values.size for values in maps) <= _EXACT_CELLS
@@ -107,7 +113,7 @@ def maps_to_wire(
     else:
         levels = [rounded(values) for values in maps]
         values = np.stack([level for level, _ in levels])
-        maxima = [most for _, most in levels]
+        maxima = [maximum for _, maximum in levels]
     return {
         "complete": True,
         "stack": heads[0].stack,

@@ -1,4 +1,4 @@
-"""HeadView: one head in full."""
+"""HeadView: attention maps of one or several heads."""
 
 from __future__ import annotations
 
@@ -45,39 +45,41 @@ from attnwidget.widgets.shared.traits import WindowTrait
 from attnwidget.widgets.shared.versus import COMPARISON_PARTS
 from attnwidget.widgets.wire.values import axes_in, axes_to_wire, in_unit
 
-#: Above so many tokens a view opens as a matrix.
+#: Maximum number of tokens for which a view opens as lines.
 MOST_AS_LINES = 60
 
 
 class HeadView(TokenSize, FigureOfMaps):
-    """One head's map as lines between two columns of tokens, or as a matrix; or several heads.
+    """Map of one or several heads, as lines between two columns of tokens or as a matrix.
 
-    Up to 60 tokens it opens as lines, longer inputs as a matrix, unless `mode` is given. Where keys
-    have places in a picture or a sound (`Tokens.places`), it opens as "places": the row of one
-    query, or the column of one key, painted on the picture or the time line. `window` is the part
-    of a matrix that is in sight: zooming on the page sets it, and pictures show it.
+    Inputs of up to 60 tokens open as lines and longer inputs as a matrix, unless `mode` is given.
+    If keys have positions in a picture or a sound (`Tokens.places`), the view opens in the mode
+    "places": it paints the row of one query, or the column of one key, on the picture or the time
+    line. `window` is the visible part of a matrix: zooming on the page sets it, and saved pictures
+    show it.
 
-    Above 1,024 tokens its page gets no whole map: an overview, and the exact values of what is in
-    sight, down to single tokens. Long inputs have no gradients, and norms only where their parts
-    can be computed.
+    For inputs above 1,024 tokens, the page does not receive the whole map. It receives an overview
+    and the exact values of the visible part, down to single tokens. Long inputs have no gradients,
+    and have norms only if these can be computed in parts.
 
-    `layer` and `head` (0-based), with `stack` in an encoder-decoder, choose the head, or the name
-    of a head in place of layer and head: "L1 H3", (1, 3) or a `Head`. A view linked to a `HeadGrid`
-    shows the head selected in the grid. With `arrangement="beside"` or `"overlay"` the view shows
-    all selected heads, or with `shown_heads="layer"` all heads in the layer of the last selected
-    head; up to six heads in `selected` open beside each other. With an attention in `versus` the
-    view shows the head in both attentions and the difference, on axes that hold the common tokens
-    (a longest common subsequence) once; a token of one attention is hatched in the map of the
-    other. Unless a head is chosen, such a view opens on the head that changed most
-    (`Attention.changes`), or on the first head of a long input.
+    `layer` and `head` (0-based) choose the head, in an encoder-decoder together with `stack`. A
+    head name can replace layer and head: "L1 H3", (1, 3) or a `Head`. A view linked to a `HeadGrid`
+    shows the head that is selected in the grid. With `arrangement="beside"` or `"overlay"` the view
+    shows all selected heads, or with `shown_heads="layer"` all heads in the layer of the last
+    selected head. A view with two to six heads in `selected` opens with the heads side by side.
+
+    With an attention in `versus`, the view shows the head in both attentions and the difference.
+    Common tokens (a longest common subsequence) appear once on the axes, and a token that only one
+    attention has is hatched in the map of the other. If no head is chosen, such a view opens on the
+    head that changed most (`Attention.changes`), or on the first head for a long input.
 
     `highlight` names words whose attention, to and from, is drawn in a second color. Further
     options are the traits below, as keywords. An unknown one raises TypeError, a value out of range
     traitlets.TraitError, a highlighted word that the input lacks traitlets.TraitError.
 
-    For a text that `AttentionModel.generate` wrote, a slider goes from one generated token to the
-    next. It locks the query that the model wrote the token from, and the page shows the probability
-    of the token and of its likeliest rivals.
+    For a text from `AttentionModel.generate`, a slider steps through the generated tokens. It locks
+    the query from which the model generated the token, and the page shows the probabilities of the
+    token and of its most likely alternatives.
 
     Example:
         >>> from attnwidget import HeadView, load_model
@@ -100,44 +102,45 @@ class HeadView(TokenSize, FigureOfMaps):
     mode = traitlets.Enum(
         ["lines", "matrix", "places"],
         "lines",
-        help="Lines between two token columns, a heat map (above 60 tokens unless given), or one "
-        "row painted on the picture or the sound that the tokens come from (opens where the keys "
-        "have places).",
+        help='Drawing mode: "lines" between two token columns, a "matrix" (the default above 60 '
+        'tokens), or "places", which paints one row on the picture or the sound of the tokens (the '
+        "default if the keys have positions there).",
     ).tag(sync=True, option=True)
     window = WindowTrait(
-        help="The part of a matrix in sight, as (query from, query to, key from, key to) with ends "
-        "excluded, counted before anything is hidden; None shows all."
+        help="Visible part of a matrix as (query from, query to, key from, key to), ends excluded. "
+        "Positions include hidden tokens. None = the whole matrix."
     ).tag(sync=True, option=True)
     sentences = traitlets.Enum(
         ["all", "aa", "ab", "ba", "bb"],
         "all",
-        help='Attention from and to the sentences of a pair; "ab" is from A to B.',
+        help='Sentences of a pair whose attention is drawn; "ab" = from sentence A to sentence B.',
     ).tag(sync=True, option=True)
     arrangement = traitlets.Enum(
         ARRANGEMENTS,
         "one",
-        help="A single head, up to six heads side by side on a common scale, or an overlay with a "
-        "color per head; all heads must belong to one stack.",
+        help='Arrangement of heads: "one" head, up to six heads "beside" each other on a common '
+        'scale, or an "overlay" with one color per head; all heads must belong to one stack.',
     ).tag(sync=True, option=True)
     shown_heads = traitlets.Enum(
         ["selected", "layer"],
         "selected",
-        help="Which heads are drawn together: the selected ones, or all of the layer.",
+        help='Heads that are drawn together: the "selected" heads, or all heads of the "layer".',
     ).tag(sync=True, option=True)
     comparison_part = traitlets.Enum(
         ["all", *COMPARISON_PARTS],
         "all",
-        help='The shown maps of a comparison: "all" = both and the difference side by side, or the '
-        '"difference" (first minus second), the "first", or the "second" alone.',
+        help='Maps that a comparison shows: "all" = both maps and the difference side by side, or '
+        'only the "difference" (first minus second), the "first" or the "second".',
     ).tag(sync=True, option=True)
     highlight: ListOption[str] = ListOption(
         traitlets.Unicode(), help="Words whose attention is drawn in a second color."
     ).tag(option=True)
 
-    # The pictures and sounds that were last sent, and what was sent: switched heads change neither.
+    # Pictures and sounds of the latest message, and the message. Switching heads off changes
+    # neither, so the message is cached.
     _encoded: tuple[Media, dict[str, Any]] | None = None
-    # The attention, the quantity and the unit of the maps that were last sent together, and these
-    # maps: a selection of fewer heads needs no other maps.
+    # Attention, quantity and unit of the latest message with several maps, and the message. A
+    # selection of fewer heads needs no new maps.
     _sent_together: tuple[tuple[Attention, str, str], dict[str, Any]] | None = None
 
     def __init__(
@@ -169,7 +172,7 @@ class HeadView(TokenSize, FigureOfMaps):
         if not self._mode_is_chosen:
             heads: Any = traits.get("selected")
             heads = [heads] if is_one_head(heads) else heads
-            # The trait refuses other values than lists by name.
+            # The trait itself rejects values that are not lists.
             is_list = isinstance(heads, (list, tuple, np.ndarray)) and len(heads) > 0
             traits["mode"] = _mode_for(attention, _stack_of(heads[-1]) if is_list else None)
         super().__init__(attention, highlight=words, **traits)
@@ -181,17 +184,17 @@ class HeadView(TokenSize, FigureOfMaps):
             options.pop("layer", None)
             return {**options, "selected": options.get("selected", [])}
         layer, head, *stack = options.pop("selected")[0]
-        named = {"layer": layer, "head": head, "stack": stack[0] if stack else None}
-        return {**named, **options}
+        head_options = {"layer": layer, "head": head, "stack": stack[0] if stack else None}
+        return {**head_options, **options}
 
     @property
     def weights(self) -> NDArray[np.float32] | None:
-        """The shown head's weights, float32 [query, key] in `unit`s; None without a head."""
+        """Weights of the current head, float32 [query, key] in `unit`s; None without a head."""
         return self._shown("weights")
 
     @property
     def values(self) -> NDArray[np.float32] | None:
-        """The shown head's map of the `quantity` drawn, as `weights`."""
+        """Map of the current head for the current `quantity`, in the form of `weights`."""
         return self._shown(self.quantity)
 
     def _shown(self, quantity: str) -> NDArray[np.float32] | None:
@@ -202,20 +205,20 @@ class HeadView(TokenSize, FigureOfMaps):
 
     @property
     def difference(self) -> NDArray[np.float32] | None:
-        """The shown head's map minus that of `versus`, float32 [query, key].
+        """Map of the current head minus its map in `versus`, float32 [query, key].
 
-        The axes hold the common tokens, NaN if an attention lacks a token or masks it. None without
-        a head or without a comparison.
+        The axes have the tokens of both attentions. A cell is NaN if either attention lacks the
+        token or masks it. None without a head or without a comparison.
         """
         two = self._two()
         if self.head is None or two is None:
             return None
         first, second = two.values(self.quantity, self.head, self.unit)
-        minus: NDArray[np.float32] = first - second
-        return minus
+        difference: NDArray[np.float32] = first - second
+        return difference
 
     def _takes(self, name: str) -> bool:
-        # On common axes tokens have other places than in either text.
+        # Tokens have other positions on common axes than in either text.
         two = self._two() if name == "tokens" else None
         return super()._takes(name) and (two is None or two.is_same(self.unit))
 
@@ -229,12 +232,12 @@ class HeadView(TokenSize, FigureOfMaps):
 
     def _locked_in_unit(self) -> list[tuple[str, int]]:
         two = self._two()
-        # The places of words and of tokens on common axes do not follow from one text.
+        # On common axes, one text's tokens do not determine the positions of words.
         return [] if two is not None and not two.is_same("tokens") else super()._locked_in_unit()
 
     @when_open("versus")
     def _on_other_axes(self, change: dict[str, Any]) -> None:
-        """Positions of tokens keep their meaning as long as the axes belong to the attention."""
+        """Clear token positions unless the old and the new axes both equal the attention's axes."""
         pairs = [
             TwoMaps(self.attention, other)
             for other in (change["old"], change["new"])
@@ -250,7 +253,7 @@ class HeadView(TokenSize, FigureOfMaps):
 
     @computed("attention", "_shown_head", sync=False)
     def _shown_stack(self) -> str:
-        """The stack of the shown head. Without a head the axes stay."""
+        """Stack of the current head; without a head, the stack does not change."""
         return self._stepped_stack()
 
     @computed("attention", "versus", "_shown_stack", "unit", page_chooses=("selected", "unit"))
@@ -262,7 +265,7 @@ class HeadView(TokenSize, FigureOfMaps):
 
     @computed("attention", "_shown_stack")
     def _has_places(self) -> bool:
-        """Whether the shown stack can be drawn in the mode "places"."""
+        """True if the current stack can be drawn in the mode "places"."""
         name = self._shown_stack
         return _has_places(self.attention, name)
 
@@ -275,7 +278,7 @@ class HeadView(TokenSize, FigureOfMaps):
         page_chooses=("selected", "unit", "mode"),
     )
     def _places(self) -> dict[str, Any] | None:
-        """Where the tokens come from; None in another mode."""
+        """Positions of the tokens in pictures or sounds; None in another mode."""
         name = self._shown_stack
         if self.mode != "places":
             return None
@@ -285,10 +288,10 @@ class HeadView(TokenSize, FigureOfMaps):
         stack = self.attention.stacks[name]
         query, key = axes_in(stack, unit)
         two = self._two()
-        shared = two.axes(name, unit) if two else (None, None)
+        common_axes = two.axes(name, unit) if two else (None, None)
         start = start_of(self.attention, name, unit)
-        if start is not None and shared[0] is not None:
-            start = shared[0].places[0][start]
+        if start is not None and common_axes[0] is not None:
+            start = common_axes[0].places[0][start]
         n_pictures = len(self.attention.images)
         wire: dict[str, Any] = {
             "stack": name,
@@ -296,19 +299,19 @@ class HeadView(TokenSize, FigureOfMaps):
             "start": start,
             "writes": writes_over_sound(stack, unit),
         }
-        for side, tokens, axis in zip(("query", "key"), (query, key), shared, strict=True):
+        for side, tokens, axis in zip(("query", "key"), (query, key), common_axes, strict=True):
             places = list(tokens.places)
             if places and axis is not None:
-                # Tokens of the second input alone have no place in the pictures of the first.
+                # Tokens that only the second input has are not in the pictures of the first input.
                 places = [None] * len(axis.tokens)
-                for at, place in zip(axis.places[0], tokens.places, strict=True):
-                    places[at] = place
+                for position, place in zip(axis.places[0], tokens.places, strict=True):
+                    places[position] = place
             wire[side] = places_to_wire(places, n_pictures)
         return wire
 
     @computed("attention", "mode")
     def _media(self) -> dict[str, Any] | None:
-        """The pictures and sounds of the input; None in another mode."""
+        """Pictures and sounds of the input; None in another mode."""
         if self.mode != "places":
             return None
         media = self.attention.media
@@ -318,7 +321,7 @@ class HeadView(TokenSize, FigureOfMaps):
 
     @computed("attention", "versus", "_shown_head", "quantity", "unit", "mode")
     def _staircase(self) -> dict[str, Any] | None:
-        """When the decoder of a speech model looks for each word; None for other maps."""
+        """Time at which a speech decoder attends for each word; None for other maps."""
         head = self._shown_head
         is_plain = self.quantity == "weights" and self.mode == "places" and not self._two()
         if head is None or not is_plain:
@@ -342,7 +345,7 @@ class HeadView(TokenSize, FigureOfMaps):
 
     @computed("attention", "versus", "_by_parts", "_shown_head", "quantity", "unit", sync=False)
     def _own_map(self) -> dict[str, Any] | None:
-        """The whole map of the shown head; None for parts of maps, two inputs, or no head."""
+        """Whole map of the current head; None for partial maps, comparisons, or without a head."""
         head = self._shown_head
         if head is None or self._by_parts is not None or self._two():
             return None
@@ -360,7 +363,7 @@ class HeadView(TokenSize, FigureOfMaps):
         sync=False,
     )
     def _together(self) -> dict[str, Any] | None:
-        """The whole maps of the heads, or of the two inputs, that are drawn together; else None."""
+        """Whole maps that are drawn together, of several heads or two inputs; otherwise None."""
         head = self.head
         if head is None or self._by_parts is not None:
             self._sent_together = None
@@ -378,23 +381,23 @@ class HeadView(TokenSize, FigureOfMaps):
             stack.n_heads,
             len(stack.query) * len(stack.key),
         )
-        of = (self.attention, self.quantity, self.unit)
-        sent = self._sent_together
-        if sent is None or sent[0] != of or not {*heads} <= {*sent[1]["heads"]}:
-            sent = of, maps_to_wire(self.attention, heads, self.quantity, self.unit)
-            self._sent_together = sent
-        return sent[1]
+        cache_key = (self.attention, self.quantity, self.unit)
+        cached = self._sent_together
+        if cached is None or cached[0] != cache_key or not {*heads} <= {*cached[1]["heads"]}:
+            cached = cache_key, maps_to_wire(self.attention, heads, self.quantity, self.unit)
+            self._sent_together = cached
+        return cached[1]
 
     @computed("attention", "versus")
     def _steps(self) -> dict[str, Any] | None:
-        """The steps in which the model wrote the text; None without generated tokens."""
+        """Generation steps of the text; None without generated tokens."""
         two = self._two()
         if two is not None and not two.is_same("tokens"):
             return None
         return generation_steps(self.attention, *self._edit)
 
     def page_part(self) -> Part:
-        """Return the maps of all heads, or of the one shown, and where highlighted words are."""
+        """Return the saved page's data: maps of all heads or the current head, and highlights."""
         attention = self.attention
         quantity = self.quantity
         two = self._two()
@@ -436,7 +439,7 @@ class HeadView(TokenSize, FigureOfMaps):
         )
 
     def page_content(self) -> Page:
-        """Return what a page without a kernel holds; a note says that it contains pictures."""
+        """Return the content of a saved page, with a note if it contains pictures or sounds."""
         page = super().page_content()
         if self.mode != "places":
             return page
@@ -459,19 +462,19 @@ class HeadView(TokenSize, FigureOfMaps):
 
     @when_open("selected", "attention")
     def _fit_mode(self, change: object) -> None:
-        """Draw another stack in another way if its keys have no places."""
+        """Choose a mode that fits the stack: "places" needs keys with positions."""
         name = self._stepped_stack()
         if name not in self.attention.stacks:
             return
-        can = _has_places(self.attention, name)
-        if can != (self.mode == "places") and not (can and self._mode_is_chosen):
-            chosen = self._mode_is_chosen
+        has_places = _has_places(self.attention, name)
+        if has_places != (self.mode == "places") and not (has_places and self._mode_is_chosen):
+            mode_is_chosen = self._mode_is_chosen
             self.mode = _mode_for(self.attention, name)
-            self._mode_is_chosen = chosen
+            self._mode_is_chosen = mode_is_chosen
 
     @when_open("unit")
     def _show_all(self, change: object) -> None:
-        """Clear positions: positions of tokens are not positions of words."""
+        """Clear the window, because token positions and word positions differ."""
         self.window = None
 
     @traitlets.validate("window")
@@ -490,17 +493,17 @@ class HeadView(TokenSize, FigureOfMaps):
 
     @when_open("attention")
     def _show_another_input(self, change: dict[str, Any]) -> None:
-        """Nothing stays of another input: neither its words nor its part."""
+        """Clear the window for another input, and drop highlighted words that it lacks."""
         if change["old"].intact is not self.attention.intact:
             self.window = None
             if not self._mode_is_chosen:
                 self.mode = _mode_for(self.attention, self._stepped_stack())
                 self._mode_is_chosen = False
-            there = self._words()
-            self.highlight = [word for word in self.highlight if word.casefold() in there]
+            words_of_input = self._words()
+            self.highlight = [word for word in self.highlight if word.casefold() in words_of_input]
 
     def _sizes(self, stack: Stack) -> tuple[int, int]:
-        """Queries and keys of a stack's maps."""
+        """Return the numbers of queries and keys in a stack's maps."""
         query, key = self._axes_of(stack.name)
         return len(query), len(key)
 
@@ -523,7 +526,7 @@ class HeadView(TokenSize, FigureOfMaps):
 
 
 def _is_for_several(attention: object, traits: dict[str, Any]) -> bool:
-    """Return whether several heads were chosen that fit side by side, and no arrangement."""
+    """Return True if the heads fit side by side and no arrangement was given."""
     heads: Any = traits.get("selected")
     is_list = isinstance(heads, (list, tuple, np.ndarray)) and not is_one_head(heads)
     if not is_list or not 2 <= len(heads) <= MOST_HEADS["beside"] or "arrangement" in traits:
@@ -534,10 +537,11 @@ def _is_for_several(attention: object, traits: dict[str, Any]) -> bool:
 
 
 def _stack_of(head: Any) -> str | None:
-    """Return the stack that the name of a head has; None without one."""
+    """Return the stack in a head name; None if the name has no stack."""
     try:
         parts = head_parts(head, None)
-    except ValueError:  # the trait refuses the name
+    except ValueError:
+        # The trait rejects the name with a better message.
         return None
     return parts[2] if len(parts) > 2 else None
 
@@ -547,7 +551,7 @@ def _has_places(attention: Attention, stack: str) -> bool:
 
 
 def _mode_for(attention: object, stack: str | None) -> str:
-    """How a view opens: on the picture or the sound if keys have places; few tokens as lines."""
+    """Return the mode in which a view opens: "places" if possible, or by the number of tokens."""
     if not isinstance(attention, Attention):
         return "lines"
     name = stack if stack in attention.stacks else next(iter(attention.stacks))

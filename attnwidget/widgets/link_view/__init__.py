@@ -1,1 +1,1 @@
-"""LinkView: why a head attends to a token, and what it carries."""
+"""LinkView: explanation of one attention link and the information that it carries."""

@@ -1,4 +1,4 @@
-"""The answers of a LinkView about a link, and what its page has of them."""
+"""Answers of a LinkView about a link, and their data for the page."""
 
 from __future__ import annotations
 
@@ -23,27 +23,30 @@ from attnwidget.mechanisms.written_vocabulary import WrittenVocabulary, written_
 from attnwidget.widgets.link_view.shown_link import ShownLink
 from attnwidget.widgets.wire.values import to_wire
 
-# Distances that are shown at least, if positions are rotary or a bias with a slope, and at most.
+# Minimum number of distances for rotary positions or biases with a slope, and maximum number of
+# distances.
 _LEAST = 64
 _MOST = 1024
-# Largest number of shown distances if the model has to run for every distance.
+# Maximum number of distances if the model has to run for every distance.
 _MOST_RUN = 128
 
 
 def shown_distances(attention: Attention, head: Head, query: int, key: int) -> ScoresAtDistances:
-    """Return the score and weight of a key at all distances that the slider offers.
+    """Return the score and weight of a key at all slider distances.
 
-    With rotary positions and ALiBi these go beyond the input. With learned positions the key stays
-    within the input, and with relative biases at the distances that the input shows.
+    With rotary positions and ALiBi, the distances go beyond the input. With learned positions, the
+    key stays within the input. With relative biases, the distances are those that occur in the
+    input.
 
     Args:
         attention: Attention of one input.
-        head: The head.
-        query: Place of the query.
-        key: Place of the key.
+        head: Head of the link.
+        query: Position of the query.
+        key: Position of the key.
 
     Raises:
-        ValueError, RuntimeError: As `score_at_distances`.
+        ValueError: If `score_at_distances` raises it.
+        RuntimeError: If `score_at_distances` raises it.
 
     Example:
         >>> from attnwidget import Head, load_model
@@ -51,37 +54,40 @@ def shown_distances(attention: Attention, head: Head, query: int, key: int) -> S
         >>> shown_distances(attention, Head(0, 3), query=2, key=1).distances
         array([-3, -2, -1,  0,  1,  2])
     """
-    named = (head.layer, head.head, query, key)
-    if head.stack == "cross":  # the refusal says why
-        return score_at_distances(attention, *named, [0], stack=head.stack)
-    places = positions(attention, head.stack)
-    own = places[query] - places[key]
+    link_arguments = (head.layer, head.head, query, key)
+    # For a cross stack, this call raises an error with the reason.
+    if head.stack == "cross":
+        return score_at_distances(attention, *link_arguments, [0], stack=head.stack)
+    all_positions = positions(attention, head.stack)
+    distance_in_text = all_positions[query] - all_positions[key]
     if rotation_of(attention, head).why_not:
-        low = query - (len(places) - 1)
+        low = query - (len(all_positions) - 1)
         high = query
-        most = _MOST_RUN
+        max_distances = _MOST_RUN
     else:
-        high = max(_LEAST, own, len(places) - 1)
+        high = max(_LEAST, distance_in_text, len(all_positions) - 1)
         low = -high
-        most = _MOST
+        max_distances = _MOST
         bias = offset_bias(attention, head)
         if bias is not None and bias.slope is None:
             low = min(bias.by_distance)
             high = max(bias.by_distance)
     if _is_causal(attention, head):
         low = max(low, 0)
-    low = max(low, min(own, 0) - most // 2, own - most + 1)
-    high = min(high, low + most - 1)
-    return score_at_distances(attention, *named, range(low, high + 1), stack=head.stack)
+    low = max(
+        low, min(distance_in_text, 0) - max_distances // 2, distance_in_text - max_distances + 1
+    )
+    high = min(high, low + max_distances - 1)
+    return score_at_distances(attention, *link_arguments, range(low, high + 1), stack=head.stack)
 
 
 def _is_causal(attention: Attention, head: Head) -> bool:
-    """Whether no query sees a later key, as far as the first query tells."""
+    """Return True if the first query sees no later key."""
     visible = attention.score_parts(head, [0]).visible
     return visible is not None and not bool(visible[0, 1:].any())
 
 
-# Rows of each list on the page, and rivals that the page offers.
+# Maximum number of rows in each list of the page, and of rival keys that the page offers.
 _ROWS = 10
 _SOURCES = 8
 _TOKENS = 6
@@ -94,12 +100,12 @@ Found = TypeVar("Found")
 
 @dataclass(frozen=True, eq=False)
 class LinkAnswer(Generic[Found]):
-    """The answer to a question about a link, or the reason of a missing answer.
+    """Answer to a question about a link, or the reason why there is no answer.
 
     Attributes:
-        link: The link.
-        found: The result, or None.
-        problem: "", or the reason why there is no result.
+        link: Link that the answer is about.
+        found: Result, or None.
+        problem: Reason why there is no result; "" if there is a result.
     """
 
     link: ShownLink
@@ -108,12 +114,12 @@ class LinkAnswer(Generic[Found]):
 
 
 def answered(link: ShownLink, compute: Callable[[], Found]) -> LinkAnswer[Found]:
-    """Return a result, or the reason of a refusal.
+    """Return the answer with a result, or with the reason why the result cannot be computed.
 
     Args:
-        link: The link that the result is about.
-        compute: Returns the result, or raises TypeError, ValueError or RuntimeError with the
-            reason.
+        link: Link that the result is about.
+        compute: Function that returns the result, or raises TypeError, ValueError or RuntimeError
+            with the reason.
     """
     try:
         return LinkAnswer(link, compute())
@@ -122,30 +128,34 @@ def answered(link: ShownLink, compute: Callable[[], Found]) -> LinkAnswer[Found]
 
 
 def explanation(link: ShownLink) -> LinkAnswer[LinkExplanation]:
-    """Return why the head prefers the key to the rival."""
+    """Return the parts of the score difference between the key and the rival key."""
     if link.versus is None:
-        said = "the query sees no other key, so there is no rival to compare this key with"
-        return LinkAnswer(link, None, said)
+        problem = "the query sees no other key, so there is no rival to compare this key with"
+        return LinkAnswer(link, None, problem)
     layer, head, stack = link.head
-    ends = link.query, link.key, link.versus
-    return answered(link, lambda: explain_link(link.attention, layer, head, *ends, stack=stack))
+    positions = link.query, link.key, link.versus
+    return answered(
+        link, lambda: explain_link(link.attention, layer, head, *positions, stack=stack)
+    )
 
 
 def distances(link: ShownLink) -> LinkAnswer[ScoresAtDistances]:
-    """Return score and weight of the key at other distances."""
-    ends = link.query, link.key
-    return answered(link, lambda: shown_distances(link.attention, link.head, *ends))
+    """Return the score and weight of the key at other distances."""
+    positions = link.query, link.key
+    return answered(link, lambda: shown_distances(link.attention, link.head, *positions))
 
 
 def sources(link: ShownLink) -> LinkAnswer[ScoreSources]:
-    """Return who wrote the query and the key."""
+    """Return the score parts by the heads and layers that wrote the query and the key."""
     layer, head, stack = link.head
-    ends = link.query, link.key, link.versus
-    return answered(link, lambda: score_sources(link.attention, layer, head, *ends, stack=stack))
+    positions = link.query, link.key, link.versus
+    return answered(
+        link, lambda: score_sources(link.attention, layer, head, *positions, stack=stack)
+    )
 
 
 def writes(link: ShownLink) -> LinkAnswer[HeadWrites]:
-    """Return the output of the head at the query, split by the tokens that the head reads."""
+    """Return the output of the head at the query, split by the attended tokens."""
     layer, head, stack = link.head
     return answered(
         link,
@@ -154,16 +164,16 @@ def writes(link: ShownLink) -> LinkAnswer[HeadWrites]:
 
 
 def vocabulary(link: ShownLink) -> LinkAnswer[WrittenVocabulary]:
-    """Return what the head writes from the key, in words."""
+    """Return the vocabulary entries that the head's output from the key promotes."""
     layer, head, stack = link.head
-    ends = link.query, link.key
+    positions = link.query, link.key
     return answered(
-        link, lambda: written_vocabulary(link.attention, layer, head, *ends, stack=stack)
+        link, lambda: written_vocabulary(link.attention, layer, head, *positions, stack=stack)
     )
 
 
 def link_to_wire(link: ShownLink) -> dict[str, Any]:
-    """Return the link, and the rivals that can be chosen."""
+    """Return the link and the available rival keys, for the page."""
     return {
         **_ends(link),
         "weight": float(link.weights[link.key]),
@@ -174,24 +184,24 @@ def link_to_wire(link: ShownLink) -> dict[str, Any]:
 
 
 def explanation_to_wire(found: LinkExplanation) -> dict[str, Any]:
-    """Return the parts of the difference of scores."""
+    """Return the parts of the score difference, for the page."""
     others = dict(found.others())
     parts = [(name, value) for name, value in found.parts().items() if name not in others]
-    shown, rest = _largest(parts, _ROWS)
+    largest, rest = _largest(parts, _ROWS)
     return {
-        "parts": shown,
+        "parts": largest,
         "rest": rest,
         "others": [[name, value] for name, value in others.items()],
         "by": "wavelength" if len(found.wavelengths) else "dimension",
         "total": found.total,
-        # A weight that is 0 in float32 has no logarithm, and JSON has no infinity.
+        # A weight of 0 in float32 has no finite logarithm, and JSON has no infinity.
         "log_ratio": found.log_ratio if math.isfinite(found.log_ratio) else None,
         "note": found.note,
     }
 
 
 def distances_to_wire(found: ScoresAtDistances) -> dict[str, Any]:
-    """Return scores and weights at consecutive distances."""
+    """Return scores and weights at consecutive distances, for the page."""
     return {
         "first": int(found.distances[0]),
         "distance": found.distance,
@@ -201,21 +211,21 @@ def distances_to_wire(found: ScoresAtDistances) -> dict[str, Any]:
 
 
 def sources_to_wire(found: ScoreSources) -> dict[str, Any]:
-    """Return the strongest pairs of writers, and the sum of all pairs."""
+    """Return the strongest writer pairs and the sum of all pairs, for the page."""
     pairs = [(f"{q} × {k}", value) for q, k, value in found.strongest(found.matrix.size)]
-    shown, rest = _largest(pairs, _SOURCES)
-    return {"pairs": shown, "rest": rest, "total": found.total}
+    largest, rest = _largest(pairs, _SOURCES)
+    return {"pairs": largest, "rest": rest, "total": found.total}
 
 
 def writes_to_wire(found: HeadWrites, key: int) -> dict[str, Any]:
-    """Return the shares of tokens in the output of the head, the key first."""
+    """Return the shares of tokens in the head's output, the key first, for the page."""
     shares = found.shares
     order = [int(i) for i in np.argsort(-np.abs(shares), kind="stable") if i != key]
-    shown = [key, *order[: _TOKENS - 1]]
+    shown_tokens = [key, *order[: _TOKENS - 1]]
     left_out = order[_TOKENS - 1 :]
     rest = float(shares[left_out].sum()), float(found.weights[left_out].sum())
     return {
-        "tokens": [[i, float(shares[i]), float(found.weights[i])] for i in shown],
+        "tokens": [[i, float(shares[i]), float(found.weights[i])] for i in shown_tokens],
         "rest": [len(left_out), *rest],
         "layer_share": found.layer_share,
         "note": found.note,
@@ -223,7 +233,7 @@ def writes_to_wire(found: HeadWrites, key: int) -> dict[str, Any]:
 
 
 def vocabulary_to_wire(found: WrittenVocabulary) -> dict[str, Any]:
-    """Return the words with the largest and the smallest logits."""
+    """Return the words with the largest and the smallest logits, for the page."""
     return {
         "promoted": [[word.answer, word.logit] for word in found.promoted(_PROMOTED)],
         "suppressed": [[word.answer, word.logit] for word in found.suppressed(_SUPPRESSED)],
@@ -234,15 +244,15 @@ def vocabulary_to_wire(found: WrittenVocabulary) -> dict[str, Any]:
 def answer_to_wire(
     answer: LinkAnswer[Found] | None, found_to_wire: Callable[[Found], dict[str, Any]]
 ) -> dict[str, Any] | None:
-    """Return an answer with the link that it is about; None for an answer still computed."""
+    """Return an answer with its link, for the page; None if it is still being computed."""
     if answer is None:
         return None
-    found = None if answer.found is None else found_to_wire(answer.found)
-    return {**_ends(answer.link), "problem": answer.problem, "found": found}
+    result = None if answer.found is None else found_to_wire(answer.found)
+    return {**_ends(answer.link), "problem": answer.problem, "found": result}
 
 
 def _ends(link: ShownLink) -> dict[str, Any]:
-    """Return what the page compares, to know whether an answer is about the shown link."""
+    """Return the parts of a link by which the page matches an answer with the current link."""
     return {
         "head": list(link.head),
         "query": link.query,
@@ -252,16 +262,16 @@ def _ends(link: ShownLink) -> dict[str, Any]:
 
 
 def _largest(parts: Sequence[tuple[str, float]], count: int) -> tuple[list[list[Any]], list[Any]]:
-    """Return the largest parts, and the number and sum of the others."""
+    """Return the largest parts, and the number and the sum of the remaining parts."""
     order = sorted(parts, key=lambda part: -abs(part[1]))
-    shown = order if len(order) <= count + 1 else order[:count]
-    rest = order[len(shown) :]
-    return [[name, value] for name, value in shown], [len(rest), sum(v for _, v in rest)]
+    largest = order if len(order) <= count + 1 else order[:count]
+    rest = order[len(largest) :]
+    return [[name, value] for name, value in largest], [len(rest), sum(v for _, v in rest)]
 
 
 @dataclass(frozen=True, eq=False)
 class LinkAnswers:
-    """All answers about one link; None for an answer that is still computed."""
+    """Answers about one link; None for an answer that is still being computed."""
 
     distances: LinkAnswer[ScoresAtDistances] | None = None
     sources: LinkAnswer[ScoreSources] | None = None

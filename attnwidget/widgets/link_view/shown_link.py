@@ -1,4 +1,4 @@
-"""The link that locked tokens name: a query, a key and a rival key."""
+"""Link that the locked tokens choose: a query, a key and a rival key."""
 
 from __future__ import annotations
 
@@ -16,17 +16,20 @@ from attnwidget.text.tokens import Tokens
 
 @dataclass(frozen=True, eq=False)
 class ShownLink:
-    """A head, and places of a query, a key and a rival key.
+    """Link of a head from a query to a key, with a rival key.
 
     Attributes:
-        attention: The attention of the input.
-        head: The head.
-        query, key, versus: Places of the tokens; `versus` is None if the query sees a single key.
-        is_strongest: Whether the key was not locked, and is the key with most weight.
-        is_runner_up: Whether the rival was not chosen, and is the other key with most weight.
-        rivals: Further keys that the query sees, in the order of falling weight.
-        weights: Weights of the head from the query to all keys, float32 [K], NaN where no key is
-            seen.
+        attention: Attention of the input.
+        head: Head of the link.
+        query: Position of the query.
+        key: Position of the key.
+        versus: Position of the rival key; None if the query sees only one key.
+        is_strongest: Whether the key is the key with the largest weight because no key was locked.
+        is_runner_up: Whether the rival is the other key with the largest weight because no rival
+            was chosen.
+        rivals: Further keys that the query sees, sorted by descending weight.
+        weights: Weights of the head from the query to all keys, float32 [K]; NaN for keys that the
+            query does not see.
     """
 
     attention: Attention
@@ -40,11 +43,11 @@ class ShownLink:
     weights: NDArray[np.float32]
 
     def has_same_ends(self, other: ShownLink, *, with_rival: bool) -> bool:
-        """Whether another link has the same head, query and key, and the same rival if it counts.
+        """Return True if another link has the same head, query and key.
 
         Args:
-            other: The other link.
-            with_rival: Whether the rival counts.
+            other: Link to compare with.
+            with_rival: Whether the rivals must be the same too.
         """
         is_same = (self.head, self.query, self.key) == (other.head, other.query, other.key)
         has_rival = not with_rival or self.versus == other.versus
@@ -62,16 +65,18 @@ def shown_link(
 ) -> ShownLink | None:
     """Return the link of the last locked query and the last locked key; None without a query.
 
-    Without a locked key it is the key with most weight. Between words it is the pair of their
-    tokens with most weight. Hidden tokens are no keys and no rivals, unless `versus` names one.
+    If no key is locked, the link goes to the key with the largest weight. If words are locked, the
+    link is the pair of their tokens with the largest weight. Hidden tokens are neither keys nor
+    rivals, unless `versus` names one.
 
     Args:
         attention: Attention of one input.
-        head: The head.
-        tokens: Locked tokens, as in the trait `tokens` of a figure.
+        head: Head of the link.
+        tokens: Locked tokens, in the form of the trait `tokens`.
         hidden: Kinds of special tokens that are hidden.
-        unit: "tokens" or "words": what the places in `tokens` count.
-        versus: Place of the rival token; None, or a token that is no rival = the runner-up.
+        unit: Unit of the positions in `tokens`, "tokens" or "words".
+        versus: Position of the rival token; None, or a token that cannot be a rival = the
+            runner-up.
 
     Example:
         >>> from attnwidget import Head, load_model
@@ -84,9 +89,9 @@ def shown_link(
     queries = _locked(axes.query, tokens, "query", hidden, unit)
     if queries is None:
         return None
-    shown = [i for i, kind in enumerate(axes.key.special) if kind not in hidden]
+    visible = [i for i, kind in enumerate(axes.key.special) if kind not in hidden]
     keys = _locked(axes.key, tokens, "key", hidden, unit)
-    candidates = shown if keys is None else keys
+    candidates = visible if keys is None else keys
     if not candidates:
         return None
     rows = np.nan_to_num(attention.rows(head.layer, head.head, queries, stack=head.stack), nan=-1.0)
@@ -95,8 +100,8 @@ def shown_link(
     key = candidates[best % len(candidates)]
     weights = rows[best // len(candidates)]
     order = np.argsort(-weights, kind="stable").tolist()
-    seen = [int(i) for i in order if weights[i] > 0 and i != key]
-    rivals = tuple(i for i in seen if i in set(shown) or i == versus) or tuple(seen)
+    other_keys = [int(i) for i in order if weights[i] > 0 and i != key]
+    rivals = tuple(i for i in other_keys if i in set(visible) or i == versus) or tuple(other_keys)
     is_chosen = versus in rivals
     return ShownLink(
         attention=attention,
@@ -114,12 +119,12 @@ def shown_link(
 def _locked(
     axis: Tokens, marks: Sequence[tuple[str, int]], side: str, hidden: Sequence[str], unit: str
 ) -> list[int] | None:
-    """Return the tokens of the last mark on a side that is there and not hidden."""
+    """Return the tokens of the last locked position on a side that exists and is not hidden."""
     groups: Sequence[Sequence[int]] = [[i] for i in range(len(axis))]
     special: Any = axis.special
     if unit == "words":
         groups = axis.word_groups()
         special = axis.to_words().special
-    places = [i for name, i in marks if name == side and i < len(groups)]
-    places = [i for i in places if special[i] not in hidden]
-    return [int(i) for i in groups[places[-1]]] if places else None
+    positions = [i for name, i in marks if name == side and i < len(groups)]
+    positions = [i for i in positions if special[i] not in hidden]
+    return [int(i) for i in groups[positions[-1]]] if positions else None

@@ -1,4 +1,4 @@
-"""LinkView: why a head attends to a token, and what it carries."""
+"""LinkView: explanation of one attention link and the information that it carries."""
 
 from __future__ import annotations
 
@@ -42,10 +42,11 @@ from attnwidget.widgets.wire.values import axes_to_wire
 if TYPE_CHECKING:
     import pandas as pd
 
-#: Seconds after a new link in which the model is left to whoever asks next.
+#: Delay in seconds before the model computes answers about a new link, so that other requests can
+#: use the model first.
 _PAUSE = 0.1
 
-#: What needs the model, in the order of the answers.
+#: Questions that need the model, in the order in which they are answered.
 _QUESTIONS: dict[str, Callable[[ShownLink], LinkAnswer[Any]]] = {
     "distances": distances,
     "writes": writes,
@@ -55,27 +56,27 @@ _QUESTIONS: dict[str, Callable[[ShownLink], LinkAnswer[Any]]] = {
 
 
 class LinkView(BackgroundAnswers, AttentionWidget):
-    """Why a head attends to a token, who wrote the link, and what the link carries.
+    """Explanation of a link: why a head attends to a token, and what the link carries.
 
-    A link is a head, a query and a key: the last selected head, and the last locked tokens. Linked
-    to a `HeadView`, a click on a line or a cell chooses the link. The figure splits the difference
-    between the scores of the key and of a rival key. It also shows the weight of the key at
-    different distances, the strongest pairs of writers of the query and the key, the share of the
-    key in the output of the head, and the words that this part promotes. Parts that have no exact
-    decomposition in a model are refused with the reason.
+    A link is a head, a query and a key: the last selected head and the last locked tokens. If the
+    figure is linked to a `HeadView`, a click on a line or a cell chooses the link. The figure
+    splits the score difference between the key and a rival key. It also shows the weight of the key
+    at different distances, the strongest pairs of writers of the query and the key, the share of
+    the key in the head's output, and the words that this share promotes. If a model has no exact
+    decomposition, the panel shows the reason.
 
-    The answers of the first link are there when the figure appears. Answers of later links follow
-    in the background; `wait()` returns when they are there. Options are the traits, passed as
+    The answers about the first link are available when the figure appears. Answers about later
+    links are computed in the background; `wait()` waits for them. Options are the traits, passed as
     keywords. An unknown option raises TypeError, a value out of range traitlets.TraitError.
 
     Args:
-        attention: The attention of one input.
-        layer: The layer of the head, counted from 0, or the name of the head in place of layer and
-            head: "L1 H3", (1, 3) or a `Head`; or pass `selected`.
-        head: The head in its layer, counted from 0.
-        stack: The stack of the layer, of a model with several stacks.
-        query: The place of the attending token, counted from 0; or pass `tokens`.
-        key: The place of the attended token. Without a key, it is the key with most weight.
+        attention: Attention of one input.
+        layer: Layer of the head, from 0, or a head name in place of layer and head: "L1 H3",
+            (1, 3) or a `Head`. Alternatively, pass `selected`.
+        head: Index of the head in its layer, from 0.
+        stack: Stack of the layer, for a model with several stacks.
+        query: Position of the attending token, from 0. Alternatively, pass `tokens`.
+        key: Position of the attended token; default: the key with the largest weight.
 
     Example:
         >>> from attnwidget import LinkView, load_model
@@ -103,18 +104,17 @@ class LinkView(BackgroundAnswers, AttentionWidget):
         None,
         allow_none=True,
         min=0,
-        help="The rival key, as the place of its token from 0; None = the other key with most "
-        "weight.",
+        help="Position of the rival key, from 0; None = the other key with the largest weight.",
     ).tag(sync=True, option=True)
     distance = traitlets.Int(
         None,
         allow_none=True,
-        help="The distance that the slider is at, in tokens from the query back to the key; None = "
-        "the distance in the text.",
+        help="Distance of the slider, in tokens from the query back to the key; None = the "
+        "distance in the text.",
     ).tag(sync=True, option=True)
 
     _answers = traitlets.Instance(LinkAnswers, ())
-    # Why the answers of the background could not be found.
+    # Error of the background job, or "".
     _problem = traitlets.Unicode().tag(sync=True)
 
     def __init__(
@@ -138,12 +138,14 @@ class LinkView(BackgroundAnswers, AttentionWidget):
         if query is not None or key is not None:
             if "tokens" in traits:
                 raise TypeError("choose tokens by `query` and `key`, or by `tokens`, not both")
-            ends = [("query", query), ("key", key)]
-            traits["tokens"] = [(side, place) for side, place in ends if place is not None]
+            positions = [("query", query), ("key", key)]
+            traits["tokens"] = [
+                (side, position) for side, position in positions if position is not None
+            ]
         try:
             super().__init__(attention, **traits)
         except traitlets.TraitError as error:
-            # The message names the token as a query or a key. The user may not know `tokens`.
+            # The user passed `query` or `key` and may not know `tokens`, so do not mention it.
             if query is None and key is None:
                 raise
             raise traitlets.TraitError(str(error).removeprefix("'tokens': ")) from None
@@ -154,60 +156,60 @@ class LinkView(BackgroundAnswers, AttentionWidget):
         options = super()._chosen()
         if len(self.selected) == 1:
             layer, head, *stack = options.pop("selected")[0]
-            named = {"layer": layer, "head": head, "stack": stack[0] if stack else None}
-            options = {**{name: v for name, v in named.items() if v is not None}, **options}
+            head_options = {"layer": layer, "head": head, "stack": stack[0] if stack else None}
+            options = {**{name: v for name, v in head_options.items() if v is not None}, **options}
         return options
 
     # Results
 
     @property
     def explanation(self) -> LinkExplanation | None:
-        """The parts of the difference between the scores of the key and the rival; None without."""
+        """Parts of the score difference between key and rival; None without a link."""
         answer = self._explained
         return answer.found if answer else None
 
     @property
     def distances(self) -> ScoresAtDistances | None:
-        """The score and weight of the key at other distances; None if unknown, or not there yet."""
+        """Score and weight of the key at other distances; None if unknown or not ready yet."""
         return self._known(self._answers.distances)
 
     @property
     def sources(self) -> ScoreSources | None:
-        """The writers of the query and the key; None if unknown, or not there yet."""
+        """Score parts by the writers of the query and the key; None if unknown or not ready yet."""
         return self._known(self._answers.sources)
 
     @property
     def writes(self) -> HeadWrites | None:
-        """What the head writes at the query; None if unknown, or not there yet."""
+        """Output of the head at the query by attended token; None if unknown or not ready yet."""
         return self._known(self._answers.writes)
 
     @property
     def vocabulary(self) -> WrittenVocabulary | None:
-        """The effect of the carried vector on all logits; None if unknown, or not there yet."""
+        """Effect of the carried vector on all logits; None if unknown or not ready yet."""
         return self._known(self._answers.vocabulary)
 
     def _known(self, answer: LinkAnswer[Any] | None) -> Any:
-        """Return the result of an answer about the shown link; None without."""
+        """Return the result of an answer about the current link; None without such an answer."""
         return answer.found if answer and answer.link is self._link_shown else None
 
     def to_frame(self) -> pd.DataFrame:
-        """Return all parts of all panels, a row a part: panel, part, value.
+        """Return all parts of all panels as a table with the columns panel, part and value.
 
-        Panels are "why" (parts of the difference of scores, their "sum" and the "log ratio"),
-        "who wrote" (pairs of writers), "carried" (shares of tokens in the output of the head) and
-        "words" (the 10 entries of the vocabulary at each end).
+        The panels are "why" (parts of the score difference, their "sum" and the "log ratio"),
+        "who wrote" (pairs of writers), "carried" (shares of tokens in the head's output) and
+        "words" (the 10 vocabulary entries at each end).
         """
         import pandas as pd
 
         rows: list[tuple[str, str, float]] = []
-        if why := self.explanation:
-            rows += [("why", name, value) for name, value in why.parts().items()]
-            rows += [("why", "sum", why.total), ("why", "log ratio", why.log_ratio)]
-        if found := self.sources:
-            pairs = found.strongest(found.matrix.size)
+        if score_parts := self.explanation:
+            rows += [("why", name, value) for name, value in score_parts.parts().items()]
+            rows += [("why", "sum", score_parts.total), ("why", "log ratio", score_parts.log_ratio)]
+        if score_sources := self.sources:
+            pairs = score_sources.strongest(score_sources.matrix.size)
             rows += [("who wrote", f"{q} × {k}", value) for q, k, value in pairs]
-        if written := self.writes:
-            shares = zip(written.tokens, written.shares, strict=True)
+        if head_output := self.writes:
+            shares = zip(head_output.tokens, head_output.shares, strict=True)
             rows += [("carried", token, float(share)) for token, share in shares]
         if words := self.vocabulary:
             ends = [*words.promoted(10), *reversed(words.suppressed(10))]
@@ -244,12 +246,12 @@ class LinkView(BackgroundAnswers, AttentionWidget):
 
     @computed("attention", "_stack")
     def _token_axes(self) -> dict[str, Any]:
-        """The tokens of the link, also while words are locked."""
+        """Token axes of the current stack, which the link uses even if words are locked."""
         return axes_to_wire(self.attention.stacks[self._stack], "tokens")
 
     @computed("attention", "selected", "tokens", "hidden", "unit", "versus", sync=False)
     def _link_shown(self) -> ShownLink | None:
-        """The link; None without a head or a query."""
+        """Current link; None without a head or a query."""
         if self.head is None:
             return None
         return shown_link(
@@ -267,22 +269,22 @@ class LinkView(BackgroundAnswers, AttentionWidget):
 
     @computed("_explained")
     def _why(self) -> dict[str, Any] | None:
-        """The parts of the difference of scores, as the page draws them."""
+        """Parts of the score difference, for the page."""
         return answer_to_wire(self._explained, explanation_to_wire)
 
     @computed("_link_shown")
     def _link(self) -> dict[str, Any] | None:
-        """The link, and the options that chose it."""
+        """Current link and the options that chose it."""
         if self._link_shown is None:
             return None
-        asked = {
+        options = {
             "selected": [list(self.head)] if self.head else [],
             "tokens": [list(mark) for mark in self.tokens],
             "hidden": list(self.hidden),
             "unit": self.unit,
             "versus": self.versus,
         }
-        return {"asked": asked, **link_to_wire(self._link_shown)}
+        return {"asked": options, **link_to_wire(self._link_shown)}
 
     @computed("_answers")
     def _distances(self) -> dict[str, Any] | None:
@@ -312,11 +314,11 @@ class LinkView(BackgroundAnswers, AttentionWidget):
         self._ask("link", link, self._answer_job, delay=_PAUSE if self._is_open else 0.0)
 
     def _answer_job(self, link: ShownLink) -> Job:
-        """Answer the questions that need the model, in their order."""
+        """Answer the questions that need the model, in order."""
         for name, ask in _QUESTIONS.items():
-            known: LinkAnswer[Any] | None = getattr(self._answers, name)
-            if known and known.link.has_same_ends(link, with_rival=name == "sources"):
-                answer = replace(known, link=link)
+            previous: LinkAnswer[Any] | None = getattr(self._answers, name)
+            if previous and previous.link.has_same_ends(link, with_rival=name == "sources"):
+                answer = replace(previous, link=link)
             else:
                 answer = ask(link)
             yield self._unless_replaced("link", link, partial(self._add_answer, name, answer))

@@ -1,4 +1,4 @@
-"""The maps of an attention that a page holds, between tokens and between words."""
+"""Maps of an attention in a saved page, between tokens and between words."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ UNITS = ("tokens", "words")
 
 
 def refuse_long(attention: Attention) -> None:
-    """Raise ValueError for a long input, which has no whole maps."""
+    """Raise ValueError for a long input, because it has no whole maps."""
     if attention.is_long:
         raise ValueError(
             "a page of this figure needs whole maps, which an input of "
@@ -30,10 +30,14 @@ def refuse_long(attention: Attention) -> None:
 
 
 def all_maps(attention: Attention, quantity: str) -> Holding:
-    """The maps of all heads.
+    """Return the maps of all heads, for a page.
+
+    Args:
+        attention: Attention of the figure.
+        quantity: Quantity of the maps.
 
     Raises:
-        ValueError: the input is long, and has no whole maps.
+        ValueError: If the input is long, because it then has no whole maps.
     """
     refuse_long(attention)
     size = _size(attention)
@@ -48,7 +52,7 @@ def all_maps(attention: Attention, quantity: str) -> Holding:
 
 
 def maps_of(attention: Attention, quantity: str, head: Head) -> Holding:
-    """The maps of one head, where a page has no room for all."""
+    """Return the maps of one head, for a page that has no space for all maps."""
     note = (
         f"holds only {head}, rounded to 8 bits: the maps of all heads would be "
         f"{megabytes(_size(attention))}, so that layers cannot be stepped through"
@@ -63,13 +67,13 @@ def maps_of(attention: Attention, quantity: str, head: Head) -> Holding:
 
 
 def one_head_only() -> dict[str, str]:
-    """Return the options that a page with the map of one head cannot change, with the reason."""
+    """Return the options that a page with one head cannot change, with the reason."""
     reason = "This page has no room for the maps of other heads: save it with a larger limit_mb."
     return dict.fromkeys(("selected", "layer", "arrangement", "shown_heads"), reason)
 
 
 def _size(attention: Attention, only: Head | None = None) -> float:
-    """Bytes in the page of all maps of a quantity, or of one head's."""
+    """Return the size of all heads' maps, or one head's maps, in a page in bytes."""
     cells = 0
     for stack in attention.stacks.values():
         if only is None or only.stack == stack.name:
@@ -95,17 +99,17 @@ def _of_stack(
 ) -> dict[str, Any]:
     axes = axes_to_wire(stack, unit, attention.n_prompt)
     maps = [masked_map(attention, quantity, head, unit) for head in heads_of(stack, only)]
-    held = in_bytes(axes, quantity, maps, stack, only)
+    page_map = in_bytes(axes, quantity, maps, stack, only)
     if not is_fine:
-        return held
+        return page_map
     levels = [(values, rounded(values)[0]) for values in maps]
-    return held | {"fine": as_text(np.stack([rounding(*pair) for pair in levels]))}
+    return page_map | {"fine": as_text(np.stack([rounding(*pair) for pair in levels]))}
 
 
 def heads_of(stack: Stack, only: Head | None) -> list[Head]:
-    """All heads of a stack, layer after layer, or only one."""
-    every = np.ndindex(stack.n_layers, stack.n_heads)
-    return [only] if only else [Head(layer, head, stack.name) for layer, head in every]
+    """Return all heads of a stack, layer by layer, or only one head."""
+    indices = np.ndindex(stack.n_layers, stack.n_heads)
+    return [only] if only else [Head(layer, head, stack.name) for layer, head in indices]
 
 
 def in_bytes(
@@ -115,15 +119,23 @@ def in_bytes(
     stack: Stack,
     only: Head | None,
 ) -> dict[str, Any]:
-    """Maps between these axes, of all heads of a stack or only of one, as a page holds them."""
+    """Return the maps of a stack, or of one head, rounded to bytes, for a page.
+
+    Args:
+        axes: Page data of the axes.
+        quantity: Quantity of the maps.
+        maps: Map of each head.
+        stack: Stack of the heads.
+        only: Head of the maps if there is only one, else None.
+    """
     levels, maxima = zip(*(rounded(values) for values in maps), strict=True)
-    together = np.stack(levels)
+    all_levels = np.stack(levels)
     shape = [1, 1] if only else [stack.n_layers, stack.n_heads]
     return {
         "quantity": quantity,
         "axes": axes,
-        "shape": [*shape, *together.shape[-2:]],
+        "shape": [*shape, *all_levels.shape[-2:]],
         "maxima": list(maxima),
-        "values": as_text(together),
+        "values": as_text(all_levels),
         "only": only,
     }

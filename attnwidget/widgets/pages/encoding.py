@@ -1,4 +1,4 @@
-"""Maps, arrays and traits as a page without a kernel holds them: bytes, and JSON."""
+"""Encoding of maps, arrays and traits for saved pages, as bytes and JSON."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from numpy.typing import NDArray
 
 from attnwidget.widgets.wire.null_in_browser import from_page
 
-#: Bytes are written as text: four characters for three of them.
+#: Number of characters per byte, because bytes are written as base64 text.
 AS_TEXT = 4 / 3
-# Traits of every Jupyter widget, such as its layout: a page has its own.
+# Traits of every Jupyter widget, such as its layout, which a page does not need.
 _OF_JUPYTER = frozenset(anywidget.AnyWidget.class_trait_names())
 
 
 def rounded(values: NDArray[np.float32]) -> tuple[NDArray[np.uint8], float]:
-    """One map as bytes of its shape, and its largest value.
+    """Return a map as bytes of the same shape, and its largest value.
 
-    0 is masked (NaN), 1 to 255 the rounded root of value / maximum.
+    The byte 0 means masked (NaN), and 1 to 255 are the rounded square root of value / maximum.
 
     Example:
         >>> import numpy as np
@@ -29,18 +29,18 @@ def rounded(values: NDArray[np.float32]) -> tuple[NDArray[np.uint8], float]:
         >>> rounded(np.array([0.0, 0.125, 0.5, np.nan], "f4"))
         (array([  1, 128, 255,   0], dtype=uint8), 0.5)
     """
-    seen = ~np.isnan(values)
-    maximum = float(values[seen].max()) if seen.any() else 0.0
-    share = np.sqrt(np.clip(values[seen] / maximum, 0, 1)) if maximum > 0 else 0
+    is_visible = ~np.isnan(values)
+    maximum = float(values[is_visible].max()) if is_visible.any() else 0.0
+    share = np.sqrt(np.clip(values[is_visible] / maximum, 0, 1)) if maximum > 0 else 0
     levels = np.zeros(values.shape, np.uint8)
-    levels[seen] = 1 + np.rint(254 * share)
+    levels[is_visible] = 1 + np.rint(254 * share)
     return levels, maximum
 
 
 def rounding(values: NDArray[np.float32], levels: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    """Return the rounding errors of the bytes of one map, as 128 + 256 times the error.
+    """Return the rounding errors of a map's bytes, as 128 + 256 times the error.
 
-    A byte and its rounding error give a value to four digits.
+    A byte and its rounding error together give a value with four digits.
 
     Example:
         >>> import numpy as np
@@ -49,25 +49,25 @@ def rounding(values: NDArray[np.float32], levels: NDArray[np.uint8]) -> NDArray[
         >>> rounding(values, rounded(values)[0])
         array([128, 128, 128,   0], dtype=uint8)
     """
-    seen = ~np.isnan(values)
-    maximum = float(values[seen].max()) if seen.any() else 0.0
-    share = np.sqrt(np.clip(values[seen] / maximum, 0, 1)) if maximum > 0 else 0
-    apart = np.zeros(values.shape, np.float64)
-    apart[seen] = 1 + 254 * share - levels[seen]
-    fine = np.clip(np.rint(128 + 256 * apart), 0, 255).astype(np.uint8)
-    fine[~seen] = 0
+    is_visible = ~np.isnan(values)
+    maximum = float(values[is_visible].max()) if is_visible.any() else 0.0
+    share = np.sqrt(np.clip(values[is_visible] / maximum, 0, 1)) if maximum > 0 else 0
+    errors = np.zeros(values.shape, np.float64)
+    errors[is_visible] = 1 + 254 * share - levels[is_visible]
+    fine = np.clip(np.rint(128 + 256 * errors), 0, 255).astype(np.uint8)
+    fine[~is_visible] = 0
     return fine
 
 
 def as_text(array: NDArray[np.generic]) -> str:
-    """The bytes of an array (little endian, C order) as base64 text."""
+    """Return the bytes of an array (little endian, C order) as base64 text."""
     array = np.ascontiguousarray(array)
     array = array.astype(array.dtype.newbyteorder("<"), copy=False)
     return base64.b64encode(array.tobytes()).decode("ascii")
 
 
 def as_json_value(value: Any) -> Any:
-    """A trait's value with the bytes of its arrays as base64 text.
+    """Return a trait's value with the bytes of its arrays as base64 text.
 
     Example:
         >>> import numpy as np
@@ -86,14 +86,14 @@ def as_json_value(value: Any) -> Any:
 
 
 def state_of(widget: anywidget.AnyWidget, *, whole: bool = False) -> dict[str, Any]:
-    """Return the traits that the copy of a widget on a page starts from.
+    """Return the state of a widget for a saved page.
 
-    The page has no traits that are tagged `live`: these belong to a figure with a kernel.
+    Traits that are tagged `live` are left out, because they have no meaning without a kernel.
 
     Args:
-        widget: The figure.
-        whole: Whether the page also gets the traits that are tagged `page_chooses`, because it
-            lacks the answers to choose them from.
+        widget: Figure to save.
+        whole: Whether to include traits that are tagged `page_chooses`, for a page that has no
+            other answers to choose from.
     """
     return {
         name: as_json_value(value)

@@ -1,4 +1,4 @@
-"""The content of a page: the states of its linked figures, and the data of its own kernel."""
+"""Content of a page: the states and the answers of its linked figures."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from attnwidget.widgets.pages.page_part import Holding, Part
 from attnwidget.widgets.pages.size_limit import NEIGHBORS_SHARE, ContentSize, refuse_above
 from attnwidget.widgets.wire.linked_traits import fitting
 
-#: Figures in their order on a page. Further figures follow by name.
+#: Order of the figures on a page; other figures follow, sorted by name.
 _FIRST = (
     "explorer",
     "head_grid",
@@ -28,12 +28,12 @@ _FIRST = (
 
 @dataclass(frozen=True)
 class PageData:
-    """What a page holds.
+    """Data of a page.
 
     Attributes:
-        data: as its script reads it.
-        notes: what its caption says of that.
-        sizes: of all that is in `data`.
+        data: Data that the page's script reads.
+        notes: Caption notes about the data.
+        sizes: Sizes of the parts in `data`.
     """
 
     data: dict[str, Any]
@@ -42,10 +42,14 @@ class PageData:
 
 
 def page_data(parts: Mapping[str, Part], limit_mb: float) -> PageData:
-    """What a page of these figures holds.
+    """Return the data of a page.
+
+    Args:
+        parts: Part of each figure, by folder name.
+        limit_mb: Maximum size of the page in megabytes (10^6 bytes).
 
     Raises:
-        ValueError: if the page would exceed `limit_mb` megabytes, as far as known in advance.
+        ValueError: If it is clear in advance that the page would exceed the limit.
     """
     states = _in_step(parts)
     fixed = _fixed_options(parts)
@@ -67,49 +71,56 @@ def page_data(parts: Mapping[str, Part], limit_mb: float) -> PageData:
         )
         sizes.append(ContentSize(f"what {part.figure} shows", _bytes(figures[-1])))
     code = ContentSize("the figures' own code", code_size(parts))
-    holdings = {name: one for part in parts.values() for name, one in part.holdings.items()}
+    holdings = {name: holding for part in parts.values() for name, holding in part.holdings.items()}
     limit = limit_mb * 1e6
     if len(parts) == 1 and _total([*sizes, code, *_least(holdings)]) > limit:
         (part,) = parts.values()
         holdings = dict(part.smaller or holdings)
         for holding in holdings.values():
             figures[0]["state"]["_fixed"] |= holding.fixed
-    # Before anything large is computed.
+    # Check the size before anything large is computed.
     expected = [*sizes, code, *_least(holdings)]
     refuse_above(limit_mb, expected)
-    room = min(NEIGHBORS_SHARE * limit, (limit - _total(expected)) / 2)
-    held: dict[str, Any] = {}
+    available = min(NEIGHBORS_SHARE * limit, (limit - _total(expected)) / 2)
+    embedded: dict[str, Any] = {}
     notes: list[str] = []
     for name, holding in holdings.items():
-        held[name], said = holding.embed(room)
-        notes += said
-        sizes.append(ContentSize(holding.what, _bytes(held[name]), holding.remedy))
-    return PageData({"figures": figures, "held": held}, notes, sizes)
+        embedded[name], holding_notes = holding.embed(available)
+        notes += holding_notes
+        sizes.append(ContentSize(holding.what, _bytes(embedded[name]), holding.remedy))
+    return PageData({"figures": figures, "held": embedded}, notes, sizes)
 
 
 def _place(name: str) -> tuple[int, str]:
-    """The place of a figure on a page."""
+    """Return a sort key for the position of a figure on a page."""
     return _FIRST.index(name) if name in _FIRST else len(_FIRST), name
 
 
 def _in_step(parts: Mapping[str, Part]) -> dict[str, dict[str, Any]]:
-    """The figures' states, linked: what the first has of a shared trait, all have."""
+    """Return the states of the figures, with shared traits set to the first figure's values."""
     states = {name: dict(part.state) for name, part in parts.items()}
     for trait in dict.fromkeys(name for part in parts.values() for name in part.shared):
-        having = {name: part for name, part in parts.items() if trait in part.shared}
-        # Without a head there is nothing to start from.
-        heads = trait in ("selected", "layer")
-        lead = next((one for one in having.values() if one.state["selected"] or not heads), None)
-        if lead is not None:
-            for name, part in having.items():
-                value = lead.state[trait]
+        parts_with_trait = {name: part for name, part in parts.items() if trait in part.shared}
+        # Skip figures with an empty selection: start from a figure that has one.
+        is_selection = trait in ("selected", "layer")
+        source = next(
+            (
+                part
+                for part in parts_with_trait.values()
+                if part.state["selected"] or not is_selection
+            ),
+            None,
+        )
+        if source is not None:
+            for name, part in parts_with_trait.items():
+                value = source.state[trait]
                 states[name][trait] = fitting(trait, value, part.shapes, part.relations)
     return states
 
 
 def _fixed_options(parts: Mapping[str, Part]) -> dict[str, dict[str, str]]:
-    """The options that each figure cannot change, with the reason."""
-    together = {
+    """Return the options that each figure cannot change, with the reasons."""
+    shared_reasons = {
         trait: reason
         for part in parts.values()
         for trait, reason in part.fixed.items()
@@ -117,7 +128,7 @@ def _fixed_options(parts: Mapping[str, Part]) -> dict[str, dict[str, str]]:
     }
     return {
         name: {
-            **{trait: reason for trait, reason in together.items() if trait in part.shared},
+            **{trait: reason for trait, reason in shared_reasons.items() if trait in part.shared},
             **part.fixed,
             **part.fixed_here,
         }

@@ -1,4 +1,4 @@
-"""The parts of a saved page: the state of each figure, and the answers that it shows."""
+"""Parts of a saved page: the state of each figure and its answers."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-#: Why an option is fixed whose other values need another computation.
+#: Reason why an option is fixed if its other values need a computation.
 NEEDS_A_NOTEBOOK = (
     "Other values need a notebook: a saved page shows what was computed when it was saved."
 )
@@ -17,13 +17,12 @@ class Holding:
     """Large data of a page, such as the maps of all heads.
 
     Attributes:
-        what: Its name in the error for a page that is too large.
+        what: Name of the data in the error about a page that is too large.
         remedy: Advice in this error on how to make the data smaller.
-        least: The smallest number of bytes that the data takes in the page.
-        embed: Takes a number of bytes; returns the data in this size (or in `least`), and notes for
-            the caption.
-        fixed: The options that the page cannot change because it holds no more than this data,
-            with the reason.
+        least: Minimum size of the data in the page, in bytes.
+        embed: Function that takes a number of bytes, and returns the data in this size (or in
+            `least`) with notes for the caption.
+        fixed: Options that the page cannot change because it has only this data, with the reason.
     """
 
     what: str
@@ -35,25 +34,25 @@ class Holding:
 
 @dataclass(frozen=True)
 class Part:
-    """One figure of a page.
+    """Figure on a page.
 
     Attributes:
         figure: Name of the class, for errors.
-        title: The heading of the page.
+        title: Page title.
         label: Name of the figure on a page with several figures.
-        state: The state of the widget, without the traits that the page computes.
-        shapes: Layers and heads per layer of each stack that the figure can show.
-        shared: Names of the traits that all figures of the page share.
-        relations: The relations that the figure can show, "all" first; None without relations.
+        state: State of the widget, without the traits that the page computes.
+        shapes: Numbers of layers and of heads per layer of each stack that the figure can show.
+        shared: Names of the traits that all figures on the page share.
+        relations: Relations that the figure can show, "all" first; None without relations.
         own: Small data for the answers of this figure.
-        holdings: Large data by name; figures with the same name share it.
-        remark: A remark for the reader.
-        smaller: Smaller data to hold if a page of this figure alone is too large.
+        holdings: Large data by name; figures share data of the same name.
+        remark: Note for the reader.
+        smaller: Smaller data, for a page with only this figure that would be too large.
         children: Names of the figures that the figure draws in its panels, by panel.
-        fixed: The options that the page cannot change, with the reason. An option that figures
-            share is fixed in all figures of the page.
-        fixed_here: The same for this figure only: it keeps its value when another figure of the
-            page changes the option.
+        fixed: Options that the page cannot change, with the reason. A shared option is fixed in all
+            figures of the page.
+        fixed_here: Options that only this figure cannot change, with the reason. The figure keeps
+            its value if another figure of the page changes the option.
     """
 
     figure: str
@@ -74,12 +73,12 @@ class Part:
 
 @dataclass(frozen=True)
 class Page:
-    """The linked figures of a page, their text and their notes.
+    """Linked figures of a page, with their text and notes.
 
     Attributes:
-        parts: The part of each figure, by the name of its folder. All figures start from the
-            selection of the first one.
-        text: The text that the figures show.
+        parts: Part of each figure, by folder name. All figures start from the selection
+            of the first figure.
+        text: Input text of the figures.
         notes: Notes for the caption.
     """
 

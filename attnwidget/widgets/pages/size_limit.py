@@ -1,16 +1,16 @@
-"""How large a page may be, and what is said where it would be larger."""
+"""Size limit of pages, with the error for a page that is too large."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import NamedTuple
 
-#: What sentences or documents beside the one shown may take of a page.
+#: Maximum share of a page for sentences or documents other than the current one.
 NEIGHBORS_SHARE = 0.25
 
 
 class ContentSize(NamedTuple):
-    """One part of a page's content, its number of bytes, and the way to make it smaller."""
+    """Part of a page's content with its size in bytes and advice on how to make it smaller."""
 
     what: str
     size: float
@@ -18,7 +18,14 @@ class ContentSize(NamedTuple):
 
 
 def refuse_above(limit_mb: float, things: Sequence[ContentSize]) -> None:
-    """ValueError where what a page holds is more than `limit_mb` megabytes together.
+    """Raise ValueError if the content of a page exceeds the limit.
+
+    Args:
+        limit_mb: Maximum total size in megabytes (10^6 bytes).
+        things: Parts of the content.
+
+    Raises:
+        ValueError: If the total size is above the limit.
 
     Example:
         >>> from attnwidget.widgets.pages.size_limit import ContentSize, refuse_above
@@ -35,7 +42,7 @@ def refuse_above(limit_mb: float, things: Sequence[ContentSize]) -> None:
 
 
 def megabytes(size: float) -> str:
-    """A size in bytes for readers.
+    """Return a size in bytes as readable text.
 
     Example:
         >>> from attnwidget.widgets.pages.size_limit import megabytes
@@ -46,9 +53,15 @@ def megabytes(size: float) -> str:
 
 
 def held_around(index: int, sizes: Sequence[float], room: float, most: int | None = None) -> range:
-    """The longest run around `index` whose sizes fit into `room`, grown evenly; one at least.
+    """Return the longest range around `index` whose sizes fit into `room`.
 
-    `most` is how long it may be; None = as long as there is room.
+    The range grows evenly in both directions and includes at least `index`.
+
+    Args:
+        index: Index in the range.
+        sizes: Sizes of all items.
+        room: Maximum total size.
+        most: Maximum length of the range; None = no limit.
 
     Example:
         >>> from attnwidget.widgets.pages.size_limit import held_around
@@ -57,22 +70,28 @@ def held_around(index: int, sizes: Sequence[float], room: float, most: int | Non
     """
     start = index
     stop = index + 1
-    used = sizes[index]
+    total = sizes[index]
     limit = len(sizes) if most is None else most
     grows = True
     while grows:
         grows = False
-        if stop < len(sizes) and stop - start < limit and used + sizes[stop] <= room:
-            used += sizes[stop]
+        if stop < len(sizes) and stop - start < limit and total + sizes[stop] <= room:
+            total += sizes[stop]
             stop, grows = stop + 1, True
-        if start > 0 and stop - start < limit and used + sizes[start - 1] <= room:
-            used += sizes[start - 1]
+        if start > 0 and stop - start < limit and total + sizes[start - 1] <= room:
+            total += sizes[start - 1]
             start, grows = start - 1, True
     return range(start, stop)
 
 
 def held_note(held: range, count: int, name: str) -> str:
-    """Which of `count` things a page holds, for its caption."""
+    """Return a caption note about the items that a page contains.
+
+    Args:
+        held: Indices of the items in the page.
+        count: Number of all items.
+        name: Name of an item, in the singular.
+    """
     if len(held) == count:
         return f"holds {'the' if count == 1 else f'all {count:,}'} {name}{'s' * (count > 1)}"
     which = f"{held[0]:,}" if len(held) == 1 else f"{held[0]:,} to {held[-1]:,}"

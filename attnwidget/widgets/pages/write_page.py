@@ -1,4 +1,4 @@
-"""Write a widget as a page."""
+"""Writing of widgets as HTML pages."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from attnwidget.widgets.pages.size_limit import ContentSize, refuse_above
 
 @runtime_checkable
 class HasPage(Protocol):
-    """A figure, which knows what its page holds."""
+    """Figure that can be saved as a page."""
 
     def page_content(self) -> Page:
-        """Return what a page without a kernel holds of the figure."""
+        """Return the content of a saved page with the figure."""
 
 
 @hides_frames
@@ -34,30 +34,31 @@ def write_page(
 ) -> Path:
     """Write a widget as one interactive HTML file without a kernel, and return its path.
 
-    The page starts with the present state of the widget. It computes nothing: it chooses among the
-    answers in the file, and its caption names this data. The controls of options that need other
-    answers are disabled, with the reason as a hint.
+    The page opens in the current state of the widget. It computes nothing: it chooses among the
+    answers in the file, and its caption lists them. Controls of options that need other answers are
+    disabled, with the reason as a hint.
 
-    - `HeadGrid` and `HeadView` hold every map with four digits of each value. Maps over about an
-      eighth of `limit_mb` are rounded to 8 bits. A `HeadView` whose maps are over the limit holds
-      the shown map. A `HeadGrid` also holds its thumbnails, of every stack in tokens and in words.
-    - `DependencyArcs` and `CoreferenceView` hold the shown sentence or document, and as many
+    - `HeadGrid` and `HeadView` contain the maps of all heads, with four digits per value. Maps
+      above about an eighth of `limit_mb` are rounded to 8 bits. If the maps exceed the limit, a
+      `HeadView` contains only the current map. A `HeadGrid` also contains its thumbnails, for every
+      stack in tokens and in words.
+    - `DependencyArcs` and `CoreferenceView` contain the current sentence or document, and as many
       neighbors as fit into a quarter of `limit_mb` (at most 40 sentences).
-    - The page of any other figure holds all data of the figure.
+    - The page of any other figure contains all its data.
 
     Args:
         widget: Any figure of heads. The page of an Explorer has the layout and all figures of the
             Explorer.
-        path: The file. It is replaced at once, or not at all.
-        title: The heading. By default the name of the figure and of the model.
-        limit_mb: The largest size of the file, in megabytes (10^6 bytes).
-        theme: "light" or "dark"; None follows the system of the reader.
+        path: File path. An existing file is replaced atomically.
+        title: Page title; default: the names of the figure and the model.
+        limit_mb: Maximum size of the file in megabytes (10^6 bytes).
+        theme: "light" or "dark"; None = the theme of the reader's system.
 
     Raises:
-        ValueError: The page would be larger than `limit_mb`, the suffix is not .html, or the theme
-            is unknown.
-        FileNotFoundError: The folder does not exist.
-        TypeError: The widget is no figure of heads.
+        ValueError: If the page would exceed `limit_mb`, the suffix is not .html, or the theme is
+            unknown.
+        FileNotFoundError: If the folder does not exist.
+        TypeError: If the widget is not a figure of heads.
 
     Example:
         >>> import tempfile
@@ -71,12 +72,15 @@ def write_page(
 
 
 def page_of(widget: object) -> Page:
-    """Return the data that a page of a widget needs.
+    """Return the content of a widget's page.
+
+    Args:
+        widget: Figure of the package.
 
     Raises:
-        TypeError: The widget is no figure of the package.
+        TypeError: If the widget is not a figure of the package.
     """
-    # A class has the method too, but is no figure.
+    # A class has the method too, but is not a figure.
     if isinstance(widget, type) or not isinstance(widget, HasPage):
         raise TypeError(
             "a page shows a figure of heads, such as a HeadGrid or a HeadView; got "
@@ -93,7 +97,20 @@ def write_linked(
     limit_mb: float = 20.0,
     theme: str | None = None,
 ) -> Path:
-    """Write linked figures as one page; raises as `write_page`."""
+    """Write linked figures as one page and return its path.
+
+    Args:
+        page: Figures of the page.
+        path: File path.
+        title: Page title; default: the names of the first figure and the model.
+        limit_mb: Maximum size of the file in megabytes (10^6 bytes).
+        theme: "light" or "dark"; None = the theme of the reader's system.
+
+    Raises:
+        ValueError: If the page would exceed `limit_mb`, the suffix is not .html, or the theme is
+            unknown.
+        FileNotFoundError: If the folder does not exist.
+    """
     path = Path(path)
     check_theme(theme or "light")
     check_file(path, page=True)
@@ -110,7 +127,7 @@ def write_linked(
 
 
 def _title_of(parts: Mapping[str, Part]) -> str:
-    """What the first figure shows, and the model's name."""
+    """Return the first figure's title with the model name."""
     models = [str(part.state.get("_source", {}).get("model", "")) for part in parts.values()]
     title = next(iter(parts.values())).title
     name = next(filter(None, models), "")

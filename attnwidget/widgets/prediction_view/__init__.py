@@ -1,1 +1,1 @@
-"""PredictionView: what a model answers, and which heads the answer depends on."""
+"""PredictionView: a model's predictions, and the effects of heads on them."""

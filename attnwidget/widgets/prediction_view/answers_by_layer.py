@@ -1,4 +1,4 @@
-"""The answer to a question after each layer, for the strip below a PredictionView."""
+"""Answer to a question after each layer, for the strip below a PredictionView."""
 
 from __future__ import annotations
 
@@ -13,10 +13,14 @@ from attnwidget.widgets.prediction_view.shown_question import Answered, as_at
 def answers_by_layer(attention: Attention, answered: Answered) -> dict[str, Any]:
     """Return the logit lens of a question for the page, or the reason why the model has none.
 
+    Args:
+        attention: Attention of the input.
+        answered: Question with its answers.
+
     Returns:
-        "rows": for the embeddings and each layer its name, the likeliest answer, the probability of
-        this answer, and the probability of the answer that is followed. "problem": "", or the
-        reason why there are no rows.
+        "rows": for the embeddings and each layer, the layer name, the most likely answer, its
+        probability, and the probability of the tracked answer. "problem": the reason why there are
+        no rows, or "".
     """
     try:
         lens = logit_lens(attention, positions=as_at(answered.position), top=1)
@@ -24,14 +28,14 @@ def answers_by_layer(attention: Attention, answered: Answered) -> dict[str, Any]
         return {"rows": [], "problem": on_page(error)}
     followed = lens.probability(answered.answer)
     best = lens.log_probabilities[:, 0].argmax(-1).tolist()
-    spelt = lens.answers.spelt(best)
+    names = lens.answers.spelt(best)
     rows = [
         {
             "layer": layer,
             "answer": answer,
-            "probability": float(lens.probabilities[place, 0, best[place]]),
-            "followed": float(followed[place]),
+            "probability": float(lens.probabilities[number, 0, best[number]]),
+            "followed": float(followed[number]),
         }
-        for place, (layer, (answer, _)) in enumerate(zip(lens.rows, spelt, strict=True))
+        for number, (layer, (answer, _)) in enumerate(zip(lens.rows, names, strict=True))
     ]
     return {"rows": rows, "problem": ""}

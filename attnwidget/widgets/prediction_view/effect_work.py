@@ -1,30 +1,30 @@
-"""How much work effects of heads are, and how long they take."""
+"""Estimated computing time for the effects of heads."""
 
 from __future__ import annotations
 
 from attnwidget.capture.maps.attention import Attention
 from attnwidget.capture.maps.input_reading import Reading
 
-#: Seconds of the largest work that begins without being asked for.
+#: Maximum duration of work that starts without a request, in seconds.
 MOST_SECONDS = 10
-#: Work per second, in weights times tokens, of two cores and of an accelerator. The speed is not
-#: measured, so that the same effects begin by themselves each time.
+#: Assumed work per second of two cores and a GPU, in weights times tokens. The speed is not
+#: measured, so that the decision is the same each time.
 _SPEED = 30_000_000_000
 _SPEED_OF_A_GPU = 3_000_000_000_000
-#: A cell of a map takes as long as so many weights.
+#: Number of weights that take as long as one map cell.
 _WEIGHTS_PER_CELL = 32
-#: Passes of an estimate: a forward and a backward pass.
+#: Cost of an estimate in passes, for a forward and a backward pass.
 ESTIMATE = 3.0
-# Passes that check whether layers can be passed by.
+# Number of passes that check whether layers can be skipped.
 _CHECKS = 6
 
 
 def pass_work(attention: Attention, reading: Reading[Attention]) -> int:
-    """Return the work of a pass over an input, in weights times tokens.
+    """Return the work of a forward pass, in weights times tokens.
 
     Args:
-        attention: The attention to the input.
-        reading: The input.
+        attention: Attention of the input.
+        reading: Input with its model.
 
     Example:
         >>> from attnwidget import load_model
@@ -44,9 +44,13 @@ def pass_work(attention: Attention, reading: Reading[Attention]) -> int:
 
 
 def passes_of_exact_effects(attention: Attention, stack: str) -> float:
-    """Return the number of whole passes that the exact effects of a stack take.
+    """Return the number of complete passes for the exact effects in a stack.
 
-    A pass without a head begins at the layer of the head, so it is half a pass on average.
+    A pass without a head starts at the layer of the head, so it is half a pass on average.
+
+    Args:
+        attention: Attention of the input.
+        stack: Stack name.
 
     Example:
         >>> from attnwidget import load_model
@@ -59,6 +63,6 @@ def passes_of_exact_effects(attention: Attention, stack: str) -> float:
 
 
 def speed(reading: Reading[Attention]) -> int:
-    """Return how much work the device of a model does in a second, in weights times tokens."""
+    """Return the assumed speed of a model's device, in weights times tokens per second."""
     device = next(reading.model.hf_model.parameters()).device
     return _SPEED if device.type == "cpu" else _SPEED_OF_A_GPU

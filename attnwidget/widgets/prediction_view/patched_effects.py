@@ -1,4 +1,4 @@
-"""Effects of heads by patching: outputs of the shown text put into a pass over a second text."""
+"""Effects of heads by patching outputs from the current text into a pass over a second text."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from attnwidget.widgets.prediction_view.shown_question import as_at
 
 
 class PatchedEffects(NamedTuple):
-    """What each head of the shown text changes in a pass over the second text.
+    """Effects of patching each head's outputs from the current text into the second text.
 
     Attributes:
         effects: Change of the logit difference by each head, in nats, [L, H].
-        versus: The answer that the followed answer competes with, in words.
-        corrupted: The second text, in its tokens.
-        logit_differences: The difference in the second text, and in the shown text.
+        versus: Text of the rival answer.
+        corrupted: Second text, in its tokens.
+        logit_differences: Logit differences in the second text and in the current text.
     """
 
     effects: NDArray[np.float64]
@@ -36,21 +36,21 @@ class PatchedEffects(NamedTuple):
 def patched_effects(
     attention: Attention, position: int, answer: int, corrupted: str, versus: int | None
 ) -> PatchedEffects:
-    """Return the effects of all heads, each patched by itself, as `patch_heads` does.
+    """Return the effects of all heads, patching one head at a time with `patch_heads`.
 
-    The second text is asked about the same token as the shown text.
+    The predicted token has the same position in both texts.
 
     Args:
-        attention: The attention of the shown text.
-        position: The token that is predicted, as in `Predictions.positions`.
-        answer: Id of the answer that is followed.
-        corrupted: The second text, of as many tokens; "" = none was given.
-        versus: Id of the other answer; None = the likeliest other answer to the second text.
+        attention: Attention of the current text.
+        position: Position of the predicted token, as in `Predictions.positions`.
+        answer: Id of the tracked answer.
+        corrupted: Second text, with the same number of tokens; "" = no second text.
+        versus: Id of the rival answer; None = the most likely other answer for the second text.
 
     Raises:
-        TypeError: As `patch_heads`.
-        ValueError: No second text, another number of tokens, an attention without a model or of two
-            texts, or as `patch_heads`.
+        TypeError: If `patch_heads` raises it.
+        ValueError: If there is no second text, it has another number of tokens, the attention has
+            no model or is of two texts, or if `patch_heads` raises it.
     """
     if not corrupted:
         raise AdvisedError(
@@ -79,10 +79,10 @@ def patched_effects(
         )
     if task == "masked":
         mask_id = mask_id_of(model.tokenizer, "a masked word")
-        for place in (
+        for masked_position in (
             [position] if reading.tokens is None else reading.tokens.rest_of_word(position)
         ):
-            other[place] = mask_id
+            other[masked_position] = mask_id
     if task == "next":
         clean, other = clean[:position], other[:position]
     predictions = model.predict(other, positions=as_at(position))

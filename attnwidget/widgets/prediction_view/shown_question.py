@@ -1,4 +1,4 @@
-"""The question about a text, and the model's answers with heads on and off."""
+"""Question about a text, and the model's answers with all heads and with disabled heads."""
 
 from __future__ import annotations
 
@@ -22,18 +22,21 @@ from attnwidget.text.tokens import Tokens
 
 
 def predicted_input(attention: Attention) -> tuple[Reading[Attention], Task]:
-    """Return the input of an attention with all heads on, and what its model predicts.
+    """Return an attention's input with all heads on, and the prediction task of its model.
+
+    Args:
+        attention: Attention of the input.
 
     Raises:
-        ValueError: no model is known that could be asked.
-        TypeError: the model has no head that predicts words or classes.
+        ValueError: If the attention has no model.
+        TypeError: If the model has no prediction head for words or classes.
     """
     reading = reading_of(attention.intact, "a prediction")
     return reading, prediction_task(reading.model.hf_model)
 
 
 def can_be_asked(attention: Attention) -> bool:
-    """Whether a model that predicts is there to be asked about an attention's input."""
+    """Return True if the attention has a model that can predict."""
     try:
         predicted_input(attention)
     except (TypeError, ValueError):
@@ -42,13 +45,13 @@ def can_be_asked(attention: Attention) -> bool:
 
 
 def stack_of_answers(attention: Attention) -> Stack:
-    """The stack of the tokens that can be asked about: the decoder if there is one."""
+    """Return the stack whose tokens the model predicts: the decoder if there is one."""
     stacks = attention.stacks
     return stacks["decoder"] if "decoder" in stacks else next(iter(stacks.values()))
 
 
 def what_is_read(reading: Reading[Attention]) -> str:
-    """What a class is the class of: "text", "picture" or "sound"."""
+    """Return the kind of input that a model classifies: "text", "picture" or "sound"."""
     inputs = reading.inputs
     if "input_ids" in inputs:
         return "text"
@@ -58,39 +61,52 @@ def what_is_read(reading: Reading[Attention]) -> str:
 
 
 def masks_of(reading: Reading[Attention]) -> list[int]:
-    """The positions of mask tokens."""
+    """Return the positions of mask tokens."""
     return mask_places(reading.model.tokenizer, reading.inputs["input_ids"][0].tolist())
 
 
 def default_position(reading: Reading[Attention]) -> int | None:
-    """The token that a masked model is asked about if no other is chosen: its first mask token."""
+    """Return the position that a masked model predicts by default: the first mask token."""
     return next(iter(masks_of(reading)), None)
 
 
 def position_after(axis: Tokens, entry: int, unit: str, task: Task) -> int | None:
-    """The position that a locked entry of an axis asks about; None if there is no such entry.
+    """Return the position that is predicted for a locked entry of an axis, or None.
 
-    A masked model answers what stands there, and a causal model what follows.
+    A masked model predicts the token at the entry, a causal model the token after it.
+
+    Args:
+        axis: Axis in tokens.
+        entry: Index of the locked token or word.
+        unit: Unit of the index, "tokens" or "words".
+        task: Prediction task of the model.
+
+    Returns:
+        The position, or None if there is no such entry.
     """
     index = entry
     if unit == "words":
         groups = axis.word_groups()
         if index >= len(groups):
             return None
-        # What follows a word follows its last token.
+        # For a causal model, use the last token of the word.
         index = groups[index][-1 if task == "next" else 0]
     return index + (task == "next") if index < len(axis) else None
 
 
 def as_at(position: int) -> list[int] | None:
-    """Return one of `Predictions.positions` as the option `at` of `AttentionModel.predict`."""
+    """Convert one of `Predictions.positions` to the argument `at` of `AttentionModel.predict`."""
     return None if position < 0 else [position]
 
 
 def asked_places(reading: Reading[Attention], position: int | None) -> tuple[int, ...] | None:
-    """Return the tokens that a question asks about; None for the default of the model.
+    """Return the positions that a question asks about; None = the default of the model.
 
-    The first piece of a masked word is asked about together with the other pieces of the word.
+    At the first piece of a word, a masked model predicts all pieces of the word.
+
+    Args:
+        reading: Input with its model.
+        position: Position of the question, or None.
     """
     if position is None or position < 0:
         return None
@@ -101,51 +117,56 @@ def asked_places(reading: Reading[Attention], position: int | None) -> tuple[int
     return tuple(pieces) if pieces[0] == position else (position,)
 
 
-#: Number of answers whose changes an explorer says.
+#: Number of answers whose changes an explorer describes.
 LIKELIEST = 5
 
 
 class OwnWord(NamedTuple):
-    """The asked word of the text: as readers see it, and the ids of its pieces."""
+    """Masked word of the text: its text and the ids of its pieces."""
 
     text: str
     ids: tuple[int, ...]
 
 
 def own_word(reading: Reading[Attention], predictions: Predictions) -> OwnWord | None:
-    """Return the word of the text that a model masked to be asked.
+    """Return the word of the text that was masked for the question.
 
-    Return None if the model masked no word, or if the vocabulary lacks the word.
+    Returns:
+        The word; None if no word was masked, or if the vocabulary lacks the word.
     """
     if predictions.task != "masked":
         return None
-    places = predictions.positions
+    positions = predictions.positions
     ids = reading.inputs["input_ids"][0].tolist()
-    own = tuple(int(ids[place]) for place in places)
+    word_ids = tuple(int(ids[position]) for position in positions)
     tokenizer = reading.model.tokenizer
-    if mask_places(tokenizer, own) or getattr(tokenizer, "unk_token_id", None) in own:
+    if mask_places(tokenizer, word_ids) or getattr(tokenizer, "unk_token_id", None) in word_ids:
         return None
-    spelt = reading.tokens.added if reading.tokens is not None else predictions.tokens
-    return OwnWord("".join(spelt[place] for place in places).strip(), own)
+    token_texts = reading.tokens.added if reading.tokens is not None else predictions.tokens
+    return OwnWord("".join(token_texts[position] for position in positions).strip(), word_ids)
 
 
 def likeliest(predictions: Predictions) -> int:
-    """The id of the first question's most probable answer."""
+    """Return the id of the most likely answer to the first question."""
     return int(predictions.log_probabilities[0].argmax())
 
 
 def id_of(predictions: Predictions, answer: str) -> int:
-    """The id of an answer, as the vocabulary spells it.
+    """Return the id of an answer.
+
+    Args:
+        predictions: Predictions with the vocabulary.
+        answer: Answer in the spelling of the vocabulary.
 
     Raises:
-        ValueError: there is none.
+        ValueError: If the vocabulary has no such answer.
     """
-    place = predictions.answers.found(answer, warns=False)
-    return predictions.answers.index(answer) if place is None else place
+    answer_id = predictions.answers.found(answer, warns=False)
+    return predictions.answers.index(answer) if answer_id is None else answer_id
 
 
 class Row(NamedTuple):
-    """One answer: as a reader sees it, as the vocabulary has it, its id and probabilities."""
+    """Answer with its text, its vocabulary entry, its id and its probabilities."""
 
     answer: str
     token: str
@@ -155,19 +176,19 @@ class Row(NamedTuple):
 
     @property
     def change(self) -> float:
-        """By how much the probability rises."""
+        """Increase of the probability."""
         return self.after - self.before
 
 
 @dataclass(frozen=True, eq=False)
 class Answered:
-    """Both answers to a question.
+    """Question with its answers before and after heads were disabled.
 
     Attributes:
-        before: with all heads on.
-        after: with heads off; the same object where none are.
-        answer: the id of the answer that is followed.
-        own: the word of the text; None without a word that was masked.
+        before: Predictions with all heads on.
+        after: Predictions with disabled heads; the same object if no head is disabled.
+        answer: Id of the tracked answer.
+        own: Masked word of the text; None if no word was masked.
     """
 
     before: Predictions
@@ -177,41 +198,44 @@ class Answered:
 
     @property
     def position(self) -> int:
-        """The token that is predicted, as in `Predictions.positions`."""
+        """Position of the predicted token, as in `Predictions.positions`."""
         return self.before.positions[0]
 
     @property
     def name(self) -> str:
-        """The answer followed, as readers see it."""
+        """Text of the tracked answer."""
         return self.before.answers.spelt([self.answer])[0][0]
 
     def own_share(self, predictions: Predictions) -> float:
-        """The probability of the word of the text.
+        """Return the probability of the masked word.
 
-        Each piece was predicted with masks in the later pieces, so this is the product over pieces.
+        Each piece was predicted with its later pieces masked, so the probability is the product
+        over the pieces.
         """
         assert self.own is not None
         ids = self.own.ids
         return float(np.exp(predictions.log_probabilities[range(len(ids)), ids].sum()))
 
     def likely_answers(self) -> tuple[int, ...]:
-        """The ids of the likeliest answers and of the word of the text, without `answer`."""
-        best = np.argsort(-self.before.log_probabilities[0], kind="stable")[:LIKELIEST].tolist()
-        own = self.own.ids if self.own is not None and len(self.own.ids) == 1 else ()
-        return tuple(i for i in dict.fromkeys((*best, *own)) if i != self.answer)
+        """Return the ids of the most likely answers and the masked word, without `answer`."""
+        most_likely = np.argsort(-self.before.log_probabilities[0], kind="stable")[
+            :LIKELIEST
+        ].tolist()
+        own_ids = self.own.ids if self.own is not None and len(self.own.ids) == 1 else ()
+        return tuple(i for i in dict.fromkeys((*most_likely, *own_ids)) if i != self.answer)
 
     def rows(self, top: int) -> list[Row]:
-        """The `top` answers of both and the one followed.
+        """Return the `top` answers of both predictions and the tracked answer.
 
-        By the size of the change, or by the probability where no heads are off.
+        The rows are sorted by the size of the change, or by probability if no head is disabled.
         """
-        both = [predictions.probabilities[0] for predictions in (self.before, self.after)]
-        best = [np.argsort(-shares, kind="stable")[:top] for shares in both]
-        ids = sorted({self.answer, *map(int, np.concatenate(best))})
-        spelt = self.before.answers.spelt(ids)
+        distributions = [predictions.probabilities[0] for predictions in (self.before, self.after)]
+        top_ids = [np.argsort(-distribution, kind="stable")[:top] for distribution in distributions]
+        ids = sorted({self.answer, *map(int, np.concatenate(top_ids))})
+        names_by_id = self.before.answers.spelt(ids)
         rows = [
-            Row(*names, i, float(both[0][i]), float(both[1][i]))
-            for i, names in zip(ids, spelt, strict=True)
+            Row(*names, i, float(distributions[0][i]), float(distributions[1][i]))
+            for i, names in zip(ids, names_by_id, strict=True)
         ]
         if self.after is self.before:
             return sorted(rows, key=lambda row: -row.before)
@@ -225,23 +249,25 @@ def ask(
     method: EditMethod | None,
     before: Predictions,
 ) -> Predictions:
-    """What the model answers at a position with heads off; `before` where none are."""
+    """Return the predictions at a position with disabled heads; `before` if there are none."""
     if not heads:
         return before
     return reading.predict(heads, method, positions=asked_places(reading, position))
 
 
 def answers_to_wire(answered: Answered, rows: Sequence[Row], **about: Any) -> dict[str, Any]:
-    """The answers as the page has them."""
-    own = answered.own
+    """Return the answers for the page."""
+    masked_word = answered.own
     return {
         "task": answered.before.task,
         "position": answered.position,
         "piece": list(answered.before.pieces[0]) if answered.before.pieces else [1, 1],
-        "own": own
+        "own": masked_word
         and {
-            "answer": own.text,
-            "token": "" if len(own.ids) > 1 else answered.before.answers.spelt(own.ids)[0][1],
+            "answer": masked_word.text,
+            "token": ""
+            if len(masked_word.ids) > 1
+            else answered.before.answers.spelt(masked_word.ids)[0][1],
             "before": answered.own_share(answered.before),
             "after": answered.own_share(answered.after),
         },

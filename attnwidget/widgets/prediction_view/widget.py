@@ -1,4 +1,4 @@
-"""PredictionView: what a model answers, and which heads the answer depends on."""
+"""PredictionView: a model's predictions, and the effects of heads on them."""
 
 from __future__ import annotations
 
@@ -54,33 +54,33 @@ from attnwidget.widgets.wire.values import axes_to_wire, to_wire
 if TYPE_CHECKING:
     import pandas as pd
 
-#: Why the page of the figure stays with its word.
+#: Reason why a saved page cannot change its word.
 _ONE_WORD = "This page has the predictions for one word; another word needs a notebook."
-#: Seconds after an answer in which the model is left to whoever asks next.
+#: Delay in seconds before effects are computed, so that other requests can use the model first.
 _PAUSE = 0.2
-#: Heads of a stack whose exact effects are computed although no reader sees them.
+#: Maximum number of heads in a stack for which invisible exact effects are computed.
 _MANY_HEADS = 500
-#: What is computed for each kind of effects, in order: estimates (False), exact effects (True).
+#: Computation steps for each kind of effects: estimates (False), exact effects (True).
 _STEPS = {"passes": (False, True), "gradient": (False,), "direct": (True,), "patch": (True,)}
 _NO_MASK = "The text has no mask token: choose a token above, and the model says what stands there."
 
 
 class WantedEffects(NamedTuple):
-    """The effects that are computed: what each head changes in the probability of an answer.
+    """Request for the effects of heads on an answer's probability.
 
     Attributes:
-        attention: The attention to the input.
-        name: The answer in words.
-        answer: The id of the answer.
-        position: The token that is predicted, as in `Predictions.positions`.
-        heads: The heads that are off already.
-        method: What stands in the place of heads that are off.
-        stack: The stack of the heads.
+        attention: Attention of the input.
+        name: Text of the answer.
+        answer: Id of the answer.
+        position: Position of the predicted token, as in `Predictions.positions`.
+        heads: Heads that are already disabled.
+        method: Replacement method of disabled heads.
+        stack: Stack of the heads.
         effects_by: "passes", "gradient", "direct" or "patch".
-        versus: The id of the other answer of direct effects; of patching, None is the likeliest
-            other answer to the second text.
-        corrupted: The second text of patching; "" for other effects.
-        others: The ids of further answers, whose exact effects the same passes measure.
+        versus: Id of the rival answer, for direct effects and patching; for patching, None = the
+            most likely other answer for the second text.
+        corrupted: Second text for patching; "" for other effects.
+        others: Ids of further answers, whose exact effects are measured in the same passes.
     """
 
     attention: Attention
@@ -97,17 +97,17 @@ class WantedEffects(NamedTuple):
 
 
 class FoundEffects(NamedTuple):
-    """Computed effects.
+    """Computed effects of heads.
 
     Attributes:
-        wanted: The question that they answer.
-        values: The effects [layers, heads].
-        is_estimate: Whether they are an estimate.
-        versus: The other answer of direct effects and of patching, in words; "" for changes of a
+        wanted: Request that the effects answer.
+        values: Effects, [layers, heads].
+        is_estimate: Whether the effects are an estimate.
+        versus: Text of the rival answer, for direct effects and patching; "" for changes of a
             probability.
-        patched: The second text and the logit differences of patching; None for other effects.
-        of_others: The exact effects on the other answers of the question, [A, layers, heads]; None
-            for other kinds of effects.
+        patched: Second text and logit differences of patching; None for other effects.
+        of_others: Exact effects on the other answers of the request, [A, layers, heads]; None for
+            other kinds of effects.
     """
 
     wanted: WantedEffects
@@ -119,19 +119,21 @@ class FoundEffects(NamedTuple):
 
 
 class PredictionView(BackgroundAnswers, StackChoice):
-    """A model's answer to one question, and the heads on which the answer depends.
+    """Prediction of a model, and the heads on which the prediction depends.
 
-    The question is a masked word, the next token or the class. With heads off (`disabled`, shared
-    with a linked `HeadGrid`) the figure shows the answers before and after; for each head, the map
-    shows the change in an answer's probability if this head is switched off too. These effects are
-    first estimated by a backward pass, and then computed in the background, with a pass per head:
-    `wait()` returns when they are done. With `effects_by="direct"` the map shows the exact share of
-    each head in the difference of two logits instead. With `effects_by="patch"` and a second text
-    in `corrupted`, the map shows how much of the answer each head carries over: its outputs are put
-    into a pass over the second text. `lens=True` adds the answer after each layer.
+    The model predicts a masked word, the next token or the class. If heads are disabled
+    (`disabled`, shared with a linked `HeadGrid`), the figure shows the answers before and after.
+    The map shows for each head how the probability of an answer changes if this head is disabled
+    too. These effects are first estimated with a backward pass, and then computed in the background
+    with one pass per head; `wait()` waits for them. With `effects_by="direct"`, the map shows each
+    head's exact share in the difference of two logits. With `effects_by="patch"` and a second text
+    in `corrupted`, the map shows the effect of patching each head's outputs into a pass over the
+    second text. `lens=True` adds the answer after each layer.
 
-    Linked to a `HeadView` or `HeadGrid`, the last query locked there is the token asked about; of
-    a causal model what follows that token. Options are the traits, as keywords. An unknown one
+    If the figure is linked to a `HeadView` or `HeadGrid`, the last locked query is the predicted
+    token, or for a causal model the token before it.
+
+    Options are the traits, as keywords. An unknown one
     raises TypeError, a value out of range traitlets.TraitError; so does a token that cannot be
     asked about. A model without a head that predicts raises TypeError, an attention of given
     weights ValueError.
@@ -161,51 +163,51 @@ class PredictionView(BackgroundAnswers, StackChoice):
     position = traitlets.Int(
         None,
         allow_none=True,
-        help="The token to predict, from 0: a masked model predicts it with a mask in its place, "
-        "a causal model from the tokens before. None = the locked token, otherwise the first mask "
-        "token, the end of the text, or the class.",
+        help="Position of the token to predict, from 0. A masked model predicts it with a mask "
+        "token in its place, a causal model from the tokens before. None = the locked token, "
+        "otherwise the first mask token, the end of the text, or the class.",
     ).tag(sync=True, option=True)
     answer = traitlets.Unicode(
         None,
         allow_none=True,
-        help="The answer whose probability the effects are of, as the vocabulary spells it; None = "
-        "the likeliest with all heads on.",
+        help="Answer whose effects are shown, in the spelling of the vocabulary; None = the most "
+        "likely answer with all heads on.",
     ).tag(sync=True, option=True)
-    top = traitlets.Int(10, min=1, help="Answers that are shown, of each of before and after.").tag(
+    top = traitlets.Int(10, min=1, help="Number of most likely answers, before and after.").tag(
         sync=True, option=True
     )
     effects_by = traitlets.Enum(
         ["passes", "gradient", "direct", "patch"],
         "passes",
-        help='How effects are found: "passes" (an estimate first, then one pass a head), '
-        '"gradient" (the estimate alone, for large models), "direct" (the exact share of each '
-        'head in the difference of two logits, of causal models) or "patch" (the change of this '
-        "difference in the text `corrupted` with the outputs of each head from this text).",
+        help='Method for the effects: "passes" (an estimate, then one pass per head), "gradient" '
+        '(only the estimate, for large models), "direct" (the exact share of each head in the '
+        'difference of two logits, for causal models) or "patch" (the change of this difference '
+        "if each head's outputs are patched into the text `corrupted`).",
     ).tag(sync=True, option=True)
     versus = traitlets.Unicode(
         None,
         allow_none=True,
-        help="The other answer of direct effects and of patching, as the vocabulary spells it; "
-        "None = the likeliest other answer, in patching the likeliest to the second text.",
+        help="Rival answer for direct effects and patching, in the spelling of the vocabulary; "
+        "None = the most likely other answer, for patching in the second text.",
     ).tag(sync=True, option=True)
     corrupted = traitlets.Unicode(
-        help='Second text of patching, of as many tokens as this text; "" = none. It is asked '
-        "about the same token, with a mask token in its place for a masked model."
+        help="Second text for patching, with the same number of tokens as the current text; "
+        '"" = no second text. The predicted token has the same position in both texts.'
     ).tag(sync=True, option=True)
     lens = traitlets.Bool(
-        False, help="Show the answer after each layer below the answers (a logit lens)."
+        False, help="Whether to show the answer after each layer (a logit lens)."
     ).tag(sync=True, option=True)
 
-    # Whether readers see the figure: effects that take long wait until they do.
+    # Whether the figure is visible. Slow effects wait until it is.
     _in_sight = traitlets.Bool(True)
-    # The text of the button that begins slow effects; "" without slow effects.
+    # Text of the button that starts slow effects; "" if there are no slow effects.
     _offer = traitlets.Unicode()
-    # The question whose effects are computed although they take long.
+    # Request whose effects are computed even if they are slow.
     _accepted: WantedEffects | None = None
     _found: traitlets.TraitType[FoundEffects | None, FoundEffects | None] = traitlets.Any(None)
-    # The answers after each layer as the page draws them; None until they are known.
+    # Answers after each layer, for the page; None until they are computed.
     _lens: traitlets.TraitType[dict[str, Any] | None, Any] = traitlets.Any(None).tag(sync=True)
-    # Why there are no effects.
+    # Reason why there are no effects, or "".
     _problem = traitlets.Unicode().tag(sync=True)
 
     def __init__(
@@ -220,71 +222,73 @@ class PredictionView(BackgroundAnswers, StackChoice):
             predicted_input(attention)
         self._before: tuple[Reading[Attention], int | None, Predictions] | None = None
         super().__init__(attention, position=position, answer=answer, top=top, **traits)
-        # Before the figure opens, no answers are known that could be checked.
+        # Check these options here, because there are no answers to check against before the figure
+        # opens.
         for token in (self.answer, self.versus):
             if token is not None:
                 self._find(token)
 
-    # What is asked
+    # Results
 
     @property
     def predictions(self) -> Predictions | None:
-        """What the model answers with all heads on; None without a question."""
+        """Predictions with all heads on; None without a question."""
         return self._answered.before if self._answered else None
 
     @property
     def after(self) -> Predictions | None:
-        """The same with heads off; `after - predictions` is what changed."""
+        """Predictions with disabled heads; `after - predictions` is the change."""
         return self._answered.after if self._answered else None
 
     @property
     def effects(self) -> NDArray[np.float64] | None:
-        """By how much the answer's probability changes without each head, [L, H].
+        """Change of the answer's probability without each head of `stack`, [L, H].
 
-        With `effects_by="direct"`: the share of each head in the difference of the logits of the
-        answer and of `versus`. Heads of `stack`; heads that are already off have effect 0. None
-        until the effects are known; `is_estimate` says whether they are estimates.
+        With `effects_by="direct"`, it is each head's share in the logit difference between the
+        answer and `versus`. Heads that are already disabled have the effect 0. None until the
+        effects are computed. `is_estimate` says whether they are estimates.
         """
-        found = self._known()
-        return found.values.copy() if found else None
+        result = self._known()
+        return result.values.copy() if result else None
 
     @property
     def is_estimate(self) -> bool | None:
-        """Whether `effects` are a first-order estimate; None before there are any."""
-        found = self._known()
-        return found.is_estimate if found else None
+        """True if `effects` are a first-order estimate; None until they are computed."""
+        result = self._known()
+        return result.is_estimate if result else None
 
     @property
     def effect_metric(self) -> dict[str, Any]:
-        """The effects as `HeadGrid(attention, metrics=...)` takes them; {} until they are found.
+        """Effects as the argument `metrics` of `HeadGrid`; {} until they are computed.
 
-        The title names the answer, what stands in the place of heads, and estimates: "effect on
-        “her” (uniform)", "effect on “her” (uniform, estimate)". In a model of several stacks, the
-        keys are the stacks.
+        The title has the answer and the replacement method, and says if the effects are estimates:
+        "effect on “her” (uniform)", "effect on “her” (uniform, estimate)". For a model with several
+        stacks, the keys are the stacks.
         """
-        found = self._known()
-        if found is None:
+        result = self._known()
+        if result is None:
             return {}
-        how = f"{found.wanted.method}{', estimate' if found.is_estimate else ''}"
-        title = f"effect on “{found.wanted.name}” ({how})"
-        if found.versus:
-            kind = "effect of patching" if found.patched else "direct effect"
-            title = f"{kind} on “{found.wanted.name}” against “{found.versus}”"
-        metric = {title: found.values.copy()}
+        method = f"{result.wanted.method}{', estimate' if result.is_estimate else ''}"
+        title = f"effect on “{result.wanted.name}” ({method})"
+        if result.versus:
+            kind = "effect of patching" if result.patched else "direct effect"
+            title = f"{kind} on “{result.wanted.name}” against “{result.versus}”"
+        metric = {title: result.values.copy()}
         return {self.stack: metric} if len(self.attention.stacks) > 1 else metric
 
     def _known(self) -> FoundEffects | None:
-        """The effects for the shown question; None until they are known."""
+        """Return the effects for the current question; None until they are computed."""
         return self._found if self._wanted is not None else None
 
     def page_part(self) -> Part:
-        """Return the state, which has the predictions for one word."""
+        """Return the figure's part of a saved page, which has the predictions for one word."""
         return replace(super().page_part(), fixed_here=dict.fromkeys(("tokens", "unit"), _ONE_WORD))
 
     def to_frame(self) -> pd.DataFrame:
-        """The answers shown: answer, token (as the vocabulary has it), id, before, after, change.
+        """Return the answers with the columns answer, token, id, before, after and change.
 
-        Those that changed most first, or the likeliest where no heads are off.
+        The token is the vocabulary entry. The rows are sorted by the size of the change, or by
+        probability if no head is disabled.
         """
         import pandas as pd
 
@@ -297,7 +301,7 @@ class PredictionView(BackgroundAnswers, StackChoice):
     def _edited(
         self, attention: Attention, heads: list[Head], method: EditMethod | None
     ) -> Attention:
-        """Return the intact attention: the figure asks the model, and needs no maps read again."""
+        """Return the intact attention, because this figure needs no maps with disabled heads."""
         try:
             predicted_input(attention)
         except (TypeError, ValueError) as error:
@@ -333,11 +337,11 @@ class PredictionView(BackgroundAnswers, StackChoice):
         return token
 
     def _find(self, token: str) -> None:
-        """Refuse an answer that the model cannot give, and warn of the end of a word."""
+        """Raise an error for an answer that is not in the vocabulary; warn about partial words."""
         if self._answered is None:
             return
         before = self._answered.before
-        # The page takes entries from the table of the figure.
+        # The page chooses answers from the figure's table, so they need no warning.
         if changed_by_page():
             id_of(before, token)
         else:
@@ -348,7 +352,7 @@ class PredictionView(BackgroundAnswers, StackChoice):
         self._forget_question()
 
     def _forget_question(self) -> None:
-        """Return to the default question: a choice for a text does not apply to the next text."""
+        """Return to the default question, because a choice applies only to one text."""
         with self._lock, self.together():
             self.position = None
             self.answer = None
@@ -361,7 +365,7 @@ class PredictionView(BackgroundAnswers, StackChoice):
             self.position = None
 
     def _locked(self) -> int | None:
-        """The position that the last locked query asks about."""
+        """Return the position that is predicted for the last locked query, or None."""
         _, task = predicted_input(self.attention)
         queries = [index for side, index in self.tokens if side == "query"]
         stack = stack_of_answers(self.attention)
@@ -369,7 +373,7 @@ class PredictionView(BackgroundAnswers, StackChoice):
             return None
         return position_after(stack.query, queries[-1], self.unit, task)
 
-    # What is answered
+    # Answers
 
     @computed("attention")
     def _axes(self) -> dict[str, Any]:
@@ -387,7 +391,7 @@ class PredictionView(BackgroundAnswers, StackChoice):
         sync=False,
     )
     def _answered(self) -> Answered | None:
-        """The question with its answers; None without a question."""
+        """Question with its answers; None without a question."""
         reading, task = predicted_input(self.attention)
         position = self.position if self.position is not None else self._locked()
         if position is None and task == "masked":
@@ -402,12 +406,12 @@ class PredictionView(BackgroundAnswers, StackChoice):
 
     @computed("_answered")
     def _message(self) -> str:
-        """What to do if there is no question; else ""."""
+        """Advice if there is no question, or ""."""
         return "" if self._answered else _NO_MASK
 
     @computed("_answered", "top", "_edit")
     def _predictions(self) -> dict[str, Any] | None:
-        """The answers as the page draws them; None without a question."""
+        """Answers for the page; None without a question."""
         if self._answered is None:
             return None
         reading, task = predicted_input(self.attention)
@@ -422,17 +426,17 @@ class PredictionView(BackgroundAnswers, StackChoice):
         )
 
     def _ask_intact(self, reading: Reading[Attention], position: int | None) -> Predictions:
-        """What the model answers with all heads on, asked once."""
+        """Return the predictions with all heads on, which are cached."""
         if self._before is None or self._before[:2] != (reading, position):
-            places = asked_places(reading, position)
-            self._before = reading, position, reading.answer(places, self.top)
+            positions = asked_places(reading, position)
+            self._before = reading, position, reading.answer(positions, self.top)
         return self._before[2]
 
     # Effects
 
     @computed("_answered", "stack", "effects_by", "versus", "corrupted", sync=False)
     def _wanted(self) -> WantedEffects | None:
-        """The effects to compute for the shown question; None without a question."""
+        """Request for the effects of the current question; None without a question."""
         answered = self._answered
         if answered is None:
             return None
@@ -451,7 +455,7 @@ class PredictionView(BackgroundAnswers, StackChoice):
         )
 
     def _rival(self, answered: Answered) -> int | None:
-        """The id of the other answer; None if it is not needed, or follows from the second text."""
+        """Return the id of the rival answer; None if none is needed or the second text decides."""
         if self.effects_by not in ("direct", "patch"):
             return None
         if self.versus is not None:
@@ -463,29 +467,29 @@ class PredictionView(BackgroundAnswers, StackChoice):
 
     @computed("_found")
     def _effects(self) -> dict[str, Any] | None:
-        """The effects as the page draws them; None until they are known."""
-        found, answered = self._found, self._answered
-        if found is None or answered is None:
+        """Effects for the page; None until they are computed."""
+        result, answered = self._found, self._answered
+        if result is None or answered is None:
             return None
-        wanted = found.wanted
-        ids = (wanted.answer, *wanted.others)
-        followed, *others = (token for _, token in answered.before.answers.spelt(ids))
+        request = result.wanted
+        ids = (request.answer, *request.others)
+        tracked, *other_tokens = (token for _, token in answered.before.answers.spelt(ids))
         return {
-            "stack": wanted.stack,
-            "name": wanted.name,
-            "followed": followed,
+            "stack": request.stack,
+            "name": request.name,
+            "followed": tracked,
             "others": None
-            if found.of_others is None
-            else {"tokens": others, "values": to_wire(found.of_others.astype(np.float32))},
-            "versus": found.versus,
-            "patched": found.patched
+            if result.of_others is None
+            else {"tokens": other_tokens, "values": to_wire(result.of_others.astype(np.float32))},
+            "versus": result.versus,
+            "patched": result.patched
             and {
-                "text": found.patched.corrupted,
-                "differences": list(found.patched.logit_differences),
+                "text": result.patched.corrupted,
+                "differences": list(result.patched.logit_differences),
             },
-            "estimate": found.is_estimate,
-            "method": wanted.method,
-            "values": to_wire(found.values.astype(np.float32)),
+            "estimate": result.is_estimate,
+            "method": request.method,
+            "values": to_wire(result.values.astype(np.float32)),
         }
 
     @traitlets.observe("_wanted")
@@ -494,7 +498,7 @@ class PredictionView(BackgroundAnswers, StackChoice):
         self._begin_effects(delay=_PAUSE)
 
     def _look_at_effects(self, is_in_sight: bool) -> None:
-        """State whether readers see the effects: effects that take long wait until they do."""
+        """Set whether the effects are visible; slow effects wait until they are."""
         self._in_sight = is_in_sight
 
     @when_open("_in_sight")
@@ -503,61 +507,65 @@ class PredictionView(BackgroundAnswers, StackChoice):
             self._begin_effects()
 
     def measure_effects(self) -> None:
-        """Begin to compute the effects, also if this takes long; `wait` returns after them.
+        """Start to compute the effects even if this is slow; `wait` waits for them.
 
-        If an estimate is above about ten seconds, effects wait for this call, a call of `wait`, or
-        a click on the button with the estimate.
+        If the estimated time is above about ten seconds, the computation starts only after this
+        call, a call of `wait`, or a click on the button with the estimate.
         """
         with self._lock, self.together():
             self._accepted = self._wanted
             self._begin_effects()
 
     def wait(self, timeout: float | None = None) -> bool:
-        """Return when all answers are found; False if `timeout` seconds were not enough.
+        """Wait until all answers are available, including slow effects.
 
-        Effects that take long are computed too.
+        Args:
+            timeout: Time limit in seconds; None = no limit.
+
+        Returns:
+            False if the time limit was reached, otherwise True.
 
         Raises:
-            Exception: What went wrong in finding them; the figure shows it too.
+            Exception: If an answer could not be computed. The figure shows the error too.
         """
         if self._is_open:
             self.measure_effects()
         return super().wait(timeout)
 
     def _wait_for_what_began(self, timeout: float | None = None) -> bool:
-        """Wait as `wait`, but begin no effects that take long."""
+        """Wait like `wait`, but do not start slow effects."""
         return super().wait(timeout)
 
     @property
     def offer(self) -> str:
-        """What `measure_effects` does and how long it takes; "" if no effects wait to be asked for.
+        """Description of `measure_effects` with its duration; "" if no effects wait for this call.
 
-        Effects out of sight are not offered.
+        Invisible effects are not offered.
         """
         return str(self._offer)
 
     def _begin_effects(self, *, delay: float = 0.0) -> None:
-        """Compute the effects that are due, and offer effects that take long."""
-        wanted = self._wanted
+        """Compute the fast effects, and offer slow effects."""
+        request = self._wanted
         self._offer = ""
-        if wanted is None:
+        if request is None:
             self._problem = ""
             self._ask("effects", None, self._effects_job)
             return
-        steps = self._steps(wanted)
+        steps = self._steps(request)
         if not steps:
-            # This ends a job that runs.
+            # End a running job.
             self._ask("effects", None, self._effects_job)
-        if self._in_sight and len(steps) < len(_STEPS[wanted.effects_by]):
-            self._offer = f"measure the effects of heads: {self._duration(wanted)}"
-        if self._is_asked_now("effects", wanted):
-            return  # the job looks at the steps itself
-        self._problem = "" if steps or self._is_found(wanted) else self._reason_to_wait(wanted)
-        if steps and not self._is_found(wanted, exact=max(steps)):
-            self._ask("effects", wanted, self._effects_job, delay=delay)
+        if self._in_sight and len(steps) < len(_STEPS[request.effects_by]):
+            self._offer = f"measure the effects of heads: {self._duration(request)}"
+        if self._is_asked_now("effects", request):
+            return  # The running job checks the steps itself.
+        self._problem = "" if steps or self._is_found(request) else self._reason_to_wait(request)
+        if steps and not self._is_found(request, exact=max(steps)):
+            self._ask("effects", request, self._effects_job, delay=delay)
 
     def _steps(self, wanted: WantedEffects) -> list[bool]:
-        """Return which effects are computed now: False for estimates, True for exact effects."""
+        """Return the steps to compute now: False for estimates, True for exact effects."""
         steps = _STEPS[wanted.effects_by]
         if wanted is self._accepted or wanted.effects_by in ("direct", "patch"):
             return list(steps)
@@ -565,14 +573,14 @@ class PredictionView(BackgroundAnswers, StackChoice):
         work = pass_work(wanted.attention, reading)
         limit = MOST_SECONDS * speed(reading)
         stack = wanted.attention.stacks[wanted.stack]
-        few = stack.n_layers * stack.n_heads <= _MANY_HEADS
+        has_few_heads = stack.n_layers * stack.n_heads <= _MANY_HEADS
         exact = work * passes_of_exact_effects(wanted.attention, wanted.stack) <= limit
-        exact = exact and True in steps and (few or self._in_sight)
+        exact = exact and True in steps and (has_few_heads or self._in_sight)
         estimate = work * ESTIMATE <= limit and (exact or self._in_sight)
         return [False] * estimate + [True] * exact
 
     def _duration(self, wanted: WantedEffects) -> str:
-        """Return in words how long the effects take."""
+        """Return the estimated duration of the effects in words."""
         passes = ESTIMATE
         if True in _STEPS[wanted.effects_by]:
             passes += passes_of_exact_effects(wanted.attention, wanted.stack)
@@ -580,15 +588,15 @@ class PredictionView(BackgroundAnswers, StackChoice):
         return duration_in_words(passes * pass_work(wanted.attention, reading) / speed(reading))
 
     def _reason_to_wait(self, wanted: WantedEffects) -> str:
-        """Return why the effects are not computed now."""
+        """Return the reason why the effects are not computed now."""
         if not self._in_sight:
             return "they are computed while this tab is open"
         return f"they take {self._duration(wanted)}, and begin with measure_effects()"
 
     def _is_found(self, wanted: WantedEffects, exact: bool = False) -> bool:
-        """Whether effects are found, or exact effects."""
-        found = self._found
-        return found is not None and found.wanted is wanted and found.is_estimate <= (not exact)
+        """Return True if the effects are available, or exact effects if `exact`."""
+        result = self._found
+        return result is not None and result.wanted is wanted and result.is_estimate <= (not exact)
 
     def _effects_job(self, wanted: WantedEffects) -> Job:
         reading, _ = predicted_input(wanted.attention)
@@ -601,27 +609,27 @@ class PredictionView(BackgroundAnswers, StackChoice):
             return self._unless_replaced("effects", wanted, show)
 
         if wanted.effects_by in ("direct", "patch"):
-            found = _direct(wanted) if wanted.effects_by == "direct" else _patched(wanted)
-            yield shown(found)
+            effects = _direct(wanted) if wanted.effects_by == "direct" else _patched(wanted)
+            yield shown(effects)
             return
         for exact in _STEPS[wanted.effects_by]:
             with self._lock:
                 if stopped() or exact not in self._steps(wanted):
-                    # A later look at the figure may ask this question again.
+                    # Clear the question, so that it can be asked again when the figure is visible.
                     if not stopped():
                         self._questions["effects"] = None
                     return
             if self._is_found(wanted, exact):
                 continue
-            asked = (wanted.position, wanted.heads, wanted.method)
+            question = (wanted.position, wanted.heads, wanted.method)
             if exact:
                 answers = (wanted.answer, *wanted.others)
                 values = effects_on_answers(
-                    reading, answers, *asked, stack=wanted.stack, stopped=stopped
+                    reading, answers, *question, stack=wanted.stack, stopped=stopped
                 )
             else:
                 estimates = effects_of(
-                    reading, wanted.answer, *asked, stack=wanted.stack, exact=False
+                    reading, wanted.answer, *question, stack=wanted.stack, exact=False
                 )
                 values = None if estimates is None else estimates[None]
             if values is None or stopped():
@@ -633,7 +641,7 @@ class PredictionView(BackgroundAnswers, StackChoice):
 
     @computed("_answered", "lens", sync=False)
     def _lens_wanted(self) -> Answered | None:
-        """The question whose answers after each layer are shown."""
+        """Question whose answers after each layer are shown; None if they are not shown."""
         return self._answered if self.lens else None
 
     @traitlets.observe("_lens_wanted")
@@ -642,8 +650,8 @@ class PredictionView(BackgroundAnswers, StackChoice):
         self._ask("lens", self._lens_wanted, partial(self._lens_job, self.attention))
 
     def _lens_job(self, attention: Attention, answered: Answered) -> Job:
-        found = answers_by_layer(attention, answered)
-        show = partial(setattr, self, "_lens", found)
+        lens = answers_by_layer(attention, answered)
+        show = partial(setattr, self, "_lens", lens)
         yield self._unless_replaced("lens", answered, show)
 
 
@@ -651,7 +659,8 @@ def _direct(wanted: WantedEffects) -> FoundEffects:
     """Return the direct effects of all heads on the difference of two logits.
 
     Raises:
-        TypeError, ValueError: As `direct_effects`; or heads are off.
+        TypeError: If `direct_effects` raises it.
+        ValueError: If heads are disabled, or if `direct_effects` raises it.
     """
     _refuse_heads_off("direct effects", wanted)
     assert wanted.versus is not None
@@ -668,7 +677,8 @@ def _patched(wanted: WantedEffects) -> FoundEffects:
     """Return the effects of patching each head.
 
     Raises:
-        TypeError, ValueError: As `patched_effects`; or heads are off.
+        TypeError: If `patched_effects` raises it.
+        ValueError: If heads are disabled, or if `patched_effects` raises it.
     """
     _refuse_heads_off("effects of patching", wanted)
     patched = patched_effects(
@@ -678,7 +688,7 @@ def _patched(wanted: WantedEffects) -> FoundEffects:
 
 
 def _refuse_heads_off(effects: str, wanted: WantedEffects) -> None:
-    """Raise ValueError if heads are off, for effects that are of the whole model."""
+    """Raise ValueError if heads are disabled, for effects that need the whole model."""
     if wanted.heads:
         raise ValueError(
             f"{effects} are those of the whole model: switch all heads on, or choose another kind "

@@ -1,1 +1,1 @@
-"""What every widget shares."""
+"""Base classes and shared code of all widgets."""

@@ -1,4 +1,4 @@
-"""What the widgets of an `Attention` share: the traits that link any two of them."""
+"""Base class of attention figures, with the traits that linked figures share."""
 
 from __future__ import annotations
 
@@ -25,14 +25,15 @@ from attnwidget.widgets.shared.page_changes import changed_by_page
 from attnwidget.widgets.shared.traits import HeadsTrait, Subset, TokenMarks
 from attnwidget.widgets.wire.values import axes_in, loss_to_wire, stacks_to_wire
 
-#: The heads that are off, and what stands in their place; None = the default of the model.
+#: Disabled heads and their replacement method; None = the default of the model.
 Edit = tuple[list[Head], EditMethod | None]
-#: Cells of all maps of an input from which a change of the page is answered in the background.
+#: Minimum number of cells in all maps of an input for which changes from the page are answered in
+#: the background.
 LARGE = 2**24
 
 
 class _ReplacedError(Exception):
-    """The reader chose other heads, or closed the figure."""
+    """Raised when the user has chosen other heads or closed the figure."""
 
 
 def chosen_head(
@@ -41,78 +42,84 @@ def chosen_head(
     head: int | HeadName | None,
     stack: str | None,
 ) -> tuple[Any, ...]:
-    """Return the layer, head and stack that a figure opens on; missing ones are the first.
+    """Return the layer, head and stack on which a figure opens.
+
+    Args:
+        attention: Attention of the figure.
+        layer: Layer index or head name; None = the first layer.
+        head: Head index or head name; None = the first head.
+        stack: Stack name; None = the first stack.
 
     Raises:
-        ValueError: There is no such head.
-        TypeError: The layer or the head is no integer.
+        ValueError: If there is no such head.
+        TypeError: If the layer or the head is not an integer.
     """
     if not (names_head(layer) or names_head(head)):
         name = stack or next(iter(attention.stacks))
-        chosen = (layer or 0, head or 0, name)
-        return chosen if layer is None and head is None else attention.head(chosen)
+        opening_head = (layer or 0, head or 0, name)
+        return opening_head if layer is None and head is None else attention.head(opening_head)
     parts = head_parts(layer, head, stack)
     return attention.head(parts if len(parts) == 3 else (*parts, next(iter(attention.stacks))))
 
 
 class AttentionWidget(HeadWidget):
-    """A figure of an `Attention`."""
+    """Base class of figures that show an `Attention`."""
 
-    attention = traitlets.Instance(Attention, help="The shown attention.")
+    attention = traitlets.Instance(Attention, help="Attention of the figure.")
     tokens = TokenMarks(
-        help='Locked tokens as ("query" | "key", index); queries attend, keys are attended to. The '
-        "index is of `unit`. Kinds of tokens that are locked are shown."
+        help='Locked tokens as ("query" | "key", index); queries attend, keys are attended to. '
+        "The index counts tokens or words (`unit`). Locking a hidden kind of token shows this kind."
     ).tag(sync=True, option=True, shared=True, set_last=True)
     hidden = Subset(
         KINDS,
-        help='Tokens left out: some of "cls", "sep", "first". By default those on which much '
-        "attention rests: more than 10 % of it, and more than 3 times the even share.",
+        help='Kinds of tokens that are left out: some of "cls", "sep", "first". Default: the kinds '
+        "that receive more than 10 % of the attention and more than 3 times the even share.",
     ).tag(sync=True, option=True, shared=True)
     quantity = traitlets.Enum(
         QUANTITIES,
         "weights",
-        help="What is drawn: weights, norms ||a f(x)|| (what a weight moves), or gradients |dL/da| "
-        "(how much it matters for a loss); only weights sum to 1.",
+        help='Quantity of the maps: "weights", "norms" ||a f(x)|| (the size of the moved vector), '
+        'or "gradients" |dL/da| (the effect of a weight on a loss). Only weights sum to 1.',
     ).tag(sync=True, option=True, shared=True)
     unit = traitlets.Enum(
         ["tokens", "words"],
         "tokens",
-        help="Maps between tokens, or between words: the sum over the attended word's tokens, "
-        "the mean over the attending one's.",
+        help='Unit of the axes: "tokens" or "words". Word maps sum over the tokens of the attended '
+        "word and average over the tokens of the attending word.",
     ).tag(sync=True, option=True, shared=True)
     scale = traitlets.Enum(
         ["absolute", "linear", "sqrt", "log"],
         "absolute",
-        help='Scale of colors and lines. "absolute" is the same in every figure for weights, from '
-        '0 to 1, and one scale for all heads shown of other quantities. "linear", "sqrt" and "log" '
-        "(three decades) end at the largest value shown, in a grid at the largest of each head; "
-        "titles name them.",
+        help='Scale of colors and lines. "absolute" is from 0 to 1 for weights in every figure, '
+        'and a common scale of all visible heads for other quantities. "linear", "sqrt" and "log" '
+        "(three decades) end at the largest visible value, or in a grid at the largest value of "
+        "each head, and titles show this value.",
     ).tag(sync=True, option=True, shared=True)
 
     disabled = HeadsTrait(
-        help="Heads that are switched off: the model reads the input again without these heads, "
-        "which also changes later layers."
+        help="Disabled heads: the model reads the input again without these heads, which also "
+        "changes later layers."
     ).tag(sync=True, option=True, shared=True, edits=True)
     method: traitlets.Enum[Any] = traitlets.Enum(
         STANDING_ALONE,
         None,
         allow_none=True,
-        help='What stands in the place of heads that are off: "uniform" (all weights 1/L), "zero" '
-        '(nothing) or "first" (all weight on the first token). None = the default of the model: '
+        help='Replacement method of disabled heads: "uniform" (all weights 1/L), "zero" (no '
+        'output) or "first" (all weight on the first token). None = the default of the model: '
         '"zero" in causal models and encoder-decoders, "uniform" in other models.',
     ).tag(sync=True, option=True, shared=True, edits=True)
 
-    # Why what was asked for last could not be done; what was shown stays.
+    # Reason why the latest request failed, or "". The figure keeps its previous state.
     _refused = traitlets.Unicode().tag(sync=True, from_page=True)
 
-    # The heads that are off in the shown attention, and the method. While a large input is read
-    # again, `disabled` and `method` are already those that the page has chosen.
+    # Disabled heads and method of the current attention. While a large input is read again,
+    # `disabled` and `method` already have the page's new choice.
     _edit: traitlets.TraitType[Any, Any] = traitlets.Any(([], None))
-    # Long work of the kernel before the chosen heads are shown, or "".
+    # Description of the kernel's work on the chosen heads while it runs, or "".
     _working = traitlets.Unicode().tag(sync=True)
-    # The tokens of the shown attention that are hidden by default.
+    # Tokens of the current attention that are hidden by default.
     _resting = RestingPlaces()
-    # The unit in which the tokens were locked.
+    # Unit in which the tokens were locked.
     _locked_unit = "tokens"
 
     def __init__(self, attention: Attention, **traits: Any) -> None:
@@ -132,7 +139,7 @@ class AttentionWidget(HeadWidget):
             traits.setdefault("layer", first)
         is_hidden_by_default = "hidden" not in traits
         traits.setdefault("hidden", list(self._resting.kinds))
-        # Words in `tokens` are places on axes that these traits choose.
+        # Set these traits first, because they choose the axes on which words in `tokens` are found.
         first_set = {name: traits.pop(name) for name in ("versus", "unit") if name in traits}
         super().__init__(attention=attention, **first_set, **traits)
         if is_hidden_by_default:
@@ -153,9 +160,9 @@ class AttentionWidget(HeadWidget):
         return super()._takes(name) and (can_switch or not self.trait_metadata(name, "edits"))
 
     def _locked_axes(self, side: str) -> list[Tokens]:
-        """Return the axes on which locked tokens of a side count: an axis for each stack."""
-        of_side = 0 if side == "query" else 1
-        return [axes_in(stack, self.unit)[of_side] for stack in self.attention.stacks.values()]
+        """Return the axes of a side to which locked tokens refer, one axis per stack."""
+        axis_number = 0 if side == "query" else 1
+        return [axes_in(stack, self.unit)[axis_number] for stack in self.attention.stacks.values()]
 
     @traitlets.validate("tokens")
     def _check_tokens(self, proposal: dict[str, Any]) -> list[tuple[str, int]]:
@@ -181,7 +188,7 @@ class AttentionWidget(HeadWidget):
             self.tokens = self._locked_in_unit()
 
     def _locked_in_unit(self) -> list[tuple[str, int]]:
-        """Return the words of locked tokens, or the tokens of locked words, after a new unit."""
+        """Return the locked tokens or words in the new unit."""
         stack = self.attention.stacks[self._stepped_stack()]
         marks: list[tuple[str, int]] = []
         for side, index in self.tokens:
@@ -197,7 +204,7 @@ class AttentionWidget(HeadWidget):
         self._show_locked()
 
     def _show_locked(self) -> None:
-        """Show the kinds of locked tokens, because nothing is drawn for a hidden token."""
+        """Show the kinds of locked tokens, because hidden tokens are not drawn."""
         for side, index in self.tokens:
             kinds = {axis.special[index] for axis in self._locked_axes(side) if index < len(axis)}
             if kinds <= {*self.hidden}:
@@ -212,7 +219,7 @@ class AttentionWidget(HeadWidget):
 
     @traitlets.validate("attention")
     def _check_attention(self, proposal: dict[str, Any]) -> Attention:
-        # Another thread may change the options while the model reads.
+        # Read the options only once, because another thread may change them during the pass.
         edit = self.disabled, self.method
         edited = self._edited(proposal["value"], *edit)
         self._edit = edit
@@ -221,18 +228,18 @@ class AttentionWidget(HeadWidget):
     def _edited(
         self, attention: Attention, heads: list[Head], method: EditMethod | None
     ) -> Attention:
-        """Return an attention as the figure shows it: heads that are off stay off."""
+        """Return an attention in which the disabled heads are switched off."""
         return attention.disabled(heads, method) if heads else attention
 
     @when_open("disabled", "method")
     def _read_without(self, change: dict[str, Any]) -> None:
-        """Read the input again: at once, or in the background if the page asks for a large one."""
+        """Read the input again, in the background if the page changes a large input."""
         edit = self.disabled, self.method
         if edit == self._edit:
             self._working = ""
             return
         if changed_by_page() and _is_large(self.attention):
-            # Find the default before the job holds the model.
+            # Make the text before the job holds the model, because it needs the default method.
             self._working = self._edit_told()
             self._editing.add("edit", self._edit_job(self.attention, edit))
             self._editing.start()
@@ -249,33 +256,33 @@ class AttentionWidget(HeadWidget):
             self._show_edit(edited, edit)
 
     def _said_when_slow(self) -> AbstractContextManager[None]:
-        """Report a slow change in the output of the cell that makes it."""
+        """Return a context that reports a slow change in the output of the running cell."""
         if changed_by_page():
             return nullcontext()
-        # A figure of given maps needs no progress bars, and imports none.
+        # Import here, because a figure of given maps needs no progress bars.
         from attnwidget.corpus.progress_bar import said_when_slow
 
         return said_when_slow(self._edit_told())
 
     def _edit_told(self) -> str:
-        """What is done to show the chosen heads off, in words."""
+        """Return a description of the work that the new choice of heads needs."""
         if not self.disabled:
             return "Switching all heads on"
         count = counted(len(self.disabled), "head")
         return f"Reading the text again with {count} off ({self._method_used()})"
 
     def _edit_job(self, attention: Attention, edit: Edit) -> Job:
-        """Read the input with heads off and prepare the figure, unless the reader chooses anew."""
-        said = self._edit_told()
-        way_back = "" if edit[0] == self._edit[0] else ", undo to cancel"
-        done = 0
+        """Read the input with disabled heads and prepare the figure, until the choice changes."""
+        description = self._edit_told()
+        undo_hint = "" if edit[0] == self._edit[0] else ", undo to cancel"
+        n_done = 0
 
         def step() -> None:
-            nonlocal done
+            nonlocal n_done
             if not self._is_asked(attention, edit):
                 raise _ReplacedError
-            done += 1
-            self._working = f"{said}: {counted(done, 'step')} done{way_back}"
+            n_done += 1
+            self._working = f"{description}: {counted(n_done, 'step')} done{undo_hint}"
 
         try:
             with watched_layers(step):
@@ -292,7 +299,7 @@ class AttentionWidget(HeadWidget):
         yield show
 
     def _is_asked(self, attention: Attention, edit: Edit) -> bool:
-        """Whether the figure is still to show the heads off that a job has read."""
+        """Return True if the figure still wants the result of a job."""
         is_same = self.attention is attention and edit == (self.disabled, self.method)
         return is_same and not self._editing.closed
 
@@ -304,7 +311,7 @@ class AttentionWidget(HeadWidget):
             self.attention = edited
 
     def _prepare(self, attention: Attention, edit: Edit) -> None:
-        """Compute what takes long in drawing an attention, before the figure shows it."""
+        """Compute the slow parts of a drawing before the figure shows the attention."""
 
     def _edit_failed(self, job: str, error: Exception) -> None:
         with self._lock, self.together():
@@ -313,7 +320,7 @@ class AttentionWidget(HeadWidget):
             self._refused = on_page(error)
 
     def close(self) -> None:
-        """Stop reading, and free the widget."""
+        """Stop background work and close the figure."""
         if hasattr(self, "_editing"):
             self._editing.close()
         super().close()
@@ -325,16 +332,18 @@ class AttentionWidget(HeadWidget):
             self._hide_resting(resting_places(self.attention))
         if _heads_of(change["old"]) != _heads_of(self.attention):
             self._leave_missing_heads()
-        shown = self._stepped_stack()
+        previous_stack = self._stepped_stack()
         # The new attention may have other stacks.
-        stack = shown if shown in self.attention.stacks else next(iter(self.shapes()))
+        stack = (
+            previous_stack if previous_stack in self.attention.stacks else next(iter(self.shapes()))
+        )
         self.layer = self._layers(stack).nearest(self.layer)
 
     def _hide_resting(self, resting: RestingPlaces) -> None:
-        """Hide the resting places of another attention, unless the reader has chosen others."""
-        before = self._resting
+        """Hide the default tokens of another attention, unless the user has hidden others."""
+        previous = self._resting
         self._resting = resting
-        if set(self.hidden) == set(before.kinds):
+        if set(self.hidden) == set(previous.kinds):
             self.hidden = list(resting.kinds)
 
     def _chosen(self) -> dict[str, Any]:
@@ -344,28 +353,37 @@ class AttentionWidget(HeadWidget):
         return options if is_default else {**options, "hidden": self.hidden}
 
     def _attention_panels(self) -> list[AttentionWidget]:
-        """Return the figures that get their attention from this figure."""
+        """Return the figures that receive their attention from this figure."""
         return []
 
     def _show_input(self, attention: Attention, text: str, pair: str | None) -> None:
-        """Show the attention of another input, with its texts; "" if the text is not known."""
+        """Show the attention of another input.
+
+        Args:
+            attention: Attention of the input.
+            text: Text of the input; "" if unknown.
+            pair: Second text of a pair, or None.
+        """
         self.attention = attention
 
     def _method_used(self) -> EditMethod:
-        """What stands in the place of heads that are off: the choice, else the model's default.
+        """Return the replacement method of disabled heads: the choice or the model's default.
 
         Raises:
-            ValueError: No model is known, so no head can be off.
+            ValueError: If there is no model, so that heads cannot be disabled.
         """
         reading = self.attention.intact.reading
         if reading is None:
             raise ValueError(NOT_READ_AGAIN)
-        chosen: EditMethod | None = self.method
-        return chosen or reading.model.default_method
+        method: EditMethod | None = self.method
+        return method or reading.model.default_method
 
     @property
     def edits(self) -> str:
-        """What is off, in words; "" for nothing, and where the attention was made so."""
+        """Description of the figure's edits; "" without edits.
+
+        Edits that the attention already had when the user passed it do not count.
+        """
         return "" if self.attention is self.attention.intact else self.attention.edits
 
     @computed("attention")
@@ -381,7 +399,7 @@ class AttentionWidget(HeadWidget):
         return self._about()
 
     def _about(self) -> dict[str, Any]:
-        """Return what a caption says about the attention."""
+        """Return the caption data of the attention."""
         return {
             "model": self.attention.model_name,
             "note": self.attention.note,
@@ -397,27 +415,28 @@ class AttentionWidget(HeadWidget):
         return {"kinds": list(resting.kinds), "share": resting.share} if resting.kinds else None
 
     def _tokens_read(self) -> str:
-        """Return the number of tokens for `repr`, and how many there were before a cut."""
+        """Return the number of tokens for `repr`, with a note if the input was truncated."""
         n_tokens = counted(len(self.attention.tokens), "token")
         return ", ".join(filter(None, [n_tokens, self.attention.cut]))
 
     def __repr__(self) -> str:
         stacks = ", ".join(
-            f"{s.name} {s.n_layers}×{s.n_heads}" for s in self.attention.stacks.values()
+            f"{stack.name} {stack.n_layers}×{stack.n_heads}"
+            for stack in self.attention.stacks.values()
         )
-        named = [
+        head_names = [
             self.attention.stacks[head.stack].head_name(head.layer, head.head)
             for head in self.selected
         ]
-        chosen = ", ".join(named) or "none"
+        selected = ", ".join(head_names) or "none"
         return (
             f"{type(self).__name__}({self.attention.model_name}, {stacks}, "
-            f"{self._tokens_read()}, selected: {chosen})"
+            f"{self._tokens_read()}, selected: {selected})"
         )
 
 
 def _is_large(attention: Attention) -> bool:
-    """Whether an attention has at least `LARGE` cells in all maps."""
+    """Return True if the maps of an attention have at least `LARGE` cells in total."""
     return (
         sum(
             stack.n_layers * stack.n_heads * len(stack.query) * len(stack.key)
@@ -428,10 +447,10 @@ def _is_large(attention: Attention) -> bool:
 
 
 def _heads_of(attention: Attention) -> list[tuple[str, LayerNumbers, int]]:
-    """Return what tells which heads an attention has."""
+    """Return a description of an attention's heads, to compare two attentions."""
     return [(stack.name, stack.layers, stack.n_heads) for stack in attention.stacks.values()]
 
 
 def attention_shapes(attention: Attention) -> StackShapes:
-    """Layers and heads a layer of each stack."""
+    """Return the numbers of layers and heads per layer for each stack."""
     return {stack.name: (stack.n_layers, stack.n_heads) for stack in attention.stacks.values()}

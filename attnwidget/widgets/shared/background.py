@@ -1,4 +1,4 @@
-"""Long work of one widget: steps in one thread beside the notebook's."""
+"""Background jobs of a widget, which run in one separate thread."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from attnwidget.capture.model_lock import PassInterrupted, background_work
 from attnwidget.text.thread_lock import ThreadLock
 from attnwidget.widgets.shared.page_session import PageSession, current_session
 
-#: Seconds between two looks at jobs that somebody waits for.
+#: Seconds between two checks whether the jobs are done, in `wait`.
 _LOOK = 0.01
-#: Seconds that the last step has when the interpreter ends.
+#: Maximum time for the last step when the interpreter ends, in seconds.
 _LAST_STEP = 20.0
-#: The threads that do jobs now.
+#: Threads that are running jobs.
 _running: dict[threading.Thread, Background] = {}
 
-#: A job computes a part of its work between one `yield` and the next. It yields None, or a function
-#: that changes widgets.
+#: Job that does a part of its work between two `yield`s. It yields None, or a function that changes
+#: widgets.
 Job = Iterator[Callable[[], None] | None]
 
 
 class _Call:
-    """A function of a job that changes widgets, and its exception."""
+    """Call of a job's function that changes widgets, and its exception."""
 
     def __init__(self, function: Callable[[], None]) -> None:
         self._function = function
@@ -44,23 +44,23 @@ class _Call:
 
 
 class Background:
-    """Jobs by name, in the given `order`; a job gives way to earlier jobs before each of its steps.
+    """Named background jobs with priorities: before each step, the most urgent job is chosen.
 
-    A job computes in the thread. The functions that it yields open and change widgets. If the host
-    keeps a session for each page, these functions run in the session of the page, because other
-    threads cannot open widgets (see `page_session`).
+    Jobs compute in a thread. The functions that they yield open and change widgets. If the host has
+    a session for each page, these functions run in the session of the page, because other threads
+    cannot open widgets (see `page_session`).
 
-    Nothing runs before `start()` or `wait()`. After `pause()`, work waits for another `start()` or
-    `wait()`. The thread ends with its last job, and a later job gets a new thread (not in marimo):
-    an idle thread keeps memory that the process cannot use elsewhere. A job added under the name of
-    an unfinished one takes its place, also of its exception. An exception ends its job and is kept
-    for `wait()`.
+    Jobs run after `start()` or `wait()`. After `pause()`, they wait for another `start()` or
+    `wait()`. The thread ends after its last job, because an idle thread would hold memory, and a
+    later job starts a new thread (except in marimo). A job with the name of an unfinished job
+    replaces it and its exception. An exception ends its job, and `wait()` raises it.
 
     Args:
-        order: the names of all jobs, the most urgent first.
-        failed: called with the name of a job and its exception, where widgets can be changed.
-        is_asked: whether a reader waits for the jobs. Other jobs leave the models to readers:
-            between two passes, and in the middle of a pass that can run again.
+        order: Names of all jobs, the most urgent first.
+        failed: Function that receives the name of a failed job and its exception, and may change
+            widgets.
+        is_asked: Whether a user waits for the jobs. Other jobs let requests of users go first:
+            between two forward passes, and in the middle of a pass that can be repeated.
 
     Example:
         >>> from attnwidget.widgets.shared.background import Background
@@ -90,7 +90,7 @@ class Background:
         self._jobs: dict[str, Job] = {}
         self._due: dict[str, float] = {}
         self._errors: dict[str, Exception] = {}
-        # A block enters the lock, because Ctrl-C may leave a condition taken that it enters.
+        # Enter the lock and not the condition: Ctrl-C may leave a condition acquired.
         self._lock = ThreadLock()
         self._changed = threading.Condition(cast("Any", self._lock))
         self._started = False
@@ -98,18 +98,24 @@ class Background:
         self._closed = False
         self._session: PageSession | None = current_session()
         self._calls: deque[_Call] = deque()
-        # The latest thread, and whether it takes the next job too.
+        # Latest thread, and whether it also takes the next job.
         self._thread: threading.Thread | None = None
         self._is_working = False
-        # What marimo makes while it handles a message belongs to no cell, and may open no widget.
-        # So the cell that makes the widget makes the only thread, which waits for all later jobs.
+        # In marimo, a thread that is made while marimo handles a message belongs to no cell and
+        # cannot open widgets. The cell that makes the widget therefore makes the only thread, which
+        # waits for all later jobs.
         self._thread_of_cell = _thread_of_cell(self._work)
 
     def add(self, name: str, job: Job, *, delay: float = 0.0) -> None:
-        """Do a job in `delay` seconds, in place of an unfinished one of that name.
+        """Add a job, which replaces an unfinished job of the same name.
+
+        Args:
+            name: Name of the job.
+            job: Work of the job.
+            delay: Seconds until the job may start.
 
         Raises:
-            ValueError: no such name.
+            ValueError: If there is no such name.
         """
         if name not in self._order:
             raise ValueError(f"a job is one of {', '.join(self._order)}, got {name!r}")
@@ -121,16 +127,16 @@ class Background:
             self._begin()
 
     def remove(self, name: str) -> None:
-        """Drop an unfinished job of that name, and the exception of the last one."""
+        """Drop an unfinished job, and the exception of the last job with this name."""
         with self._lock:
             self._errors.pop(name, None)
             if name in self._jobs:
-                # An empty job, so that `wait` returns after the step that runs.
+                # Add an empty job, so that `wait` returns after the current step.
                 self.add(name, iter(()))
 
     def start(self) -> None:
-        """Begin, or go on after a pause."""
-        # A widget may be made before its host has a session for the page.
+        """Start the jobs, or continue after a pause."""
+        # A widget may be made before the host has a session for its page.
         self._session = current_session() or self._session
         with self._lock:
             self._started = True
@@ -138,16 +144,16 @@ class Background:
             self._begin()
 
     def pause(self) -> None:
-        """Stop after the step that runs; the remaining work waits for `start` or `wait`."""
+        """Stop after the current step; the remaining work waits for `start` or `wait`."""
         with self._lock:
             self._paused = True
             self._changed.notify_all()
 
     def _begin(self) -> None:
-        """Make a thread for the jobs, unless they have one or shall not be done now."""
+        """Start a thread for the jobs, unless there is one or the jobs may not run now."""
         has_thread = self._is_working and self._thread is not None and self._thread.is_alive()
         if self._is_working and not has_thread:
-            # A fork has no thread of its parent. A job that was running cannot go on.
+            # A forked process does not have its parent's threads, so a running job cannot continue.
             for name, job in list(self._jobs.items()):
                 if getattr(job, "gi_running", False):
                     del self._jobs[name]
@@ -164,17 +170,23 @@ class Background:
         return bool(self._jobs) and self._started and not self._paused and not self._closed
 
     def wait(self, timeout: float | None = None) -> bool:
-        """Begin, and return when all is done; False where `timeout` seconds were not enough.
+        """Start the jobs and wait until all jobs are done.
 
-        A fork does not finish a job that its parent was computing.
+        A forked process does not finish a job that its parent was computing.
+
+        Args:
+            timeout: Time limit in seconds; None = no limit.
+
+        Returns:
+            False if the time limit was reached, otherwise True.
 
         Raises:
-            Exception: what a job has raised.
+            Exception: If a job has raised an exception.
         """
         self.start()
         limit = None if timeout is None else time.monotonic() + timeout
         while True:
-            # The thread of the session waits here, so it makes the waiting calls.
+            # If this thread belongs to the session, it must make the pending calls itself.
             if self._session is not None and self._session.is_here:
                 self._make_calls()
             with self._lock:
@@ -184,21 +196,21 @@ class Background:
                     return True
             if limit is not None and time.monotonic() > limit:
                 return False
-            # Ctrl-C ends a sleep on every system, and leaves no lock in another state.
+            # Sleep instead of waiting for a lock, because Ctrl-C can interrupt a sleep safely.
             time.sleep(_LOOK)
 
     @property
     def started(self) -> bool:
-        """Whether jobs are being done, or were."""
+        """True after the first `start` or `wait`."""
         return self._started
 
     @property
     def closed(self) -> bool:
-        """Whether the step that still runs, if any, is the last one."""
+        """True after `close`; a current step may still be running."""
         return self._closed
 
     def close(self) -> None:
-        """Stop after the step that runs; what is not done is dropped."""
+        """Stop after the current step and drop all remaining jobs."""
         with self._lock:
             self._closed = True
             self._jobs.clear()
@@ -211,8 +223,8 @@ class Background:
             _running.pop(threading.current_thread(), None)
 
     def _do_all(self) -> None:
-        while (waiting := self._next()) is not None:
-            name, job = waiting
+        while (next_job := self._next()) is not None:
+            name, job = next_job
             error: Exception | None = None
             try:
                 change = self._step(name, job)
@@ -225,12 +237,12 @@ class Background:
                 error = raised
             with self._lock:
                 # Ignore errors of jobs that have been replaced.
-                is_news = error is not None and self._jobs.get(name) is job and not self._closed
-            if error is not None and is_news:
+                must_report = error is not None and self._jobs.get(name) is job and not self._closed
+            if error is not None and must_report:
                 try:
                     self._call(partial(self._failed, name, error))
-                except Exception as second:
-                    error = second
+                except Exception as failure:
+                    error = failure
             with self._lock:
                 if self._jobs.get(name) is job:
                     del self._jobs[name]
@@ -239,14 +251,14 @@ class Background:
                 self._changed.notify_all()
 
     def _step(self, name: str, job: Job) -> Callable[[], None] | None:
-        """Compute the next part of a job, and return the change of widgets that follows.
+        """Compute the next part of a job, and return the function that changes widgets.
 
-        The change itself is no background work: it holds the lock of a figure, for which readers
-        wait.
+        The function does not run as background work, because it holds a figure's lock, for which
+        users wait.
 
         Raises:
-            StopIteration: The job has ended.
-            PassInterrupted: The job was removed or replaced.
+            StopIteration: If the job has ended.
+            PassInterrupted: If the job was removed or replaced.
         """
         if self._is_asked:
             return next(job)
@@ -254,7 +266,7 @@ class Background:
             return next(job)
 
     def _call(self, function: Callable[[], None]) -> None:
-        """Call a function that changes widgets: in the session of the page, if there is one."""
+        """Call a function that changes widgets, in the session of the page if there is one."""
         session = self._session
         if session is None:
             function()
@@ -265,7 +277,7 @@ class Background:
             self._changed.notify_all()
         session.soon(self._make_calls)
         with self._lock:
-            # A session that has ended makes no call; then the widget is closed.
+            # A session that has ended never makes the call, but then the widget is closed.
             self._changed.wait_for(lambda: call.done or self._closed)
         if call.error is not None:
             raise call.error
@@ -281,7 +293,7 @@ class Background:
                 self._changed.notify_all()
 
     def _next(self) -> tuple[str, Job] | None:
-        """Return the most urgent job when it is due; None ends the thread."""
+        """Wait for the most urgent job and return it; None = the thread must end."""
         with self._lock:
             while self._may_work or (self._thread_of_cell is not None and not self._closed):
                 soonest = None
@@ -293,23 +305,23 @@ class Background:
                         return name, self._jobs[name]
                     soonest = min(self._due[name] - now for name in self._jobs)
                 self._changed.wait(soonest)
-            # A job that is added from now on needs another thread.
+            # Jobs that are added from now on need another thread.
             self._is_working = False
             return None
 
 
 @atexit.register
 def _end() -> None:
-    """Let no thread be within torch when the interpreter goes: that would abort the process."""
-    left = dict(_running)
-    for background in left.values():
+    """End all jobs before the interpreter ends: a thread inside torch would abort the process."""
+    running = dict(_running)
+    for background in running.values():
         background.close()
-    for thread in left:
+    for thread in running:
         thread.join(_LAST_STEP)
 
 
 def _thread_of_cell(target: Callable[[], None]) -> threading.Thread | None:
-    """Return a thread of marimo, which knows the page of the running cell; None in other hosts."""
+    """Return a marimo thread, which knows the page of the running cell; None in other hosts."""
     marimo = sys.modules.get("marimo")
     if marimo is None or not marimo.running_in_notebook():
         return None

@@ -1,4 +1,4 @@
-"""Answers about what a figure shows, found in a thread beside the notebook's."""
+"""Answers to a figure's questions, which a background thread computes."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ Question = TypeVar("Question")
 
 
 class BackgroundAnswers(HeadWidget):
-    """A figure with questions that take long. An answer to a former question never appears.
+    """Figure with slow questions. An answer to a replaced question is never shown.
 
-    A subclass declares the trait `_problem`, which shows why an answer could not be found, or
-    replaces `_failed`.
+    A subclass either declares the trait `_problem`, which shows the error of a failed question, or
+    overrides `_failed`.
     """
 
-    #: The jobs of the thread, one for each question, the most urgent first.
+    #: Names of the thread's jobs, one per question, the most urgent first.
     jobs: ClassVar[tuple[str, ...]]
     _problem: Any
 
     def setup_instance(self, *args: object, **kwargs: object) -> None:
         """Prepare the instance. Questions can be asked while the constructor sets traits."""
         super().setup_instance(*args, **kwargs)
-        # By job. The thread compares with these questions, and reads no computed trait, since it
-        # would then compute that trait itself.
+        # Current question of each job. The thread compares with these questions and does not read
+        # computed traits, because it would then compute these traits itself.
         self._questions: dict[str, object] = {}
         self._background = Background(self.jobs, self._failed)
 
@@ -39,13 +39,13 @@ class BackgroundAnswers(HeadWidget):
         *,
         delay: float = 0.0,
     ) -> None:
-        """Ask a question in place of the former question; None = no question.
+        """Replace the current question of a job.
 
         Args:
-            job: The job that finds the answer.
-            question: The question. A job belongs to one object, and equal questions differ.
-            answer: Returns the work of the job.
-            delay: Seconds before the work begins.
+            job: Name of the job that computes the answer.
+            question: New question; None = no question. Questions are compared by identity.
+            answer: Function that returns the work for a question.
+            delay: Seconds before the work starts.
         """
         self._questions[job] = question
         if question is None:
@@ -55,13 +55,13 @@ class BackgroundAnswers(HeadWidget):
             self._background.start()
 
     def _is_asked_now(self, job: str, question: object) -> bool:
-        """Whether the figure still waits for the answer to a question."""
+        """Return True if the figure still waits for the answer to a question."""
         return self._questions.get(job) is question and not self._background.closed
 
     def _unless_replaced(
         self, job: str, question: object, show: Callable[[], None]
     ) -> Callable[[], None]:
-        """Return a function for a job to yield, which shows the answer to the present question."""
+        """Return a function that shows an answer unless its question has been replaced."""
 
         def show_answer() -> None:
             with self._lock:
@@ -71,25 +71,31 @@ class BackgroundAnswers(HeadWidget):
         return show_answer
 
     def wait(self, timeout: float | None = None) -> bool:
-        """Return when all answers are found; False if `timeout` seconds were not enough.
+        """Wait until all answers are available.
+
+        Args:
+            timeout: Time limit in seconds; None = no limit.
+
+        Returns:
+            False if the time limit was reached, otherwise True.
 
         Raises:
-            Exception: What went wrong in finding them; the figure shows it too.
+            Exception: If an answer could not be computed. The figure shows the error too.
         """
         return self._background.wait(timeout)
 
     def _failed(self, job: str, error: Exception) -> None:
-        """Show why an answer could not be found."""
+        """Show the error of a failed question."""
         with self._lock:
             self._problem = on_page(error)
 
     def _suspend(self) -> None:
-        """Leave the page; what is not computed yet waits for `wait` or `_resume`."""
+        """Leave the page; remaining answers wait for `wait` or `_resume`."""
         self._background.pause()
         super()._suspend()
 
     def _resume(self) -> None:
-        """Return to the page, and go on computing."""
+        """Return to the page and continue to compute."""
         if not self._is_suspended:
             return
         super()._resume()
@@ -97,6 +103,6 @@ class BackgroundAnswers(HeadWidget):
             self._background.start()
 
     def close(self) -> None:
-        """Stop computing, and free the widget."""
+        """Stop background work and close the figure."""
         self._background.close()
         super().close()

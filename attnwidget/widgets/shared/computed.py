@@ -1,23 +1,23 @@
-"""Computed traits: each names the traits it depends on, and the widget keeps it up to date.
+"""Computed traits, which declare the traits they depend on and which the widget keeps up to date.
 
 The data that a widget sends to its page are computed traits (`widgets/shared/computed.py`). The
-decorator `@computed("selected", "quantity")` makes a method a trait, and names the traits that the
-method reads. While the widget is open, the base class computes stale traits once for each block of
-changes: an assignment with its observers, a message of the page, or a `with` block. The computation
-follows the order of the dependencies, under the widget's lock, and sends one message. If it fails,
-the figure shows the error and the values stay. Whoever reads a computed trait gets its current
-value. Options that limit each other have observers: the selection follows the layer, and a new
-input unlocks all tokens.
+decorator `@computed("selected", "quantity")` turns a method into a trait, and names the traits that
+the method reads. While the widget is open, the base class recomputes stale traits once per block of
+changes: an assignment with its observers, a message from the page, or a `with` block. It computes
+in the order of the dependencies, under the widget's lock, and sends one message. If a computation
+fails, the figure shows the error and keeps the old values. Reading a computed trait always returns
+its current value. Options that depend on each other have observers: for example, the selection
+follows the layer, and a new input unlocks all tokens.
 
-anywidget needs traitlets, which has observers and blocks of changes, but no computed traits. The
-alternatives param (`depends`) and psygnal (evented dataclasses) keep values in special objects, and
-every value would need a copy in a trait for the page. Computed traits are therefore a small layer
-on traitlets.
+anywidget is based on traitlets, which has observers and blocks of changes, but no computed traits.
+The alternatives param (`depends`) and psygnal (evented dataclasses) store values in special
+objects, so every value would need a copy in a trait for the page. Computed traits are therefore a
+small layer on traitlets.
 
-The metadata of a trait state what the trait is: an option of the user, shared with linked figures,
-set by the page, chosen by a page without a kernel (`.tag(sync=True, option=True, shared=True)`;
-`HeadWidget` lists the tags). `code()`, links and pages read the metadata, so an option is declared
-once. A test finds public traits without a declaration, and lists of names beside the metadata.
+The metadata of a trait describe it: whether it is a user option, shared with linked figures, set by
+the page, or chosen by a saved page (`.tag(sync=True, option=True, shared=True)`; `HeadWidget` lists
+the tags). `code()`, links and pages read the metadata, so each option is declared once. A test
+finds public traits without metadata, and lists of trait names that duplicate the metadata.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ Value = TypeVar("Value")
 
 
 class Computed(traitlets.TraitType[Value, Value], Generic[Value]):
-    """A read-only trait with a value that a method computes from other traits; see `computed`."""
+    """Read-only trait whose value a method computes from other traits; see `computed`."""
 
     default_value = None
 
@@ -64,7 +64,7 @@ class Computed(traitlets.TraitType[Value, Value], Generic[Value]):
             self.tag(sync=True, page_chooses=page_chooses)
 
     def get(self, obj: Any, cls: type | None = None) -> Value | None:
-        """Return the value, computed anew if a trait that it depends on has changed."""
+        """Return the value, recomputed if a trait that it depends on has changed."""
         obj._update()
         return super().get(obj, cls)
 
@@ -72,22 +72,23 @@ class Computed(traitlets.TraitType[Value, Value], Generic[Value]):
 def computed(
     *depends_on: str, sync: bool = True, page_chooses: Sequence[str] | None = None
 ) -> Callable[[Callable[[Any], Value]], Computed[Value]]:
-    """Make a method a trait that is computed from other traits.
+    """Turn a method into a trait that is computed from other traits.
 
-    The trait has the method's name and the value that the method returns. The widget computes the
-    trait when it opens, and later once for each block of changes of the named traits. An error is
-    shown on the figure, and the trait keeps its value. A subclass replaces the trait by a trait of
-    the same name.
+    The trait has the name of the method, and the method's return value as its value. The widget
+    computes the trait when it opens, and later once per block of changes to the named traits. If
+    the method raises an error, the figure shows the error and the trait keeps its value. A subclass
+    can override the trait with a trait of the same name.
 
     Reading a computed trait takes the widget's lock if the value is stale. A thread that holds the
-    model's lock must therefore not read one: a computation may wait for the model.
+    model's lock must therefore not read a computed trait, because the computation may wait for the
+    model.
 
     Args:
-        depends_on: Names of the traits that the method reads; computed traits are allowed.
+        depends_on: Names of the traits that the method reads, including computed traits.
         sync: Whether the page receives the value.
-        page_chooses: Options by which a page without a kernel chooses the value among the answers
-            that it holds. The page fixes all other options that the value depends on. None for a
-            value that the page keeps as it was saved.
+        page_chooses: Options by which a saved page chooses the value among its answers. The page
+            cannot change the other options that the value depends on. None = the page keeps the
+            saved value.
 
     Example:
         >>> from attnwidget import HeadGrid, load_model
@@ -109,10 +110,10 @@ def computed(
 
 
 def when_open(*names: str) -> Callable[[Callable[[Any, Any], None]], ObserveHandler]:
-    """Make a method an observer of traits that is called only while the widget is open.
+    """Turn a method into an observer of traits that is called only while the widget is open.
 
-    Use it where a change makes another trait invalid, for example where a new input unlocks all
-    tokens. The constructor sets all traits at once, so nothing is invalid before the widget opens.
+    Use it if a change makes another trait invalid, for example if a new input unlocks all tokens.
+    The constructor sets all traits at once, so no trait is invalid before the widget opens.
 
     Args:
         names: Names of the observed traits.
@@ -130,10 +131,10 @@ def when_open(*names: str) -> Callable[[Callable[[Any, Any], None]], ObserveHand
 
 
 class _Batch(ThreadFlag):
-    """Whether a thread makes changes that are answered together.
+    """Flag that is up while a thread makes changes that are answered together.
 
     Attributes:
-        matters: Whether a computed trait depends on one of the changes.
+        matters: Whether a computed trait depends on any of the changes.
     """
 
     matters = False
@@ -141,12 +142,12 @@ class _Batch(ThreadFlag):
 
 @dataclass(frozen=True)
 class _Holding:
-    """An open block of `hold_trait_notifications`.
+    """Open block of `hold_trait_notifications`.
 
     Attributes:
-        block: The block of traitlets.
-        function: The function with the block.
-        thread: Number of its thread.
+        block: Context manager of traitlets.
+        function: Frame of the function that contains the block.
+        thread: Identifier of the thread.
     """
 
     block: Any
@@ -155,22 +156,23 @@ class _Holding:
 
 
 class ComputedTraits(ThreadMessages):
-    """A widget that keeps its computed traits up to date while it is open.
+    """Widget that keeps its computed traits up to date while it is open.
 
-    A block of changes is an assignment with all observers that it calls, a message of the page, or
-    a `with` block of `hold_trait_notifications` or `together`. At the end of the block the widget
-    computes its stale traits once, in the order of their dependencies, and sends one message.
+    A block of changes is an assignment with all observers that it calls, a message from the page,
+    or a `with` block of `hold_trait_notifications` or `together`. At the end of the block, the
+    widget computes its stale traits once, in the order of their dependencies, and sends one
+    message.
     """
 
     _error = traitlets.Unicode().tag(sync=True)
     _holding: _Holding | None = None
-    #: Whether the figure has left the page, until it is displayed again.
+    #: Whether the figure has left the page and has not been displayed again.
     _is_suspended = False
 
     def setup_instance(self, *args: object, **kwargs: object) -> None:
         """Prepare the instance. Traits can change before `__init__`."""
         super().setup_instance(*args, **kwargs)
-        # Callbacks run in a second kernel thread beside the running cell (comm subshells).
+        # Callbacks run in a second kernel thread, parallel to the running cell (comm subshells).
         self._lock = ThreadLock()
         self._batch = _Batch()
         self._computing = ThreadLock()
@@ -182,13 +184,13 @@ class ComputedTraits(ThreadMessages):
 
     @property
     def _is_open(self) -> bool:
-        """Whether changes are answered: the widget has a connection to a page, or had one."""
+        """True if changes are answered: the widget is connected to a page or was suspended."""
         return self.comm is not None or self._is_suspended
 
     def get_state(self, key: Any = None, drop_defaults: bool = False) -> dict[str, Any]:
         """Return the synchronized traits. The opening message has all computed traits.
 
-        Panel and Shiny open a widget by themselves, before `open` is called.
+        Panel and Shiny open a widget themselves and read the state before `open` is called.
         """
         if key is None and not self._is_open and self._stale:
             self._compute_stale()
@@ -196,7 +198,7 @@ class ComputedTraits(ThreadMessages):
         return state
 
     def notify_change(self, change: Any) -> None:
-        """Tell the page and the observers about a change, then compute what depends on it."""
+        """Notify the page and the observers about a change, then update the computed traits."""
         stale = self._plan.dependents.get(change["name"], frozenset())
         self._stale |= stale
         if not self._is_open:
@@ -208,7 +210,7 @@ class ComputedTraits(ThreadMessages):
 
     @contextmanager
     def hold_trait_notifications(self) -> Iterator[None]:
-        """Hold notifications back, and compute only once after them."""
+        """Hold notifications back, and compute stale traits once after them."""
         self._end_left_block()
         with self.together():
             block = super().hold_trait_notifications()
@@ -234,9 +236,9 @@ class ComputedTraits(ThreadMessages):
 
     @contextmanager
     def together(self) -> Iterator[None]:
-        """Make several changes that are answered once.
+        """Make several changes that are answered together.
 
-        Other threads can change the figure during the block, unless the caller holds the lock:
+        Other threads can change the figure during the block unless the caller holds the lock:
         `with figure._lock, figure.together():`.
         """
         batch = self._batch
@@ -256,7 +258,7 @@ class ComputedTraits(ThreadMessages):
     def _answer_when_read(self) -> None:
         """Compute stale traits only when one of them is read, until `_answer_changes` is called.
 
-        This is for figures out of sight, while figures in sight are answered.
+        Invisible figures use this, so that visible figures are updated first.
         """
         self._answers_when_read = True
 
@@ -274,7 +276,7 @@ class ComputedTraits(ThreadMessages):
         """Return the options that a trait depends on, directly or through computed traits.
 
         Args:
-            name: Name of the trait; the result for an option is its own name.
+            name: Name of the trait; the result for an option is the option itself.
         """
         trait = self.traits()[name]
         if isinstance(trait, Computed):
@@ -283,7 +285,7 @@ class ComputedTraits(ThreadMessages):
         return {name} if is_option else set()
 
     def _forget_computed(self) -> None:
-        """Release the values of all computed traits, which are computed anew when they are read."""
+        """Release the values of all computed traits, which are recomputed when they are read."""
         for name in self._plan.order:
             self._trait_values.pop(name, None)
         self._stale = set(self._plan.order)
@@ -295,32 +297,32 @@ class ComputedTraits(ThreadMessages):
             self._compute_stale()
 
     def _compute_stale(self) -> None:
-        """Compute all stale traits; after an error, no trait changes."""
+        """Compute all stale traits. After an error, all traits keep their old values."""
         self._lock.hold(self._compute_alone)
 
     def _compute_alone(self) -> None:
-        if self._computing.is_mine:  # a method that computes a trait reads another computed trait
+        if self._computing.is_mine:  # The method of a computed trait reads another computed trait.
             return
         with self.hold_sync(), plain_torch():
             self._computing.hold(self._compute_in_order)
 
     def _compute_in_order(self) -> None:
         self._stale |= self._to_retry
-        before: dict[str, Any] = {}
+        old_values: dict[str, Any] = {}
         try:
             while name := next((name for name in self._plan.order if name in self._stale), ""):
-                # Ctrl-C may come at any line, so the name is in one of the sets until all is done.
+                # Ctrl-C may interrupt any line, so the name is always in one of the two sets.
                 self._to_retry.add(name)
                 # A change during the computation makes the trait stale again.
                 self._stale.discard(name)
-                before.setdefault(name, self._trait_values.get(name))
+                old_values.setdefault(name, self._trait_values.get(name))
                 self.set_trait(name, self._plan.methods[name](self))
             self._error = ""
             self._to_retry = set()
         except BaseException as error:
-            for name, value in before.items():
+            for name, value in old_values.items():
                 self.set_trait(name, value)
-            # Try again at the next change that matters, and not whenever a value is read.
+            # Try again at the next relevant change, and not whenever a value is read.
             for name in tuple(self._stale):
                 self._to_retry.add(name)
                 self._stale.discard(name)
@@ -330,10 +332,10 @@ class ComputedTraits(ThreadMessages):
 
 
 def changed_together(figures: Sequence[ComputedTraits], change: Callable[[], None]) -> None:
-    """Change several figures, each of which computes and sends its answer once.
+    """Change several figures so that each figure computes and sends its answer only once.
 
     Args:
-        figures: The figures; the last one answers first.
+        figures: Figures to change; the last figure answers first.
         change: Function that changes the figures.
     """
     if not figures:
@@ -349,11 +351,11 @@ def changed_together(figures: Sequence[ComputedTraits], change: Callable[[], Non
 
 @dataclass(frozen=True)
 class _Plan:
-    """The computed traits of a class.
+    """Computed traits of a class.
 
     Attributes:
-        order: Names in the order of computation: every name after the names of its inputs.
-        methods: What computes each.
+        order: Trait names in the order of computation, dependencies first.
+        methods: Method of each computed trait.
         dependents: Names of the computed traits that depend on a trait.
     """
 
@@ -364,14 +366,14 @@ class _Plan:
 
 @cache
 def _plan_of(cls: type[Any]) -> _Plan:
-    known = cls.class_traits()
-    traits = {name: trait for name, trait in known.items() if isinstance(trait, Computed)}
+    class_traits = cls.class_traits()
+    traits = {name: trait for name, trait in class_traits.items() if isinstance(trait, Computed)}
     dependents: dict[str, set[str]] = {}
     for name, trait in traits.items():
         for source in trait.depends_on:
-            if source not in known:
-                close = did_you_mean(source, known)
-                hint = f": {close}" if close else ""
+            if source not in class_traits:
+                suggestion = did_you_mean(source, class_traits)
+                hint = f": {suggestion}" if suggestion else ""
                 raise TypeError(
                     f"{cls.__name__}.{name} is computed from {source!r}, which is no trait of "
                     f"{cls.__name__}{hint}"

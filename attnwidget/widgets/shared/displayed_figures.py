@@ -1,12 +1,12 @@
-"""The cells that display figures, and what becomes of a figure when its cell runs again.
+"""Record of the cells that display figures, and suspension of figures whose cell runs again.
 
-ipywidgets keeps every open widget, because a page may show it. A cell that makes an explorer would
-therefore add an explorer to the memory of the kernel in each run, although a run of a cell clears
-the outputs of the run before. Jupyter tells the kernel which cell a request belongs to. After a run
-of a cell, the figures that only its earlier runs displayed are suspended: they leave the page, and
-ipywidgets forgets them. A suspended figure that nothing refers to is freed. A figure in a variable
-or in the history of outputs (`Out`) keeps its options, links and attention, and returns to the page
-when a cell displays it again.
+ipywidgets keeps every open widget in memory, because a page may show it. Without suspension, each
+run of a cell that makes an explorer would add another explorer to the kernel's memory, although a
+run clears the outputs of the previous run. Jupyter tells the kernel which cell a request belongs
+to. After a run of a cell, the figures that only its earlier runs displayed are suspended: they
+leave the page, and ipywidgets forgets them. A suspended figure without references is freed. A
+figure in a variable or in the output history (`Out`) keeps its options, links and attention, and
+returns to the page when a cell displays it again.
 
 A figure stays open if it is also displayed by another cell, or part of an open widget, as in an
 `HBox`. Figures in an `ipywidgets.Output`, captured figures, and figures of hosts that do not name
@@ -39,11 +39,11 @@ class Figure(Protocol):
 
 @dataclass(frozen=True)
 class CellRun:
-    """A run of a notebook cell.
+    """Run of a notebook cell.
 
     Attributes:
-        cell: The name of the cell, which its runs share.
-        request: The name of the request to run the cell.
+        cell: Identifier of the cell.
+        request: Identifier of the request that ran the cell.
     """
 
     cell: str
@@ -51,22 +51,22 @@ class CellRun:
 
 
 class DisplayedFigures:
-    """The runs of cells whose outputs show each figure."""
+    """Cell runs whose outputs show each figure."""
 
     def __init__(self) -> None:
         self._runs: WeakKeyDictionary[Figure, set[CellRun]] = WeakKeyDictionary()
-        # The run that made each output with a name.
+        # Run that made each named output.
         self._run_of_output: dict[str, CellRun] = {}
         # Figures that no cell has displayed yet.
         self._undisplayed: WeakKeyDictionary[Figure, CellRun] = WeakKeyDictionary()
 
     def add_made(self, figure: Figure) -> None:
-        """Note that the running cell has made a figure."""
+        """Record that the running cell has made a figure."""
         if (run := _running_cell()) is not None:
             self._undisplayed[figure] = run
 
     def add(self, figure: Figure, output: Output) -> None:
-        """Note that the running cell displays a figure."""
+        """Record that the running cell displays a figure."""
         self._undisplayed.pop(figure, None)
         run = self._run_of_output.get(output.name) if output.is_update else _running_cell()
         if run is None:
@@ -81,15 +81,21 @@ class DisplayedFigures:
         def is_cleared(other: CellRun) -> bool:
             return other.cell == run.cell and other != run
 
-        for name in [name for name, made in self._run_of_output.items() if is_cleared(made)]:
+        for name in [
+            name for name, run_of_output in self._run_of_output.items() if is_cleared(run_of_output)
+        ]:
             del self._run_of_output[name]
-        replaced = [figure for figure, made in self._undisplayed.items() if is_cleared(made)]
+        replaced = [
+            figure
+            for figure, run_of_output in self._undisplayed.items()
+            if is_cleared(run_of_output)
+        ]
         for figure in replaced:
             del self._undisplayed[figure]
         for figure, runs in list(self._runs.items()):
-            left = {other for other in runs if not is_cleared(other)}
-            self._runs[figure] = left
-            if not left:
+            remaining_runs = {other for other in runs if not is_cleared(other)}
+            self._runs[figure] = remaining_runs
+            if not remaining_runs:
                 del self._runs[figure]
                 replaced.append(figure)
         if replaced:
@@ -98,7 +104,7 @@ class DisplayedFigures:
     def _suspend(
         self, figures: Iterable[Figure], holders: Mapping[Figure, Sequence[Widget]]
     ) -> None:
-        """Suspend the figures, and the figures inside them, that no page shows."""
+        """Suspend the figures that no page shows, and the figures inside them."""
         for figure in figures:
             is_held = any(holder.comm is not None for holder in holders.get(figure, ()))
             if figure not in self._runs and not is_held:
@@ -106,12 +112,12 @@ class DisplayedFigures:
                 self._suspend(figure._parts(), holders)
 
 
-#: The figures of this process.
+#: Displayed figures of this process.
 displayed_figures = DisplayedFigures()
 
 
 def _running_cell() -> CellRun | None:
-    """Return the run of the cell whose outputs this thread adds to; None if it is not known."""
+    """Return the cell run to which this thread's outputs belong; None if it is unknown."""
     from IPython.core.displaypub import CapturingDisplayPublisher
     from IPython.core.getipython import get_ipython
 
@@ -133,7 +139,7 @@ def _running_cell() -> CellRun | None:
 
 
 def _end_run(result: object) -> None:
-    """Suspend what the cell that has just run replaces; IPython calls this after each cell."""
+    """Suspend the figures that the latest cell run replaces; IPython calls this after each cell."""
     if (run := _running_cell()) is not None:
         displayed_figures.end_run(run)
 

@@ -6,7 +6,7 @@ from attnwidget.text.counted import counted
 
 
 def duration_in_words(seconds: float) -> str:
-    """Return an estimate of a duration in whole minutes.
+    """Return a duration in words, rounded to minutes.
 
     Example:
         >>> from attnwidget.widgets.shared.durations import duration_in_words

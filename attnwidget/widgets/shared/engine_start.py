@@ -1,4 +1,4 @@
-"""The drawing engine, started before it is needed."""
+"""Early start of the drawing engine, before the first picture needs it."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ from functools import cache
 
 @cache
 def warm_up() -> None:
-    """Start the drawing engine in a background thread, once per process with a live notebook.
+    """Start the drawing engine in a background thread, once per notebook kernel.
 
-    The first picture takes longer than any other: JavaScript and the converter have to start.
-    In other processes no figure is displayed, so the engine does not start.
+    The first picture takes longer than later pictures, because JavaScript and the converter have to
+    start. Processes that are not kernels display no figures, so the engine does not start there.
     """
     kernel = sys.modules.get("ipykernel.kernelapp")
     if kernel is None or not kernel.IPKernelApp.initialized():
         return
     thread = threading.Thread(target=_draw_nothing, name="attnwidget-warm-up", daemon=True)
-    # A child forked during an import would wait forever for this import.
+    # A process that is forked during an import would wait forever for this import.
     if hasattr(os, "register_at_fork"):
         os.register_at_fork(before=thread.join)
     thread.start()
 
 
 def _draw_nothing() -> None:
-    """Draw a picture that is not shown, through all the steps of a shown picture."""
+    """Draw a picture that is not displayed, with all steps of a displayed picture."""
     from attnwidget.drawing.picture import Picture
 
-    # What goes wrong is said by the first picture that somebody sees.
+    # Ignore errors here, because the first displayed picture raises them again.
     with suppress(Exception):
         Picture("head_view", {"selected": [], "_source": {"model": ""}}, 64).png(1)

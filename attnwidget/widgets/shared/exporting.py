@@ -1,4 +1,4 @@
-"""Output for readers that cannot run a widget: a picture, a table, a file."""
+"""Export of a figure as a picture, a table or a file, for viewers that cannot run widgets."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ _Bundle = tuple[dict[str, Any], dict[str, Any]]
 
 
 class Exporting:
-    """The part of a widget that draws the page's picture without a page."""
+    """Mixin for widgets that draws the page's picture without a page."""
 
-    #: The folder of the figure, on both sides.
+    #: Name of the figure's folder, in Python and in TypeScript.
     kind: ClassVar[str]
 
     _lock: ThreadLock
-    # Names of the outputs that keep a picture of this figure in a notebook.
+    # Names of notebook outputs with a picture of this figure.
     _kept_pictures: tuple[str, ...] = ()
 
     def __reduce_ex__(self, protocol: object) -> str:
@@ -56,20 +56,20 @@ class Exporting:
     def figure(
         self, *, width: float | None = None, theme: ThemeName = "light", title: bool = True
     ) -> Picture:
-        """What the widget shows now as a picture, whether or not a page shows it.
+        """Return the current state of the widget as a picture, even if no page shows the widget.
 
-        Lines, arcs, cells and text are vector; many cells are one crisp image. A long input shows
-        as much as the widget has in sight, and the caption says so.
+        Lines, arcs, cells and text are vector graphics; many cells become one sharp image. For a
+        long input, the picture shows the visible part, and the caption says so.
 
         Args:
-            width: pixels of the whole figure, which is laid out for it; its own without one.
+            width: Width of the layout in pixels; default: the figure's own width.
             theme: "light" or "dark".
-            title: Whether the title is drawn; papers have their own titles.
+            title: Whether to draw the title; False is useful for papers, which have captions.
 
         Raises:
-            ValueError: a width that is not above 0, another theme.
-            TypeError: a title other than True and False.
-            RuntimeError: Python runs in a browser, where nothing draws pictures.
+            ValueError: If `width` is not above 0, or if `theme` is unknown.
+            TypeError: If `title` is not a bool.
+            RuntimeError: If Python runs in a browser, where pictures cannot be drawn.
 
         Example:
             >>> from attnwidget import HeadView, load_model
@@ -87,13 +87,13 @@ class Exporting:
             return Picture(self.kind, self._drawn_state(), width, theme, drawn_title=title)
 
     def _drawn_state(self) -> dict[str, Any]:
-        """What the page has of the widget, as it is now."""
+        """Return the current state of the widget without its scripts."""
         state: dict[str, Any] = self.get_state()  # type: ignore[attr-defined]
         return {name: value for name, value in state.items() if name not in ("_esm", "_css")}
 
     @property
     def caption(self) -> Caption:
-        """What the widget shows now, in words."""
+        """Caption of the figure in its current state."""
         return self.figure().caption
 
     @hides_frames
@@ -108,30 +108,31 @@ class Exporting:
         title: bool = True,
         limit_mb: float = 20.0,
     ) -> Path:
-        """Save what the widget shows now, by the suffix of `path`; returns its path.
+        """Save the current state of the widget to a file and return its path.
 
-        .svg, .pdf and .png are drawn from the current state, whether or not a page shows it. Text,
-        lines and arcs are vector in SVG and PDF; the caption is in each file as metadata. .html is
-        an interactive page that needs no kernel and no network. The file is replaced at once, or
-        not at all; the same state gives the same bytes.
+        The suffix determines the format. .svg, .pdf and .png are pictures, which are drawn even if
+        no page shows the widget. Text, lines and arcs are vector graphics in SVG and PDF, and each
+        file contains the caption as metadata. .html is an interactive page that needs no kernel and
+        no network. An existing file is replaced atomically. The same state gives the same bytes.
 
         Args:
-            path: the file; its folder must exist.
-            width: of the whole figure: pixels of an SVG, points (1/72 inch) of a PDF; a PNG has
-                round(width * scale) pixels. The figure is laid out for this width, and the height
-                follows. Default: the figure's own width, or for a page the width of its window.
-            scale: pixels of a PNG for each of `width`, 2 without one; nothing else has pixels.
-            theme: "light" or "dark"; without one pictures are light and pages follow the reader's.
-            caption: whether a picture has its caption drawn under it; pages always have theirs.
-            title: whether a picture has its title drawn above it. A page has a heading: False is an
-                error there.
-            limit_mb: the most that a page may have, in megabytes (10^6 bytes).
+            path: File path; its folder must exist.
+            width: Width of the figure, in pixels for SVG and points (1/72 inch) for PDF; a PNG is
+                round(width * scale) pixels wide. The height follows from the layout. Default: the
+                figure's own width, or for a page the width of the window.
+            scale: Pixels of a PNG per pixel of `width`; default 2. Other formats ignore the scale.
+            theme: "light" or "dark"; default: light for pictures, the reader's theme for pages.
+            caption: Whether to draw the caption under a picture; pages always have a caption.
+            title: Whether to draw the title above a picture. Pages always have a title, so False
+                is an error for pages.
+            limit_mb: Maximum size of a page in megabytes (10^6 bytes).
 
         Raises:
-            ValueError: another suffix or theme; a width or scale that is not above 0; a PNG of
-                more than 100 million pixels; a page over `limit_mb`, or without its title.
-            TypeError: a title or caption other than True and False.
-            FileNotFoundError: the folder does not exist.
+            ValueError: If the suffix or the theme is unknown, `width` or `scale` is not above 0, a
+                PNG would have more than 100 million pixels, or a page would exceed `limit_mb` or
+                have no title.
+            TypeError: If `title` or `caption` is not a bool.
+            FileNotFoundError: If the folder does not exist.
 
         Example:
             >>> import tempfile
@@ -170,12 +171,12 @@ class Exporting:
         return (captioned(picture) if caption else picture).save(path, scale=scale)
 
     def _before_saving(self, page: bool) -> None:
-        """Wait for what is being computed and belongs into the file; `page`: a whole page."""
+        """Wait for computations whose results belong into the file, a page or a picture."""
 
     def static(self) -> StaticFigure:
-        """Return the current state as a picture and a table, which outlive the widget.
+        """Return the current state as a picture and a table, which remain after the widget closes.
 
-        Show it in place of the widget where the kernel will be stopped.
+        Display the result instead of the widget if the kernel will be stopped.
 
         Example:
             >>> from attnwidget import HeadView, load_model
@@ -190,12 +191,12 @@ class Exporting:
         return static_figure(self.figure())
 
     def _repr_mimebundle_(self, **keywords: Any) -> Any:
-        """The live view, and for readers that cannot run it the picture and the table.
+        """Return the live view, with picture and table for viewers that cannot run it.
 
-        A host shows one format of an output. JupyterLab takes the view even if its model is gone,
-        and shows an error in its place. In a notebook the picture therefore gets an output of its
-        own, which the live view hides. An output with a name has the view and the picture, so that
-        an update replaces the view and the picture. An output of chosen formats has both too.
+        A host shows one format of an output. JupyterLab chooses the view even if its model is gone,
+        and then shows an error. In a notebook the picture is therefore a separate output, which the
+        live view hides. An output with a name contains both, so that an update replaces both. An
+        output with explicitly chosen formats contains both too.
         """
         output = output_of(self)
         if output is not None:
@@ -208,33 +209,33 @@ class Exporting:
         if output is None or output.name or not output.has_all_formats:
             return {**data, **picture[0]}, {**metadata, **picture[1]}
         self._publish_picture(picture, secrets.token_hex(8), update=False)
-        # Readers that cannot run the view show the next format, which is empty, under the picture.
+        # Viewers that cannot run the view show the next format, so this format is empty.
         return {**data, _HTML: ""}, metadata
 
     def _publish_picture(self, picture: _Bundle, display_id: str, *, update: bool) -> None:
-        """Display a picture as a new output, or in place of the output with this name."""
+        """Display a picture as a new output, or update the output with this name."""
         from IPython.display import publish_display_data
 
         from attnwidget.drawing.static_figure import kept_picture
 
-        shown, about = picture
-        html = kept_picture(shown[_HTML], self._figure)  # type: ignore[attr-defined]
+        data, metadata = picture
+        html = kept_picture(data[_HTML], self._figure)  # type: ignore[attr-defined]
         publish_display_data(
-            {**shown, _HTML: html}, about, transient={"display_id": display_id}, update=update
+            {**data, _HTML: html}, metadata, transient={"display_id": display_id}, update=update
         )
         if not update:
             self._kept_pictures = (*self._kept_pictures, display_id)
 
     def _renew_kept_pictures(self) -> None:
-        """Draw the pictures anew that notebooks keep of this figure, with all that is measured."""
+        """Redraw this figure's pictures in notebooks, with all current measurements."""
         if self._kept_pictures and (picture := self._fallback(brief=False)) is not None:
             for display_id in self._kept_pictures:
                 self._publish_picture(picture, display_id, update=True)
 
     def _fallback(self, *, brief: bool = True) -> _Bundle | None:
-        """Return picture and table in the form of notebooks, or None where these are not wanted.
+        """Return picture and table as a notebook output; None if the option is off.
 
-        If the picture cannot be drawn, the reason stands in its place.
+        If the picture cannot be drawn, the output is the reason.
         """
         if not options.static_fallback:
             return None
@@ -254,13 +255,13 @@ _warned: set[tuple[str, str]] = set()
 
 
 def _reason(error: Exception) -> str:
-    # The converter's own errors go on with pages of its stack.
-    says = str(error).partition("\n")[0]
-    return f"{type(error).__name__}: {says}" if says else type(error).__name__
+    # The converter appends a long stack trace to its error messages.
+    first_line = str(error).partition("\n")[0]
+    return f"{type(error).__name__}: {first_line}" if first_line else type(error).__name__
 
 
 def _warn_once(kind: str, reason: str) -> None:
-    """Warn that a figure has no picture, which is no reason not to show the live figure."""
+    """Warn that a figure has no picture. The live figure is displayed anyway."""
     if (kind, reason) not in _warned:
         _warned.add((kind, reason))
         warn_caller(

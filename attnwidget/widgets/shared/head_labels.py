@@ -1,4 +1,4 @@
-"""Labels and notes of heads: texts that a reader gives to heads."""
+"""Labels and notes of heads, which are texts by the user."""
 
 from __future__ import annotations
 
@@ -9,15 +9,16 @@ import traitlets
 
 from attnwidget.capture.tapping.head import Head
 
-#: Most characters of a label, which fits one line, and of a note, which may have several lines.
+#: Maximum number of characters in a label, which is one line, and in a note, which may have several
+#: lines.
 LONGEST = 80
 LONGEST_NOTE = 2000
 
 
 class HeadLabels(MutableMapping[Any, str]):
-    """The labels of a figure by `Head`; each change reaches the page and all linked figures.
+    """Labels of a figure by `Head`; each change is sent to the page and to all linked figures.
 
-    Keys are heads in any form that names one: (1, 3), "L1 H3" or a `Head`.
+    Keys may be any name of a head: (1, 3), "L1 H3" or a `Head`.
 
     Example:
         >>> from attnwidget import HeadGrid, load_model
@@ -36,7 +37,7 @@ class HeadLabels(MutableMapping[Any, str]):
 
     def __getitem__(self, key: Any) -> str:
         texts = self._texts
-        # Linked figures compare all labels after each change: their keys are heads already.
+        # Look up heads directly, because linked figures compare all labels after each change.
         return texts[key if isinstance(key, Head) and key in texts else self._known(key)]
 
     def __setitem__(self, key: Any, text: str) -> None:
@@ -60,11 +61,11 @@ class HeadLabels(MutableMapping[Any, str]):
         return repr(self.short())
 
     def pairs(self) -> list[tuple[Head, str]]:
-        """Return pairs of a head and its label, as the page receives them."""
+        """Return pairs of a head and its label, for the page."""
         return list(self._texts.items())
 
     def short(self) -> dict[tuple[Any, ...], str]:
-        """Return the labels by (layer, head), or by (layer, head, stack) if there are stacks."""
+        """Return the labels by (layer, head), or by (layer, head, stack) if there are several."""
         size = 3 if len(self._owner.shapes()) > 1 else 2
         return {tuple(head[:size]): text for head, text in self._texts.items()}
 
@@ -98,28 +99,29 @@ def labeled(head: Head, labels: Mapping[Head, str]) -> str:
 
 
 class Labels(traitlets.TraitType[HeadLabels, Any]):
-    """A trait of labels by head: it takes a mapping or pairs, and gives a `HeadLabels`.
+    """Trait for labels by head, which accepts a mapping or pairs and returns a `HeadLabels`.
 
-    Heads are checked against the owner's stacks. Spaces at the ends of a label are removed.
+    A head that the owner does not have raises TraitError. Spaces at the ends of a label are
+    removed.
     """
 
     info_text = 'labels by head such as {(1, 3): "pronoun"}'
-    #: The name of one text, the most characters, and whether it may have several lines.
+    #: Name of a text in errors, its maximum length, and whether it may have several lines.
     kind = "label"
     longest = LONGEST
     has_lines = False
 
     def make_dynamic_default(self) -> dict[Head, str]:
-        """Return no labels."""
+        """Return the default value, which has no labels."""
         return {}
 
     def get(self, obj: Any, cls: type | None = None) -> HeadLabels:
-        """Return the labels of the owner as a mapping that can be changed."""
+        """Return the labels of the owner as a mutable mapping."""
         super().get(obj, cls)
         return HeadLabels(obj, str(self.name))
 
     def validate(self, obj: Any, value: Any) -> Any:
-        """The value as a dictionary of labels by `Head`; the last label of a head counts."""
+        """Return a dictionary of labels by `Head`; if a head has several labels, the last one."""
         if isinstance(value, Mapping):
             value = list(value.items())
         if not isinstance(value, Sequence) or not all(map(_is_pair, value)):
@@ -136,7 +138,7 @@ class Labels(traitlets.TraitType[HeadLabels, Any]):
         return texts
 
     def _checked(self, head: Head, text: Any) -> str:
-        """Return a text without spaces at its ends; TraitError if it is too long or empty."""
+        """Return a text without spaces at its ends; raise TraitError if it is too long or empty."""
         lines = "" if self.has_lines else " in one line"
         expected = f"the {self.kind} of {head} is a text of 1 to {self.longest} characters{lines}"
         if not isinstance(text, str):
@@ -154,7 +156,7 @@ class Labels(traitlets.TraitType[HeadLabels, Any]):
 
 
 class Notes(Labels):
-    """A trait of notes by head: longer texts, which may have several lines."""
+    """Trait for notes by head, which are longer texts and may have several lines."""
 
     info_text = 'notes by head such as {(1, 3): "see the examples"}'
     kind = "note"

@@ -1,4 +1,4 @@
-"""What every widget of heads shares: the selection, the layer, and how a change is answered."""
+"""Base class of all head figures: selection, layer, labels, and the handling of changes."""
 
 from __future__ import annotations
 
@@ -31,10 +31,11 @@ from attnwidget.widgets.shared.widget_code import PythonCode, chosen_options, co
 from attnwidget.widgets.wire import null_in_browser
 from attnwidget.widgets.wire.linked_traits import fitting
 
-#: Layers and heads a layer of each stack, by its name.
+#: Numbers of layers and heads per layer, by stack name.
 StackShapes = Mapping[str, tuple[int, int]]
 
-#: Methods that a closed figure keeps: `code`, and what links, other figures and `repr` call.
+#: Methods that a closed figure keeps: `code`, and the methods that links, other figures and `repr`
+#: call.
 _KEPT_WHEN_CLOSED = {
     "code",
     "has",
@@ -47,68 +48,67 @@ _REFUSED_OF_WIDGETS = {"add_traits", "observe", "open"}
 
 
 class HeadWidget(Exporting, ComputedTraits):
-    """A figure of the heads of a model, whatever it shows of them.
+    """Base class of figures that show a model's heads.
 
-    Assign a new list to change a list option, or use `+=`: the lists refuse other changes. `labels`
+    To change a list option, assign a new list or use `+=`: the lists refuse other changes. `labels`
     can be changed in place.
 
-    The metadata of a trait state what the trait is. No list of names stands beside them:
+    The metadata of a trait describe the trait, so that no other code lists trait names:
 
     - `option`: The user may choose the value, and `code()` contains it.
-    - `set_by_explorer`: An explorer chooses the value, so that its code does not contain it.
+    - `set_by_explorer`: An explorer chooses the value, so the explorer's code does not contain it.
     - `shared`: Linked figures have the same value.
-    - `from_page`: Whether the page may change the value. The default is `option`.
-    - `live`: The value means nothing on a page without a kernel.
-    - `page_chooses`: Options by which a page without a kernel chooses the value among the answers
-      that it holds.
-    - `follows_selection`: The selected head decides the value.
+    - `from_page`: Whether the page may change the value. The default is the value of `option`.
+    - `live`: The value has no meaning on a saved page, which has no kernel.
+    - `page_chooses`: Options by which a saved page chooses the value among its answers.
+    - `follows_selection`: The selected head determines the value.
     - `input`: The value is a part of the input that an explorer reads.
     - `edits`: The model reads the input again after a change.
-    - `of_metric`: The option is about the shown metric.
-    - `set_last`: The value refers to another option, which is set before.
+    - `of_metric`: The option refers to the current metric.
+    - `set_last`: The value refers to another option, which must be set before.
     """
 
-    #: The heading of a page of this figure alone.
+    #: Title of a page with only this figure.
     page_title: ClassVar[str]
     #: Name of the figure on a page with several figures; "" for a figure that contains others.
     page_label: ClassVar[str] = ""
-    #: A remark for the reader of a page; "" for none.
+    #: Note for the reader of a page; "" for no note.
     page_remark: ClassVar[str] = ""
-    #: The options that stand for names which are no attributes to assign, for hints of errors.
+    #: Options to suggest in errors about names that are not options, by name.
     _other_names: ClassVar[Mapping[str, str]] = MappingProxyType({"head": "selected"})
 
     selected = HeadsTrait(
-        help="The selected heads, 0-based; a view of a single head shows the last."
+        help="Selected heads, 0-based; a view of a single head shows the last one."
     ).tag(sync=True, option=True, shared=True)
     layer = traitlets.Int(
         0,
         min=0,
-        help="The stepped layer, 0-based; the selection follows to the same head of that layer.",
+        help="Current layer, 0-based. If it changes, the same head of that layer is selected.",
     ).tag(sync=True, option=True, shared=True, follows_selection=True)
 
     labels = Labels(
-        help='Labels of heads, for example {(1, 3): "pronoun"}; labels[(1, 3)] = "pronoun" changes '
-        "a single label."
+        help='Labels of heads, for example {(1, 3): "pronoun"}. Use labels[(1, 3)] = "pronoun" to '
+        "change a single label."
     ).tag(sync=True, option=True, shared=True, to_json=lambda labels, widget: labels.pairs())
 
-    # The number of displayed views, a trait of every Jupyter widget that the page counts.
+    # Number of displayed views, a trait of every Jupyter widget, which the page counts.
     _view_count = traitlets.Int(None, allow_none=True).tag(sync=True, from_page=True)
-    # The number of changes by other figures that the page has reported, see `page_changes`.
+    # Number of changes by other figures that the page has reported, see `page_changes`.
     _changes_reported = traitlets.Int(0).tag(sync=True, from_page=True, live=True)
-    # A name shared by all figures that are linked, also indirectly; "" for a figure without links.
+    # Name that directly and indirectly linked figures share; "" for a figure without links.
     _circle = traitlets.Unicode().tag(sync=True, live=True)
-    # The figure's name on pages, by which its picture in the notebook recognizes the live figure.
+    # Identifier of the figure on pages, which connects its picture in the notebook with it.
     _figure = traitlets.Unicode(read_only=True).tag(sync=True, live=True)
 
-    # anywidget would add these traits to every figure, and make a new class for that each time.
+    # Otherwise anywidget would add these traits to every figure, with a new class for each.
     _esm = traitlets.Unicode().tag(sync=True, live=True)
     _css = traitlets.Unicode().tag(sync=True, live=True)
     _anywidget_id = traitlets.Unicode().tag(sync=True, live=True)
-    # The number of changes that the page was asked to report.
+    # Number of changes that the page was asked to report.
     _changes_elsewhere = 0
-    # The script and the style sheet of the figure.
+    # Script and style sheet of the figure.
     _files: ClassVar[tuple[str, str]]
-    # The links that the figure belongs to.
+    # Links that the figure belongs to.
     _ties: list[Any]
     _is_closed = False
 
@@ -135,7 +135,7 @@ class HeadWidget(Exporting, ComputedTraits):
         super().__init_subclass__(**kwargs)
 
     def setup_instance(self, *args: object, **kwargs: object) -> None:
-        """Prepare the instance. A figure whose arguments are refused is closed too."""
+        """Prepare the instance before `__init__`, so that it can close if arguments are invalid."""
         super().setup_instance(*args, **kwargs)
         self._ties = []
 
@@ -146,14 +146,14 @@ class HeadWidget(Exporting, ComputedTraits):
         displayed_figures.add_made(self)
 
     def add_traits(self, **traits: Any) -> None:
-        """Add traits to this figure, except traits that it has already."""
+        """Add traits to this figure, except traits that it already has."""
         new = {name: trait for name, trait in traits.items() if not self.has_trait(name)}
         if new:
             super().add_traits(**new)
 
     @classmethod
     def shared_traits(cls) -> tuple[str, ...]:
-        """Return the names of the traits that linked figures share, in the order of the classes.
+        """Return the names of the traits that linked figures share, base classes first.
 
         Example:
             >>> from attnwidget import HeadScatter
@@ -165,14 +165,14 @@ class HeadWidget(Exporting, ComputedTraits):
         return tuple(dict.fromkeys(declared))
 
     def open(self) -> None:
-        """Open the figure. The opening message has everything that the page draws first."""
+        """Open the figure with a message that has all data of the page's first drawing."""
         if options.static_fallback:
             warm_up()
         super().open()
 
     @property
     def model_id(self) -> str:
-        """The name of the figure on pages. A suspended figure returns to the page for it."""
+        """Identifier of the widget on pages. Reading it returns a suspended figure to the page."""
         self._resume()
         name: str = super().model_id
         return name
@@ -182,10 +182,10 @@ class HeadWidget(Exporting, ComputedTraits):
         return ()
 
     def _suspend(self) -> None:
-        """Leave the page, and release what was computed for it, until `_resume`.
+        """Leave the page and release the computed values, until `_resume` is called.
 
-        The figure keeps its options and links, and answers changes in Python. The figures inside
-        are suspended separately, because a page may show them elsewhere.
+        The figure keeps its options and links, and still handles changes in Python. The figures
+        inside are suspended separately, because a page may show them elsewhere.
         """
         with self._lock:
             if self.comm is None:
@@ -193,20 +193,20 @@ class HeadWidget(Exporting, ComputedTraits):
             self._kept_pictures = ()
             self.layout.close()
             super().close()
-            # A closed widget has no representation, by an attribute that hides the method.
+            # ipywidgets sets this attribute when a widget closes, and it hides the method.
             del self._repr_mimebundle_
             self._is_suspended = True
             self._forget_computed()
 
     def _resume(self) -> None:
         """Return to the page after `_suspend`, with the figures inside."""
-        # Most calls are about an open figure, and need no lock.
+        # Check before taking the lock, because most figures are open.
         if self._is_suspended:
             with self._lock:
                 self._reopen()
 
     def _reopen(self) -> None:
-        # Another thread may have been first.
+        # Another thread may have opened the figure in the meantime.
         if self._is_suspended:
             self._is_suspended = False
             for part in self._parts():
@@ -215,15 +215,15 @@ class HeadWidget(Exporting, ComputedTraits):
             self.open()
 
     def shapes(self) -> StackShapes:
-        """The stacks of the figure; each widget has its own."""
+        """Return the shapes of the figure's stacks."""
         raise NotImplementedError
 
     def _layers(self, stack: str) -> LayerNumbers:
-        """The layers of a stack that have attention: all, unless a widget knows better."""
+        """Return the layers of a stack that have attention; by default all layers."""
         return LayerNumbers.without((), self.shapes()[stack][0])
 
     def _takes(self, name: str) -> bool:
-        """Whether the figure takes the value of a trait from a linked figure."""
+        """Return True if the figure accepts values of a trait from linked figures."""
         return bool(self.has_trait(name))
 
     def _fitting(self, name: str, value: Any) -> Any:
@@ -232,12 +232,12 @@ class HeadWidget(Exporting, ComputedTraits):
         return fitting(name, value, shapes, layers={stack: self._layers(stack) for stack in shapes})
 
     def _find_head(self, value: HeadName) -> Head:
-        """Return the head that (1, 3), "L1 H3" or a `Head` names; ValueError without one."""
+        """Return the head with a name such as (1, 3), "L1 H3" or a `Head`, or raise ValueError."""
         shapes = self.shapes()
         return named_head(value, shapes, {stack: self._layers(stack) for stack in shapes})
 
     def has(self, value: HeadName) -> bool:
-        """Return whether the figure has such a head."""
+        """Return True if the figure has a head with this name."""
         try:
             self._find_head(value)
         except (ValueError, TypeError):
@@ -245,33 +245,33 @@ class HeadWidget(Exporting, ComputedTraits):
         return True
 
     def _refuse_unknown(self, traits: dict[str, Any]) -> None:
-        known = [name for name in self.trait_names() if not name.startswith("_")]
+        option_names = [name for name in self.trait_names() if not name.startswith("_")]
         for name in traits:
-            if name not in known:
+            if name not in option_names:
                 raise TypeError(f"{type(self).__name__} has no option {name!r}; {self._hint(name)}")
 
     def _hint(self, name: str) -> str:
-        """Return the hint of an error about a misspelled option."""
-        # Traits of every Jupyter widget, such as layout, are accepted but not listed as options.
-        foreign = anywidget.AnyWidget.class_trait_names()
+        """Return a hint for an error about an unknown option."""
+        # Traits of every Jupyter widget, such as layout, are accepted but not listed.
+        jupyter_traits = anywidget.AnyWidget.class_trait_names()
         own_traits = [
             trait_name
             for trait_name, trait in self.traits().items()
-            if not trait_name.startswith("_") and trait_name not in foreign and trait.help
+            if not trait_name.startswith("_") and trait_name not in jupyter_traits and trait.help
         ]
         if name in self._other_names:
             return f"did you mean {self._other_names[name]!r}?"
-        if close := near_names(name, own_traits):
-            return f"did you mean {close[0]!r}?"
-        # A figure has dozens of options, which are listed only without a near name.
+        if similar_names := near_names(name, own_traits):
+            return f"did you mean {similar_names[0]!r}?"
+        # A figure has dozens of options, so list them only if no option has a similar name.
         return f"options: {', '.join(own_traits)}"
 
     def code(self) -> str:
-        """Return Python code that makes this figure again.
+        """Return Python code that creates this figure again.
 
         The code loads the model by its name, reads the text and sets every option that differs from
-        its default. Weights and measurements cannot be written as code: they appear under the name
-        of their parameter, with a comment. A notebook shows the code as code.
+        its default. Weights and measurements cannot be written as code, so they appear as the name
+        of their parameter with a comment. A notebook displays the result as highlighted code.
 
         Example:
             >>> from attnwidget import HeadView, load_model
@@ -285,12 +285,12 @@ class HeadWidget(Exporting, ComputedTraits):
         return PythonCode(self._lock.hold(self._code))
 
     def _code(self) -> str:
-        # A subclass that a user defines has no kind of its own, and is written as its base.
+        # A subclass that a user defines has no `kind`, so use its base class.
         figure = next(cls for cls in type(self).__mro__ if "kind" in vars(cls))
         return code_of(figure.__name__, self._given(), self._chosen())
 
     def _given(self) -> dict[str, Any]:
-        """Return the first arguments of the figure by parameter name, for `code()`."""
+        """Return the positional arguments of the figure by parameter name, for `code()`."""
         raise NotImplementedError
 
     def _chosen(self) -> dict[str, Any]:
@@ -298,13 +298,13 @@ class HeadWidget(Exporting, ComputedTraits):
         return chosen_options(self)
 
     def page_content(self) -> Page:
-        """Return what a page without a kernel holds of the figure."""
+        """Return the content of a saved page with this figure."""
         return Page({self.kind: self.page_part()})
 
     def page_part(self) -> Part:
-        """Return the figure on a page: its state, to which a figure adds the data of its answers.
+        """Return the figure's part of a saved page: its state, and the data of its answers.
 
-        The default is for figures whose state has all that the page shows.
+        This default is for figures whose state has all the data that the page shows.
         """
         return Part(
             figure=type(self).__name__,
@@ -318,20 +318,22 @@ class HeadWidget(Exporting, ComputedTraits):
         )
 
     def _fixed_on_page(self) -> dict[str, str]:
-        """Return the options that a page cannot change, because it computes nothing."""
-        tagged = self.traits(page_chooses=lambda names: names is not None)
-        chosen = {option for trait in tagged.values() for option in trait.metadata["page_chooses"]}
-        behind = {option for name in tagged for option in self._options_behind(name)}
-        return dict.fromkeys(sorted(behind - chosen), NEEDS_A_NOTEBOOK)
+        """Return the options that a saved page cannot change, because it cannot compute."""
+        traits = self.traits(page_chooses=lambda names: names is not None)
+        page_options = {
+            option for trait in traits.values() for option in trait.metadata["page_chooses"]
+        }
+        all_options = {option for name in traits for option in self._options_behind(name)}
+        return dict.fromkeys(sorted(all_options - page_options), NEEDS_A_NOTEBOOK)
 
     def _leave_missing_heads(self) -> None:
-        """Drop the selection and the labels of heads that the figure no longer has."""
+        """Remove heads that the figure no longer has from the selection and the labels."""
         self.selected = [head for head in self.selected if self.has(head)]
         self.labels = [pair for pair in self.labels.pairs() if self.has(pair[0])]
 
     @property
     def head(self) -> Head | None:
-        """The head that a view of one head shows: the last selected head, or None."""
+        """Last selected head, which a view of one head shows; None without a selection."""
         return self.selected[-1] if self.selected else None
 
     @head.setter
@@ -343,7 +345,7 @@ class HeadWidget(Exporting, ComputedTraits):
 
     @property
     def n_layers(self) -> int:
-        """The number of layers of the deepest stack."""
+        """Number of layers in the deepest stack."""
         return max(layers for layers, _ in self.shapes().values())
 
     @traitlets.validate("layer")
@@ -375,14 +377,14 @@ class HeadWidget(Exporting, ComputedTraits):
             self.selected = [Head(layer, head, stack)]
 
     def _stepped_stack(self) -> str:
-        """Return the stack of the shown head; else the first stack."""
+        """Return the stack of the current head; without a head, the first stack."""
         return self.head.stack if self.head else next(iter(self.shapes()))
 
     @contextmanager
     def _answering(self) -> Iterator[None]:
-        """Handle a change with a single message; the widget shows an error instead.
+        """Answer a change with a single message. The widget also shows an error of the block.
 
-        Callers hold the lock, so that the widget handles one change after another.
+        The caller must hold the lock, so that the widget handles one change after another.
         """
         with self.hold_sync():
             try:
@@ -393,7 +395,7 @@ class HeadWidget(Exporting, ComputedTraits):
             self._error = ""
 
     def notify_change(self, change: Any) -> None:
-        """Tell the page and the observers about a change."""
+        """Notify the page and the observers about a change."""
         if self.trait_metadata(change["name"], "option"):
             add_changed(self)
         super().notify_change(change)
@@ -404,46 +406,55 @@ class HeadWidget(Exporting, ComputedTraits):
         self.send({"changes": self._changes_elsewhere})
 
     def get_state(self, key: Any = None, drop_defaults: bool = False) -> dict[str, Any]:
-        """Return the synchronized traits as a page takes them."""
+        """Return the synchronized traits in the form that a page receives."""
         if key is None:
             self._resume()
         state: dict[str, Any] = null_in_browser.to_page(super().get_state(key, drop_defaults))
         return state
 
     def set_state(self, sync_data: dict[str, Any]) -> None:
-        """Take what the page has changed.
+        """Apply a change from the page.
 
-        Values that only the kernel computes are sent back to the page unchanged, and so is a whole
-        message with an invalid option.
+        If the page changes values that only the kernel may compute, the old values are sent back.
+        If an option has an invalid value, nothing changes and all old values are sent back.
+
+        Args:
+            sync_data: New values by trait name.
 
         Raises:
-            traitlets.TraitError: an option cannot have such a value; nothing is changed.
+            traitlets.TraitError: If an option cannot have its new value.
         """
         if not isinstance(sync_data, dict):
             raise traitlets.TraitError(f"a page changes options by name, got {sync_data!r}")
-        private = [name for name in sync_data if name in self.keys and not self._page_sets(name)]
-        forwarded = {name: value for name, value in sync_data.items() if name not in private}
-        kept = {name: self._trait_values[name] for name in forwarded if name in self._trait_values}
+        names_to_send_back = [
+            name for name in sync_data if name in self.keys and not self._page_sets(name)
+        ]
+        forwarded = {
+            name: value for name, value in sync_data.items() if name not in names_to_send_back
+        }
+        old_values = {
+            name: self._trait_values[name] for name in forwarded if name in self._trait_values
+        }
         try:
             with page_changes(self):
                 super().set_state(forwarded)
         except traitlets.TraitError:
-            # What equals the old value, as False does 0, is not rolled back.
-            self._trait_values.update(kept)
-            private += [name for name in forwarded if name in self.keys]
+            # traitlets does not roll back a value that equals the old value, such as False and 0.
+            self._trait_values.update(old_values)
+            names_to_send_back += [name for name in forwarded if name in self.keys]
             raise
         finally:
-            if private:
-                self.send_state(private)
+            if names_to_send_back:
+                self.send_state(names_to_send_back)
 
     def _page_sets(self, name: str) -> bool:
-        """Whether the page may change a trait; all other traits report the kernel's state."""
-        # Jupyter's own traits, such as the layout, have no metadata of this package.
+        """Return True if the page may change a trait; other traits report the kernel's state."""
+        # Jupyter's traits, such as the layout, have no metadata of this package.
         is_option = self.trait_metadata(name, "option", not name.startswith("_"))
         return bool(self.trait_metadata(name, "from_page", is_option))
 
     def _handle_msg(self, msg: dict[str, Any]) -> None:
-        # No option of a figure holds bytes, and where they belong may be any place or none.
+        # No option of a figure has bytes, and their paths in the message may be invalid.
         if paths := msg["content"]["data"].get("buffer_paths"):
             name = type(self).__name__
             self.log.warning(f"{name} takes no binary values from a page, got some for {paths!r}")
@@ -452,16 +463,16 @@ class HeadWidget(Exporting, ComputedTraits):
 
     def _handle_custom_msg(self, content: Any, buffers: Any) -> None:
         if isinstance(content, dict) and content.keys() == {"asked"}:
-            # Answer after all earlier changes of the page, so that the page knows of their arrival.
+            # Messages are handled in order, so this answer confirms all earlier changes.
             self.send(content)
             return
         super()._handle_custom_msg(content, buffers)
 
     def close(self) -> None:
-        """Free the widget, its layout and the page's side of both.
+        """Close the figure and release its data in Python and on the page.
 
         The other figures of its links stay linked. A closed figure keeps its options, and `code()`
-        makes it again; its other methods and assignments raise RuntimeError.
+        returns the code that creates it again. Other methods and assignments raise RuntimeError.
         """
         if self._is_closed:
             return
@@ -475,7 +486,7 @@ class HeadWidget(Exporting, ComputedTraits):
             self._repr_mimebundle_ = None  # type: ignore[method-assign, assignment]
         super().close()
         self._is_closed = True
-        # Attributes that hide the methods, so that calls of an open figure check nothing.
+        # These attributes hide the methods, so that methods of an open figure need no check.
         self.__dict__.update(_refusals(type(self)))
 
 
@@ -486,17 +497,17 @@ def _closed_error(cls: type[HeadWidget]) -> RuntimeError:
 
 
 def _refusals(cls: type[HeadWidget]) -> dict[str, Callable[..., NoReturn]]:
-    """Return what replaces the methods of a closed figure, by name."""
+    """Return the functions that replace the methods of a closed figure, by name."""
 
     def refuse(*args: object, **kwargs: object) -> NoReturn:
         raise _closed_error(cls)
 
-    of_package = {
+    package_methods = {
         name
         for base in cls.__mro__
         if base.__module__.startswith("attnwidget.")
         for name, value in vars(base).items()
         if isinstance(value, FunctionType) and not name.startswith("_")
     }
-    of_figures = of_package - _KEPT_WHEN_CLOSED - set(dir(anywidget.AnyWidget))
-    return dict.fromkeys(of_figures | _REFUSED_OF_WIDGETS, refuse)
+    refused_methods = package_methods - _KEPT_WHEN_CLOSED - set(dir(anywidget.AnyWidget))
+    return dict.fromkeys(refused_methods | _REFUSED_OF_WIDGETS, refuse)

@@ -1,4 +1,4 @@
-"""Links between widgets: linked widgets share their selection and other traits."""
+"""Links between widgets, which share their selection and other traits."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from typing import Any
 from attnwidget.text.thread_flag import ThreadFlag
 from attnwidget.widgets.shared.head_widget import HeadWidget
 
-#: How often a value is set again while other threads change it.
+#: Maximum number of times that a value is set again while other threads change it.
 _ROUNDS = 10
 
 
 class _Given(ThreadFlag):
-    """Whether a link gives a trait in this thread.
+    """Flag that is up while a link sets a trait in this thread.
 
     Attributes:
-        name: Name of the trait, while the flag is up.
+        name: Name of the trait while the flag is up.
     """
 
     name = ""
@@ -27,13 +27,13 @@ _given = _Given()
 
 
 class FigureLink:
-    """Linked widgets. `unlink()` ends the link; a link is also a context manager."""
+    """Link between widgets. `unlink()` ends the link; a link is also a context manager."""
 
     def __init__(self, widgets: Sequence[HeadWidget], traits: Sequence[str] | None = None) -> None:
         self.widgets = tuple(widgets)
         # None = all shared traits.
         self._traits = None if traits is None else tuple(traits)
-        # A flag per thread, so that a thread never drops a change of a second thread.
+        # This flag is per thread, so that a change made in another thread is still forwarded.
         self._giving = ThreadFlag()
         try:
             self._begin_all()
@@ -42,13 +42,14 @@ class FigureLink:
             raise
 
     def _begin_all(self) -> None:
-        # Observe first: another thread may change a trait while the widgets get their first values.
+        # Observe first, because another thread may change a trait while the first values are set.
         for widget in self.widgets:
             widget.observe(self._follow, names=self._joined(widget))
-        with ExitStack() as held:
+        with ExitStack() as stack:
             for widget in self.widgets:
-                held.enter_context(widget.hold_sync())
-            # A trait that no widget has passes from a circle to a circle.
+                stack.enter_context(widget.hold_sync())
+            # Include the traits of indirectly linked widgets, because a trait that no widget of
+            # this link has still passes through it.
             linked = [linked for widget in self.widgets for linked in circle_of(widget)]
             joined = dict.fromkeys(name for widget in linked for name in self._joined(widget))
             last = {name for widget in linked for name in widget.trait_names(set_last=True)}
@@ -63,7 +64,7 @@ class FigureLink:
         return f"FigureLink({figures}): they share their choices until unlink()"
 
     def joins(self, name: str) -> bool:
-        """Whether the widgets share a trait."""
+        """Return True if the widgets share a trait."""
         return self._traits is None or name in self._traits
 
     def _joined(self, widget: HeadWidget) -> list[str]:
@@ -74,29 +75,31 @@ class FigureLink:
     def _begin(self, name: str) -> None:
         """Set a trait of all widgets to the value of the first widget.
 
-        If the first widget lacks the trait, a widget that it is linked to has the value.
+        If the first widget lacks the trait, the value comes from a widget that it is linked to.
         """
         for widget in self.widgets:
-            of = next((linked for linked in circle_of(widget, name) if linked._takes(name)), None)
-            # If this widget has no selection, try the next widget.
-            if of is not None and (of.selected or name not in ("selected", "layer")):
-                self._give(widget, name, getattr(of, name))
+            source = next(
+                (linked for linked in circle_of(widget, name) if linked._takes(name)), None
+            )
+            # Skip widgets with an empty selection: start from a widget that has one.
+            if source is not None and (source.selected or name not in ("selected", "layer")):
+                self._give(widget, name, getattr(source, name))
                 return
 
     def _follow(self, change: Any) -> None:
         owner = change["owner"]
         name = change["name"]
-        # A layer moves the selection of each figure. The figures may be linked twice, and the
-        # second link would give this selection to the figure whose layer has just changed.
+        # A layer change moves the selection of each figure. If figures are linked twice, the second
+        # link must not forward this selection to the figure whose layer has just changed.
         is_of_layer = _given.is_up and _given.name == "layer" and self.joins("layer")
         if name == "selected" and is_of_layer:
             return
-        # The layer of a new selection is announced before the selection. Given alone, it would move
-        # every figure to another head of this layer first.
+        # The layer of a new selection changes before the selection. If it were forwarded first,
+        # every figure would move to another head of this layer.
         is_of_selection = name == "layer" and owner.head and owner.head.layer == owner.layer
         if is_of_selection and owner._takes("selected"):
             self._give(owner, "selected", owner.selected)
-        # Places of tokens are of the unit, which may be announced after them.
+        # Forward the unit before the locked tokens, because their positions depend on the unit.
         if name == "tokens" and owner._takes("unit"):
             self._give(owner, "unit", owner.unit)
         # A widget that does not accept a trait from linked widgets does not pass the trait on.
@@ -104,36 +107,39 @@ class FigureLink:
             self._give(owner, name, getattr(owner, name))
 
     def _give(self, source: HeadWidget, name: str, value: Any) -> None:
-        """Set a trait of all widgets but `source`.
+        """Set a trait of all widgets except `source`.
 
-        A widget that lacks the trait passes the value on to its other links.
+        A widget that lacks the trait forwards the value to its other links.
         """
-        # The observers of a widget change its other traits (a layer moves the selection). These
-        # changes are not passed back.
+        # Observers of a widget may change other traits in response: for example, the selection
+        # follows the layer. Do not forward these changes back.
         if self._giving.is_up or not self.joins(name):
             return
         with _given.raised(), self._giving.raised():
             self._give_others(source, name, value)
 
     def _give_others(self, source: HeadWidget, name: str, value: Any) -> None:
-        outer = _given.name
+        outer_name = _given.name
         _given.name = name
         try:
-            having = [widget for widget in self.widgets if widget._takes(name)]
+            widgets_with_trait = [widget for widget in self.widgets if widget._takes(name)]
             for _ in range(_ROUNDS):
                 for widget in self.widgets:
-                    if widget in having and widget is not source:
+                    if widget in widgets_with_trait and widget is not source:
                         setattr(widget, name, widget._fitting(name, value))
                     elif widget is not source:
                         for other in widget._ties:
                             other._give(widget, name, value)
-                # Look again after writing: if two threads write at once, both end with one value.
-                if source in having:
+                # Read again after writing, so that two threads that write at once agree on a value.
+                if source in widgets_with_trait:
                     value = getattr(source, name)
-                if all(getattr(w, name) == w._fitting(name, value) for w in having):
+                if all(
+                    getattr(widget, name) == widget._fitting(name, value)
+                    for widget in widgets_with_trait
+                ):
                     return
         finally:
-            _given.name = outer
+            _given.name = outer_name
 
     def unlink(self) -> None:
         """End the link."""
@@ -142,15 +148,15 @@ class FigureLink:
         _name_circles(self.widgets)
 
     def leave(self, widget: HeadWidget) -> None:
-        """Take a widget out of the link, because it is closed; the other widgets stay linked."""
+        """Remove a widget that is being closed from the link; the other widgets stay linked."""
         self.widgets = tuple(other for other in self.widgets if other is not widget)
         self._release(widget)
         _name_circles((widget, *self.widgets))
 
     def _release(self, widget: HeadWidget) -> None:
-        """Stop following a widget."""
+        """Stop observing a widget."""
         for name in self._joined(widget):
-            # A link that could not be made does not observe all traits.
+            # A link whose creation failed does not observe all traits.
             with suppress(ValueError):
                 widget.unobserve(self._follow, names=name)
         if self in widget._ties:
@@ -164,11 +170,11 @@ class FigureLink:
 
 
 def circle_of(widget: HeadWidget, name: str | None = None) -> list[HeadWidget]:
-    """Return a widget and all widgets that are linked to it, the nearest first.
+    """Return a widget and all directly or indirectly linked widgets, nearest first.
 
     Args:
-        widget: The widget.
-        name: Follow links of this trait only; None = links of any trait.
+        widget: Widget to start from.
+        name: Trait whose links are followed; None = links of any trait.
     """
     members = [widget]
     for member in members:
@@ -178,36 +184,36 @@ def circle_of(widget: HeadWidget, name: str | None = None) -> list[HeadWidget]:
 
 
 def _name_circles(widgets: Sequence[HeadWidget]) -> None:
-    """Give every circle of linked figures a name of its own, and an unlinked figure none."""
+    """Set one name for each circle of linked figures, and "" for unlinked figures."""
     for widget in widgets:
         circle = circle_of(widget)
-        # A closed widget has no name on the page.
+        # Skip closed widgets, which have no identifier on the page.
         names = [member.model_id for member in circle if member.comm is not None]
         name = min(names) if len(names) > 1 else ""
-        for one in circle:
-            one._circle = name
+        for member in circle:
+            member._circle = name
 
 
 def link_figures(*widgets: HeadWidget, traits: Sequence[str] | None = None) -> FigureLink:
-    """Link widgets: they share the selection, layer, locked tokens, hidden tokens and scale.
+    """Link widgets, so that they share selection, layer, locked and hidden tokens, and scale.
 
-    All widgets start from the state of the first widget. If it has no head selected, the selection
-    comes from the next widget that has a selection. A relation or a direction passes through a
-    widget without relations, such as a grid. Widgets of different models can be linked: a widget
-    leaves out heads that its model lacks, and shows all relations if it lacks the chosen relation.
-    For single traits, and for pages without a kernel, `ipywidgets.link` and `ipywidgets.jslink`
-    work too.
+    All widgets start from the state of the first widget. If it has no selection, the selection
+    comes from the next widget that has one. A relation or a direction passes through a widget
+    without relations, such as a grid. Widgets of different models can be linked: a widget ignores
+    heads that its model lacks, and shows all relations if it lacks the chosen relation. For single
+    traits, and for saved pages, you can also use `ipywidgets.link` and `ipywidgets.jslink`.
 
     Args:
         widgets: Two or more widgets of this package.
-        traits: The traits to link. None = all shared traits.
+        traits: Names of the traits to link; None = all shared traits.
 
     Returns:
-        The link. Its `unlink()` ends the link.
+        Link whose `unlink()` ends it.
 
     Raises:
-        TypeError: There are fewer than two widgets, or an argument is not a widget of this package.
-        ValueError: A widget lacks a trait of `traits`.
+        TypeError: If there are fewer than two widgets, or if an argument is not a widget of this
+            package.
+        ValueError: If a widget lacks a trait in `traits`.
 
     Example:
         >>> from attnwidget import HeadGrid, HeadView, link_figures, load_model

@@ -1,4 +1,4 @@
-"""One metric at a time beside all heads: the chosen metric, the order of heads, and the filter."""
+"""Choice of a head metric, by which a figure sorts and filters the heads."""
 
 from __future__ import annotations
 
@@ -33,38 +33,39 @@ from attnwidget.widgets.shared.stack_choice import StackChoice
 
 
 class MetricChoice(StackChoice):
-    """A figure that shows a metric for each head, and sorts and filters the heads by the metric."""
+    """Figure that shows a metric for each head, and sorts and filters the heads by the metric."""
 
     metrics = traitlets.Any(
         None,
         help="Numbers per head: arrays [layers, heads] by title, an object with heads() such as "
-        "a result of measure(), or a mapping of stacks to either. A result of "
-        "measure_checkpoints() has numbers for each checkpoint, of which `step` chooses one.",
+        "a result of measure(), or a mapping from stacks to either. A result of "
+        "measure_checkpoints() has numbers for each checkpoint, and `step` selects a checkpoint.",
     )
     step = traitlets.Unicode(
         None,
         allow_none=True,
-        help='The shown checkpoint of metrics over a training, for example "1000"; None = the '
-        "last.",
+        help='Selected checkpoint of metrics over training, for example "1000"; None = the last '
+        "checkpoint.",
     ).tag(sync=True, option=True)
     metric = traitlets.Unicode(
-        None, allow_none=True, help="Title of the metric shown with each head, or None."
+        None, allow_none=True, help="Title of the metric that is shown for each head, or None."
     ).tag(sync=True, option=True, of_metric=True)
     sort = traitlets.Enum(
         ["none", "rows", "all"],
         "none",
-        help='Order by the metric: "rows" the heads of each layer, "all" the heads of all layers.',
+        help='Sorting by the metric: "rows" = the heads of each layer, "all" = the heads of all '
+        "layers.",
     ).tag(sync=True, option=True, of_metric=True)
-    descending = traitlets.Bool(True, help="Sort the largest first.").tag(
+    descending = traitlets.Bool(True, help="Whether to sort in descending order.").tag(
         sync=True, option=True, of_metric=True
     )
     filter = traitlets.Any(
         None,
-        help="Smallest and largest value of the metric, both included, that a head may have, "
-        "others are dimmed; None for any. Another metric starts without.",
+        help="Smallest and largest allowed value of the metric, both included; other heads are "
+        "dimmed. None = no filter. Choosing another metric clears the filter.",
     ).tag(sync=True, option=True, of_metric=True, set_last=True)
 
-    # Note of the caption about metrics of another model, until the figure shows a new attention.
+    # Caption note about dropped metrics of another model, until the attention changes again.
     _left_out = traitlets.Unicode()
 
     @traitlets.validate("metrics")
@@ -90,8 +91,10 @@ class MetricChoice(StackChoice):
         labels = steps_in(self.metrics)
         if step is None or step in labels:
             return step
-        known = f"one of {', '.join(map(repr, labels))}" if labels else "None: no metric has steps"
-        raise traitlets.TraitError(f"'step' is {known}, got {step!r}")
+        allowed = (
+            f"one of {', '.join(map(repr, labels))}" if labels else "None: no metric has steps"
+        )
+        raise traitlets.TraitError(f"'step' is {allowed}, got {step!r}")
 
     @traitlets.validate("filter")
     def _check_filter(self, proposal: dict[str, Any]) -> tuple[float, float] | None:
@@ -119,50 +122,55 @@ class MetricChoice(StackChoice):
 
     @property
     def _values(self) -> NDArray[np.float64] | None:
-        """The chosen metric of the shown stack, [L, H]; None if the stack does not have it."""
+        """Chosen metric of the current stack, [L, H]; None if the stack does not have it."""
         titles = self._measured.get(self._stepped_stack(), {})
         return titles.get(self.metric) if self.metric is not None else None
 
     @property
     def passing(self) -> list[Head]:
-        """The heads of the stack shown that pass the filter, by layer; all of them without one."""
+        """Heads of the current stack that pass the filter, by layer; all heads if it is None."""
         stack = self._stepped_stack()
         values = self._values
         if values is None or self.filter is None:
             passes = np.ones(self.shapes()[stack], dtype=bool)
             passes[list(self._layers(stack).layers_without_attention)] = False
         else:
-            # The page compares in float32: the two must not differ on a head.
+            # Compare in float32 like the page, so that both get the same heads.
             low, high = map(np.float32, self.filter)
             passes = (values.astype(np.float32) >= low) & (values.astype(np.float32) <= high)
         return [Head(int(layer), int(head), stack) for layer, head in np.argwhere(passes)]
 
     def similar(self, head: Head | Sequence[Any] | None = None, top: int = N_SIMILAR) -> list[Head]:
-        """Return the `top` heads whose metrics are nearest to the metrics of a head, nearest first.
+        """Return the heads whose metrics are most similar to a head's metrics, nearest first.
 
-        `head` is the one selected last if left out. Each metric is standardized over the heads of
-        the stack; distance is Euclidean over all metrics.
+        The distance is Euclidean over all metrics, each standardized over the heads of the stack.
+
+        Args:
+            head: Head to compare with; default: the last selected head.
+            top: Number of heads to return.
 
         Raises:
-            ValueError: no such head, no head selected, no metrics for its stack, or `top` below 1.
+            ValueError: If there is no such head, no head is selected, its stack has no metrics, or
+                `top` is below 1.
         """
-        head_of = self.head if head is None else head
-        if head_of is None:
+        head_name = self.head if head is None else head
+        if head_name is None:
             raise ValueError("no head is selected: pass one, similar((layer, head))")
-        wanted = self._find_head(head_of)
-        metrics = self._measured.get(wanted.stack)
+        target = self._find_head(head_name)
+        metrics = self._measured.get(target.stack)
         if not metrics:
             raise ValueError(
-                f"there are no metrics for {wanted.stack!r} to compare heads by: assign `metrics`"
+                f"there are no metrics for {target.stack!r} to compare heads by: assign `metrics`"
             )
         top = whole_number("top", top, 1)
-        _, n_heads = self.shapes()[wanted.stack]
-        nearest = nearest_heads(metrics, top)[wanted.layer * n_heads + wanted.head]
-        return [Head(*divmod(int(index), n_heads), wanted.stack) for index in nearest]
+        _, n_heads = self.shapes()[target.stack]
+        nearest = nearest_heads(metrics, top)[target.layer * n_heads + target.head]
+        return [Head(*divmod(int(index), n_heads), target.stack) for index in nearest]
 
     @traitlets.observe("metric")
     def _filter_starts_again(self, change: dict[str, Any]) -> None:
-        # The range was one of the metric before; without one, both were set together.
+        # The filter belongs to the previous metric. If there was none, metric and filter were set
+        # together.
         if change["old"] is not None:
             self.filter = None
 
@@ -172,7 +180,7 @@ class MetricChoice(StackChoice):
 
     @computed("_shown_metrics", "stack", page_chooses=("stack", "step"))
     def _metrics(self) -> dict[str, Any] | None:
-        """The metrics of the shown stack as the page draws them; None without metrics."""
+        """Metrics of the current stack for the page; None without metrics."""
         return self._metrics_wire(self._shown_metrics, self.stack, self.step)
 
     @computed("metrics")
@@ -182,7 +190,7 @@ class MetricChoice(StackChoice):
     def _metrics_wire(
         self, metrics: dict[str, Metrics], stack: str, step: str | None
     ) -> dict[str, Any] | None:
-        """Return the metrics of a stack at a checkpoint for the page."""
+        """Return the metrics of a stack at a checkpoint, for the page."""
         wire = metrics_to_wire(metrics, stack)
         return stepped_wire(wire, self.metrics, step or next(reversed(steps_in(self.metrics)), ""))
 
@@ -203,7 +211,7 @@ class MetricChoice(StackChoice):
 
     @when_open("attention")
     def _drop_unfitting_metrics(self, change: object) -> None:
-        """Metrics belong to a model: metrics of another shape are dropped, with a message."""
+        """Drop metrics whose shape does not fit the new model, with a warning."""
         self._left_out = ""
         shapes = self.shapes()
         dropped = {
@@ -213,17 +221,21 @@ class MetricChoice(StackChoice):
         }
         if not dropped:
             return
-        said = "; ".join(_unfitting(stack, titles, shapes) for stack, titles in dropped.items())
-        warn_caller(
-            f"{type(self).__name__} leaves out {said}. Assign `metrics` of the new model",
+        description = "; ".join(
+            _unfitting(stack, titles, shapes) for stack, titles in dropped.items()
         )
-        named = ", ".join(title for titles in dropped.values() for title in titles)
-        self._left_out = f"left out, of another model: {named}"
-        self.metrics = {s: titles for s, titles in self.metrics.items() if s not in dropped}
+        warn_caller(
+            f"{type(self).__name__} leaves out {description}. Assign `metrics` of the new model",
+        )
+        titles_text = ", ".join(title for titles in dropped.values() for title in titles)
+        self._left_out = f"left out, of another model: {titles_text}"
+        self.metrics = {
+            stack: titles for stack, titles in self.metrics.items() if stack not in dropped
+        }
 
 
 def _unfitting(stack: str, titles: Metrics, shapes: StackShapes) -> str:
-    """The metrics of a stack, and why they do not fit."""
+    """Return a description of a stack's metrics with the reason why they do not fit."""
     names = ", ".join(map(repr, titles))
     shape = list(next(iter(titles.values())).shape)
     if stack not in shapes:
@@ -233,7 +245,12 @@ def _unfitting(stack: str, titles: Metrics, shapes: StackShapes) -> str:
 
 
 def checked_metrics(metrics: object, shapes: StackShapes) -> dict[str, Metrics]:
-    """Return metrics by stack and title, {} for None, or raise TraitError."""
+    """Return metrics by stack and title, or raise TraitError.
+
+    Args:
+        metrics: Value that the user passed; None = no metrics.
+        shapes: Shapes of the figure's stacks.
+    """
     if metrics is None:
         return {}
     try:

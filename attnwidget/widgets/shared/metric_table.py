@@ -1,4 +1,4 @@
-"""Metrics of heads: one number per head and title, as given by users and as sent to the page."""
+"""Head metrics with one number per head and title: user input, checks and page data."""
 
 from __future__ import annotations
 
@@ -12,33 +12,36 @@ from attnwidget.capture.tapping.stack_names import default_stack
 from attnwidget.widgets.shared.head_widget import StackShapes
 from attnwidget.widgets.wire.values import to_wire
 
-#: float64 [L, H] by the metric's title.
+#: Metrics by title, float64 [L, H].
 Metrics = dict[str, NDArray[np.float64]]
 
-#: How many heads "heads like this one" finds on the page.
+#: Number of heads in the list "heads like this one" of the page.
 N_SIMILAR = 5
 
 
 @runtime_checkable
 class Measured(Protocol):
-    """What has numbers a head: a Result, Measurements."""
+    """Object with numbers per head, such as a Result or Measurements."""
 
     def heads(self) -> Mapping[str, ArrayLike]:
-        """Arrays [L, H] by title."""
+        """Return arrays [L, H] by title."""
         ...
 
 
 def read_metrics(metrics: object, shapes: StackShapes | None = None) -> dict[str, Metrics]:
-    """Metrics by stack, then title, from any of the forms that widgets take.
+    """Return metrics by stack and title.
 
-    These are a mapping of titles to arrays [L, H], anything with a `heads()` method, and a mapping
-    of stack names to either of the two. `shapes` are the stacks that must be fitted; without them
-    the metrics of a stack only have to agree. A metric that `heads()` gives as NaN for every head
-    could not be measured (no [CLS] in the model, say) and is left out.
+    A metric from `heads()` that is NaN for every head could not be measured, for example because
+    the model has no [CLS], and is left out.
+
+    Args:
+        metrics: Mapping from titles to arrays [L, H], object with a `heads()` method, or mapping
+            from stack names to either of these.
+        shapes: Required shapes of the stacks; None = all metrics of a stack must have one shape.
 
     Raises:
-        TypeError: another form, or arrays that are not of numbers.
-        ValueError: no such stack, another shape, or a head without a finite number.
+        TypeError: If `metrics` has another type, or if an array does not contain numbers.
+        ValueError: If there is no such stack, a shape is different, or a head has no finite number.
 
     Example:
         >>> import numpy as np
@@ -47,12 +50,12 @@ def read_metrics(metrics: object, shapes: StackShapes | None = None) -> dict[str
         >>> {stack: list(titles) for stack, titles in metrics.items()}
         {'self': ['entropy']}
     """
-    read = {
+    all_metrics = {
         stack: _of_stack(metrics_of_stack)
         for stack, metrics_of_stack in _by_stack(metrics, shapes).items()
     }
-    known = {stack: titles for stack, titles in read.items() if titles}
-    for stack, titles in known.items():
+    non_empty = {stack: titles for stack, titles in all_metrics.items() if titles}
+    for stack, titles in non_empty.items():
         expected = shapes[stack] if shapes else next(iter(titles.values())).shape
         for title, values in titles.items():
             if values.shape != tuple(expected):
@@ -60,7 +63,7 @@ def read_metrics(metrics: object, shapes: StackShapes | None = None) -> dict[str
                     f"the metric {title!r} has the shape {list(values.shape)}; expected one number "
                     f"per head, {list(expected)} = [layers, heads] of {stack!r}"
                 )
-    return known
+    return non_empty
 
 
 def _by_stack(metrics: object, shapes: StackShapes | None) -> Mapping[str, object]:
@@ -84,17 +87,17 @@ def _by_stack(metrics: object, shapes: StackShapes | None) -> Mapping[str, objec
 
 
 def _only(names: list[str]) -> str:
-    only = default_stack(names)
-    if only is None:
+    stack = default_stack(names)
+    if stack is None:
         raise ValueError(
             f"this model has the stacks {', '.join(map(repr, names))}: say which one the metrics "
             f"belong to, {{{names[0]!r}: metrics}}"
         )
-    return only
+    return stack
 
 
 def _of_stack(metrics: object) -> Metrics:
-    measured = isinstance(metrics, Measured)
+    is_result = isinstance(metrics, Measured)
     arrays = metrics.heads() if isinstance(metrics, Measured) else metrics
     if not isinstance(arrays, Mapping):
         raise TypeError(
@@ -102,7 +105,7 @@ def _of_stack(metrics: object) -> Metrics:
             f"{type(arrays).__name__}"
         )
     arrays_by_title = {str(title): _array(title, values) for title, values in arrays.items()}
-    if measured:
+    if is_result:
         arrays_by_title = {
             title: v for title, v in arrays_by_title.items() if not np.isnan(v).all()
         }
@@ -125,7 +128,7 @@ def _array(title: object, values: ArrayLike) -> NDArray[np.float64]:
 
 
 def _refuse_missing(title: str, values: NDArray[np.float64]) -> None:
-    # Layers without attention have no numbers; elsewhere a number for each head is expected.
+    # Layers without attention have no numbers. In all other layers, every head needs a number.
     layers_without_attention = np.isnan(values).all(1, keepdims=True)
     if layers_without_attention.all():
         layers_without_attention = np.zeros_like(layers_without_attention)
@@ -141,35 +144,44 @@ def _refuse_missing(title: str, values: NDArray[np.float64]) -> None:
 
 
 def nearest_heads(metrics: Metrics, n: int) -> NDArray[np.int64]:
-    """The `n` heads most like each head, int64 [L * H, n] of layer-major indices, nearest first.
+    """Return the `n` most similar heads of each head.
 
     The distance is Euclidean over the metrics. Metrics are standardized over the heads (mean 0,
-    deviation 1), so that units do not matter; ties go to the first head. Heads of layers without
-    attention (NaN) are near to no head; their own rows are 0.
+    standard deviation 1), so that units do not matter. With ties, the first head comes first. Heads
+    of layers without attention (NaN) are never in a result, and their own rows are 0.
+
+    Args:
+        metrics: Metrics by title, [L, H].
+        n: Number of heads.
+
+    Returns:
+        Layer-major indices of heads, int64 [L * H, n], nearest first.
     """
     columns = [values.ravel() for values in metrics.values()]
-    whole = np.stack(columns, axis=1)
-    measured = np.flatnonzero(~np.isnan(whole).any(1))
-    table = whole[measured]
-    spread = table.std(axis=0)
-    # A constant metric tells no heads apart; rounding must not blow its deviation up.
-    flat = spread <= 1e-12 * np.abs(table).max(axis=0)
-    scores = (table - table.mean(axis=0)) / np.where(flat, 1, spread) * ~flat
-    # Without scipy, so that figures of shipped maps open where only numpy is, as in a browser.
+    values_by_head = np.stack(columns, axis=1)
+    measured_heads = np.flatnonzero(~np.isnan(values_by_head).any(1))
+    table = values_by_head[measured_heads]
+    deviation = table.std(axis=0)
+    # Ignore constant metrics: they cannot distinguish heads, and their deviation is rounding error.
+    is_constant = deviation <= 1e-12 * np.abs(table).max(axis=0)
+    scores = (table - table.mean(axis=0)) / np.where(is_constant, 1, deviation) * ~is_constant
+    # Do not use scipy, because Python in a browser may have only numpy.
     distances = np.zeros((len(scores), len(scores)))
     for column in scores.T:
         distances += np.subtract.outer(column, column) ** 2
     np.fill_diagonal(distances, np.inf)
-    nearest = measured[np.argsort(distances, axis=1, kind="stable")[:, : min(n, len(table) - 1)]]
-    of_all = np.zeros((len(whole), nearest.shape[1]), np.int64)
-    of_all[measured] = nearest
-    return of_all
+    nearest = measured_heads[
+        np.argsort(distances, axis=1, kind="stable")[:, : min(n, len(table) - 1)]
+    ]
+    result = np.zeros((len(values_by_head), nearest.shape[1]), np.int64)
+    result[measured_heads] = nearest
+    return result
 
 
 def metrics_to_wire(metrics: Mapping[str, Metrics], stack: str) -> dict[str, Any] | None:
-    """Return the metrics of a stack for the page, or None if the stack has no metrics.
+    """Return the metrics of a stack for the page; None if the stack has no metrics.
 
-    Values are float32 [metrics, layers, heads]; `similar` is int32 [layers * heads, N_SIMILAR].
+    Values are float32 [metrics, layers, heads]. `similar` is int32 [layers * heads, N_SIMILAR].
     """
     titles = metrics.get(stack)
     if titles is None:

@@ -1,4 +1,4 @@
-"""Metrics of heads at all checkpoints of a training. A figure shows one checkpoint."""
+"""Head metrics at all training checkpoints; a figure shows one checkpoint at a time."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ from attnwidget.widgets.shared.metric_table import Metrics, read_metrics
 
 @runtime_checkable
 class OverTraining(Protocol):
-    """Numbers of every head at each checkpoint, as `measure_checkpoints` returns them."""
+    """Numbers per head at each checkpoint, such as a result of `measure_checkpoints`."""
 
     checkpoints: tuple[str, ...]
 
     def heads(self, checkpoint: str | int | None = None) -> Mapping[str, ArrayLike]:
-        """Arrays [L, H] by title for one checkpoint; None = the last."""
+        """Return arrays [L, H] by title at a checkpoint; None = the last checkpoint."""
         ...
 
 
 class SteppedMetrics(dict[str, Metrics]):
-    """Metrics by stack and title of the last checkpoint, and of all checkpoints in `by_step`."""
+    """Metrics of the last checkpoint by stack and title; `by_step` has all checkpoints."""
 
     def __init__(self, by_step: Mapping[str, dict[str, Metrics]]) -> None:
         super().__init__(by_step[list(by_step)[-1]])
         self.by_step = by_step
 
     def at(self, step: str | None) -> dict[str, Metrics]:
-        """Return the metrics of a checkpoint; None = the last."""
+        """Return the metrics of a checkpoint; None = the last checkpoint."""
         return dict(self) if step is None else self.by_step[step]
 
     def ranges(self, stack: str, titles: list[str]) -> list[list[float]]:
@@ -46,13 +46,13 @@ class SteppedMetrics(dict[str, Metrics]):
 
 
 def steps_in(metrics: object) -> list[str]:
-    """Return the labels of the checkpoints of metrics; empty if they belong to a single model."""
+    """Return the checkpoint labels of metrics; [] for metrics of a single model."""
     return list(metrics.by_step) if isinstance(metrics, SteppedMetrics) else []
 
 
 @dataclass(frozen=True)
 class _AtCheckpoint:
-    """The numbers of one checkpoint, as a result of a measurement."""
+    """Numbers of one checkpoint as a measurement result."""
 
     training: OverTraining
     checkpoint: str
@@ -62,12 +62,16 @@ class _AtCheckpoint:
 
 
 def read_steps(metrics: OverTraining, shapes: StackShapes) -> SteppedMetrics:
-    """Return metrics over a training by checkpoint, stack and title.
+    """Return metrics over training by checkpoint, stack and title.
 
-    A metric without a number at one of the checkpoints is left out.
+    A metric that is missing at any checkpoint is left out.
+
+    Args:
+        metrics: Numbers of all checkpoints.
+        shapes: Shapes of the figure's stacks.
 
     Raises:
-        ValueError: The result has other numbers of layers and heads than the figure.
+        ValueError: If the numbers of layers and heads differ from those of the figure.
     """
     by_step = {
         label: read_metrics(_AtCheckpoint(metrics, label), shapes) for label in metrics.checkpoints
@@ -76,11 +80,11 @@ def read_steps(metrics: OverTraining, shapes: StackShapes) -> SteppedMetrics:
         {(stack, title) for stack, titles in step.items() for title in titles}
         for step in by_step.values()
     ]
-    kept = set.intersection(*common)
+    in_all_steps = set.intersection(*common)
     return SteppedMetrics(
         {
             label: {
-                stack: {title: v for title, v in titles.items() if (stack, title) in kept}
+                stack: {title: v for title, v in titles.items() if (stack, title) in in_all_steps}
                 for stack, titles in step.items()
             }
             for label, step in by_step.items()
@@ -89,9 +93,12 @@ def read_steps(metrics: OverTraining, shapes: StackShapes) -> SteppedMetrics:
 
 
 def stepped_wire(wire: dict[str, Any] | None, metrics: object, step: str) -> dict[str, Any] | None:
-    """Return the metrics of a checkpoint for the page, with their ranges over all checkpoints.
+    """Add the checkpoint and the ranges over all checkpoints to the page data of metrics.
 
-    Metrics that are not over a training stay as they are.
+    Args:
+        wire: Page data of the metrics; None = no metrics.
+        metrics: Metrics of the figure. Metrics of a single model are returned unchanged.
+        step: Label of the checkpoint.
     """
     if wire is None or not isinstance(metrics, SteppedMetrics):
         return wire

@@ -1,4 +1,4 @@
-"""An example link in figures of attention: they read its text, and its two tokens are locked."""
+"""Display of an example link in figures, which show its text with its two tokens locked."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from attnwidget.capture.model import AttentionModel
 from attnwidget.text.tokens import Tokens
 from attnwidget.widgets.shared.attention_widget import AttentionWidget
 
-#: The stack whose heads have examples.
+#: Stack whose heads have examples.
 STACK = "self"
 
 
@@ -21,9 +21,9 @@ def figures_of_texts(figures: Sequence[object]) -> list[AttentionWidget]:
     """Return the figures that can show another text.
 
     A figure needs a model that reads the text. Figures that compare two attentions keep both, and
-    panels get their attention from the figure that contains them.
+    panels receive their attention from the figure that contains them.
     """
-    able = [
+    readers = [
         figure
         for figure in figures
         if isinstance(figure, AttentionWidget)
@@ -31,31 +31,36 @@ def figures_of_texts(figures: Sequence[object]) -> list[AttentionWidget]:
         and STACK in figure.attention.stacks
         and getattr(figure, "versus", None) is None
     ]
-    panels = [panel for figure in able for panel in figure._attention_panels()]
-    return [figure for figure in able if not any(figure is panel for panel in panels)]
+    panels = [panel for figure in readers for panel in figure._attention_panels()]
+    return [figure for figure in readers if not any(figure is panel for panel in panels)]
 
 
 def open_example(figures: Sequence[AttentionWidget], example: ExampleLink) -> None:
     """Show the text of an example in figures, with its query and its key locked.
 
-    Figures of the same model get the same attention, so a model reads the text only once. All texts
-    are read before the first figure changes.
+    Figures of the same model share one attention, so each model reads the text only once. All
+    models read the text before the first figure changes.
+
+    Args:
+        figures: Figures that show the example.
+        example: Example link.
 
     Raises:
-        ValueError: A model has another vocabulary than the example, or cannot read its text.
+        ValueError: If the example has another vocabulary than a model, or if a model cannot read
+            its text.
     """
-    answers: dict[Any, tuple[Attention, str, str | None]] = {}
-    chosen = []
+    attentions: dict[Any, tuple[Attention, str, str | None]] = {}
+    readings = []
     for figure in figures:
         reading = figure.attention.intact.reading
         assert reading is not None
         key = id(reading.model), reading.loss, reading.seed
-        if key not in answers:
+        if key not in attentions:
             model = cast("AttentionModel", reading.model)
             options = {"loss": reading.loss, "seed": reading.seed}
-            answers[key] = _read(model, example.tokens, options)
-        chosen.append(answers[key])
-    for figure, (attention, text, pair) in zip(figures, chosen, strict=True):
+            attentions[key] = _read(model, example.tokens, options)
+        readings.append(attentions[key])
+    for figure, (attention, text, pair) in zip(figures, readings, strict=True):
         with figure._lock, figure.together():
             if figure.attention.intact.stacks[STACK].query != attention.stacks[STACK].query:
                 figure._show_input(attention, text, pair)
@@ -65,9 +70,10 @@ def open_example(figures: Sequence[AttentionWidget], example: ExampleLink) -> No
 def _read(
     model: AttentionModel, tokens: Tokens, options: dict[str, Any]
 ) -> tuple[Attention, str, str | None]:
-    """Return the attention of tokens, their text and the second text of a pair.
+    """Return the attention of tokens, their text and the pair's second text.
 
-    The text is "" if the model cuts it into other tokens. The model then reads the ids.
+    If the model splits the text into other tokens, the model reads the token ids, and the text is
+    "".
     """
     if not tokens.ids:
         raise ValueError(
@@ -98,21 +104,25 @@ def _read(
 
 
 def _texts(model: AttentionModel, tokens: Tokens) -> tuple[str, str | None]:
-    """Return the text of tokens and the second text of a pair; "" without a tokenizer."""
+    """Return the text of tokens and the pair's second text; "" without a tokenizer."""
     if model.tokenizer is None:
         return "", None
     parts = [
         model.tokenizer.decode(
-            [token for token, part in zip(tokens.ids, tokens.segments, strict=True) if part == of],
+            [
+                token
+                for token, token_segment in zip(tokens.ids, tokens.segments, strict=True)
+                if token_segment == segment
+            ],
             skip_special_tokens=True,
         ).strip()
-        for of in (0, 1)
+        for segment in (0, 1)
     ]
     return parts[0], parts[1] or None
 
 
 def _lock(figure: AttentionWidget, example: ExampleLink) -> None:
-    """Lock both ends of a link, and show the special tokens among them."""
+    """Lock both ends of a link, and show them if they are hidden special tokens."""
     axis = figure.attention.stacks[STACK].query
     ends = [example.query, example.key]
     kinds = {axis.special[end] for end in ends}

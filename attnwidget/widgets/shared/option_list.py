@@ -1,4 +1,4 @@
-"""Lists that are values of options, which only an assignment to the option changes."""
+"""Lists as option values, which can only be changed by an assignment to the option."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ Item = TypeVar("Item")
 
 
 class OptionList(list[Item]):
-    """The value of an option: a list that refuses changes in place.
+    """List value of an option, which refuses changes in place.
 
-    A figure sees an assignment only. A change in place would therefore change the value in Python,
-    and the page would go on showing the value before.
+    A figure notices only assignments. A change in place would change the value in Python, but the
+    page would still show the old value.
 
     Args:
-        items: The items.
+        items: Items of the list.
         option: Name of the option.
 
     Example:
@@ -91,7 +91,7 @@ a new list, for example figure.selected = [*figure.selected, item]
         return list(self) * times
 
     def __reduce_ex__(self, protocol: Any) -> Any:
-        # A copy is no value of an option. Any change of it is fine.
+        # A copy is not an option value, so it may be changed in place.
         return list, (list(self),)
 
 
@@ -100,7 +100,7 @@ def _to_page(items: list[Any], figure: Any) -> list[Any]:
 
 
 class ListOption(traitlets.List[Item]):
-    """An option whose value is a list. Reading it gives an `OptionList`."""
+    """Trait for an option whose value is a list; reading it returns an `OptionList`."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

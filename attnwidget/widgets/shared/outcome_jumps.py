@@ -1,4 +1,4 @@
-"""Jumps of a figure to the next place where the shown head is right, or wrong."""
+"""Jumps of a figure to the next position where the current head is right, or wrong."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ Outcome = Literal["right", "wrong"]
 
 
 class Jump(traitlets.TraitType[Any, Any]):
-    """A request of the page to search for a position: {"outcome", "step", "n"}, or empty.
+    """Trait for a search request from the page: {"outcome", "step", "n"}, or empty.
 
-    The step is 1 or -1; n counts how often was asked.
+    The step is 1 or -1, and n is the number of the request.
     """
 
     info_text = '{"outcome": "right" or "wrong", "step": 1 or -1, "n": a number}'
@@ -24,7 +24,7 @@ class Jump(traitlets.TraitType[Any, Any]):
         super().__init__({})
 
     def validate(self, obj: Any, value: Any) -> dict[str, Any]:
-        """The value, if it is one or empty."""
+        """Return the value if it is a valid request or empty."""
         names = {"outcome", "step", "n"}
         if not isinstance(value, dict) or (
             value
@@ -40,15 +40,15 @@ class Jump(traitlets.TraitType[Any, Any]):
 
 
 class OutcomeJumps(HeadWidget):
-    """A figure whose page asks for the next place with a right, or a wrong, answer."""
+    """Figure whose page can request the next position with a right, or a wrong, answer."""
 
-    # The numbered request of the page, and its result. Results are kept, so that a repeated request
-    # continues after the last result.
+    # Numbered request of the page, and its result. The number makes equal requests differ, so that
+    # a repeated request continues after the last result.
     _jump = Jump().tag(sync=True, from_page=True)
     _jumped = traitlets.Dict().tag(sync=True)
 
     def _jump_for_page(self, outcome: Outcome, step: int) -> dict[str, Any]:
-        """Show the next place, and return whether it was found, and more that the page needs."""
+        """Show the next position, and return the result for the page, including "found"."""
         raise NotImplementedError
 
     @when_open("_jump")
@@ -62,6 +62,6 @@ class OutcomeJumps(HeadWidget):
 
 
 def check_jump(outcome: str, step: int) -> None:
-    """Raise ValueError for another outcome or another step."""
+    """Raise ValueError if the outcome or the step is not an allowed value."""
     if outcome not in ("right", "wrong") or step not in (1, -1):
         raise ValueError(f"jump('right' | 'wrong', step=1 | -1), got {outcome!r} and step={step!r}")

@@ -1,10 +1,10 @@
-"""Changes that a message of a page makes, in the figure of the message and in other figures.
+"""Changes by a page message, in the figure that receives the message and in other figures.
 
-marimo runs the cells that read a figure again after each message from the page of that figure. A
-click in a figure inside an explorer, or in a linked figure, changes the explorer in Python, without
-a message from the explorer's page. Cells that read `explorer.value` would therefore show the old
-choice. So the explorer asks its page for a message: the page receives a number, and sends it back
-as `_changes_reported`.
+marimo reruns the cells that read a figure after each message from the figure's page. A click in a
+panel of an explorer, or in a linked figure, changes the explorer in Python without a message from
+the explorer's page. Cells that read `explorer.value` would therefore keep the old choice. So the
+explorer asks its page for a message: the page receives a number, and returns it as
+`_changes_reported`.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ class Figure(Protocol):
 
 
 class _PageChanges(ThreadFlag):
-    """Whether a thread handles a message of a page.
+    """Flag that is up while a thread handles a message from a page.
 
     Attributes:
-        figures: The figures whose options the message has changed so far.
+        figures: Figures whose options the message has changed so far.
     """
 
     def __init__(self) -> None:
@@ -47,27 +47,27 @@ _page_changes = _PageChanges()
 
 
 def changed_by_page() -> bool:
-    """Return whether this thread handles a change of a page, also in linked figures."""
+    """Return True if this thread handles a change from a page, including in linked figures."""
     return _page_changes.is_up
 
 
 def add_changed(figure: Figure) -> None:
-    """Note that an option of a figure has changed."""
+    """Record that an option of a figure has changed."""
     if _page_changes.is_up:
         _page_changes.figures.add(figure)
 
 
 @contextmanager
 def page_changes(source: Figure) -> Iterator[None]:
-    """Handle a message of a page, then let marimo know of the changes in other figures.
+    """Handle a message from a page, then report changes in other figures to marimo.
 
     Args:
-        source: The figure of the message, for which marimo runs cells without being asked.
+        source: Figure that received the message, for which marimo reruns cells anyway.
     """
     if _page_changes.is_up:
         yield
         return
-    # Ctrl-C may have left figures of an earlier message.
+    # Ctrl-C may have left figures from an earlier message.
     _page_changes.figures = set()
     try:
         with _page_changes.raised():
@@ -81,7 +81,7 @@ def page_changes(source: Figure) -> Iterator[None]:
 
 
 def _figures_with_readers() -> list[Any]:
-    """Return the open figures that marimo cells can depend on; no figures in other hosts."""
+    """Return the open figures that marimo cells can depend on; [] in other hosts."""
     if "marimo" not in sys.modules:
         return []
     return [

@@ -1,7 +1,7 @@
-"""Sessions of hosts in which widgets belong to a page: Shiny, and the Bokeh server of Panel.
+"""Page sessions of hosts in which widgets belong to a page: Shiny and Panel's Bokeh server.
 
-Such a host opens a widget in the session of a page. Only the code that the host calls for this page
-knows the session. Another thread can neither open a widget nor send its messages.
+Such a host opens a widget in the session of a page. Only code that the host calls for this page has
+access to the session. Other threads can neither open a widget nor send its messages.
 """
 
 from __future__ import annotations
@@ -16,23 +16,23 @@ from typing import Any
 
 
 class PageSession(ABC):
-    """The session of one page, made in the thread of the session."""
+    """Page session, which must be created in its own thread."""
 
     def __init__(self) -> None:
         self._thread = threading.get_ident()
 
     @property
     def is_here(self) -> bool:
-        """Whether the calling thread is the thread of the session."""
+        """True if the calling thread is the thread of the session."""
         return threading.get_ident() == self._thread
 
     @abstractmethod
     def entered(self) -> AbstractContextManager[object]:
-        """Return a block in which widgets are opened in this session, in the session's thread."""
+        """Return a context in which the session's thread can open widgets in this session."""
 
     @abstractmethod
     def soon(self, function: Callable[[], None]) -> None:
-        """Let the host call `function` in the session. Any thread may ask."""
+        """Ask the host to call `function` in the session. Any thread may call this method."""
 
 
 class _ShinySession(PageSession):
@@ -55,7 +55,7 @@ class _ShinySession(PageSession):
 
         async with reactive.lock():
             function()
-            # Shiny sends the messages of widgets when it flushes.
+            # Flush, because Shiny sends widget messages only then.
             with self.entered():
                 await reactive.flush()
 

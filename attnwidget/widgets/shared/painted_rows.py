@@ -1,4 +1,4 @@
-"""The row of a query, or the column of a key, in every head, as bytes of thumbnails."""
+"""Rows of a query, or columns of a key, in all heads, as thumbnail bytes."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from attnwidget.text.tokens import Tokens
 from attnwidget.widgets.shared.places import first_query, has_places
 from attnwidget.widgets.wire.values import axes_in, in_unit, masked_map, to_wire
 
-#: A token whose row or column is painted: its side and position; None for the mean row.
+#: Token whose row or column is painted, as (side, position); the position None is the mean row.
 PaintedToken = tuple[str, int | None]
 
 
 def is_on_picture(tokens: Tokens) -> bool:
-    """Whether any token has a place in a picture.
+    """Return True if any token has a position in a picture.
 
     Example:
         >>> from attnwidget.text.tokens import Tokens
@@ -34,13 +34,14 @@ def is_on_picture(tokens: Tokens) -> bool:
 
 
 def writes_over_sound(stack: Stack, unit: str) -> bool:
-    """Return whether queries are tokens of a decoder that writes while it attends to a sound.
+    """Return True if the queries are tokens of a decoder that attends to a sound.
 
-    The row of a token is the row that writes the next token, by which figures label the row.
+    The row of such a token generates the next token, so figures label the row with the next token.
 
     Args:
-        stack: The stack.
-        unit: "tokens" or "words". A row between words is a mean over rows that write several words.
+        stack: Stack of the maps.
+        unit: "tokens" or "words". The result is False for words, because a word's row is a mean
+            over rows that generate several words.
 
     Example:
         >>> from attnwidget import load_model
@@ -56,8 +57,8 @@ def start_of(attention: Attention, stack: str, unit: str) -> int | None:
     """Return the query whose row figures show first; None for the mean over all queries.
 
     Args:
-        attention: The attention.
-        stack: Name of the stack.
+        attention: Attention of the figure.
+        stack: Stack name.
         unit: "tokens" or "words".
 
     Example:
@@ -82,15 +83,15 @@ def painted_token(
 ) -> PaintedToken | None:
     """Return the token whose row or column thumbnails show on a picture or a sound.
 
-    This is the last locked query, else the last locked key if queries have places, else the query
-    that figures show first. The result is None where keys have no places, and for the mean row of
-    a long input, which would need all maps.
+    This is the last locked query. Without a locked query, it is the last locked key if queries have
+    positions, and otherwise the query that figures show first. The result is None if keys have no
+    positions, or for the mean row of a long input, which would need all maps.
 
     Args:
-        attention: The attention.
-        stack: Name of the stack.
+        attention: Attention of the figure.
+        stack: Stack name.
         unit: "tokens" or "words".
-        locked: The locked tokens, as pairs of "query" or "key" and a position.
+        locked: Locked tokens, as pairs of "query" or "key" and a position.
 
     Example:
         >>> from attnwidget import load_model
@@ -98,12 +99,12 @@ def painted_token(
         >>> painted_token(load_model().attend("The cat sat."), "self", "tokens", [("query", 1)])
     """
     query, key = axes_in(attention.stacks[stack], unit)
-    # The rows of all heads between words, and mean rows, are computed from whole maps.
+    # Rows between words and mean rows are computed from whole maps.
     reads_whole_maps = not attention.is_long
     if not has_places(key) or (unit == "words" and not reads_whole_maps):
         return None
-    queries = [at for side, at in locked if side == "query" and at < len(query)]
-    keys = [at for side, at in locked if side == "key" and at < len(key)]
+    queries = [index for side, index in locked if side == "query" and index < len(query)]
+    keys = [index for side, index in locked if side == "key" and index < len(key)]
     if queries:
         return "query", queries[-1]
     if keys and has_places(query):
@@ -120,11 +121,11 @@ def painted_values(
     The mean row counts masked cells as 0.
 
     Args:
-        attention: The attention.
-        stack: Name of the stack.
+        attention: Attention of the figure.
+        stack: Stack name.
         unit: "tokens" or "words".
         quantity: "weights", "norms" or "gradients".
-        token: The token, as `painted_token` returns it.
+        token: Token, as returned by `painted_token`.
 
     Example:
         >>> from attnwidget import load_model
@@ -133,12 +134,12 @@ def painted_values(
         >>> painted_values(attention, "self", "tokens", "weights", ("query", None)).shape
         (6, 12, 6)
     """
-    side, at = token
-    if at is not None:
-        return in_unit(attention, unit).token_values(side, at, stack=stack, quantity=quantity)
+    side, position = token
+    if position is not None:
+        return in_unit(attention, unit).token_values(side, position, stack=stack, quantity=quantity)
     axes = attention.stacks[stack]
-    every = np.ndindex(axes.n_layers, axes.n_heads)
-    heads = [Head(layer, head, stack) for layer, head in every]
+    indices = np.ndindex(axes.n_layers, axes.n_heads)
+    heads = [Head(layer, head, stack) for layer, head in indices]
     means = [_mean_row(masked_map(attention, quantity, head, unit)) for head in heads]
     return np.stack(means).reshape(axes.n_layers, axes.n_heads, -1)
 
@@ -154,8 +155,8 @@ def rounded_rows(
 ) -> tuple[NDArray[np.uint8], Float32Array]:
     """Return the rows of all heads as bytes [L, H, n], and the largest size of each row [L, H].
 
-    0 is masked (NaN), and 1 to 255 the rounded root of value / largest. Bytes of differences are
-    128 plus or minus the rounded root times 127.
+    The byte 0 means masked (NaN), and 1 to 255 are the rounded square root of value / largest. For
+    differences, the byte is 128 plus or minus 127 times the square root, rounded.
 
     Args:
         values: Rows of all heads, float32 [L, H, n].
@@ -167,12 +168,12 @@ def rounded_rows(
         >>> rounded_rows(np.array([[[0.0, 0.125, 0.5, np.nan]]], "f4"))
         (array([[[  1, 128, 255,   0]]], dtype=uint8), array([[0.5]], dtype=float32))
     """
-    seen = ~np.isnan(values)
-    size = np.where(seen, np.abs(values), 0)
+    is_visible = ~np.isnan(values)
+    size = np.where(is_visible, np.abs(values), 0)
     largest: Float32Array = size.max(axis=-1, initial=0)
     share = np.sqrt(size / np.where(largest > 0, largest, 1)[..., None])
     levels = 128 + np.sign(values) * np.rint(127 * share) if signed else 1 + np.rint(254 * share)
-    return np.where(seen, levels, 0).astype(np.uint8), largest
+    return np.where(is_visible, levels, 0).astype(np.uint8), largest
 
 
 def strongest_positions(
@@ -182,7 +183,7 @@ def strongest_positions(
 
     Args:
         values: Rows or columns, float32 [..., n], NaN where masked.
-        axis: The n painted tokens.
+        axis: Axis with the n painted tokens.
 
     Example:
         >>> from dataclasses import replace
@@ -194,11 +195,11 @@ def strongest_positions(
         >>> strongest_positions(np.array([[0.8, 0.2]], np.float32), axis)
         (array([0.2], dtype=float32), array([1]))
     """
-    placed = np.array([place is not None for place in axis.places])
-    known = np.nan_to_num(values)
-    at = np.where(placed, np.abs(known), -1).argmax(axis=-1)
-    farthest: Float32Array = np.take_along_axis(known, at[..., None], -1)[..., 0]
-    return farthest, at
+    has_place = np.array([place is not None for place in axis.places])
+    finite_values = np.nan_to_num(values)
+    positions = np.where(has_place, np.abs(finite_values), -1).argmax(axis=-1)
+    farthest: Float32Array = np.take_along_axis(finite_values, positions[..., None], -1)[..., 0]
+    return farthest, positions
 
 
 def strongest_of_rows(
@@ -210,8 +211,8 @@ def strongest_of_rows(
 
     Args:
         values: Rows or columns of all heads, float32 [L, H, n].
-        token: The token of the rows or columns.
-        axis: The painted tokens.
+        token: Token of the rows or columns.
+        axis: Axis with the painted tokens.
 
     Example:
         >>> from dataclasses import replace
@@ -224,20 +225,23 @@ def strongest_of_rows(
         >>> strongest_of_rows(np.array([[[0.2, 0.8]]], np.float32), ("query", 0), axis)
         (array([[0.8]], dtype=float32), array([[[0, 1]]], dtype=int32))
     """
-    side, of = token
-    farthest, at = strongest_positions(values, axis)
-    pair = np.stack([np.full_like(at, -1 if of is None else of), at], axis=-1)
+    side, token_position = token
+    farthest, positions = strongest_positions(values, axis)
+    pair = np.stack(
+        [np.full_like(positions, -1 if token_position is None else token_position), positions],
+        axis=-1,
+    )
     return farthest, (pair if side == "query" else pair[..., ::-1]).astype(np.int32)
 
 
 def painted_to_wire(
     values: Float32Array, token: PaintedToken, *, signed: bool = False
 ) -> dict[str, Any]:
-    """Return the painted rows of all heads with their token, as the page gets them.
+    """Return the painted rows of all heads with their token, for the page.
 
     Args:
         values: Rows or columns of all heads, float32 [L, H, n].
-        token: The token of the rows or columns.
+        token: Token of the rows or columns.
         signed: Whether the values are differences.
 
     Example:

@@ -1,4 +1,4 @@
-"""Places of tokens, pictures and sounds, as pages of figures get them."""
+"""Page data of pictures, sounds, and the positions of tokens in them."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ from attnwidget.widgets.wire.values import to_wire
 if TYPE_CHECKING:
     from PIL import Image
 
-#: Pixels that the longer side of a picture has on a page at most.
+#: Maximum length of a picture's longer side on a page, in pixels.
 LONGEST_SIDE = 1024
-# A picture that needs more bytes without loss is sent as a JPEG.
+# Maximum size of a lossless picture in bytes; larger pictures are sent as JPEG files.
 _LOSSLESS_BYTES = 200_000
 _JPEG_QUALITY = 85
-#: Seconds of a sound that a page can play at most.
+#: Maximum length of a sound that a page can play, in seconds.
 MOST_SECONDS = 60.0
-# A page needs no more samples a second than speech models read.
+# Maximum sample rate on a page in hertz, which is enough for speech.
 _MOST_RATE = 24_000
-# Points of a waveform: more than the widest figure has pixels.
+# Number of waveform points, which is larger than any figure's width in pixels.
 _POINTS = 2048
 
 
 def has_places(tokens: Tokens) -> bool:
-    """Whether any token has a place in a picture or a sound.
+    """Return True if any token has a position in a picture or a sound.
 
     Example:
         >>> from attnwidget.text.tokens import Tokens
@@ -46,9 +46,13 @@ def has_places(tokens: Tokens) -> bool:
 def places_to_wire(places: Sequence[Place | None], n_pictures: int) -> dict[str, Any] | None:
     """Return places as float32 [tokens, 5], NaN for a token without a place; None without places.
 
-    A row has the number of the medium (pictures first, then sounds), left, top, right and bottom. A
-    span of a sound has its start and end in seconds as left and right, and its lowest and highest
-    frequency as top and bottom, NaN for all frequencies.
+    A row has the number of the medium (pictures first, then sounds), left, top, right and bottom.
+    For a span of a sound, left and right are the start and the end in seconds, and top and bottom
+    are the lowest and the highest frequency, or NaN for all frequencies.
+
+    Args:
+        places: Place of each token, or None.
+        n_pictures: Number of pictures in the input.
 
     Example:
         >>> from attnwidget.results import Box
@@ -77,17 +81,17 @@ def first_query(
     n_prompt: int | None,
     sees_others: Callable[[int], bool] = lambda query: True,
 ) -> int | None:
-    """Return the query whose row a figure shows before the reader has chosen a token.
+    """Return the query whose row a figure shows before the user has chosen a token.
 
-    This is [CLS], else the last token of the prompt, else the last word of an input that has places
-    and words; None for the mean over all queries.
+    This is [CLS] if the input has it, otherwise the last token of the prompt, otherwise the last
+    word of an input with places and words. None means the mean over all queries.
 
     Args:
-        query: The queries.
-        key: The keys.
-        n_prompt: Number of tokens of the prompt of a generated text, else None.
-        sees_others: Whether a query sees any key but one. The first token of a causal model does
-            not, so that its row shows nothing.
+        query: Axis of the queries.
+        key: Axis of the keys.
+        n_prompt: Number of prompt tokens of a generated text; None = no generated text.
+        sees_others: Function that returns True if a query sees more than one key. The first token
+            of a causal model sees only one key, so its row would show nothing.
 
     Example:
         >>> from attnwidget.text.tokens import Tokens
@@ -108,7 +112,7 @@ def first_query(
 
 
 def media_sizes(media: Media) -> dict[str, Any]:
-    """Return the widths and heights of pictures, and the lengths of sounds.
+    """Return the widths and heights of pictures, and the durations of sounds.
 
     Example:
         >>> import numpy as np
@@ -127,7 +131,7 @@ def media_sizes(media: Media) -> dict[str, Any]:
 
 
 def contents_note(media: Media) -> str:
-    """Return the note of a page that contains pictures and sounds.
+    """Return a caption note for a page that contains pictures or sounds.
 
     Example:
         >>> import numpy as np
@@ -136,19 +140,19 @@ def contents_note(media: Media) -> str:
         >>> contents_note(Media(pictures=(np.zeros((8, 16, 3), np.uint8),)))
         'contains 1 picture of the input'
     """
-    held = [
-        counted(len(of), what)
-        for of, what in ((media.pictures, "picture"), (media.sounds, "sound"))
-        if of
+    counts = [
+        counted(len(items), what)
+        for items, what in ((media.pictures, "picture"), (media.sounds, "sound"))
+        if items
     ]
-    return f"contains {' and '.join(held)} of the input"
+    return f"contains {' and '.join(counts)} of the input"
 
 
 def media_to_wire(media: Media) -> dict[str, Any]:
     """Return pictures as PNG or JPEG files, and sounds as waveforms and WAV files.
 
-    A picture has at most 1,024 pixels a side. A sound has its largest and smallest sample of at
-    most 2,048 parts, float32 [parts, 2], and 16-bit samples of at most 60 s.
+    A picture has at most 1,024 pixels per side. A waveform has the largest and the smallest sample
+    of at most 2,048 parts, float32 [parts, 2]. A WAV file has 16-bit samples of at most 60 s.
 
     Example:
         >>> import numpy as np
@@ -165,14 +169,14 @@ def media_to_wire(media: Media) -> dict[str, Any]:
 
 
 def _at_most(pixels: NDArray[np.uint8], longest: int) -> Image.Image:
-    """Return a picture with at most so many pixels along its longer side."""
+    """Return a picture that is scaled down to at most `longest` pixels on its longer side."""
     from PIL import Image
 
     picture = Image.fromarray(pixels)
-    larger = max(picture.size) / longest
-    if larger <= 1:
+    factor = max(picture.size) / longest
+    if factor <= 1:
         return picture
-    width, height = (max(1, round(side / larger)) for side in picture.size)
+    width, height = (max(1, round(side / factor)) for side in picture.size)
     return picture.resize((width, height), Image.Resampling.LANCZOS)
 
 
@@ -204,17 +208,17 @@ def _sound(sound: Sound) -> dict[str, Any]:
     )
     played = samples[: round(MOST_SECONDS * rate)]
     if rate > _MOST_RATE:
-        # Means of neighbors lose the highest frequencies, which speech does not need.
+        # Averaging neighboring samples removes the highest frequencies, which speech does not need.
         step = int(np.ceil(rate / _MOST_RATE))
         played = played[: len(played) // step * step].reshape(-1, step).mean(axis=1)
         rate /= step
     loudest = float(np.abs(played).max(initial=0))
     file = io.BytesIO()
-    with wave.open(file, "wb") as written:
-        written.setnchannels(1)
-        written.setsampwidth(2)
-        written.setframerate(round(rate))
-        written.writeframes((played / max(1.0, loudest) * 32767).astype("<i2").tobytes())
+    with wave.open(file, "wb") as wav_file:
+        wav_file.setnchannels(1)
+        wav_file.setsampwidth(2)
+        wav_file.setframerate(round(rate))
+        wav_file.writeframes((played / max(1.0, loudest) * 32767).astype("<i2").tobytes())
     return {
         "seconds": sound.seconds,
         "played": len(played) / rate,

@@ -1,4 +1,4 @@
-"""The relation and the direction of figures of dependencies, and the measured accuracy."""
+"""Relation and direction of dependency figures, and the measured accuracies."""
 
 from __future__ import annotations
 
@@ -17,29 +17,29 @@ from attnwidget.words.relation_results import DIRECTIONS, RelationAccuracies
 if TYPE_CHECKING:
     from attnwidget.capture.model import AttentionModel
 
-#: Every word, of whatever relation.
+#: Name for words of all relations.
 ALL = "all"
-#: What no head can be right on.
+#: Relation that no head can predict.
 ROOT = "root"
 
 
 class RelationChoice(HeadWidget):
-    """A figure of one relation, or of all."""
+    """Figure of one relation or all relations."""
 
     relation = traitlets.Unicode(
-        ALL, help='The relation shown, such as "nsubj"; "all" for every word.'
+        ALL, help='Name of the current relation, such as "nsubj"; "all" = every word.'
     ).tag(sync=True, option=True, shared=True)
 
     def relations(self) -> tuple[str, ...]:
-        """The relations that can be shown, "all" first; each widget has its own."""
+        """Return the relations that can be chosen, "all" first."""
         raise NotImplementedError
 
     def _has_relation(self, name: str) -> bool:
-        """Whether the figure has such a relation."""
+        """Return True if the figure has a relation of this name."""
         return name in self.relations()
 
     def page_part(self) -> Part:
-        """Return the figure on a page, with the relations that can be chosen there."""
+        """Return the figure's part of a saved page, with the relations that can be chosen there."""
         return replace(super().page_part(), relations=self.relations())
 
     def _fitting(self, name: str, value: Any) -> Any:
@@ -59,22 +59,28 @@ class RelationChoice(HeadWidget):
 
 
 class DirectionChoice(RelationChoice):
-    """A figure of heads as predictors of governors."""
+    """Figure of heads that predict governors."""
 
     direction = traitlets.Enum(
         DIRECTIONS,
         DIRECTIONS[0],
-        help="Who attends to whom; the governor of a word is predicted either way.",
+        help="Direction of attention between dependents and governors; in both directions, the "
+        "governor of a word is predicted.",
     ).tag(sync=True, option=True, shared=True)
 
 
 def shown_relations(accuracies: RelationAccuracies) -> list[int]:
-    """Indices of the relations that a head can be right on."""
+    """Return the indices of the relations that a head can predict."""
     return [r for r, name in enumerate(accuracies.relations) if name != ROOT]
 
 
 def checked_accuracies(accuracies: object, widget: str) -> RelationAccuracies:
-    """The accuracies given to a widget; TypeError for anything else."""
+    """Return the accuracies if they have the right type, or raise TypeError.
+
+    Args:
+        accuracies: Value that the user passed.
+        widget: Name of the widget, for the error message.
+    """
     if not isinstance(accuracies, RelationAccuracies):
         raise TypeError(
             f"{widget} shows a RelationAccuracies, got {type(accuracies).__name__}. Make one with "
@@ -84,7 +90,7 @@ def checked_accuracies(accuracies: object, widget: str) -> RelationAccuracies:
 
 
 def refuse_other_heads(accuracies: RelationAccuracies, shapes: StackShapes) -> None:
-    """Raise ValueError if the accuracies belong to heads that the figure does not have."""
+    """Raise ValueError if the accuracies do not belong to the figure's heads."""
     if {accuracies.stack: accuracies.correct.shape[:2]} != shapes:
         stack, shape = next(iter(shapes.items()))
         layers, heads = accuracies.correct.shape[:2]
@@ -95,7 +101,7 @@ def refuse_other_heads(accuracies: RelationAccuracies, shapes: StackShapes) -> N
 
 
 def refuse_other_model(accuracies: RelationAccuracies, model: AttentionModel) -> None:
-    """ValueError where the accuracies were measured with a model of another name."""
+    """Raise ValueError if the accuracies were measured on a model with another name."""
     if accuracies.model_name not in ("", model.name):
         raise ValueError(
             f"'accuracies' are of the model {accuracies.model_name!r}, the figure reads "
@@ -106,37 +112,39 @@ def refuse_other_model(accuracies: RelationAccuracies, model: AttentionModel) ->
 def best_on(
     accuracies: RelationAccuracies, relation: str, direction: str | None = None
 ) -> dict[str, Any]:
-    """The traits that show the best head on a relation, the last of equals.
+    """Return the traits that show the best head on a relation; with ties, the last head.
 
     Args:
-        accuracies: what was measured.
-        relation: one of its relations.
-        direction: the only one that counts; both where it is none of `DIRECTIONS`.
+        accuracies: Measured accuracies.
+        relation: Relation in the accuracies.
+        direction: Direction of the head; any value that is not in `DIRECTIONS` means both.
     """
     correct = accuracies.correct[..., accuracies.relations.index(relation)]
     if direction in DIRECTIONS:
         others = np.arange(2) != DIRECTIONS.index(direction)
         correct = np.where(others, -1, correct)
     last = correct.size - 1 - correct.ravel()[::-1].argmax()
-    layer, head, way = np.unravel_index(last, correct.shape)
+    layer, head, direction_number = np.unravel_index(last, correct.shape)
     return {
         "selected": [Head(int(layer), int(head), accuracies.stack)],
         "layer": int(layer),
-        "direction": DIRECTIONS[way],
+        "direction": DIRECTIONS[direction_number],
     }
 
 
 def measured_on(
     accuracies: RelationAccuracies | None, head: Head | None, relation: str, direction: str
 ) -> dict[str, Any] | None:
-    """How often a head is right on a relation, beside the best fixed offset; None if unmeasured."""
+    """Return a head's counts on a relation and the best fixed offset; None if not measured."""
     if accuracies is None or head is None or relation not in accuracies.relations:
         return None
-    r = accuracies.relations.index(relation)
-    way = DIRECTIONS.index(direction)
+    relation_number = accuracies.relations.index(relation)
+    direction_number = DIRECTIONS.index(direction)
     return {
-        "correct": int(accuracies.correct[head.layer, head.head, way, r]),
-        "n": int(accuracies.counts[r]),
-        "baseline": float(accuracies.baseline[r]),
-        "offset": int(accuracies.baseline_offset[r]),
+        "correct": int(
+            accuracies.correct[head.layer, head.head, direction_number, relation_number]
+        ),
+        "n": int(accuracies.counts[relation_number]),
+        "baseline": float(accuracies.baseline[relation_number]),
+        "offset": int(accuracies.baseline_offset[relation_number]),
     }

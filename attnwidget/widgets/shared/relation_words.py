@@ -1,4 +1,4 @@
-"""Sentences that a figure shows, and their words by the names that the relation probe gives."""
+"""Sentences of a figure, and their words by the relation probe's names."""
 
 from __future__ import annotations
 
@@ -8,12 +8,15 @@ from collections.abc import Iterable, Sequence
 from attnwidget.text.treebank import Sentence
 from attnwidget.widgets.shared.relation_choice import ALL
 
-# What stands after a relation that is taken together with its subtypes.
+# Suffix of a relation that is pooled with its subtypes.
 _POOLED = " (all)"
 
 
 def relation_names(sentences: Sequence[Sentence]) -> list[str]:
-    """Relations of sentences, most frequent first; those with subtypes also all together.
+    """Return the relations of sentences, most frequent first, with pooled subtypes.
+
+    Args:
+        sentences: Sentences with annotated relations.
 
     Example:
         >>> from attnwidget.text.treebank import Sentence
@@ -36,7 +39,7 @@ def relation_names(sentences: Sequence[Sentence]) -> list[str]:
 
 
 def words_of_relation(sentence: Sentence, relation: str) -> list[int]:
-    """Words of a relation, from 0, without the root."""
+    """Return the indices of a relation's words, from 0, without the root."""
     base = relation.removesuffix(_POOLED) if relation.endswith(_POOLED) else None
     pairs = zip(sentence.relations, sentence.governors, strict=True)
     return [
@@ -47,17 +50,25 @@ def words_of_relation(sentence: Sentence, relation: str) -> list[int]:
 
 
 def checked_sentences(sentences: object) -> tuple[Sentence, ...]:
-    """Sentences, or one; TypeError for anything else, ValueError where there are none."""
-    given = [sentences] if isinstance(sentences, Sentence) else sentences
-    if isinstance(given, (str, bytes)) or not isinstance(given, Iterable):
-        given = [given]
-    listed = tuple(given)
-    if not listed:
+    """Return one or several sentences as a tuple.
+
+    Args:
+        sentences: Value that the user passed.
+
+    Raises:
+        TypeError: If an item is not a sentence.
+        ValueError: If there is no sentence.
+    """
+    items = [sentences] if isinstance(sentences, Sentence) else sentences
+    if isinstance(items, (str, bytes)) or not isinstance(items, Iterable):
+        items = [items]
+    sentence_tuple = tuple(items)
+    if not sentence_tuple:
         raise ValueError("there are no sentences to show: pass those of a treebank")
-    for sentence in listed:
+    for sentence in sentence_tuple:
         if not isinstance(sentence, Sentence):
             raise TypeError(
                 f"'sentences' are Sentences, got {type(sentence).__name__}: read them with "
                 "load_treebank(path), or make one with Sentence.from_lists(...)"
             )
-    return listed
+    return sentence_tuple

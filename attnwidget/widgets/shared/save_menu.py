@@ -1,4 +1,4 @@
-"""What the page's "save" menu asks for, and the answer: a file's bytes, or the figure's code."""
+"""Answers to the page's "save" menu: a file's bytes, or the figure's code."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 ASKED = "attnwidget-save"
 ANSWERED = "attnwidget-saved"
-#: The type of each kind of file, as browsers call it.
+#: MIME type of each file format.
 TYPES = {
     "svg": "image/svg+xml",
     "pdf": "application/pdf",
@@ -19,25 +19,30 @@ TYPES = {
 
 
 def answer_page(widget: Any, content: Any, buffers: Any = None) -> None:
-    """Answer the page's request for a file or for the code, and ignore all other messages.
+    """Answer the page's request for a file or the code, and ignore all other messages.
 
     Errors are sent to the page, which shows them in the figure.
+
+    Args:
+        widget: Figure that received the message.
+        content: Message of the page.
+        buffers: Binary data of the message, which is ignored.
     """
     if not isinstance(content, Mapping) or content.get("kind") != ASKED:
         return
     answer = {"kind": ANSWERED, "id": content.get("id")}
     data: list[bytes] = []
     try:
-        wish = content.get("format")
-        if wish == "code":
+        format = content.get("format")
+        if format == "code":
             answer["text"] = widget.code()
-        elif wish in TYPES:
-            answer["name"] = f"{widget.kind.replace('_', '-')}.{wish}"
-            answer["type"] = TYPES[wish]
-            data = [_file(widget, str(wish))]
+        elif format in TYPES:
+            answer["name"] = f"{widget.kind.replace('_', '-')}.{format}"
+            answer["type"] = TYPES[format]
+            data = [_file(widget, str(format))]
         else:
             raise ValueError(
-                f"unknown format {wish!r}: reload the page, because its code is outdated"
+                f"unknown format {format!r}: reload the page, because its code is outdated"
             )
     except Exception as error:
         answer["error"] = str(error) or type(error).__name__
@@ -45,7 +50,7 @@ def answer_page(widget: Any, content: Any, buffers: Any = None) -> None:
 
 
 def _file(widget: Any, suffix: str) -> bytes:
-    """What `save` writes: a page is only ever written to a file."""
+    """Return the bytes that `save` writes, from a temporary file because pages need a file."""
     with tempfile.TemporaryDirectory() as folder:
-        written: Path = widget.save(Path(folder) / f"figure.{suffix}")
-        return written.read_bytes()
+        path: Path = widget.save(Path(folder) / f"figure.{suffix}")
+        return path.read_bytes()

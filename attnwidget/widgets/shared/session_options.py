@@ -1,4 +1,4 @@
-"""What holds for all widgets of a session."""
+"""Options of all widgets in a session."""
 
 from __future__ import annotations
 
@@ -6,21 +6,22 @@ import sys
 
 from attnwidget.text.near_names import among
 
-#: What each option is set to. Python in a browser (Pyodide) has nothing that draws pictures.
+#: Default values. Python in a browser (Pyodide) cannot draw pictures.
 _DEFAULTS = {"static_fallback": sys.platform != "emscripten"}
 
 
 class Options:
-    """Options of all widgets of this session: `attnwidget.options`.
+    """Options of all widgets in this session: `attnwidget.options`.
 
-    `static_fallback` (True): a displayed widget also holds a picture and a table of its state, for
-    readers that cannot run widgets: another machine, GitHub, nbconvert. False omits both and saves
-    the time of drawing them. Python in a browser cannot draw pictures, so the default is False
-    there.
+    Attributes:
+        static_fallback: Whether a displayed widget also has a picture and a table of its state, for
+            viewers that cannot run widgets, such as another computer, GitHub or nbconvert. False
+            omits both and saves the drawing time. The default is True, except for Python in a
+            browser, which cannot draw pictures.
 
     Raises:
-        AttributeError: there is no such option.
-        TypeError: the value is of another type.
+        AttributeError: If there is no such option.
+        TypeError: If a value has another type.
 
     Example:
         >>> from attnwidget import options

@@ -1,4 +1,4 @@
-"""The stack of layers that a figure of one stack shows."""
+"""Choice of the stack that a figure shows."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from attnwidget.widgets.shared.computed import when_open
 
 
 class StackChoice(AttentionWidget):
-    """A figure of one stack of an `Attention`: the chosen stack, or the selected head's."""
+    """Figure of one `Attention` stack, which follows the selected head."""
 
     stack = traitlets.Unicode(
-        help='The stack of layers shown: "self", or "encoder", "decoder", "cross".'
+        help='Name of the current stack: "self", or "encoder", "decoder" or "cross".'
     ).tag(sync=True, option=True, follows_selection=True)
 
     @traitlets.default("stack")
@@ -39,6 +39,6 @@ class StackChoice(AttentionWidget):
 
     @when_open("attention")
     def _keep_a_stack(self, change: object) -> None:
-        """Show the first stack if another attention lacks the shown stack."""
+        """Show the first stack if another attention lacks the current stack."""
         if self.stack not in self.attention.stacks:
             self.stack = next(iter(self.attention.stacks))

@@ -1,4 +1,4 @@
-"""Messages to the page that each thread holds back for itself."""
+"""Messages to the page that each thread holds back separately."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from attnwidget.text.thread_flag import ThreadFlag
 
 
 class _HeldNames(ThreadFlag):
-    """Whether a thread is in a block that holds messages back.
+    """Flag that is up while a thread is in a block that holds messages back.
 
     Attributes:
-        names: Names of the changed traits that the thread sends at the end of its block.
+        names: Names of changed traits, which the thread sends at the end of its block.
     """
 
     def __init__(self) -> None:
@@ -23,10 +23,10 @@ class _HeldNames(ThreadFlag):
 
 
 class ThreadMessages(anywidget.AnyWidget):
-    """A widget whose `hold_sync` holds back the messages of the calling thread only.
+    """Widget whose `hold_sync` holds back only the messages of the calling thread.
 
-    ipywidgets keeps one set of names for all threads. A thread could clear the names that another
-    thread has just added, and the page would never receive these values.
+    ipywidgets has one set of changed names for all threads. A thread could therefore clear names
+    that another thread has just added, and the page would never receive these values.
     """
 
     def setup_instance(self, *args: object, **kwargs: object) -> None:
@@ -44,17 +44,17 @@ class ThreadMessages(anywidget.AnyWidget):
 
     @contextmanager
     def hold_sync(self) -> Iterator[None]:
-        """Send the changes of this thread in one message, when the outermost block ends.
+        """Send the changes of this thread in one message when the outermost block ends.
 
-        Changes that Ctrl-C has kept from the page are sent with the next message.
+        If Ctrl-C interrupts the message, its changes are sent with the next message.
         """
-        held = self._held
-        if held.is_up:
+        flag = self._held
+        if flag.is_up:
             yield
             return
         try:
-            with held.raised():
+            with flag.raised():
                 yield
         finally:
-            self.send_state(held.names)
-            held.names = set()
+            self.send_state(flag.names)
+            flag.names = set()

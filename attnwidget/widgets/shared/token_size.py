@@ -1,4 +1,4 @@
-"""How large a figure writes tokens and words."""
+"""Font size of tokens and words in a figure."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ import traitlets
 
 
 class TokenSize(traitlets.HasTraits):
-    """The part of a figure of tokens that makes them larger: on its page and in its pictures."""
+    """Mixin for figures with tokens: the font size of tokens on the page and in pictures."""
 
     token_size = traitlets.Enum(
         ["S", "M", "L"],
         "M",
-        help="How large tokens and words are written: small, as usual, or for a projector.",
+        help='Font size of tokens and words: small ("S"), normal ("M"), or large for a projector '
+        '("L").',
     ).tag(sync=True, option=True, shared=True)

@@ -1,4 +1,4 @@
-"""Traits that both the page and the user write: each trait validates and normalizes its values."""
+"""Traits that the page and the user can set, which validate and normalize their values."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from attnwidget.widgets.shared.option_list import ListOption
 
 
 class HeadsTrait(ListOption[Head]):
-    """A list of heads, or one head, each as (3, 5), (3, 5, stack), "L3 H5" or a `Head`.
+    """Trait for a list of heads, or one head, each as (3, 5), (3, 5, stack), "L3 H5" or a `Head`.
 
-    Values become `Head`s, checked against the owner's stacks; a head they lack raises TraitError.
+    Values are converted to `Head`s. A head that the owner does not have raises TraitError.
     """
 
     info_text = "a list of heads such as [(3, 5)] or ['L3 H5']"
 
-    if TYPE_CHECKING:  # what is assigned is wider than what is read
+    if TYPE_CHECKING:  # The trait accepts more types than it returns.
 
         def __set__(self, obj: Any, value: HeadName | Sequence[HeadName]) -> None: ...
 
     def validate(self, obj: Any, value: Any) -> list[Head]:
-        """The value as a list of heads that the owner has."""
-        if isinstance(value, np.ndarray):  # rows of (layer, head), as numpy.argwhere gives them
+        """Return the value as a list of heads that the owner has."""
+        if isinstance(value, np.ndarray):  # Rows of (layer, head), for example from numpy.argwhere.
             value = value.tolist()
         if is_one_head(value):
             value = [value]
@@ -44,30 +44,30 @@ class HeadsTrait(ListOption[Head]):
 
 
 class TokenMarks(ListOption[tuple[str, int]]):
-    """A list of ("query" | "key", index): queries attend, keys are attended to.
+    """Trait for a list of ("query" | "key", index): queries attend, keys are attended to.
 
-    A word that occurs once stands for its index, ("he", 2) for the index of the second "he", and a
-    word alone is a query. The owner's `_locked_axes` have the tokens of each side.
+    A word can replace an index: "he" is the only "he" in the text, and ("he", 2) is the second one.
+    A word without a side is a query. The owner's `_locked_axes` returns the tokens of each side.
     """
 
     info_text = 'a list such as [("query", 2)], [("key", "ship")] or ["he"]'
 
-    if TYPE_CHECKING:  # what is assigned is wider than what is read
+    if TYPE_CHECKING:  # The trait accepts more types than it returns.
 
         def __set__(self, obj: Any, value: str | Sequence[Any]) -> None: ...
 
     def validate(self, obj: Any, value: Any) -> list[tuple[str, int]]:
         """Return the value as a list of tuples."""
-        listed = [value] if isinstance(value, str) else value
-        refused = f"{self.name!r} takes {self.info_text}, got {value!r}"
-        if not isinstance(listed, Sequence):
-            raise traitlets.TraitError(refused)
+        items = [value] if isinstance(value, str) else value
+        message = f"{self.name!r} takes {self.info_text}, got {value!r}"
+        if not isinstance(items, Sequence):
+            raise traitlets.TraitError(message)
         marks = []
-        for mark in listed:
+        for mark in items:
             is_pair = isinstance(mark, Sequence) and len(mark) == 2 and not isinstance(mark, str)
             has_side = is_pair and mark[0] in ("query", "key")
             if not (has_side or isinstance(mark, str) or (is_pair and isinstance(mark[0], str))):
-                raise traitlets.TraitError(refused)
+                raise traitlets.TraitError(message)
             side, token = (mark[0], mark[1]) if has_side else ("query", mark)
             try:
                 index = _index_of(side, token, obj)
@@ -78,7 +78,7 @@ class TokenMarks(ListOption[tuple[str, int]]):
 
 
 def _index_of(side: str, token: Any, owner: Any) -> int:
-    """Return the index of a token on the first axis of its side that has it."""
+    """Return the index of a token on the first axis of its side that has the token."""
     if not hasattr(token, "__len__"):
         return whole_number(side, token, 0)
     *axes, last = owner._locked_axes(side)
@@ -89,13 +89,16 @@ def _index_of(side: str, token: Any, owner: Any) -> int:
 
 
 class WindowTrait(traitlets.TraitType[Any, Any]):
-    """A part of a map as (query from, query to, key from, key to), ends excluded, or None."""
+    """Trait for a part of a map: None, or (query from, query to, key from, key to).
+
+    The ends are excluded.
+    """
 
     info_text = "None or (query from, query to, key from, key to) such as (0, 40, 0, 40)"
     default_value = None
 
     def validate(self, obj: Any, value: Any) -> tuple[int, int, int, int] | None:
-        """The value as a tuple, or None."""
+        """Return the value as a tuple, or None."""
         if value is None:
             return None
         try:
@@ -108,23 +111,23 @@ class WindowTrait(traitlets.TraitType[Any, Any]):
 
 
 class Subset(ListOption[str]):
-    """Some of a fixed set of names, in that set's order and without repeats."""
+    """Trait for a subset of fixed names, in a fixed order and without duplicates."""
 
     def __init__(self, choices: Sequence[str], **kwargs: Any) -> None:
         self.choices = tuple(choices)
         super().__init__(**kwargs)
 
     def validate(self, obj: Any, value: Any) -> list[str]:
-        """The value in canonical order."""
+        """Return the names in canonical order."""
         names = [value] if isinstance(value, str) else value
         if not isinstance(names, (list, tuple)):
             raise traitlets.TraitError(
                 f"{self.name!r} takes a list of {', '.join(map(repr, self.choices))}, got {value!r}"
             )
         if unknown := [name for name in names if name not in self.choices]:
-            close = did_you_mean(unknown[0], self.choices)
+            suggestion = did_you_mean(unknown[0], self.choices)
             raise traitlets.TraitError(
                 f"{self.name!r} takes some of {', '.join(map(repr, self.choices))}, got {unknown}"
-                f"{close and f': {close}'}"
+                f"{suggestion and f': {suggestion}'}"
             )
         return [name for name in self.choices if name in names]

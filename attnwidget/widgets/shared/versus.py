@@ -1,4 +1,4 @@
-"""What a figure is compared with: the intact model, or another attention."""
+"""Comparison of a figure's attention with the intact model or with another attention."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from attnwidget.text.tokens import Tokens
 from attnwidget.widgets.shared.attention_widget import AttentionWidget
 from attnwidget.widgets.shared.computed import computed, when_open
 
-#: What the page calls an attention that it cannot name.
+#: Value of `versus` on the page for another attention.
 OTHER = "other"
-#: What can be shown of a comparison: the first minus the second, or either.
+#: Maps of a comparison: the first minus the second, or one of the two.
 COMPARISON_PARTS = ("difference", "first", "second")
-# A longer name is no heading.
+# Maximum length of a name in a heading.
 _LONGEST = 48
 
 
 def as_the_page_has_it(value: object, widget: object = None) -> object:
-    """The value of `versus` on a page, which has no attentions."""
+    """Return the value of `versus` for a page, which has no attentions."""
     return OTHER if isinstance(value, Attention) else value
 
 
@@ -34,17 +34,18 @@ def _from_page(value: object, widget: Versus) -> object:
 
 
 class Versus(AttentionWidget):
-    """A figure that can show the difference from another attention."""
+    """Figure that can show the difference from another attention."""
 
     versus = traitlets.Any(
         None,
-        help="What the maps are compared with: another Attention of as many layers and heads, of "
-        'another model, text or checkpoint; "intact" for the model before heads were switched off, '
-        "while they are; None for nothing.",
+        help="Reference of a comparison: another Attention with the same number of layers and "
+        "heads, for example of another model, text or checkpoint; "
+        '"intact" = the model before heads were switched off; None = no comparison.',
     ).tag(sync=True, option=True, to_json=as_the_page_has_it, from_json=_from_page)
 
     def __init__(self, attention: Attention, **traits: Any) -> None:
-        # Before options that follow from it: traits are checked in no particular order.
+        # Check `versus` before options that depend on it, because traitlets validates traits in no
+        # particular order.
         if isinstance(attention, Attention):
             _check_pair(attention, traits.get("versus"))
         super().__init__(attention, **traits)
@@ -73,12 +74,12 @@ class Versus(AttentionWidget):
 
     @computed("attention", "versus")
     def _compared(self) -> list[str]:
-        """The names of both sides of a comparison; [] without a comparison."""
+        """Names of both sides of a comparison; [] without a comparison."""
         other = self._other()
         return [] if other is None else list(compared_names(self.attention, other))
 
     def _other(self) -> Attention | None:
-        """The attention that the one shown is compared with; None for none."""
+        """Return the attention that the figure's attention is compared with, or None."""
         if self.versus == "intact":
             intact = self.attention.intact
             return intact if intact is not self.attention else None
@@ -100,7 +101,11 @@ def _check_pair(attention: Attention, other: object) -> None:
 
 
 def compared_names(attention: Attention, other: Attention) -> tuple[str, str]:
-    """Return the difference between two attentions: their edits, their models, or their texts.
+    """Return names that tell two attentions apart: their edits, models or texts.
+
+    Args:
+        attention: First attention.
+        other: Second attention.
 
     Example:
         >>> from attnwidget import load_model
@@ -125,12 +130,12 @@ def compared_names(attention: Attention, other: Attention) -> tuple[str, str]:
 
 def _excerpts(attention: Attention, other: Attention) -> tuple[str, str]:
     """Return the beginnings of two texts, or the parts with the first difference."""
-    both = _words(attention), _words(other)
-    alike = takewhile(lambda pair: pair[0] == pair[1], zip(*both, strict=False))
-    same = len(list(alike))
-    # Two words before the difference show where it is, if it is too late for the beginning.
-    start = max(0, same - 2) if len("".join(both[0][: same + 1])) >= _LONGEST else 0
-    first, second = (_excerpt(words, start) for words in both)
+    words_of_two = _words(attention), _words(other)
+    common = takewhile(lambda pair: pair[0] == pair[1], zip(*words_of_two, strict=False))
+    n_common = len(list(common))
+    # If the beginnings are too long to reach the difference, start two words before it.
+    start = max(0, n_common - 2) if len("".join(words_of_two[0][: n_common + 1])) >= _LONGEST else 0
+    first, second = (_excerpt(words, start) for words in words_of_two)
     return first, second
 
 
@@ -147,7 +152,7 @@ def _words(attention: Attention) -> list[str]:
 def _spelled(words: list[str], text: str) -> list[str]:
     """Return words with the capitals and accents of the text, which a vocabulary may lack.
 
-    A text with different words changes nothing.
+    If the text has different words, the words are returned unchanged.
     """
     spelled = []
     rest = text
@@ -155,21 +160,21 @@ def _spelled(words: list[str], text: str) -> list[str]:
         rest = rest.lstrip()
         spelled.append(rest[: len(word.strip())])
         rest = rest[len(word.strip()) :]
-    alike = [_plain(word) for word in spelled] == [_plain(word.strip()) for word in words]
-    return spelled if alike else words
+    has_same_words = [_plain(word) for word in spelled] == [_plain(word.strip()) for word in words]
+    return spelled if has_same_words else words
 
 
 def _plain(text: str) -> str:
     """Return a text without capitals and accents."""
     parts = unicodedata.normalize("NFD", text.casefold())
-    return "".join(sign for sign in parts if not unicodedata.combining(sign))
+    return "".join(character for character in parts if not unicodedata.combining(character))
 
 
 def _excerpt(words: list[str], start: int) -> str:
     """Return the words from `start` on that fit into a heading."""
     text = "".join(words[start:]).strip()
     if len(text) > _LONGEST:
-        whole = shorten(text, _LONGEST, placeholder="…")
-        # A word that is longer than a heading is cut.
-        text = whole if len(whole) > 1 else f"{text[: _LONGEST - 1]}…"
+        shortened = shorten(text, _LONGEST, placeholder="…")
+        # Cut a word that is longer than a heading.
+        text = shortened if len(shortened) > 1 else f"{text[: _LONGEST - 1]}…"
     return f"… {text}" if start else text

@@ -1,4 +1,4 @@
-"""The Python that makes a widget again."""
+"""Python code that creates a widget again."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from attnwidget.capture.maps.python_call import Call, call
 
 
 class PythonCode(str):
-    """Python code, which a notebook shows as code and not as one line of text.
+    """Python code that a notebook displays as highlighted code.
 
     Example:
         >>> from attnwidget import HeadView, load_model
@@ -22,7 +22,7 @@ class PythonCode(str):
     __slots__ = ()
 
     def _repr_markdown_(self) -> str:
-        # A text within the code can have a fence of its own.
+        # Text inside the code may contain backticks, so make the fence longer than any of them.
         longest = max(map(len, re.findall("`+", self)), default=0)
         fence = "`" * max(3, longest + 1)
         return f"{fence}python\n{self}\n{fence}"
@@ -43,42 +43,45 @@ def code_of(
     after: Collection[str] = (),
     called: str = "",
 ) -> str:
-    """A cell of Python that shows a widget: imports, what is made first, then the widget.
+    """Return the code of a notebook cell that creates and shows a widget.
 
     Args:
-        name: what is called for the widget.
-        first: Arguments by position, under the names of their parameters: either code that creates
-            them, or the objects.
-        options: Arguments by keyword.
-        also: what else is made first, by name.
-        after: lines that follow, about the widget as `called`, which is shown last.
-        called: the name that the widget has there.
+        name: Function or class that creates the widget.
+        first: Positional arguments by parameter name, as objects or as code that creates them.
+        options: Keyword arguments.
+        also: Code of further variables that are created before the widget, by name.
+        after: Lines after the widget, which refer to it as `called`.
+        called: Variable name of the widget; "" = no variable.
     """
-    made = {key: value for key, value in first.items() if isinstance(value, Call)}
-    shown = call(name, {**first, **{key: Call(key) for key in made}}, options)
-    inputs = {**made, **(also or {})}
-    calls = [*inputs.values(), shown]
-    imports = sorted({statement for each in calls for statement in each.imports}, key=_as_sorted)
-    unsaid = dict.fromkeys(pair for each in calls for pair in each.unsaid)
+    argument_calls = {key: value for key, value in first.items() if isinstance(value, Call)}
+    widget_call = call(name, {**first, **{key: Call(key) for key in argument_calls}}, options)
+    inputs = {**argument_calls, **(also or {})}
+    calls = [*inputs.values(), widget_call]
+    imports = sorted({statement for code in calls for statement in code.imports}, key=_as_sorted)
+    placeholders = dict.fromkeys(pair for code in calls for pair in code.unsaid)
     lines = [f"from attnwidget import {', '.join(imports)}"]
-    if any("dtype=torch." in str(each) for each in inputs.values()):
+    if any("dtype=torch." in str(code) for code in inputs.values()):
         lines.insert(0, "import torch\n")
     lines.append("")
-    lines += [f"# {value}: put in what {owner} was given" for value, owner in unsaid]
-    lines += [f"{key} = {made}" for key, made in inputs.items()]
-    lines += [f"{called} = {shown}", *after, called] if called else [str(shown)]
+    lines += [f"# {value}: put in what {owner} was given" for value, owner in placeholders]
+    lines += [f"{key} = {argument_calls}" for key, argument_calls in inputs.items()]
+    lines += [f"{called} = {widget_call}", *after, called] if called else [str(widget_call)]
     return "\n".join(lines)
 
 
 def _as_sorted(name: str) -> tuple[bool, str]:
-    """Classes before functions, as import sorters have them."""
+    """Return a sort key that puts classes before functions, like import sorters."""
     return name[0].islower(), name
 
 
 def chosen_options(widget: Any, *, always: Collection[str] = ()) -> dict[str, Any]:
-    """Return the widget's options whose values differ from the default, and the `always` options.
+    """Return the widget's options whose values differ from their defaults.
 
-    A head that is selected says its layer and its stack too.
+    Layer and stack are left out if a head is selected, because the head includes them.
+
+    Args:
+        widget: Figure with options.
+        always: Options that are returned even if they have their default values.
     """
     traits = widget.traits(option=True)
     # Options that the page does not need to know come last.
@@ -93,12 +96,12 @@ def chosen_options(widget: Any, *, always: Collection[str] = ()) -> dict[str, An
     if "labels" in options:
         options["labels"] = widget.labels.short()
     if widget.head:
-        follow = widget.trait_names(follows_selection=True)
-        options = {name: value for name, value in options.items() if name not in follow}
+        implied_options = widget.trait_names(follows_selection=True)
+        options = {name: value for name, value in options.items() if name not in implied_options}
     return options
 
 
 def _heads(widget: Any) -> list[tuple[Any, ...]]:
-    """The selected heads, with their stack where a model has several."""
-    several = len(widget.shapes()) > 1
-    return [tuple(head) if several else tuple(head[:2]) for head in widget.selected]
+    """Return the selected heads, with their stack if the model has several stacks."""
+    has_stacks = len(widget.shapes()) > 1
+    return [tuple(head) if has_stacks else tuple(head[:2]) for head in widget.selected]

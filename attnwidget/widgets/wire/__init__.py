@@ -1,1 +1,1 @@
-"""Values and traits that kernel and page exchange."""
+"""Encoding of the values that kernel and page exchange."""

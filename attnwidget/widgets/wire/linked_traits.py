@@ -1,4 +1,4 @@
-"""The part of the value of a shared trait that a linked widget accepts."""
+"""Adaptation of shared trait values to a linked widget."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ def fitting(
     relations: Sequence[str] | None = None,
     layers: Mapping[str, LayerNumbers] | None = None,
 ) -> Any:
-    """What a figure takes of the value that a linked figure has of a trait.
+    """Return the part of a linked figure's trait value that fits this figure.
 
     Heads that the figure lacks are left out. A layer that the figure lacks, or that has no
-    attention, becomes the nearest layer. A relation without words becomes the first one, which is
-    all. Other values stay.
+    attention, becomes the nearest layer. A relation that the figure lacks becomes the first
+    relation, "all". Other values do not change.
 
     Args:
-        name: of the trait.
-        value: what the linked figure has; labels as a mapping, or as the pairs that a page has.
-        shapes: layers and heads of each stack of the figure.
-        relations: The relations of the figure, or None for a figure without relations.
-        layers: the layers with attention of each stack; None if every layer has attention.
+        name: Name of the trait.
+        value: Value in the linked figure; labels are a mapping, or pairs as on a page.
+        shapes: Numbers of layers and heads in each stack of the figure.
+        relations: Relations of the figure; None for a figure without relations.
+        layers: Layers with attention of each stack; None = every layer has attention.
 
     Example:
         >>> from attnwidget.widgets.wire.linked_traits import fitting
@@ -57,7 +57,7 @@ def _is_among(
     shapes: Mapping[str, tuple[int, int]],
     layers: Mapping[str, LayerNumbers] | None,
 ) -> bool:
-    """Whether stacks of (layers, heads) have such a head."""
+    """Return True if the stacks have such a head."""
     try:
         named_head(head, shapes, layers)
     except (ValueError, TypeError):

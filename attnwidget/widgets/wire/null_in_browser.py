@@ -1,7 +1,7 @@
-"""None between Python in a browser and its page: the kernel of JupyterLite loses it on the way.
+"""Conversion of None for Python in a browser, because the JupyterLite kernel loses None.
 
-A trait that became None would keep its old value on the page, and a null of the page would arrive
-as an object of Pyodide. JavaScript's own null crosses in both directions.
+A trait that becomes None would keep its old value on the page, and null from the page would arrive
+as a Pyodide object. JavaScript's null is transferred correctly in both directions.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ else:
 
 
 def to_page(value: Any) -> Any:
-    """Return a state with JavaScript's null for None; outside of browsers, the state itself.
+    """Return a state with JavaScript's null instead of None; outside of browsers, the state itself.
 
     Example:
         >>> from attnwidget.widgets.wire.null_in_browser import to_page
@@ -27,7 +27,7 @@ def to_page(value: Any) -> Any:
 
 
 def from_page(value: Any) -> Any:
-    """Return a message with None for JavaScript's null; outside of browsers, the message itself.
+    """Return a message with None instead of JavaScript's null; outside of browsers, the message.
 
     Example:
         >>> from attnwidget.widgets.wire.null_in_browser import from_page

@@ -1,4 +1,4 @@
-"""How arrays and axes cross to the page: the only place in Python that knows the wire."""
+"""Encoding of arrays and axes for the page. No other Python module defines this format."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from attnwidget.capture.maps.word_attention import WordAttention
 from attnwidget.capture.tapping.head import Head
 from attnwidget.text.tokens import Tokens
 
-# Masked tokens that a caption names.
+# Maximum number of masked tokens in a caption.
 _MASKED_NAMED = 6
 
 
 def to_wire(array: NDArray[Any]) -> dict[str, Any]:
-    """An array as its shape, its dtype and its bytes (little endian, C order).
+    """Return an array as its shape, its dtype and its bytes (little endian, C order).
 
-    The bytes travel as a binary buffer.
+    The bytes are sent as a binary buffer.
 
     Example:
         >>> import numpy as np
@@ -32,18 +32,18 @@ def to_wire(array: NDArray[Any]) -> dict[str, Any]:
     """
     array = np.ascontiguousarray(array)
     array = array.astype(array.dtype.newbyteorder("<"), copy=False)
-    # A memoryview of zero items cannot be cast: bytes can be empty.
+    # An empty memoryview cannot be cast, so use empty bytes.
     view = memoryview(array).cast("B") if array.size else b""
     return {"shape": list(array.shape), "dtype": array.dtype.str, "view": view}
 
 
 def in_unit(attention: Attention, unit: str) -> Attention | WordAttention:
-    """The attention itself, or its view between words if `unit` is "words"."""
+    """Return the attention, or its view between words if `unit` is "words"."""
     return attention.words if unit == "words" else attention
 
 
 def axes_in(stack: Stack, unit: str) -> tuple[Tokens, Tokens]:
-    """Queries and keys of a stack, in tokens or in words.
+    """Return the queries and keys of a stack, in tokens or in words.
 
     Example:
         >>> from attnwidget import load_model
@@ -59,29 +59,29 @@ def axes_in(stack: Stack, unit: str) -> tuple[Tokens, Tokens]:
 
 @lru_cache(maxsize=8)
 def _words_of(tokens: Tokens) -> Tokens:
-    """The words of an axis: spelt once, and not for every part that is asked for."""
+    """Return the words of an axis, cached because every part of a map needs them."""
     return tokens.to_words()
 
 
 def masked_map(attention: Attention, quantity: str, head: Head, unit: str) -> NDArray[np.float32]:
-    """One head's map, float32 [query, key] with NaN where a query may not see a key.
+    """Return one head's map, float32 [query, key] with NaN if a query may not see a key.
 
     The maps of layers without attention are NaN everywhere.
     """
     layer, number, stack = head
-    shown = in_unit(attention, unit)
-    axes = shown.stacks[stack]
+    attention_in_unit = in_unit(attention, unit)
+    axes = attention_in_unit.stacks[stack]
     if layer in axes.layers_without_attention:
         return np.full((len(axes.query), len(axes.key)), np.nan, np.float32)
-    values = shown.map(quantity, layer, number, stack=stack)
-    visible = shown.visible(layer, number, stack=stack)
+    values = attention_in_unit.map(quantity, layer, number, stack=stack)
+    visible = attention_in_unit.visible(layer, number, stack=stack)
     if visible is not None:
         values[~visible] = np.nan
     return values
 
 
 def axis_to_wire(tokens: Tokens) -> dict[str, Any]:
-    """What the page must know of an axis: an entry a token (or word)."""
+    """Return the page data of an axis, with one entry per token or word."""
     wire: dict[str, Any] = {
         "text": list(tokens.text),
         "raw": list(tokens.raw),
@@ -96,17 +96,20 @@ def axis_to_wire(tokens: Tokens) -> dict[str, Any]:
 
 
 def axes_to_wire(stack: Stack, unit: str, n_prompt: int | None = None) -> dict[str, Any]:
-    """Both axes of a stack's maps, in tokens or in words.
+    """Return the page data of both axes of a stack, in tokens or in words.
 
-    `n_prompt` tokens are a prompt, where a model wrote the rest; a word that both have part in is
-    the prompt's.
+    Args:
+        stack: Stack of the maps.
+        unit: "tokens" or "words".
+        n_prompt: Number of prompt tokens if a model generated the rest of the text, else None. A
+            word that is partly in the prompt counts as a prompt word.
     """
     axes = {"query": stack.query, "key": stack.key}
     wire: dict[str, Any] = {"stack": stack.name, "unit": unit}
     for side, tokens in axes.items():
-        shown = tokens.to_words() if unit == "words" else tokens
-        wire[side] = axis_to_wire(shown)
-        # A decoder is given its start token alone: there a line would say nothing.
+        axis = tokens.to_words() if unit == "words" else tokens
+        wire[side] = axis_to_wire(axis)
+        # The prompt of a decoder is only its start token, so it needs no line.
         if n_prompt is not None and stack.name == "self":
             starts = [group[0] for group in tokens.word_groups()]
             parts = starts if unit == "words" else range(len(tokens))
@@ -115,7 +118,7 @@ def axes_to_wire(stack: Stack, unit: str, n_prompt: int | None = None) -> dict[s
 
 
 def stacks_to_wire(attention: Attention) -> list[dict[str, Any]]:
-    """The stacks of a model with their layer, head and token counts."""
+    """Return the stacks of a model with the numbers of layers, heads and tokens, for the page."""
     return [
         {
             "name": stack.name,
@@ -132,7 +135,7 @@ def stacks_to_wire(attention: Attention) -> list[dict[str, Any]]:
 
 
 def _names_to_wire(stack: Stack) -> dict[str, Any] | None:
-    """Return the names of heads that combine other heads; None for the heads of a model."""
+    """Return the names of heads that combine other heads; None for ordinary heads."""
     if not stack.head_names:
         return None
     return {
@@ -143,7 +146,7 @@ def _names_to_wire(stack: Stack) -> dict[str, Any] | None:
 
 
 def loss_to_wire(attention: Attention) -> str:
-    """What gradients are of, for a caption, with the tokens that were masked; "" without any."""
+    """Return the loss of gradients with its masked tokens, for captions; "" without a loss."""
     loss = attention.loss
     if loss is None:
         return ""
