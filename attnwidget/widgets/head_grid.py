@@ -183,8 +183,8 @@ class HeadGrid(MetricChoice, Versus):
         return self._measured
 
     def _attention_of(self, comparison_part: str) -> Attention:
-        """Return the attention that the thumbnails show: the second one if `comparison_part` says
-        so.""" other = self._other() if comparison_part == "second" else None
+        """Return the attention that the thumbnails show."""
+        other = self._other() if comparison_part == "second" else None
         return self.attention if other is None else other
 
     @computed(

@@ -62,8 +62,8 @@ class ExplorerFigure(DirectionChoice, TokenSize, AttentionWidget):
     panels = Subset(
         PANELS,
         default_value=list(PANELS),
-        help='Panels of the explorer: some of "grid", "view", "head_scatter", "predictions", "why", '
-        '"card", "table", "arcs".',
+        help='Panels of the explorer: some of "grid", "view", "head_scatter", "predictions", '
+        '"why", "card", "table", "arcs".',
     ).tag(sync=True, option=True)
     tab = traitlets.Enum(
         DETAILS,
