@@ -217,7 +217,7 @@ def _add_examples_of_names(
         examples = cast("HeadExamples", measurements[metric.name])
         for head in named_scores:
             for kind in OF_RULE:
-                links[head][kind] = tuple(examples.of(head.layer, head.head, kind))
+                links[head][kind] = tuple(examples.links(head.layer, head.head, kind))
         if not measurements.complete:
             return False
     return True
