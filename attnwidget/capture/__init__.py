@@ -74,9 +74,9 @@ follow from strides that configurations state (`capture/places/sound_strides.py`
 map row on the media: `mode="places"` is a third way to draw the same `MapSource`, after lines and
 matrix.
 
-The number of tokens in a picture or a sound is known only when a layer reads them. A pass that
-makes whole maps stops there if the input is long (`capture/maps/whole_maps.py`), and the input is
-read again row by row.
+The number of tokens of a picture or a sound is known only when a layer reads them. A pass that
+makes whole maps stops there if the input is long, and the input is read again without whole maps
+(`capture/maps/collect_layers.py`).
 
 `inputs/token_boundaries.py` finds the words of tokens from vocabulary ids only, so that a text, its
 ids, a dict and a generated text have the same words. Only a list of words, and a text whose

@@ -9,7 +9,6 @@ from typing import Any, Protocol
 from weakref import WeakKeyDictionary
 
 import torch
-from torch import Tensor
 
 from attnwidget.capture.answers.losses import Loss, LossFunction, LossName, task_for
 from attnwidget.capture.maps.attention import Attention
@@ -20,25 +19,16 @@ from attnwidget.capture.maps.input_reading import Reader, Reading
 from attnwidget.capture.maps.lower_layers import LowerLayers
 from attnwidget.capture.maps.patch_probe import PatchProbe
 from attnwidget.capture.maps.text_probe import TextProbe
-from attnwidget.capture.maps.whole_maps import (
-    LONG_FROM,
-    LimitReached,
-    can_read_rows,
-    reads_rows,
-    text_length,
-)
 from attnwidget.capture.model_inputs import ModelInputs
 from attnwidget.capture.tapping.attention_sites import find_sites
 from attnwidget.capture.tapping.gradients import attention_gradients
 from attnwidget.capture.tapping.layer_outputs import CANNOT_START_ABOVE, difference
-from attnwidget.capture.tapping.output_check import OutputCheck, refuse_nan
+from attnwidget.capture.tapping.output_check import OutputCheck
 from attnwidget.capture.tapping.projection import Projections
 from attnwidget.capture.tapping.stack_names import is_cross
-from attnwidget.inputs.model_tensors import unpadded, without_cache
+from attnwidget.inputs.model_tensors import ModelBatch, unpadded, without_cache
 from attnwidget.model_facts.plain_forward import uncompiled
 from attnwidget.model_facts.weights_seen import WeightsSeen
-from attnwidget.text.places import Media
-from attnwidget.text.tokens import Tokens
 
 # Listing order of the stacks: computation order, with cross-attention last.
 _ORDER = ("self", "encoder", "decoder", "cross")
@@ -79,8 +69,7 @@ class ForwardPasses:
     Example:
         >>> from attnwidget import load_model
         >>> model = load_model()
-        >>> inputs, tokens = model.inputs.encode("The cat sat.")
-        >>> model.passes.attentions(model, inputs, [tokens])
+        >>> model.passes.attentions(model, model.inputs.encode("The cat sat."))
         [Attention(small BERT (in the package), self 6×12, 6 tokens)]
     """
 
@@ -98,29 +87,22 @@ class ForwardPasses:
     def attentions(
         self,
         model: PassedModel,
-        inputs: dict[str, Tensor],
-        tokens: list[Tokens | None],
-        n_prompt: int | None = None,
+        batch: ModelBatch,
+        *,
         loss: LossName | LossFunction | None = None,
         seed: int = 0,
         long: bool | None = None,
-        media: Media | None = None,
         lower: LowerLayers | None = None,
-        n_cut_of_target: int = 0,
     ) -> list[Attention]:
         """Return the attention for every input of a batch, from one forward pass.
 
         Args:
-            model: Model, whose lock is held.
-            inputs: Tensors of the batch by name.
-            tokens: Attending tokens of each input's first stack, or None if unknown.
-            n_prompt: Number of prompt tokens, if the model generated the rest.
-            loss: Loss whose gradients are read.
+            model: The model, whose lock is held.
+            batch: The inputs.
+            loss: The loss whose gradients are read.
             seed: Seed of the masking for this loss.
             long: As in `AttentionModel.attend`.
-            media: Pictures and sounds of the input.
-            lower: Layers below the edits that are already known; None runs every layer.
-            n_cut_of_target: Number of tokens that were cut off the text for the decoder.
+            lower: The layers below the edits, if some are known; None = every layer runs.
 
         Raises:
             ValueError: Maps or gradients cannot be read, or the tapped pass gives other outputs
@@ -130,54 +112,40 @@ class ForwardPasses:
         model.check_open()
         if long and loss is not None:
             raise ValueError("gradients need whole maps: pass long=False, or no loss")
-        collected = self._read(model, inputs, loss, long, lower)
+        collected = self._read(model, batch, long if loss is None else False, lower)
         losses: list[Loss] = []
         if loss is not None:
-            task = task_for(model.hf_model, model.tokenizer, inputs, loss, seed)
+            task = task_for(model.hf_model, model.tokenizer, batch.tensors, loss, seed)
             losses = collected.add_gradients(
                 task, *attention_gradients(model.hf_model, task, self._options)
             )
-        items = collected.items
         # Take the state of the weights after the pass: offloaded weights are loaded during the
         # pass.
         weights = None if model.edits else WeightsSeen(model.hf_model)
         sites = find_sites(uncompiled(model.hf_model))
         attentions = []
-        for item, (layers, tokens_of_item) in enumerate(zip(items, tokens, strict=True)):
-            target_ids = unpadded(inputs, "decoder_input_ids", "decoder_attention_mask", item)
+        for item, layers in enumerate(collected.items):
+            single = batch.single(item)
+            written = unpadded(single.tensors, "decoder_input_ids", "decoder_attention_mask")
             target = None
-            if target_ids is not None:
-                target = replace(model.inputs.encoder.axis(target_ids), n_cut=n_cut_of_target)
+            if written is not None:
+                target = replace(model.inputs.encoder.axis(written), n_cut=batch.n_cut_of_target)
             maker = InputAxes(
                 model.hf_model,
                 sites,
-                inputs,
+                batch.tensors,
                 self._options,
-                tokens_of_item,
+                single.tokens[0],
                 target,
                 self._patch_probe,
                 self._text_probe,
-                media,
+                batch.media,
                 model.inputs.processor,
             )
             axes = maker.axes(layers)
-            # Slice only in batches: the pictures of a single input may have any first dimension.
-            item_inputs = dict(inputs)
-            if len(items) > 1:
-                item_inputs = {name: value[item : item + 1] for name, value in inputs.items()}
             reading = None
             if not model.edits:
-                reading = Reading(
-                    model,
-                    item_inputs,
-                    tokens_of_item,
-                    n_prompt,
-                    loss,
-                    seed,
-                    weights,
-                    media,
-                    n_cut_of_target,
-                )
+                reading = Reading(model, single, loss, seed, weights)
                 if loss is None and not collected.by_rows:
                     self._lower[reading] = LowerLayers(layers.get("self", ()))
             attentions.append(
@@ -185,7 +153,7 @@ class ForwardPasses:
                     _in_order(layers),
                     axes,
                     model_name=model.name,
-                    n_prompt=n_prompt,
+                    n_prompt=batch.n_prompt,
                     lock=model.lock,
                     no_norms=collected.no_norms,
                     remarks=(
@@ -197,7 +165,7 @@ class ForwardPasses:
                     numbers=collected.numbers,
                     loss=losses[item] if losses else None,
                     edits=str(model.edits),
-                    media=media,
+                    media=batch.media,
                     reading=reading,
                 )
             )
@@ -213,73 +181,23 @@ class ForwardPasses:
             ends = self._ends_with_layers and self._current_projections(model).all_checked
             lower = lower.under_edits(model.hf_model, reading.inputs, ends=ends)
         return self.attentions(
-            model,
-            dict(reading.inputs),
-            [reading.tokens],
-            n_prompt=reading.n_prompt,
-            loss=reading.loss,
-            seed=reading.seed,
-            media=reading.media,
-            lower=lower,
-            n_cut_of_target=reading.n_cut_of_target,
+            model, reading.batch, loss=reading.loss, seed=reading.seed, lower=lower
         )[0]
 
     def _read(
         self,
         model: PassedModel,
-        inputs: dict[str, Tensor],
-        loss: LossName | LossFunction | None,
+        batch: ModelBatch,
         long: bool | None,
         lower: LowerLayers | None,
     ) -> Collected:
-        """Return the layers of a batch, read with whole maps or row by row."""
-        if loss is None and reads_rows(model.hf_model, inputs, long):
-            return self._row_by_row(model, inputs)
-        # The number of tokens in a picture or a sound is known when a layer reads them.
-        may_be_long = loss is None and long is None
-        collected = self._whole_maps(model, inputs, lower, may_be_long=may_be_long)
-        return self._row_by_row(model, inputs) if collected is None else collected
-
-    def _whole_maps(
-        self,
-        model: PassedModel,
-        inputs: dict[str, Tensor],
-        lower: LowerLayers | None,
-        *,
-        may_be_long: bool,
-    ) -> Collected | None:
-        """Return the layers of a pass with whole maps; None if a layer reads too many tokens.
-
-        Args:
-            model: Model, whose lock is held.
-            inputs: Tensors of the batch by name.
-            lower: Layers below the edits that are already known; None runs every layer.
-            may_be_long: Whether the layers may be read row by row. Only then, a layer with too many
-                tokens ends the pass, and the result is None.
-        """
+        """Return the layers of a pass, whose output is compared with that of a plain pass."""
         hf_model, check = model.hf_model, model._output_check
-        whole_to = max(LONG_FROM, text_length(inputs)) if may_be_long else None
         check.start(hf_model)
-        try:
-            collected = self._collected(model, inputs, whole_to, lower)
-        except LimitReached as limit_error:
-            if can_read_rows(hf_model, inputs, limit_error.length):
-                return None
-            collected = self._collected(model, inputs, None)
-        check.check(hf_model, inputs, self._options, collected.output)
-        return collected
-
-    def _row_by_row(self, model: PassedModel, inputs: dict[str, Tensor]) -> Collected:
-        """Return the layers of a long input, without ever making a whole map."""
-        hf_model, check = model.hf_model, model._output_check
-        check.check_beginning(hf_model, inputs, self._options)
-        check.start(hf_model)
-        projections = self._current_projections(model)
-        collected = Collected(
-            hf_model, inputs, self._options, projections, self._block_probe, by_rows=True
+        collected = self._collected(model, batch, long, lower)
+        check.check(
+            hf_model, batch.tensors, self._options, collected.output, by_rows=collected.by_rows
         )
-        refuse_nan(hf_model, inputs, collected.output)
-        check.refuse_random(hf_model, inputs, self._options)
         return collected
 
     def _current_projections(self, model: PassedModel) -> Projections:
@@ -291,9 +209,9 @@ class ForwardPasses:
     def _collected(
         self,
         model: PassedModel,
-        inputs: dict[str, Tensor],
-        whole_to: int | None,
-        lower: LowerLayers | None = None,
+        batch: ModelBatch,
+        long: bool | None,
+        lower: LowerLayers | None,
     ) -> Collected:
         """Return the layers of a pass, which starts above `lower` if the output stays equal."""
         hf_model = model.hf_model
@@ -301,11 +219,11 @@ class ForwardPasses:
         def collect(lower: LowerLayers | None) -> Collected:
             return Collected(
                 hf_model,
-                inputs,
+                batch,
                 self._options,
                 self._current_projections(model),
                 self._block_probe,
-                whole_to=whole_to,
+                long=long,
                 lower=lower,
             )
 
@@ -316,13 +234,14 @@ class ForwardPasses:
                 return collect(lower)
             return collect(None)
         full_pass = collect(None)
-        if text_length(inputs) <= 2:
+        if batch.text_length <= 2:
             return full_pass
 
         def run_above() -> Any:
-            # A pass over two tokens overwrites any state that modules have stored for this input.
+            # A pass over two tokens replaces what modules may have kept of this input.
+            two = {name: value[:, :2] for name, value in batch.tensors.items()}
             with torch.no_grad():
-                hf_model(**{name: value[:, :2] for name, value in inputs.items()}, **self._options)
+                hf_model(**two, **self._options)
             return collect(lower).output
 
         self._starts_above = not difference(run_above, full_pass.output)

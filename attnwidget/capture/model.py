@@ -43,9 +43,9 @@ from attnwidget.inputs.generate import (
 )
 from attnwidget.inputs.length_limit import LengthLimit
 from attnwidget.inputs.listed_ids import is_array, listed
-from attnwidget.inputs.media_input import refuse_unnamed
+from attnwidget.inputs.model_tensors import ModelBatch
 from attnwidget.inputs.pad_id import reads_single_texts
-from attnwidget.inputs.processor import MadeInputs, Processor, given_media
+from attnwidget.inputs.processor import MadeInputs, Processor
 from attnwidget.inputs.replayed_text import check_log_probabilities, generated_ids
 from attnwidget.inputs.text_encoder import Encoded, Text
 from attnwidget.inputs.text_ids import TextIds
@@ -55,7 +55,6 @@ from attnwidget.model_facts.pickled_model import SentModel, received_model
 from attnwidget.model_facts.plain_forward import uncompiled
 from attnwidget.model_facts.weight_placement import check_has_weights, device_of
 from attnwidget.text.counted import counted
-from attnwidget.text.places import Media
 from attnwidget.text.tokens import Tokens
 from attnwidget.text.whole_number import whole_number
 
@@ -301,51 +300,18 @@ class AttentionModel:
             >>> attention.weights(2, 8).shape
             (6, 6)
         """
-        model_input, media = self._with_media(text, images, audio, tools, add_generation_prompt)
-        inputs, tokens = self.inputs.encode(model_input, pair, target=target, truncate=truncate)
+        read = self.inputs.given(text, images, audio, tools, add_generation_prompt)
+        batch = self.inputs.encode(read, pair, target=target, truncate=truncate)
         with self.lock.in_turn():
             self.check_open()
-            inputs = self.inputs.with_decoder(inputs, target, truncate)
-            attention = self.passes.attentions(
-                self,
-                inputs,
-                [tokens],
-                loss=loss,
-                seed=seed,
-                long=long,
-                media=media,
-                n_cut_of_target=self._n_cut_of_target(target) if truncate else 0,
-            )[0]
-        options = {"target": target, "truncate": truncate or None, "loss": loss, "long": long}
-        call_text = text if media else model_input
-        options = {"images": images, "audio": audio, **options}
-        attention.made_by = self._call(call_text, pair, **options, seed=seed or None)
-        attention.source_text = _source_text(model_input, pair)
+            batch = self.inputs.with_decoder(batch, target, truncate)
+            attention = self.passes.attentions(self, batch, loss=loss, seed=seed, long=long)[0]
+        attention.source_text = _source_text(read, pair)
+        first = {"text": text if batch.media else read, "pair": pair}
+        options: dict[str, Any] = {"images": images, "audio": audio, "target": target}
+        options |= {"truncate": truncate or None, "loss": loss, "long": long, "seed": seed or None}
+        attention.made_by = self._chat_call("attend", first, options)
         return attention
-
-    def _n_cut_of_target(self, target: Text | None) -> int:
-        """Return the number of tokens that truncation removes from a text for the decoder."""
-        return 0 if target is None else self.inputs.target_ids(target, truncate=True)[1]
-
-    def _with_media(
-        self,
-        text: Any,
-        images: Any,
-        audio: Any,
-        tools: Sequence[Any] | None = None,
-        add_generation_prompt: bool | None = None,
-        *,
-        continues: bool = False,
-    ) -> tuple[Any, Media]:
-        """Return the text (for media, the dict of model inputs) and the pictures and sounds."""
-        media = given_media(text, images, audio)
-        if media:
-            media_inputs = self.inputs.of_media(
-                text, media, tools=tools, add_generation_prompt=add_generation_prompt
-            )
-            return media_inputs, media
-        refuse_unnamed(text)
-        return as_chat(listed(text), tools, add_generation_prompt, continues=continues), media
 
     @in_plain_torch
     def attend_batch(
@@ -415,13 +381,12 @@ class AttentionModel:
             ]
             for indices in batches:
                 inputs = self.inputs.padded([encoded[i] for i in indices])
-                attentions = self.passes.attentions(
-                    self, inputs, [encoded[i].tokens for i in indices]
-                )
+                batch = ModelBatch(inputs, [encoded[i].tokens for i in indices])
+                attentions = self.passes.attentions(self, batch)
                 by_index.update(zip(indices, attentions, strict=True))
         for index, attention in by_index.items():
-            options = {"truncate": truncate or None}
-            attention.made_by = self._call(texts[index], second_texts[index], **options)
+            first = {"text": texts[index], "pair": second_texts[index]}
+            attention.made_by = self._chat_call("attend", first, {"truncate": truncate or None})
             attention.source_text = _source_text(texts[index], second_texts[index])
         return [by_index[index] for index in range(len(encoded))]
 
@@ -479,16 +444,16 @@ class AttentionModel:
             Predictions(small BERT (in the package), masked: her 0.824)
         """
         if images is not None or audio is not None:
-            text, _ = self._with_media(text, images, audio)
-        inputs, tokens = self.inputs.encode(text, pair, target=target, truncate=truncate)
-        return self._predictions(inputs, tokens, target, positions, top)
+            text = self.inputs.given(text, images, audio)
+        batch = self.inputs.encode(text, pair, target=target, truncate=truncate)
+        return self._predictions(batch.tensors, batch.tokens[0], target, positions, top)
 
     @in_plain_torch
     def _predict_again(
         self, reading: Reading[Attention], *, at: Iterable[int] | None, top: int
     ) -> Predictions:
-        """Return the predictions for an input under the current edits."""
-        inputs, _ = self.inputs.encode(reading.inputs)
+        """Return the predictions for an input under the edits that are in force now."""
+        inputs = self.inputs.encode(reading.inputs).tensors
         return self._predictions(inputs, reading.tokens, None, at, top)
 
     def _predictions(
@@ -565,14 +530,12 @@ class AttentionModel:
             (5, 8)
         """
         max_new_tokens = whole_number("max_new_tokens", max_new_tokens, 1)
-        prompt_argument = text
-        text, media = self._with_media(
-            text, images, audio, tools, add_generation_prompt, continues=True
-        )
+        said = text
+        text = self.inputs.given(text, images, audio, tools, add_generation_prompt, continues=True)
         encoded = None if isinstance(text, Mapping) else self.inputs.encoder(text)
-        chat = text.chat if isinstance(text, MadeInputs) else None
+        made = text if isinstance(text, MadeInputs) else MadeInputs()
         arguments = {
-            "text": prompt_argument if media else text,
+            "text": said if made.media else text,
             "max_new_tokens": max_new_tokens,
         }
         call_options = {"images": images, "audio": audio, **options}
@@ -581,9 +544,10 @@ class AttentionModel:
         with self.lock.in_turn(), growing_text():
             self.check_open()
             if encoded is None:
-                inputs, tokens = self.inputs.encode(text)
+                batch = self.inputs.encode(text)
+                tokens = batch.tokens[0]
                 check_generates(self.hf_model, "attend(text) reads a text as it is")
-                inputs = continuable(inputs, apart=self.inputs.encodes_apart)
+                inputs = continuable(batch.tensors, apart=self.inputs.encodes_apart)
             else:
                 inputs = self.inputs.padded([encoded])
                 tokens = encoded.tokens
@@ -597,11 +561,10 @@ class AttentionModel:
                     "new ones"
                 )
             if is_encoder_decoder:
-                decoder_tokens, n_prompt = translation(
-                    self.hf_model, inputs, max_new_tokens, **options
-                )
-                inputs["decoder_input_ids"] = decoder_tokens
-                attention = self.passes.attentions(self, inputs, [tokens], n_prompt, media=media)[0]
+                written, n_prompt = translation(self.hf_model, inputs, max_new_tokens, **options)
+                inputs["decoder_input_ids"] = written
+                batch = ModelBatch(inputs, [tokens], made.media, n_prompt)
+                attention = self.passes.attentions(self, batch)[0]
                 attention.made_by = made_by
                 return attention
             prompt = inputs
@@ -609,15 +572,16 @@ class AttentionModel:
                 names = ("input_ids", "attention_mask")
                 prompt = {name: inputs[name] for name in names if name in inputs}
             ids = continuation(self.hf_model, self.tokenizer, prompt, max_new_tokens, **options)
-            axis = self.inputs.encoder.axis(ids)
+            whole = self.inputs.encoder.axis(ids)
             if encoded is None:
                 inputs = continued(inputs, ids)
-                if chat is not None and tokens is not None and tokens.roles:
-                    axis = chat.text.continued(tokens, axis)
+                if made.chat is not None and tokens is not None and tokens.roles:
+                    whole = made.chat.text.continued(tokens, whole)
             else:
-                inputs = self.inputs.padded([Encoded(ids, None, axis)])
-                axis = encoded.continued(axis)
-            attention = self.passes.attentions(self, inputs, [axis], n_prompt, media=media)[0]
+                inputs = self.inputs.padded([Encoded(ids, None, whole)])
+                whole = encoded.continued(whole)
+            batch = ModelBatch(inputs, [whole], made.media, n_prompt)
+            attention = self.passes.attentions(self, batch)[0]
             attention.made_by = made_by
             return attention
 
@@ -697,7 +661,8 @@ class AttentionModel:
             tokens = (
                 encoded.tokens if self.inputs.encodes_apart else encoded.continued(full_text.tokens)
             )
-            attention = self.passes.attentions(self, inputs, [tokens], len(prompt), long=long)[0]
+            batch = ModelBatch(inputs, [tokens], n_prompt=len(prompt))
+            attention = self.passes.attentions(self, batch, long=long)[0]
         attention.made_by = self._chat_call("replay", arguments, {"long": long})
         return attention
 
@@ -812,10 +777,6 @@ class AttentionModel:
         kind = type(self.hf_model).__name__
         name = "" if self.name == kind else f" {self.name!r}"
         return f"AttentionModel({kind}{name}, {self.n_layers}×{self.n_heads} heads, {self.device})"
-
-    def _call(self, text: Text | Inputs | None, pair: Text | None, **options: Any) -> Call | None:
-        """Return the Python call of `attend` that makes an attention; None in a block."""
-        return self._chat_call("attend", {"text": text, "pair": pair}, options)
 
     def _chat_call(
         self, name: str, first: Mapping[str, Any], options: Mapping[str, Any]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -10,13 +11,21 @@ from torch import Tensor
 
 from attnwidget.capture.maps.attention import Attention
 from attnwidget.capture.tapping.text_positions import growing_text
-from attnwidget.inputs.chat_text import has_roles, is_chat
+from attnwidget.inputs.chat_text import as_chat, has_roles, is_chat
 from attnwidget.inputs.generate import decoder_ids, translation
 from attnwidget.inputs.length_limit import LengthLimit
 from attnwidget.inputs.listed_ids import is_array, listed
-from attnwidget.inputs.media_input import EncodedMedia, MediaInput, is_media, media_input
+from attnwidget.inputs.media_input import (
+    EncodedMedia,
+    MediaInput,
+    given_media,
+    is_media,
+    media_input,
+    refuse_unnamed,
+)
 from attnwidget.inputs.model_tensors import (
     TEXTS,
+    ModelBatch,
     given_inputs,
     input_names,
     is_of_text,
@@ -59,6 +68,35 @@ class ModelInputs:
         is_pair = bool(getattr(hf_model.config, "is_encoder_decoder", False))
         self.encodes_apart = is_pair and "decoder_input_ids" in input_names(hf_model)
 
+    def given(
+        self,
+        text: Any,
+        images: Any,
+        audio: Any,
+        tools: Sequence[Any] | None = None,
+        add_generation_prompt: bool | None = None,
+        *,
+        continues: bool = False,
+    ) -> Any:
+        """Return an input that `of` takes, from the arguments of `AttentionModel.attend`.
+
+        Args:
+            text: A text; a list of messages becomes a `Chat`.
+            images: Pictures. The processor makes the inputs of a text with pictures or sounds.
+            audio: Sounds.
+            tools: Tools of a chat.
+            add_generation_prompt: Whether the assistant's answer is begun.
+            continues: Whether the model continues a last message of the assistant.
+
+        Raises:
+            ValueError, TypeError: As `AttentionModel.attend`.
+        """
+        media = given_media(text, images, audio)
+        if not media:
+            refuse_unnamed(text)
+            return as_chat(listed(text), tools, add_generation_prompt, continues=continues)
+        return self.of_media(text, media, tools=tools, add_generation_prompt=add_generation_prompt)
+
     def of_media(
         self,
         text: Any,
@@ -66,7 +104,7 @@ class ModelInputs:
         *,
         tools: Sequence[Any] | None = None,
         add_generation_prompt: bool | None = None,
-    ) -> Inputs:
+    ) -> MadeInputs:
         """Return a dict of inputs for a text with pictures and sounds, made by the processor.
 
         Raises:
@@ -110,6 +148,7 @@ class ModelInputs:
             if (key in accepted_names and key != "labels") or key in user_inputs
         )
         inputs.chat = processed.chat
+        inputs.media = media
         for kind, count, tensor in (
             ("picture", len(media.pictures), inputs.get("pixel_values")),
             ("sound", len(media.sounds), inputs.get("input_features", inputs.get("input_values"))),
@@ -134,8 +173,8 @@ class ModelInputs:
         *,
         target: Text | None = None,
         truncate: bool = False,
-    ) -> tuple[dict[str, Tensor], Tokens | None]:
-        """Return inputs with a batch of one, without the decoder's inputs, and the tokens if known.
+    ) -> ModelBatch:
+        """Return a batch of one, without the decoder's inputs.
 
         Raises:
             ValueError, TypeError: As in `AttentionModel.attend`.
@@ -151,7 +190,7 @@ class ModelInputs:
         if not isinstance(text, Mapping):
             self.refuse_text()
             encoded = self.encoder(text, pair, truncate=truncate)
-            return self.padded([encoded]), encoded.tokens
+            return ModelBatch(self.padded([encoded]), [encoded.tokens])
         if pair is not None:
             raise TypeError("pair goes with texts; a dict of inputs is taken as it is")
         inputs = given_inputs(text, self._hf_model)
@@ -171,7 +210,8 @@ class ModelInputs:
             chat = text.chat if isinstance(text, MadeInputs) else None
             if chat is not None:
                 tokens = chat.on(tokens, self.encoder.texts, self.encoder.axis)
-        return inputs, tokens
+        media = text.media if isinstance(text, MadeInputs) else Media()
+        return ModelBatch(inputs, [tokens], media)
 
     def refuse_text(self) -> None:
         """Raise TypeError if the model reads pictures or sounds only."""
@@ -197,7 +237,7 @@ class ModelInputs:
         Raises:
             ValueError, TypeError: As in `of_media` and `of`.
         """
-        inputs, _ = self.encode(self.of_media(given.text, given.media))
+        inputs = dict(self.encode(self.of_media(given.text, given.media)).tensors)
         if decoded is not None:
             inputs["decoder_input_ids"] = self._row(decoded)
         return inputs
@@ -225,25 +265,28 @@ class ModelInputs:
         return Encoded(self.encoder.within_limit(ids), types, self.encoder.axis(ids))
 
     def with_decoder(
-        self, inputs: dict[str, Tensor], target: Text | None = None, truncate: bool = False
-    ) -> dict[str, Tensor]:
-        """Return `inputs`, for an encoder-decoder with the decoder inputs.
+        self, batch: ModelBatch, target: Text | None = None, truncate: bool = False
+    ) -> ModelBatch:
+        """Return `batch`, in an encoder-decoder with the decoder's inputs.
 
         If `target` is None, the model generates it.
         """
-        if not self.encodes_apart or "decoder_input_ids" in inputs:
-            return inputs
+        if not self.encodes_apart or "decoder_input_ids" in batch.tensors:
+            return batch
+        n_cut = 0
         if target is None:
             limit = self.encoder.limit
             n_new = _GENERATED if limit is None else max(1, min(_GENERATED, limit - 1))
             with growing_text():
-                decoder_tokens, _ = translation(self._hf_model, inputs, n_new)
-            return {**inputs, "decoder_input_ids": decoder_tokens}
-        ids, _ = self.target_ids(target, truncate)
-        return {**inputs, "decoder_input_ids": self._row(ids)}
+                written, _ = translation(self._hf_model, batch.tensors, n_new)
+        else:
+            ids, n_cut = self._target_ids(target, truncate)
+            written = self._row(ids)
+        tensors = {**batch.tensors, "decoder_input_ids": written}
+        return replace(batch, tensors=tensors, n_cut_of_target=n_cut)
 
-    def target_ids(self, target: Text, truncate: bool) -> tuple[list[int], int]:
-        """Return a text's ids for the decoder, and the number of ids that were cut off.
+    def _target_ids(self, target: Text, truncate: bool) -> tuple[list[int], int]:
+        """Return the ids of a text for the decoder, and the number of ids that were cut off.
 
         Raises:
             ValueError: The text is too long together with the start token of the decoder.
@@ -253,7 +296,7 @@ class ModelInputs:
         ids_within_limit = self.encoder.within_limit(ids[: self.encoder.limit] if truncate else ids)
         return ids_within_limit, tokens.n_cut + len(ids) - len(ids_within_limit)
 
-    def of_reference(self, reference: object) -> tuple[dict[str, Tensor], str]:
+    def of_reference(self, reference: object) -> tuple[Mapping[str, Tensor], str]:
         """Return inputs and name of a text, a picture, a sound, a dict, a `Segment` or `Attention`.
 
         Raises:
@@ -264,23 +307,23 @@ class ModelInputs:
             return self._of_attention(reference)
         if isinstance(reference, Segment):
             ids, types = self._of_segment(reference)
-            inputs = self.padded([Encoded(ids, types, self.encoder.axis(ids))])
-            return self.with_decoder(inputs), _shortened(
+            encoded = Encoded(ids, types, self.encoder.axis(ids))
+            batch = ModelBatch(self.padded([encoded]), [encoded.tokens])
+            return self.with_decoder(batch).tensors, _shortened(
                 " ".join(reference.first + reference.second)
             )
         if is_one_text(reference):
-            inputs, tokens = self.encode(listed(reference))
-            return self.with_decoder(inputs), _shortened(" ".join(tokens.text if tokens else ()))
+            batch = self.encode(listed(reference))
+            return self.with_decoder(batch).tensors, _shortened(_text_of(batch))
         if is_media(reference):
-            media_reference = media_input(reference)
-            kind = "picture" if media_reference.media.pictures else "sound"
-            return self.with_decoder(self.tensors_of(media_reference)), kind
+            given = media_input(reference)
+            kind = "picture" if given.media.pictures else "sound"
+            batch = self.encode(self.of_media(given.text, given.media))
+            return self.with_decoder(batch).tensors, kind
         if isinstance(reference, (str, Mapping)):
-            inputs, tokens = self.encode(reference)
-            name = (
-                reference if isinstance(reference, str) else " ".join(tokens.text if tokens else ())
-            )
-            return self.with_decoder(inputs), _shortened(name)
+            batch = self.encode(reference)
+            name = reference if isinstance(reference, str) else _text_of(batch)
+            return self.with_decoder(batch).tensors, _shortened(name)
         raise TypeError(
             "a reference is a text, a picture, a sound, an Attention, a Segment or a dict of "
             f"inputs, or a list of these; got {reference!r}"
@@ -363,6 +406,12 @@ def is_one_text(item: Any) -> bool:
         return has_roles(item)
     is_words = all(isinstance(word, str) and len(word.split()) == 1 for word in item)
     return is_words or all(map(is_whole_number, item))
+
+
+def _text_of(batch: ModelBatch) -> str:
+    """Return the tokens of a batch of one, with spaces between them; "" if they are unknown."""
+    tokens = batch.tokens[0]
+    return " ".join(tokens.text if tokens else ())
 
 
 def _shortened(text: str) -> str:

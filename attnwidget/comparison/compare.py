@@ -28,12 +28,13 @@ from attnwidget.comparison.model_sources import Source, loaded_model, refuse_no_
 from attnwidget.comparison.one_model_in_memory import ModelTurn, StoredMaps, read_one_at_a_time
 from attnwidget.corpus.accumulator import Accumulator
 from attnwidget.corpus.argument_checks import one_of
+from attnwidget.corpus.read_batches import read_all
 from attnwidget.corpus.resume_from import resume_from, resume_path
 from attnwidget.corpus.run_on import runs_on_workers
 from attnwidget.corpus.segment_means import SegmentMeans
 from attnwidget.corpus.study_inputs import reader_of
 from attnwidget.kernels.plain_torch import in_plain_torch
-from attnwidget.metrics.measure_heads import accumulators_of, read_all
+from attnwidget.metrics.measure_heads import accumulators_of
 from attnwidget.text.segments import Segment
 from attnwidget.text.thread_lock import ThreadLock
 from attnwidget.text.treebank import Sentence

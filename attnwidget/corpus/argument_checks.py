@@ -77,8 +77,6 @@ def each_input(inputs: Iterable[T]) -> Iterable[T]:
             f"expected a list, got {inputs!r:.60}: for one text pass [text], for a file "
             "read_segments(path, model)"
         )
-    if has_roles(inputs):
-        raise TypeError("expected a list of inputs, got the messages of a chat: pass [chat]")
     if isinstance(inputs, Mapping):
         names = ", ".join(map(repr, inputs))
         raise TypeError(
@@ -90,7 +88,10 @@ def each_input(inputs: Iterable[T]) -> Iterable[T]:
             "expected a list of inputs, got a table, which is a list of the names of its columns: "
             "pass the column with the texts, table['text']"
         )
-    return each_of(inputs, INPUTS)
+    items = each_of(inputs, INPUTS)
+    if has_roles(inputs):
+        raise TypeError("expected a list of inputs, got the messages of a chat: pass [chat]")
+    return items
 
 
 def all_of(kind: type[T], given: Iterable[T], how: str) -> Loaded[T]:

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from attnwidget.corpus.accumulator import Batch
-from attnwidget.corpus.argument_checks import INPUTS, all_of, each_input
+from attnwidget.corpus.argument_checks import INPUTS
 from attnwidget.corpus.token_classes import TokenClass, TokenClasses
 from attnwidget.inputs.model_tensors import input_names
 from attnwidget.inputs.pad_id import pad_id_of
@@ -32,17 +32,25 @@ _BATCHES_SORTED = 32
 
 
 def batched(segments: Iterable[Segment], batch_size: int) -> Iterator[list[Segment]]:
-    """Yield batches of segments with similar lengths, always in the same way.
+    """Yield batches of similar lengths; the same segments always give the same batches.
 
-    Args:
-        segments: Segments.
-        batch_size: Largest number of segments per batch.
+    Raises:
+        TypeError: An item is not a segment.
     """
-    remaining = iter(each_input(segments))
-    while window := all_of(Segment, islice(remaining, batch_size * _BATCHES_SORTED), INPUTS):
+    remaining = _checked(segments)
+    while window := list(islice(remaining, batch_size * _BATCHES_SORTED)):
         window.sort(key=len)
         for start in range(0, len(window), batch_size):
             yield window[start : start + batch_size]
+
+
+def _checked(segments: Iterable[Segment]) -> Iterator[Segment]:
+    for index, segment in enumerate(segments):
+        if not isinstance(segment, Segment):
+            raise TypeError(
+                f"expected a list of Segment, got {type(segment).__name__} at {index}: {INPUTS}"
+            )
+        yield segment
 
 
 class BatchMaker:

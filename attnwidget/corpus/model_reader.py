@@ -15,7 +15,6 @@ from attnwidget.capture.maps.whole_maps import reads_rows
 from attnwidget.capture.model import AttentionModel, HeadsSeen
 from attnwidget.capture.tapping.attention_sites import count_heads, find_sites
 from attnwidget.capture.tapping.numbered_layers import layer_numbers
-from attnwidget.capture.tapping.output_check import refuse_nan
 from attnwidget.capture.tapping.stack_names import is_cross, is_tower
 from attnwidget.capture.tapping.tap import LayerAttention, LongAttention, tap
 from attnwidget.corpus.accumulator import (
@@ -27,7 +26,7 @@ from attnwidget.corpus.accumulator import (
 )
 from attnwidget.corpus.batches import BatchMaker, TokenTypes
 from attnwidget.corpus.study_reader import StudyReader
-from attnwidget.inputs.model_tensors import without_cache
+from attnwidget.inputs.model_tensors import ModelBatch, without_cache
 from attnwidget.model_facts.pickled_model import configuration_digest, weights_digest
 from attnwidget.model_facts.weights_seen import WeightsSeen
 from attnwidget.text.segments import Segment
@@ -197,7 +196,8 @@ class ModelReader(StudyReader):
     def _reads_by_rows(self, batch: Batch) -> bool:
         """Return whether to read the segments without complete maps, if all accumulators can."""
         by_rows = all(accumulator.by_rows for accumulator in self._accumulators)
-        return by_rows and reads_rows(self._backbone, batch.inputs, None)
+        inputs = ModelBatch(batch.inputs, batch.tokens)
+        return by_rows and reads_rows(self._backbone, inputs, None)
 
     def _read_long(self, batch: Batch, on_layer: Callable[[LayerBatch], None]) -> None:
         """Read long segments, and pass each layer to `on_layer` a few rows at a time."""
@@ -219,11 +219,13 @@ class ModelReader(StudyReader):
 
         with self.model.lock.in_turn():
             self._check_model()
-            self.model._output_check.check_beginning(self._backbone, batch.inputs, self._options)
-            open_tap = tap(self._backbone, lambda _: None, on_long=hand_on)
-            with torch.no_grad(), open_tap:
+            self.model._output_check.start(self._backbone)
+            reading = tap(self._backbone, lambda _: None, on_long=hand_on)
+            with torch.no_grad(), reading:
                 output = self._backbone(**batch.inputs, **self._options)
-            refuse_nan(self._backbone, batch.inputs, output)
+            self.model._output_check.check(
+                self._backbone, batch.inputs, self._options, output, by_rows=True
+            )
 
     def about(self) -> dict[str, Any]:
         """Return the settings, as JSON, that must equal those of a resume file."""

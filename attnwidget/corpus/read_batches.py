@@ -1,9 +1,10 @@
-"""Reading of study batches in workers, which return the sums of each batch."""
+"""All batches of a study, read here or in workers, with their sums."""
 
 from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Sequence
-from dataclasses import dataclass
+from contextlib import closing
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
 from typing import Any
@@ -11,15 +12,75 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from attnwidget.corpus.resume_file import States
+from attnwidget.corpus.batches import batched
+from attnwidget.corpus.file_lock import one_writer
+from attnwidget.corpus.progress_bar import OnProgress, progress_bar
+from attnwidget.corpus.resume_file import Progress, ResumeFile, States, keeping
+from attnwidget.corpus.resume_from import resume_path
 from attnwidget.corpus.run_on import workers_in_force
 from attnwidget.corpus.shards import Workers
 from attnwidget.corpus.study_reader import StudyReader
 from attnwidget.text.segments import Segment
+from attnwidget.text.whole_number import whole_number
 
 SegmentBatch = Sequence[Segment]
 # If the share of nonzero numbers is smaller, only these numbers and their positions are sent.
 _SPARSE = 0.25
+
+
+def read_all(
+    reader: StudyReader,
+    segments: Iterable[Segment],
+    n_segments: int | None,
+    *,
+    batch_size: int,
+    progress: bool | OnProgress,
+) -> tuple[Progress, bool]:
+    """Read all segments, batch after batch, into the reader's accumulators.
+
+    Arguments and errors are the same as in `measure`; `n_segments` is the number of segments if
+    known, and the resume file is that of the block. Returns the progress, and whether all
+    segments were read.
+    """
+    batch_size = whole_number("batch_size", batch_size, 1)
+    batches = batched(segments, batch_size)
+    first = next(batches, None)
+    if first is None:
+        raise ValueError("there are no segments to measure")
+    workers = _workers_of(reader)
+    reader.start(first[0])
+    batches = chain([first], batches)
+    done = Progress(states=reader.nothing, unsummed=reader.unsummed)
+    file = None
+    complete = False
+    resume = resume_path()
+    with one_writer(resume):
+        if resume is not None:
+            file = ResumeFile(resume, {"batch_size": batch_size, **reader.about()})
+            stored = file.load()
+            file.skip(batches, stored)
+            reader.restore(stored.states)
+            done = replace(stored, states=reader.states(), unsummed=done.unsummed)
+        with (
+            keeping(file, done) as keep,
+            progress_bar(n_segments, "segment", done=done.n_segments, shown=progress) as bar,
+        ):
+            results: Generator[tuple[SegmentBatch, Any]]
+            if workers is None:
+                results = ((batch, reader.states_of(batch)) for batch in batches)
+            else:
+                arguments = partial(_arguments, reader)
+                results = workers.each(batches, arguments, first=done.n_batches + 1)
+            with closing(results):
+                for batch, states in results:
+                    merged = reader.merged(done.states, unpacked(states))
+                    keep(done := done.after(batch, merged))
+                    bar.update(len(batch))
+            complete = True
+    if not done.n_batches:
+        raise KeyboardInterrupt
+    reader.restore(done.states)
+    return done, complete
 
 
 def _read_batches(
@@ -38,11 +99,8 @@ def _read_batches(
     return [packed(reader.states_of(batch)) for batch in batches]
 
 
-def workers_of(reader: StudyReader) -> Workers | None:
-    """Return workers that read batches like a reader, or None if there are no workers.
-
-    Args:
-        reader: Reader of a study, not started yet.
+def _workers_of(reader: StudyReader) -> Workers | None:
+    """Return workers that read batches like a reader that was not started yet; None = no workers.
 
     Raises:
         TypeError: The reader cannot be pickled.
@@ -51,26 +109,9 @@ def workers_of(reader: StudyReader) -> Workers | None:
         return workers_in_force(partial(_read_batches, reader))
 
 
-def read_by(
-    workers: Workers, reader: StudyReader, batches: Iterable[SegmentBatch], n_done: int
-) -> Generator[tuple[SegmentBatch, States]]:
-    """Yield each batch with its sums, in order.
-
-    Args:
-        workers: Workers of the reader.
-        reader: Reader of the study.
-        batches: Remaining batches.
-        n_done: Number of batches that are already finished.
-
-    Raises:
-        ValueError, TypeError, WorkersError: See `Workers.each`.
-    """
-
-    def arguments(shard: Sequence[SegmentBatch]) -> tuple[Any, ...]:
-        return reader.known_of(chain(*shard)), shard
-
-    for batch, states in workers.each(batches, arguments, first=n_done + 1):
-        yield batch, unpacked(states)
+def _arguments(reader: StudyReader, shard: Sequence[SegmentBatch]) -> tuple[Any, ...]:
+    """Return the arguments of `_read_batches` for the batches of a shard, after the reader."""
+    return reader.known_of(chain(*shard)), shard
 
 
 @dataclass(frozen=True)
@@ -108,11 +149,7 @@ def packed(states: States) -> dict[str, dict[str, Any]]:
 
 
 def unpacked(states: dict[str, dict[str, Any]]) -> States:
-    """Return the original states from the result of `packed`.
-
-    Args:
-        states: Result of `packed`.
-    """
+    """Return the states that were the argument of `packed`; other states are unchanged."""
     return {
         name: {
             entry: values.dense() if isinstance(values, _Sparse) else values

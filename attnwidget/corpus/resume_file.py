@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
+from itertools import islice
 from operator import index as as_index
 from pathlib import Path
 from typing import Any
@@ -245,6 +246,25 @@ class ResumeFile:
             accumulator, _, entry = name.partition("/")
             states.setdefault(accumulator, {})[entry] = values
         return about, Progress(**values_of_progress, states=states)
+
+    def skip(self, batches: Iterator[Sequence[Segment]], stored: Progress) -> None:
+        """Skip the batches that the stored progress already has.
+
+        Raises:
+            ValueError: The batches have other segments than the stored batches.
+        """
+        same = True
+        for n_batches, digest in stored.parts:
+            again = Progress()
+            for batch in islice(batches, n_batches):
+                again = again.after(batch)
+            same &= (again.n_batches, again.digest) == (n_batches, digest)
+        if not same:
+            raise ValueError(
+                f"{self.path} holds {stored.n_segments} segments that differ from the first "
+                "segments given: pass the same segments in the same order, or remove the file to "
+                "start over"
+            )
 
     def save(self, progress: Progress) -> None:
         """Replace the file atomically: a killed process leaves either the old or the new file.

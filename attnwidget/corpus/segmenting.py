@@ -138,7 +138,11 @@ def make_segments(
     texts = each_input(texts)
     if max_tokens is not None:
         max_tokens = whole_number("max_tokens", max_tokens, 1)
-    return list(_made(texts, model, max_tokens, truncate))
+    _text_ids(model)  # refuses a model without a tokenizer, also without texts
+    return [
+        _segment(as_chat(text), model, max_tokens, truncate, number)
+        for number, text in enumerate(texts)
+    ]
 
 
 def rows_as_segments(rows: Iterable[Any], model: AttentionModel) -> Iterator[Any]:
@@ -158,54 +162,47 @@ def rows_as_segments(rows: Iterable[Any], model: AttentionModel) -> Iterator[Any
             `make_segments`).
     """
     for number, row in enumerate(rows):
-        if isinstance(row, TEXTS):
-            yield from _made([row], model, None, False, number)
-        elif not isinstance(row, Mapping):
-            yield row
-        elif "first" in row:
-            parts = [row[key] or () for key in ("first", "second") if key in row]
-            if any(isinstance(part, str) for part in parts):
-                raise ValueError(
-                    f'row {number} has a text in "first", where tokens are: name it "text"'
-                )
-            yield Segment(*map(tuple, parts), document=row.get("document"))
-        elif is_chat(row.get("messages")):
-            yield _of_chat(
-                Chat.from_messages(row["messages"], row.get("tools")), model, None, False, number
-            )
-        elif isinstance(row.get("text"), str):
-            yield from _made([row["text"]], model, None, False, number)
-        else:
+        text = _content_of(row, number) if isinstance(row, Mapping) else as_chat(row)
+        is_text = isinstance(text, (Chat, *TEXTS))
+        yield _segment(text, model, None, False, number) if is_text else text
+
+
+def _content_of(row: Mapping[str, Any], number: int) -> Segment | Chat | str:
+    """Return the segment, the chat or the text of a row of a table."""
+    if "first" in row:
+        parts = [row[key] or () for key in ("first", "second") if key in row]
+        if any(isinstance(part, str) for part in parts):
             raise ValueError(
-                f"row {number} has the columns {', '.join(map(str, row))}: a segment is made of a "
-                'text in "text", of a chat in "messages", or of the tokens in "first" and "second"'
+                f'row {number} has a text in "first", where tokens are: name it "text"'
             )
+        return Segment(*map(tuple, parts), document=row.get("document"))
+    if is_chat(row.get("messages")):
+        return Chat.from_messages(row["messages"], row.get("tools"))
+    if isinstance(text := row.get("text"), str):
+        return text
+    raise ValueError(
+        f"row {number} has the columns {', '.join(map(str, row))}: a segment is made of a "
+        'text in "text", of a chat in "messages", or of the tokens in "first" and "second"'
+    )
 
 
-def _made(
-    texts: Iterable[str | tuple[str, str] | Messages],
-    model: AttentionModel,
-    max_tokens: int | None,
-    truncate: bool,
-    start: int = 0,
-) -> Iterator[Segment]:
-    """Yield the segments of texts, text pairs and chats, numbered from `start` in errors."""
+def _segment(
+    text: Any, model: AttentionModel, max_tokens: int | None, truncate: bool, number: int
+) -> Segment:
+    """Return the segment of a text, a pair of texts or a `Chat`."""
     ids = _text_ids(model)
+    if isinstance(text, Chat):
+        return _of_chat(text, model, max_tokens, truncate, number)
+    parts = _parts(text, number)
+    pieces = [_tokens(ids, part) for part in parts]
+    if not all(pieces):
+        raise ValueError(f"text {number} has no tokens, or half of its pair has no tokens")
+    n_special = ids.template(pair=len(parts) == 2).n_special
+    n_tokens = sum(map(len, pieces))
     limits = [n for n in (max_tokens, model.length_limit.tokens) if n is not None]
-    for number, text in enumerate(texts, start):
-        chat = as_chat(text)
-        if isinstance(chat, Chat):
-            yield _of_chat(chat, model, max_tokens, truncate, number)
-            continue
-        parts = _parts(text, number)
-        pieces = [_tokens(ids, part) for part in parts]
-        if not all(pieces):
-            raise ValueError(f"text {number} has no tokens, or half of its pair has no tokens")
-        n_special = ids.template(pair=len(parts) == 2).n_special
-        n_tokens = sum(map(len, pieces))
-        if limits:
-            _shorten(pieces, min(limits) - n_special, truncate, number)
-        yield Segment(*map(tuple, pieces), n_cut=n_tokens - sum(map(len, pieces)))
+    if limits:
+        _shorten(pieces, min(limits) - n_special, truncate, number)
+    return Segment(*map(tuple, pieces), n_cut=n_tokens - sum(map(len, pieces)))
 
 
 def _parts(text: Any, number: int) -> tuple[str, ...]:

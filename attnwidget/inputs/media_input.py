@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
+from numbers import Number
 from pathlib import Path
 from typing import Any
 
-from attnwidget.inputs.processor import given_media
-from attnwidget.text.places import Media, Sound
+from attnwidget.inputs.chat_text import is_chat
+from attnwidget.inputs.media_chat import PICTURES, SOUNDS
+from attnwidget.text.counted import counted
+from attnwidget.text.places import Media, Sound, picture_array
+from attnwidget.text.sound_file import sound_of
 
 MEDIA = (
     "a picture is a PIL image, a path (pathlib.Path) or an array [height, width, 3]; a sound is a "
@@ -119,6 +123,86 @@ def media_input(item: Any, number: int = 0) -> MediaInput:
         digest.update(repr(sound.rate).encode() + sound.samples.tobytes())
     digest.update(repr(text).encode())
     return MediaInput(media, text, digest.hexdigest())
+
+
+def given_media(text: Any, images: Any, audio: Any) -> Media:
+    """Return the pictures and sounds of an input.
+
+    Args:
+        text: The text of the input. A chat may name files or hold pictures in its messages.
+        images: One picture or a list of pictures: PIL images, paths, or arrays; or an array of
+            pictures [n, height, width, 3].
+        audio: One sound or a list of sounds: `Sound`, (samples, rate), or paths of WAV files.
+
+    Raises:
+        TypeError: What is no picture or no sound.
+        ValueError: Numbers that are no colors or samples; pictures both in the messages and apart.
+
+    Example:
+        >>> import numpy as np
+        >>> from attnwidget.inputs.media_input import given_media
+        >>> len(given_media(None, np.zeros((4, 6, 3)), None).pictures)
+        1
+    """
+    in_chat = _in_messages(text) if is_chat(text) else ([], [])
+    pictures = _several(images, lambda value: not isinstance(value, (list, tuple)))
+    sounds = _several(audio, _is_sound)
+    for kind, parts, apart in (
+        ("pictures", in_chat[0], pictures),
+        ("sounds", in_chat[1], sounds),
+    ):
+        if parts and apart:
+            raise ValueError(
+                f"the messages have {counted(len(parts), kind[:-1])}, and "
+                f"{counted(len(apart), kind[:-1])} apart from them: pass {kind} in one place"
+            )
+    return Media(
+        tuple(picture_array(picture) for picture in in_chat[0] or pictures),
+        tuple(sound_of(sound) for sound in in_chat[1] or sounds),
+    )
+
+
+def _several(given: Any, is_one: Any) -> list[Any]:
+    if given is None:
+        return []
+    if getattr(given, "ndim", 0) == 4:
+        return list(given)
+    return [given] if is_one(given) else list(given)
+
+
+def _is_sound(value: Any) -> bool:
+    is_pair = isinstance(value, tuple) and len(value) == 2 and isinstance(value[1], Number)
+    return is_pair or isinstance(value, (str, Path, Sound, Mapping))
+
+
+def _in_messages(messages: Sequence[Mapping[str, Any]]) -> tuple[list[Any], list[Any]]:
+    """Return the pictures and the sounds that messages hold or name."""
+    found: tuple[list[Any], list[Any]] = [], []
+    for message in messages:
+        content = message.get("content")
+        if not isinstance(content, (list, tuple)):
+            continue
+        for part in content:
+            if not isinstance(part, Mapping):
+                continue
+            if part.get("type") == "video":
+                raise ValueError(
+                    "a message has a video, and videos are not read: pass frames of the video as "
+                    'pictures, {"type": "image", "image": frame}'
+                )
+            for place, kinds in enumerate((PICTURES, SOUNDS)):
+                if part.get("type") not in kinds:
+                    continue
+                names = (*kinds, "path")
+                value = next((part[name] for name in names if name in part), None)
+                if isinstance(value, str) and "://" in value:
+                    raise ValueError(
+                        f"a message names {value!r}, and nothing is fetched: pass the picture or "
+                        "the path of a file"
+                    )
+                if value is not None:
+                    found[place].append(value)
+    return found
 
 
 def refuse_unnamed(text: object) -> None:

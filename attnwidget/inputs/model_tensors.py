@@ -5,6 +5,8 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -15,6 +17,8 @@ from attnwidget.inputs.pad_id import pad_id_of
 from attnwidget.inputs.text_encoder import Encoded
 from attnwidget.model_facts.plain_forward import uncompiled
 from attnwidget.model_facts.weight_placement import device_of
+from attnwidget.text.places import Media
+from attnwidget.text.tokens import Tokens
 
 # A text has one row. Pictures and sounds in the same input may have several rows.
 TEXTS = ("input_ids", "inputs_embeds")
@@ -55,6 +59,69 @@ def count_inputs(inputs: Mapping[str, Tensor]) -> int:
     if first is None:
         first = next(value for value in inputs.values() if value.ndim)
     return int(first.shape[0])
+
+
+@dataclass(frozen=True, eq=False)
+class ModelBatch:
+    """The inputs of one forward pass, and their sizes.
+
+    Attributes:
+        tensors: Tensors of the batch by name.
+        tokens: Attending tokens of the first stack of each input, or None if they are unknown.
+        media: Pictures and sounds of the input.
+        n_prompt: Number of tokens of the prompt if the model generated the rest, else None.
+        n_cut_of_target: Number of tokens that were cut off the text for the decoder.
+
+    Example:
+        >>> batch = ModelBatch({"input_ids": torch.zeros(2, 7)}, [None, None])
+        >>> batch.n_inputs, batch.text_length
+        (2, 7)
+    """
+
+    tensors: Mapping[str, Tensor]
+    tokens: Sequence[Tokens | None]
+    media: Media = field(default_factory=Media)
+    n_prompt: int | None = None
+    n_cut_of_target: int = 0
+
+    @cached_property
+    def n_inputs(self) -> int:
+        """Number of inputs in the batch."""
+        return count_inputs(self.tensors)
+
+    @cached_property
+    def first_length(self) -> int:
+        """Number of tokens of the text of the first stack; 0 without a text."""
+        return max(
+            (self.tensors[name].shape[1] for name in TEXTS if name in self.tensors), default=0
+        )
+
+    @cached_property
+    def text_length(self) -> int:
+        """Number of tokens of the longest text, of an encoder or a decoder; 0 without texts."""
+        decoded = self.tensors.get("decoder_input_ids")
+        return self.first_length if decoded is None else max(self.first_length, decoded.shape[1])
+
+    @cached_property
+    def hiding_mask(self) -> str | None:
+        """Name of a mask of the text that hides tokens, or None."""
+        names = ("attention_mask", "decoder_attention_mask")
+        present = (name for name in names if name in self.tensors)
+        return next((name for name in present if not self.tensors[name].all()), None)
+
+    def real_positions(self, mask_name: str) -> list[Tensor | None]:
+        """Return the positions of the tokens that are no padding, for each input; None = all."""
+        mask = self.tensors.get(mask_name)
+        if mask is None or mask.ndim != 2:
+            return [None] * self.n_inputs
+        return [None if bool(row.all()) else row.nonzero()[:, 0] for row in mask != 0]
+
+    def single(self, item: int) -> ModelBatch:
+        """Return one input of the batch as a batch of one."""
+        if self.n_inputs == 1:
+            return self  # pictures of one input may have any first dimension
+        tensors = {name: value[item : item + 1] for name, value in self.tensors.items()}
+        return replace(self, tensors=tensors, tokens=self.tokens[item : item + 1])
 
 
 def without_cache(hf_model: Any) -> dict[str, Any]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from numbers import Number
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +12,7 @@ import numpy as np
 from attnwidget.inputs.chat_text import is_chat
 from attnwidget.inputs.media_chat import PICTURES, SOUNDS, MediaChat
 from attnwidget.inputs.model_tensors import input_names
-from attnwidget.text.counted import counted
-from attnwidget.text.places import Media, Sound, picture_array
-from attnwidget.text.sound_file import sound_of
+from attnwidget.text.places import Media, Sound
 
 # Name prefixes of inputs that are made from pictures and sounds.
 _MEDIA_INPUTS = ("pixel_values", "input_features", "input_values", "image", "audio", "flattened")
@@ -25,10 +22,12 @@ class MadeInputs(dict[str, Any]):
     """Inputs of a model that a processor made.
 
     Attributes:
-        chat: Chat that the processor wrote; None for other inputs.
+        chat: The chat that the processor wrote; None for other inputs.
+        media: The pictures and sounds that the inputs were made of.
     """
 
     chat: MediaChat | None = None
+    media: Media = Media()
 
 
 @dataclass(frozen=True, eq=False)
@@ -255,87 +254,6 @@ def processor_beside(
     if not reads_media(hf_model):
         return None
     return load_processor(name, revision, trust_remote_code)
-
-
-def given_media(text: Any, images: Any, audio: Any) -> Media:
-    """Return the pictures and sounds of an input.
-
-    Args:
-        text: Text of the input. A chat may name files or contain pictures in its messages.
-        images: Picture or list of pictures: PIL images, paths, or arrays; or an array of pictures
-            [n, height, width, 3].
-        audio: Sound or list of sounds: `Sound`, (samples, rate), or paths of WAV files.
-
-    Raises:
-        TypeError: A value is not a picture or a sound.
-        ValueError: Numbers are not colors or samples; or there are pictures both in the messages
-            and in `images`.
-
-    Example:
-        >>> import numpy as np
-        >>> from attnwidget.inputs.processor import given_media
-        >>> len(given_media(None, np.zeros((4, 6, 3)), None).pictures)
-        1
-    """
-    in_chat = _in_messages(text) if is_chat(text) else ([], [])
-    pictures = _several(images, lambda value: not isinstance(value, (list, tuple)))
-    sounds = _several(audio, _is_sound)
-    for kind, parts, separate in (
-        ("pictures", in_chat[0], pictures),
-        ("sounds", in_chat[1], sounds),
-    ):
-        if parts and separate:
-            raise ValueError(
-                f"the messages have {counted(len(parts), kind[:-1])}, and "
-                f"{counted(len(separate), kind[:-1])} apart from them: pass {kind} in one place"
-            )
-    return Media(
-        tuple(picture_array(picture) for picture in in_chat[0] or pictures),
-        tuple(sound_of(sound) for sound in in_chat[1] or sounds),
-    )
-
-
-def _several(given: Any, is_one: Any) -> list[Any]:
-    if given is None:
-        return []
-    if getattr(given, "ndim", 0) == 4:
-        return list(given)
-    return [given] if is_one(given) else list(given)
-
-
-def _is_sound(value: Any) -> bool:
-    is_pair = isinstance(value, tuple) and len(value) == 2 and isinstance(value[1], Number)
-    return is_pair or isinstance(value, (str, Path, Sound, Mapping))
-
-
-def _in_messages(messages: Sequence[Mapping[str, Any]]) -> tuple[list[Any], list[Any]]:
-    """Return the pictures and the sounds that messages contain or name."""
-    media: tuple[list[Any], list[Any]] = [], []
-    for message in messages:
-        content = message.get("content")
-        if not isinstance(content, (list, tuple)):
-            continue
-        for part in content:
-            if not isinstance(part, Mapping):
-                continue
-            if part.get("type") == "video":
-                raise ValueError(
-                    "a message has a video, and videos are not read: pass frames of the video as "
-                    'pictures, {"type": "image", "image": frame}'
-                )
-            for index, kinds in enumerate((PICTURES, SOUNDS)):
-                if part.get("type") not in kinds:
-                    continue
-                names = (*kinds, "path")
-                value = next((part[name] for name in names if name in part), None)
-                if isinstance(value, str) and "://" in value:
-                    raise ValueError(
-                        f"a message names {value!r}, and nothing is fetched: pass the picture or "
-                        "the path of a file"
-                    )
-                if value is not None:
-                    media[index].append(value)
-    return media
 
 
 def _with_parts(messages: Sequence[Mapping[str, Any]], media: Media) -> list[dict[str, Any]]:

@@ -1,36 +1,9 @@
-"""Gradients of a loss with respect to attention weights, and losses for head importance."""
+"""Change of a loss with each attention weight."""
 
 from __future__ import annotations
 
 import torch
 from torch import Tensor
-from torch.nn.functional import cross_entropy
-
-
-def document_losses(logits: Tensor, targets: Tensor, counted: Tensor) -> Tensor:
-    """Return the mean cross entropy of each document over its counted positions, in nats.
-
-    Unlike the mean over a batch, the sum of these losses has the same gradient for a document in
-    any batch.
-
-    Args:
-        logits: Logits [B, n, V].
-        targets: Vocabulary ids of the targets, int64 [B, n].
-        counted: Mask of the positions to count, bool [B, n].
-
-    Returns:
-        Losses, float32 [B]; 0 for a document without counted positions.
-
-    Example:
-        >>> import torch
-        >>> from attnwidget.kernels.gradients import document_losses
-        >>> targets, counted = torch.tensor([[1, 0]]), torch.tensor([[True, False]])
-        >>> document_losses(torch.zeros(1, 2, 4), targets, counted)
-        tensor([1.3863])
-    """
-    flat = cross_entropy(logits.float().flatten(0, 1), targets.flatten(), reduction="none")
-    losses = torch.where(counted, flat.view_as(targets), 0)
-    return losses.sum(-1) / counted.sum(-1).clamp_min(1)
 
 
 def class_importance(gradients: Tensor, pairs: Tensor) -> tuple[Tensor, Tensor]:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence, Sized
-from contextlib import closing
+from collections.abc import Callable, Iterable, Sequence, Sized
 from dataclasses import replace
 from functools import cache
 from itertools import chain, islice
@@ -16,18 +15,14 @@ from attnwidget.capture.result import Result
 from attnwidget.corpus.accumulator import Accumulator
 from attnwidget.corpus.argument_checks import refuse_no_model
 from attnwidget.corpus.attention_reader import read_attention
-from attnwidget.corpus.batches import TokenTypes, batched
-from attnwidget.corpus.file_lock import one_writer
-from attnwidget.corpus.progress_bar import OnProgress, progress_bar
-from attnwidget.corpus.read_batches import read_by, workers_of
+from attnwidget.corpus.batches import TokenTypes
+from attnwidget.corpus.progress_bar import OnProgress
+from attnwidget.corpus.read_batches import read_all
 from attnwidget.corpus.results import Measurements
-from attnwidget.corpus.resume_file import Progress, ResumeFile, States, keeping
 from attnwidget.corpus.resume_from import resume_from, resume_path
 from attnwidget.corpus.study_inputs import reader_of, study_inputs
-from attnwidget.corpus.study_reader import StudyReader
 from attnwidget.kernels.plain_torch import in_plain_torch
 from attnwidget.text.near_names import among
-from attnwidget.text.segments import Segment
 from attnwidget.text.whole_number import whole_number
 
 if TYPE_CHECKING:
@@ -169,68 +164,6 @@ def measure_attention(
     )
 
 
-def read_all(
-    reader: StudyReader,
-    segments: Iterable[Segment],
-    n_segments: int | None,
-    *,
-    batch_size: int,
-    progress: bool | OnProgress,
-) -> tuple[Progress, bool]:
-    """Process all segments, batch after batch, with the reader's accumulators.
-
-    Errors are the same as in `measure`, and the resume file comes from the enclosing
-    `resume_from`.
-
-    Args:
-        reader: Model with the accumulators.
-        segments: Segments of the corpus; the iterable is read once.
-        n_segments: Number of segments; None if unknown.
-        batch_size: Number of segments in a forward pass.
-        progress: As in `measure`.
-
-    Returns:
-        Progress, and whether all segments were processed.
-    """
-    batch_size = whole_number("batch_size", batch_size, 1)
-    batches = batched(segments, batch_size)
-    first = next(batches, None)
-    if first is None:
-        raise ValueError("there are no segments to measure")
-    workers = workers_of(reader)
-    reader.start(first[0])
-    batches = chain([first], batches)
-    done = Progress(states=reader.nothing, unsummed=reader.unsummed)
-    file = None
-    complete = False
-    resume = resume_path()
-    with one_writer(resume):
-        if resume is not None:
-            file = ResumeFile(resume, {"batch_size": batch_size, **reader.about()})
-            stored = file.load()
-            _skip(batches, stored, file.path)
-            reader.restore(stored.states)
-            done = replace(stored, states=reader.states(), unsummed=done.unsummed)
-        with (
-            keeping(file, done) as keep,
-            progress_bar(n_segments, "segment", done=done.n_segments, shown=progress) as bar,
-        ):
-            results: Generator[tuple[Sequence[Segment], States]]
-            if workers is None:
-                results = ((batch, reader.states_of(batch)) for batch in batches)
-            else:
-                results = read_by(workers, reader, batches, done.n_batches)
-            with closing(results):
-                for batch, states in results:
-                    keep(done := done.after(batch, reader.merged(done.states, states)))
-                    bar.update(len(batch))
-            complete = True
-    if not done.n_batches:
-        raise KeyboardInterrupt
-    reader.restore(done.states)
-    return done, complete
-
-
 def accumulators_of(metrics: Sequence[str | Accumulator[Any]]) -> list[Accumulator[Any]]:
     """Return the accumulator of each metric, from its name or as passed.
 
@@ -276,18 +209,3 @@ def metrics_by_name() -> dict[str, Callable[[], Accumulator[Any]]]:
         if isinstance(kind, type) and issubclass(kind, Accumulator) and hasattr(kind, "name"):
             by_name[kind.name] = kind
     return dict(sorted(by_name.items()))
-
-
-def _skip(batches: Iterator[list[Segment]], done: Progress, path: Path) -> None:
-    """Skip the batches that the resume file already has."""
-    is_same = True
-    for n_batches, digest in done.parts:
-        progress = Progress()
-        for batch in islice(batches, n_batches):
-            progress = progress.after(batch)
-        is_same &= (progress.n_batches, progress.digest) == (n_batches, digest)
-    if not is_same:
-        raise ValueError(
-            f"{path} holds {done.n_segments} segments that differ from the first segments "
-            "given: pass the same segments in the same order, or remove the file to start over"
-        )

@@ -16,11 +16,11 @@ from torch.multiprocessing.reductions import StorageWeakRef
 from torch.overrides import TorchFunctionMode
 
 from attnwidget import load_model
-from attnwidget.capture.answers.losses import LossTask, masked_ids, task_for
+from attnwidget.capture.answers.losses import LossTask, document_losses, masked_ids, task_for
 from attnwidget.capture.maps.gradient_numbers import GraphMaps, gradient_numbers
 from attnwidget.capture.tapping.gradients import attention_gradients
 from attnwidget.capture.tapping.tap import LayerAttention, tap
-from attnwidget.kernels.gradients import class_importance, document_losses
+from attnwidget.kernels.gradients import class_importance
 from fixtures import zoo
 from fixtures.vocabularies import word_tokenizer
 from references import reference_norms

@@ -9,10 +9,10 @@ from typing import Any, Literal
 import numpy as np
 import torch
 from torch import Tensor
+from torch.nn.functional import cross_entropy
 
 from attnwidget.capture.answers.answer_places import answer_spans, labeled_places
 from attnwidget.inputs.mask_token import mask_id_of
-from attnwidget.kernels.gradients import document_losses
 from attnwidget.model_facts.answer_heads import AnswerHead, answer_head
 from attnwidget.model_facts.answer_logits import (
     answer_logits,
@@ -119,6 +119,25 @@ def task_for(
         lambda output: document_losses(_logits(output, hf_model), targets, selected),
         selected,
     )
+
+
+def document_losses(logits: Tensor, targets: Tensor, counted: Tensor) -> Tensor:
+    """Mean cross entropy of each document over its counted positions, in nats.
+
+    `logits` [B, n, V], `targets` int64 [B, n], `counted` bool [B, n]. Returns float32 [B], 0 for a
+    document without a counted position. Their sum, unlike a mean over the batch, has the same
+    gradient in each document whatever it is batched with.
+
+    Example:
+        >>> import torch
+        >>> from attnwidget.capture.answers.losses import document_losses
+        >>> targets, counted = torch.tensor([[1, 0]]), torch.tensor([[True, False]])
+        >>> document_losses(torch.zeros(1, 2, 4), targets, counted)
+        tensor([1.3863])
+    """
+    flat = cross_entropy(logits.float().flatten(0, 1), targets.flatten(), reduction="none")
+    losses = torch.where(counted, flat.view_as(targets), 0)
+    return losses.sum(-1) / counted.sum(-1).clamp_min(1)
 
 
 def _own_answer(head: AnswerHead, tokenizer: Any, inputs: Mapping[str, Tensor]) -> LossTask:

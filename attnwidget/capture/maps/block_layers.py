@@ -16,8 +16,6 @@ from attnwidget.capture.maps.layer import Layer
 from attnwidget.capture.maps.layer_blocks import BlockMaps, LayerBlocks
 from attnwidget.capture.maps.layer_parts import part_of
 from attnwidget.capture.maps.norm_maps import NormMaps
-from attnwidget.capture.maps.patch_probe import PIXELS
-from attnwidget.capture.maps.readable_stacks import attends_apart
 from attnwidget.capture.maps.skipped_layers import layer_of
 from attnwidget.capture.maps.whole_maps import LONG_FROM
 from attnwidget.capture.tapping.attention_sites import Site
@@ -48,18 +46,14 @@ class BlockLayers:
     Blocks are windows of a picture, or batch entries of a tower: tiles and pictures of one input.
 
     Attributes:
-        hf_model: Model, uncompiled.
-        sites: Attention modules of the model.
-        probe: Finder of block tokens.
-        inputs: Inputs of the pass.
-        n_inputs: Number of inputs in the batch.
+        hf_model: The model, uncompiled.
+        sites: Its attention modules; none if the pass reads no picture, or several inputs.
+        probe: Finder of the tokens of blocks.
     """
 
     hf_model: nn.Module
     sites: Sequence[Site]
     probe: BlockProbe
-    inputs: Mapping[str, Tensor]
-    n_inputs: int
     _calls: dict[nn.Module, LayerCall] = field(default_factory=dict)
     _recorded: dict[str, list[_RecordedLayer]] = field(default_factory=dict)
     _in_blocks: dict[str, int] = field(default_factory=dict)
@@ -68,10 +62,9 @@ class BlockLayers:
     def watching(self) -> Iterator[None]:
         """Record the calls of layers that read pictures, during the pass in the block."""
         layers: dict[nn.Module, list[nn.Module]] = {}
-        if self.n_inputs == 1 and any(name in self.inputs for name in PIXELS):
-            for site in self.sites:
-                if site.reads in ("picture", "") and not is_cross(site.stack):
-                    layers.setdefault(layer_of(self.hf_model, site), []).append(site.module)
+        for site in self.sites:
+            if site.reads in ("picture", "") and not is_cross(site.stack):
+                layers.setdefault(layer_of(self.hf_model, site), []).append(site.module)
 
         def note(layer: nn.Module, args: tuple[Any, ...], named: Mapping[str, Any]) -> None:
             for attention in layers[layer]:
@@ -100,15 +93,13 @@ class BlockLayers:
             stack: Name of its stack.
             parts: Attention of each entry in the module's batch.
         """
-        if self.n_inputs > 1:
-            return
         call = self._calls.pop(module, None)
-        first = parts[0]
-        if len(parts) != self.n_inputs or (call and call.n_tokens != first.n_query):
+        if call is None:
+            return
+        if len(parts) > 1 or call.n_tokens != parts[0].n_query:
             self._in_blocks.setdefault(stack, len(parts))
-        if call is not None:
-            site = next(site for site in self.sites if site.module is module)
-            self._recorded.setdefault(stack, []).append(_RecordedLayer(site, call, list(parts)))
+        site = next(site for site in self.sites if site.module is module)
+        self._recorded.setdefault(stack, []).append(_RecordedLayer(site, call, list(parts)))
 
     def add_again(self, module: nn.Module, stack: str, parts: Sequence[Layer]) -> None:
         """Add the next blocks of the layer that was recorded last.
@@ -130,14 +121,14 @@ class BlockLayers:
             layer.parts.extend(parts)
             self._in_blocks[stack] = max(self._in_blocks.get(stack, 0), len(layer.parts))
 
-    def finish(self, layers: dict[str, list[Layer]]) -> dict[str, str]:
-        """Replace layers in blocks by layers over all tokens.
+    def finish(self, layers: dict[str, list[Layer]]) -> dict[str, tuple[int, str]]:
+        """Put layers over all tokens in the place of layers in blocks.
 
         Args:
             layers: Layers of the input by stack, modified in place.
 
         Returns:
-            The reason for each stack whose blocks cannot be assigned to tokens.
+            For each stack whose blocks cannot be assigned to tokens, their number and the reason.
         """
         reasons = {}
         for stack, n_blocks in self._in_blocks.items():
@@ -148,10 +139,8 @@ class BlockLayers:
                     self._recorded.get(stack, []), len(layers[stack])
                 )
             except NotInBlocks as reason:
-                if n_blocks != self.n_inputs:
-                    reasons[stack] = attends_apart(
-                        n_blocks, self.n_inputs, self.inputs, str(reason)
-                    )
+                if n_blocks > 1:
+                    reasons[stack] = n_blocks, str(reason)
         self._recorded.clear()
         self._calls.clear()
         return reasons

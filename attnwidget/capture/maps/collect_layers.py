@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -26,12 +26,17 @@ from attnwidget.capture.maps.layer_from_pass import (
 from attnwidget.capture.maps.layer_parts import part_of
 from attnwidget.capture.maps.layer_steps import layer_done
 from attnwidget.capture.maps.lower_layers import LowerLayers
+from attnwidget.capture.maps.patch_probe import PIXELS
 from attnwidget.capture.maps.readable_stacks import (
     attends_apart,
     half_input_error,
     leave_out_unreadable,
 )
-from attnwidget.capture.maps.whole_maps import refuse_longer, text_length
+from attnwidget.capture.maps.whole_maps import (
+    LONG_FROM,
+    can_read_rows,
+    reads_rows,
+)
 from attnwidget.capture.tapping.attention_sites import Site, find_sites
 from attnwidget.capture.tapping.gradients import LayerGradient
 from attnwidget.capture.tapping.hooked import hooked
@@ -41,7 +46,7 @@ from attnwidget.capture.tapping.stack_names import is_cross, is_tower
 from attnwidget.capture.tapping.tap import LayerAttention, LongAttention, tap
 from attnwidget.inputs.model_tensors import (
     TEXTS,
-    count_inputs,
+    ModelBatch,
     input_names,
     is_of_text,
 )
@@ -49,6 +54,18 @@ from attnwidget.model_facts.plain_forward import uncompiled
 
 _TWICE = "run twice, once in each direction between two sequences, so their maps are of two kinds"
 _NOT_SHOWN = "the {} is not shown: its attention is local or sparse, without whole maps"
+
+
+class _LimitReached(Exception):  # noqa: N818  it stops a pass, and reaches no caller of the package
+    """A layer reads more tokens than whole maps are made of.
+
+    Attributes:
+        length: Number of tokens that the layer reads.
+    """
+
+    def __init__(self, length: int) -> None:
+        self.length = length
+        super().__init__(f"a layer reads {length} tokens")
 
 
 class Collected:
@@ -59,14 +76,13 @@ class Collected:
     two numbers per query and head, a norm per key and head, and thumbnails.
 
     Args:
-        hf_model: Transformers model.
-        inputs: Tensors of the batch by name.
+        hf_model: The model.
+        batch: The batch.
         options: Further arguments of the model.
-        projections: Output projections of the model.
-        block_probe: Finder of the tokens in layers with blocks.
-        by_rows: Whether each layer is computed some rows at a time, as for long inputs.
-        whole_to: Largest number of tokens for whole maps; None for any number.
-        lower: Layers below the edits that are already known; None runs every layer.
+        projections: The output projections of the model.
+        block_probe: Finder of the tokens of layers in blocks.
+        long: Whether each layer is computed some rows at a time; None = for long inputs.
+        lower: The layers below the edits, if some are known; None = every layer runs.
 
     Attributes:
         items: Layers of each input by stack.
@@ -78,41 +94,39 @@ class Collected:
         by_rows: Whether the layers were read row by row, without a whole map.
 
     Raises:
-        ValueError: The model shows no maps, or its layers have maps of different shapes.
-        LimitReached: A layer reads more than `whole_to` tokens.
+        ValueError: The model shows no maps, its layers have maps of different shapes, or
+            `reads_rows` refuses the batch.
     """
 
     def __init__(
         self,
         hf_model: Any,
-        inputs: Mapping[str, Tensor],
+        batch: ModelBatch,
         options: Mapping[str, Any],
         projections: Projections,
         block_probe: BlockProbe,
         *,
-        by_rows: bool = False,
-        whole_to: int | None = None,
+        long: bool | None = None,
         lower: LowerLayers | None = None,
     ) -> None:
-        self.by_rows = by_rows
+        self.by_rows = reads_rows(hf_model, batch, long)
         self._lower = lower
-        self._batch = count_inputs(inputs)
-        self._whole_to = whole_to
+        self._batch = batch
         self._block_probe = block_probe
-        self._n_text = text_length({name: inputs[name] for name in inputs if name in TEXTS})
         self._hf_model = uncompiled(hf_model)
         self._model = type(hf_model).__name__
-        positions = _kept_positions(inputs.get("attention_mask"), self._batch)
-        target = _kept_positions(inputs.get("decoder_attention_mask"), self._batch)
-        external = _kept_positions(inputs.get("encoder_attention_mask"), self._batch)
-        # Without a text, the mask covers samples or frames. Few models have a token per frame.
+        inputs = batch.tensors
+        positions = batch.real_positions("attention_mask")
+        target = batch.real_positions("decoder_attention_mask")
+        external = batch.real_positions("encoder_attention_mask")
+        # Without a text, the mask is of samples or frames. Few models have a token per frame.
         mask = inputs.get("attention_mask")
         is_text_mask = mask is None or not inputs.keys().isdisjoint(TEXTS)
         self._frames = None if is_text_mask or mask is None else (positions, mask.shape[-1])
         # Query stack and key stack of each stack. Cross-attention within one stack reads external
         # states.
         decodes = "decoder_input_ids" in inputs
-        unpadded: list[Tensor | None] = [None] * self._batch
+        unpadded: list[Tensor | None] = [None] * batch.n_inputs
         self._positions = {
             "self": (positions, positions),
             "encoder": (positions, positions),
@@ -127,21 +141,29 @@ class Collected:
             queries = positions if is_text_mask and site.queries else unpadded
             keys = unpadded if is_cross(site.stack) else queries
             self._positions.setdefault(site.stack, (queries, keys))
-        if by_rows and "logits_to_keep" in input_names(hf_model):
-            # The predictions for every token would need more memory than all layers.
-            options = {"logits_to_keep": 1, **options}
-        stacks_run = self._read(hf_model, inputs, options, projections, sites)
+        # The number of tokens of a picture or a sound is known when a layer reads them.
+        may_be_long = long is None and not self.by_rows
+        whole_to = max(LONG_FROM, batch.text_length) if may_be_long else None
+        length = None
+        try:
+            ran = self._read(hf_model, options, projections, sites, whole_to=whole_to)
+        except _LimitReached as limit:
+            length = limit.length
+        if length is not None:
+            self._lower = None
+            self.by_rows = can_read_rows(hf_model, batch, length)
+            ran = self._read(hf_model, options, projections, sites)
         if not all_agree(self._shared):
-            # Read again: some layers do not follow from queries and keys, and their maps are gone.
-            stacks_run = self._read(hf_model, inputs, options, projections, sites, at_once=True)
-        if len(stacks_run) < len(sites):
+            # The maps of some layers are gone that do not follow from queries and keys.
+            ran = self._read(hf_model, options, projections, sites, at_once=True)
+        if len(ran) < len(sites):
             current_sites = find_sites(self._hf_model)
             if {site.module for site in current_sites} != {site.module for site in sites}:
                 # BigBird replaces its sparse attention by full attention when an input is short.
                 sites = current_sites
                 projections = Projections(hf_model)
-                stacks_run = self._read(hf_model, inputs, options, projections, sites, at_once=True)
-        stacks_without_maps = self._hidden(stacks_run)
+                ran = self._read(hf_model, options, projections, sites, at_once=True)
+        stacks_without_maps = self._hidden(ran)
         left_out = leave_out_unreadable(self.items, self._unreadable, self._hf_model, sites)
         self._refuse_partly_hidden(stacks_without_maps)
         without_maps = (_NOT_SHOWN.format(stack) for stack in dict.fromkeys(stacks_without_maps))
@@ -151,32 +173,39 @@ class Collected:
         if self.no_norms:
             for stacks in self.items:
                 for layers in stacks.values():
-                    layers[:] = [replace(layer, norms=None) for layer in layers]
-        if lower is not None:
-            self.items[0]["self"][: len(lower.unedited)] = lower.unedited
+                    layers[:] = [replace(kept, norms=None) for kept in layers]
+        if self._lower is not None:
+            self.items[0]["self"][: len(self._lower.unedited)] = self._lower.unedited
 
     def _read(
         self,
         hf_model: Any,
-        inputs: Mapping[str, Tensor],
         options: Mapping[str, Any],
         projections: Projections,
         sites: Sequence[Site],
         *,
         at_once: bool = False,
+        whole_to: int | None = None,
     ) -> dict[nn.Module, str]:
         """Fill `items` in one forward pass; return the attention modules that ran, with stacks.
 
-        On a GPU, `all_agree` returns afterwards whether the weights of all layers follow from
-        queries and keys, unless `at_once` checks every layer immediately.
+        `_LimitReached` ends the pass if a layer reads more than `whole_to` tokens.
+
+        On a GPU, `all_agree` says afterwards whether the weights of all layers follow from queries
+        and keys, unless every layer is asked `at_once`.
         """
-        self.items: list[dict[str, list[Layer]]] = [{} for _ in range(self._batch)]
-        self._shared = [SharedTensors(agreed=None if at_once else []) for _ in range(self._batch)]
+        n_inputs = self._batch.n_inputs
+        if self.by_rows and "logits_to_keep" in input_names(hf_model):
+            # The predictions for every token would need more memory than all layers.
+            options = {"logits_to_keep": 1, **options}
+        self.items: list[dict[str, list[Layer]]] = [{} for _ in range(n_inputs)]
+        self._shared = [SharedTensors(agreed=None if at_once else []) for _ in range(n_inputs)]
         self._shown: set[nn.Module] = set()
         self._unreadable: dict[str, str] = {}
         self._latest: nn.Module | None = None
         self._projections = projections
-        self._blocks = BlockLayers(self._hf_model, sites, self._block_probe, inputs, self._batch)
+        pictures = n_inputs == 1 and not self._batch.tensors.keys().isdisjoint(PIXELS)
+        self._blocks = BlockLayers(self._hf_model, sites if pictures else (), self._block_probe)
         stacks = {site.module: site.stack for site in sites}
         stacks_run: dict[nn.Module, str] = {}
         if self._lower is not None:
@@ -189,8 +218,8 @@ class Collected:
             stacks_run[module] = stacks[module]
 
         def measure(_: nn.Module, args: tuple[Any, ...], named: Mapping[str, Any]) -> None:
-            if self._whole_to is not None:
-                refuse_longer(self._whole_to, self._batch, [*args, *named.values()])
+            if whole_to is not None:
+                _refuse_longer(whole_to, n_inputs, [*args, *named.values()])
 
         with (
             hooked(stacks, before=measure, after=note),
@@ -201,19 +230,20 @@ class Collected:
                 hf_model,
                 self._keep,
                 on_long=self._keep if self.by_rows else None,
-                on_again=self._keep_again if self._batch == 1 else None,
+                on_again=self._keep_again if n_inputs == 1 else None,
                 sites=sites,
             ),
         ):
-            run = partial(hf_model, **inputs, **options)
+            run = partial(hf_model, **self._batch.tensors, **options)
             try:
                 self.output = run() if self._lower is None else self._lower.run(run)
             except (AttributeError, TypeError, ValueError) as error:
-                half_error = half_input_error(error, self._hf_model, inputs, sites)
-                if half_error is None:
+                half = half_input_error(error, self._hf_model, self._batch.tensors, sites)
+                if half is None:
                     raise
-                raise half_error from error
-        self._unreadable |= self._blocks.finish(self.items[0])
+                raise half from error
+        for stack, (n_blocks, why) in self._blocks.finish(self.items[0]).items():
+            self._unreadable[stack] = attends_apart(n_blocks, n_inputs, self._batch.tensors, why)
         return stacks_run
 
     def _keep(self, seen: LayerAttention | LongAttention) -> None:
@@ -221,8 +251,10 @@ class Collected:
         runs_twice = seen.module is self._latest and is_cross(seen.stack)
         self._latest = seen.module
         n_parts = seen.n_inputs
-        if n_parts != self._batch and not self._blocks.has_call(seen.module):
-            self._unreadable[seen.stack] = attends_apart(n_parts, self._batch, self._blocks.inputs)
+        if n_parts != self._batch.n_inputs and not self._blocks.has_call(seen.module):
+            self._unreadable[seen.stack] = attends_apart(
+                n_parts, self._batch.n_inputs, self._batch.tensors
+            )
         elif runs_twice:
             self._unreadable[seen.stack] = _TWICE
         if seen.stack in self._unreadable:
@@ -263,7 +295,7 @@ class Collected:
                 item,
                 self._matching(queries[item], n_query),
                 self._matching(keys[item], n_key),
-                self._shared[min(item, self._batch - 1)],
+                self._shared[min(item, self._batch.n_inputs - 1)],
                 pairs,
             )
             for item in range(seen.n_inputs)
@@ -272,10 +304,10 @@ class Collected:
     def _positions_of(
         self, seen: LayerAttention | LongAttention
     ) -> tuple[Sequence[Tensor | None], Sequence[Tensor | None]]:
-        """Return each input's queries and keys without padding; None for all."""
-        # A tower may read states made from the text.
-        reads_other = is_tower(seen.stack) and seen.n_query != self._n_text
-        if reads_other or seen.n_inputs != self._batch:
+        """Return the queries and keys of each input that are no padding; None = all of them."""
+        # A tower may read something made of the text.
+        reads_other = is_tower(seen.stack) and seen.n_query != self._batch.first_length
+        if reads_other or seen.n_inputs != self._batch.n_inputs:
             return [None] * seen.n_inputs, [None] * seen.n_inputs
         return self._positions[seen.stack]
 
@@ -355,11 +387,30 @@ class Collected:
         return positions
 
 
-def _kept_positions(mask: Tensor | None, batch: int) -> list[Tensor | None]:
-    """Return the indices of real tokens for each input; None if there is no padding."""
-    if mask is None or mask.ndim != 2:
-        return [None] * batch
-    return [None if bool(row.all()) else row.nonzero()[:, 0] for row in mask != 0]
+def _refuse_longer(limit: int, n_inputs: int, arguments: Iterable[object]) -> None:
+    """Raise `_LimitReached` if an attention module gets the states of more than `limit` tokens.
+
+    Patches of a picture and frames of sound have no number before the model has made them. Most
+    modules get states [B, n, d]; some get [n, B, d], or the tokens of all pictures as [n, d].
+
+    Args:
+        limit: The largest number of tokens.
+        n_inputs: Number of inputs in the batch, B.
+        arguments: The arguments of the module; the first tensor of numbers has the states.
+
+    Raises:
+        _LimitReached: There are more tokens.
+    """
+    for argument in arguments:
+        if not isinstance(argument, Tensor) or not argument.is_floating_point():
+            continue
+        sizes = list(argument.shape[:-1])
+        if n_inputs in sizes:
+            sizes.remove(n_inputs)
+        length = max(sizes, default=1)
+        if length > limit:
+            raise _LimitReached(length)
+        return
 
 
 def _with_gradients(layer: Layer, magnitudes: Tensor) -> Layer:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from attnwidget.capture.answers.predictions import Predictions
     from attnwidget.capture.tapping.edits import Edits
     from attnwidget.inputs.example import ReadExample
+    from attnwidget.inputs.model_tensors import ModelBatch
     from attnwidget.model_facts.weights_seen import WeightsSeen
 
 #: Type of the attentions that a model returns.
@@ -78,32 +79,39 @@ class Reading(Generic[A]):
     """One input of a model, as the model read it.
 
     Attributes:
-        model: Model that read the input.
-        inputs: Tensors of the input by name, a batch of one.
-        tokens: Attending tokens of the first stack, if known.
-        n_prompt: Number of prompt tokens if the model generated the rest, otherwise None.
-        loss: Loss whose gradients are read; None for no gradients.
+        model: The model.
+        batch: The input, a batch of one.
+        loss: The loss whose gradients are read; None for no gradients.
         seed: Seed of the masking for this loss.
-        weights: State of the model's weights when it read the input; None accepts any weights.
-        media: Pictures and sounds of the input; None without them.
-        n_cut_of_target: Number of tokens that were cut off the text for the decoder.
+        weights: The state of the model's weights when it read the input; None accepts any weights.
     """
 
     model: Reader[A]
-    inputs: Mapping[str, Tensor]
-    tokens: Tokens | None
-    n_prompt: int | None = None
+    batch: ModelBatch
     loss: LossName | LossFunction | None = None
     seed: int = 0
     weights: WeightsSeen | None = None
-    media: Media | None = None
-    n_cut_of_target: int = 0
     _answered: LatestValues[tuple[tuple[int, ...] | None, int], Predictions] = field(
         default_factory=lambda: LatestValues(_KEPT_ANSWERS), repr=False
     )
     _edited: LatestValues[tuple[tuple[Head, ...], EditMethod], A] = field(
         default_factory=lambda: LatestValues(_KEPT), repr=False
     )
+
+    @property
+    def inputs(self) -> Mapping[str, Tensor]:
+        """Tensors of the input by name, a batch of one."""
+        return self.batch.tensors
+
+    @property
+    def tokens(self) -> Tokens | None:
+        """The attending tokens of the first stack, if known."""
+        return self.batch.tokens[0]
+
+    @property
+    def media(self) -> Media:
+        """The pictures and sounds of the input."""
+        return self.batch.media
 
     def refuse_changed(self) -> None:
         """Raise RuntimeError if the model has changed, or has heads off, since it read this input.

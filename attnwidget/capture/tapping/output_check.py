@@ -49,7 +49,13 @@ class OutputCheck:
             self._weights = WeightsSeen(model)
 
     def check(
-        self, model: nn.Module, inputs: Mapping[str, Any], options: Mapping[str, Any], output: Any
+        self,
+        model: nn.Module,
+        inputs: Mapping[str, Any],
+        options: Mapping[str, Any],
+        output: Any,
+        *,
+        by_rows: bool = False,
     ) -> None:
         """Compare a tapped pass's output with the output of the same pass without a tap.
 
@@ -62,29 +68,32 @@ class OutputCheck:
             inputs: Inputs of the model.
             options: Further arguments of the model's forward.
             output: Output of the model inside the tap.
+            by_rows: Whether the pass read a long input without whole maps. Passes over its first
+                tokens are then compared.
 
         Raises:
             ValueError: The outputs are NaN, differ by more than rounding explains, or depend on
                 random numbers.
         """
-        refuse_nan(model, inputs, output)
-        self.refuse_random(model, inputs, options)
+        _refuse_nan(model, inputs, output)
+        if by_rows:
+            inputs = _beginning(inputs)
+        self._refuse_random(model, inputs, options)
         if self._passed or open_edits(model):
             return
+        if by_rows:
+            with torch.no_grad(), tap(model, lambda _: None, on_long=lambda _: None):
+                output = model(**inputs, **options)
         if _difference(output, _plain_pass(model, inputs, options), inputs) > 1:
             if self._weights is not None and self._weights.changed(model):
                 return  # The next input is compared.
             _judge_difference(model, inputs, options, output)
         self._passed = True
 
-    def refuse_random(
+    def _refuse_random(
         self, model: nn.Module, inputs: Mapping[str, Any], options: Mapping[str, Any]
     ) -> None:
-        """Refuse a model that has drawn random numbers since `start`, if states depend on them.
-
-        Raises:
-            ValueError: Two passes over the same inputs have different states.
-        """
+        """Refuse a model that has drawn random numbers since `start`, if states depend on them."""
         previous_state, self._random_state = self._random_state, None
         names = frozenset(inputs)
         if previous_state is None or names in self._unaffected:
@@ -108,22 +117,8 @@ class OutputCheck:
             )
         self._unaffected.add(names)
 
-    def check_beginning(
-        self, model: nn.Module, inputs: Mapping[str, Tensor], options: Mapping[str, Any]
-    ) -> None:
-        """Compare two passes over the first tokens of a long input, as in `check`."""
-        if self._passed or open_edits(model):
-            return
-        self.start(model)
-        beginning = dict(inputs)
-        if not _holds_places_of_media(inputs):
-            beginning = {name: _first_tokens(name, value) for name, value in inputs.items()}
-        with torch.no_grad(), tap(model, lambda _: None, on_long=lambda _: None):
-            output = model(**beginning, **options)
-        self.check(model, beginning, options, output)
 
-
-def refuse_nan(model: nn.Module, inputs: Mapping[str, Any], output: Any) -> None:
+def _refuse_nan(model: nn.Module, inputs: Mapping[str, Any], output: Any) -> None:
     """Raise ValueError if outputs at real tokens are NaN.
 
     A four-dimensional mask may leave a query without keys. Eager attention then gives NaN, and the
@@ -250,9 +245,14 @@ def _states(
     return [*states, *float_tensors(output).values()]
 
 
-def _holds_places_of_media(inputs: Mapping[str, Tensor]) -> bool:
-    """Return whether a text has pictures or sounds, whose patches or frames may be its tokens."""
-    return "input_ids" in inputs and not all(map(is_of_text, inputs))
+def _beginning(inputs: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the inputs for the first tokens; all inputs if a text has pictures or sounds.
+
+    Their patches or frames may be tokens of the text.
+    """
+    if "input_ids" in inputs and not all(map(is_of_text, inputs)):
+        return inputs
+    return {name: _first_tokens(name, value) for name, value in inputs.items()}
 
 
 def _first_tokens(name: str, value: Tensor) -> Tensor:
