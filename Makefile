@@ -1,4 +1,4 @@
-# `make demo` and `make lab` need Python alone; what builds or tests the pages needs Node 20 or later.
+# `make demo` and `make lab` need only Python. Targets for the pages need Node 20 or later.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
 .PHONY: help demo env lab notebooks test test-slow fuzz sweep test-compat test-hosts \
@@ -6,8 +6,8 @@ SHELL := /bin/bash
 	check-rest test-pages test-python test-slow-python docs-env docs-site
 
 PYTHON ?= python3
-# Tried together on Python 3.11 or later, which several of the versions need. On Python 3.10, and with
-# `make CONSTRAINTS= …`, pip takes the newest versions that it finds.
+# Versions that were tested together. Several of them need Python 3.11 or later. On Python 3.10, and
+# with `make CONSTRAINTS= …`, pip installs the newest versions that it finds.
 CONSTRAINTS ?= $(shell $(firstword $(wildcard $(BIN)/python) $(PYTHON)) -c \
 	'import sys; print("constraints.txt" * (sys.version_info >= (3, 11)))')
 VENV := .venv
@@ -20,11 +20,11 @@ DEMO := build/demo
 
 # Tests and demos show that nothing is fetched while they run.
 export HF_HUB_OFFLINE := 1
-# pytest runs several processes: one thread each leaves none waiting for another's core.
+# pytest runs several processes. With one thread each, no process waits for the core of another.
 test test-slow test-slow-python test-compat test-hosts test-wrappers: export OMP_NUM_THREADS ?= 1
 test test-slow test-slow-python test-compat test-hosts test-wrappers: export TOKENIZERS_PARALLELISM := false
-# Python compiles each module that it reads, once. pip would compile all of torch, which takes
-# longer than to unpack it.
+# Python compiles a module when it first imports it. pip would compile all of torch, which takes
+# longer than unpacking it.
 export PYTHONDONTWRITEBYTECODE :=
 INSTALL := -m pip install -q --no-compile
 # npm fails if it cannot write its cache.
@@ -35,7 +35,7 @@ ifneq ($(wildcard ../shared/data),)
 export ATTNWIDGET_DATA ?= $(abspath ../shared/data)
 endif
 
-# $(call timed,part,command): run a command, and keep its seconds for the line of all parts.
+# $(call timed,part,command): run a command, and store its seconds for the line of all parts.
 TIMES := build/times
 timed = @mkdir -p $(TIMES); started=$$(date +%s); $(2) && \
 	echo "$(1) $$(($$(date +%s) - started)) s" > $(TIMES)/$(1)
@@ -51,8 +51,8 @@ help:
 	@echo "make fuzz         mutated files and messages against every reader, faults against every"
 	@echo "                  study with a resume file, for FUZZ_SECONDS (3600) and a sixth of them"
 	@echo "make sweep        compare the maps of every architecture with the model's own; write the"
-	@echo "                  page of models in the documentation (about four minutes); compare the"
-	@echo "                  words of every tokenizer class by all ways in (about three minutes)"
+	@echo "                  models page of the documentation (about four minutes); compare the words"
+	@echo "                  of every tokenizer class for all kinds of input (about three minutes)"
 	@echo "make test-compat  the Python tests with the oldest versions that the package needs"
 	@echo "make test-hosts   the figures in VS Code's manager, JupyterHub, JupyterLite, Panel, Shiny, …"
 	@echo "make test-wrappers"
@@ -62,9 +62,9 @@ help:
 	@echo "make lite         build a page that runs Python in the browser in build/lite; \`make docs\`"
 	@echo "                  then puts it into the documentation"
 	@echo "make build        rebuild the page bundles in attnwidget/widgets/static"
-	@echo "make bench        measure times beside plain passes, and write the table of the page of"
-	@echo "                  speed in the documentation (about 15 minutes)"
-	@echo "make clean        remove what the targets above have made, but for the environments"
+	@echo "make bench        compare times with plain passes, and write the table of the speed page in the"
+	@echo "                  documentation (about 15 minutes)"
+	@echo "make clean        remove the results of the targets above, except the environments"
 
 # install(environment, constraints, extras)
 define install
@@ -131,7 +131,7 @@ check-rest:
 	@for check in check-types check-pages test-pages; do $(MAKE) --no-print-directory $$check || exit 1; done
 
 # A browser test waits for a page or a kernel half of its time, so three processes share two cores.
-# Where memory has room for one process only, the checks wait until pytest has ended.
+# If memory has room for only one process, the checks wait until pytest has ended.
 PROCESSES ?= $(shell bash tests/processes.sh)
 BESIDE = $(if $(filter 1,$(PROCESSES)),1,2)
 
@@ -151,14 +151,14 @@ SITE_TESTS := tests/browser/test_docs_site.py
 test-slow-python: $(ENV) browser
 	$(call timed,pytest,$(BIN)/pytest -n $(PROCESSES) --dist worksteal -m slow --ignore $(SITE_TESTS))
 
-# The documentation is built beside the tests, which wait for pages, kernels and processes.
+# The documentation is built in parallel with the tests, which wait for pages, kernels and processes.
 test-slow: $(ENV) $(MODULES) browser docs-env
 	@rm -rf $(TIMES)
 	@$(MAKE) --no-print-directory -j $(BESIDE) test-slow-python docs-site
 	$(call timed,pytest-of-the-site,$(BIN)/pytest -m slow $(SITE_TESTS))
 	@echo "make test-slow: Python tests and browser tests are done, none failed. Times: $(times)."
 
-# The seed is the day's: each day other inputs, and the same ones all day.
+# The seed is the date, so that the inputs change every day and are the same all day.
 FUZZ_SECONDS ?= 3600
 FUZZ_SEED ?= $(shell date +%Y%m%d)
 fuzz: $(ENV)
@@ -174,13 +174,13 @@ sweep: $(ENV)
 test-compat: $(COMPAT)/.installed
 	$(COMPAT)/bin/pytest -n 2 --dist worksteal --ignore tests/browser
 
-# Each host has an environment of its own for its packages. They share the packages of $(VENV), torch
-# among them, through a .pth file, so that six environments need 0.9 GB and no second torch.
+# Each host has its own environment. All environments share the packages of $(VENV), including torch,
+# through a .pth file, so six environments need only 0.9 GB.
 HOSTS := .venv-hosts
 HOSTS_PYTHON := panel shiny solara voila streamlit jupyterhub
 PACKAGES_panel := panel==1.9.4 ipywidgets-bokeh==1.8.0
 PACKAGES_shiny := shiny==1.8.0 shinywidgets==0.8.2
-# solara-assets has what the page of Solara else loads from a CDN, for ipyvuetify 1.
+# solara-assets has the files that a Solara page would load from a CDN, for ipyvuetify 1.
 PACKAGES_solara := solara==1.64.1 solara-assets==1.58.2 ipyvuetify==1.12.0 ipyvue==1.13.0
 PACKAGES_voila := voila==0.5.13
 PACKAGES_streamlit := streamlit==1.67.0
@@ -199,7 +199,7 @@ $(HOSTS)/node/.installed: Makefile | node
 	cd $(@D) && npm install --prefix . --no-audit --no-fund --loglevel=error configurable-http-proxy@5.3.0
 	touch $@
 
-# The widget manager of VS Code, in a page that starts a kernel as VS Code does.
+# The widget manager of VS Code, in a page that starts a kernel in the same way as VS Code.
 VSCODE := @vscode/jupyter-ipywidgets8@1.0.9 @jupyterlab/services@7.6.2 requirejs@2.3.8
 $(HOSTS)/vscode/.installed: Makefile tests/hosts/apps/vscode.mjs tests/hosts/apps/vscode.html $(MODULES)
 	mkdir -p $(@D)

@@ -96,11 +96,10 @@ class Pronouns(StudyBehavior):
     test is McNemar's exact test.
     """
 
-    name = "pronoun to person"
+    name = "pronoun to its person"
     description = "attends from a pronoun to the person it stands for"
     source = "Clark et al. 2019, 4.3"
     needs: frozenset[Need] = frozenset({"documents"})
-    said = "pronoun to its person"
     family = "pronoun"
 
     def likely_links(self, name: str, batch: Batch) -> Tensor | None:

@@ -33,7 +33,7 @@ def test_a_determiner_belongs_to_the_words_of_content_after_it() -> None:
 
 
 def test_a_pronoun_belongs_to_earlier_words_of_content() -> None:
-    found = links("pronoun to person")
+    found = links("pronoun to its person")
     assert ("she", "captain") in found and ("she", "left") not in found
     assert "it" not in {query for query, _ in found}
 

@@ -1,4 +1,4 @@
-"""The behavior "pronoun to person": its score, control and test, and the names that it gives."""
+"""The behavior "pronoun to its person": score, control and test, and the names that it gives."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from fixtures.zoo import build
 from refusals import naming
 
 QUIET: dict[str, Any] = {"progress": False, "batch_size": 8}
-NAME = "pronoun to person"
+NAME = "pronoun to its person"
 
 
 def scored(model: AttentionModel, documents: list[Document] | None = None) -> BehaviorTable:
@@ -91,11 +91,11 @@ def test_things_and_pronouns_without_a_noun_do_not_count(model: AttentionModel) 
     found = scored(model, [bracketed_passage(text) for text in texts])
     assert found[NAME].n == 2 and found[NAME].held_out_n == 2
     only_things = [bracketed_passage("[a The boat] sank because [a it] was old.")] * 2
-    with pytest.raises(ValueError, match=naming("pronoun to person", "first half")):
+    with pytest.raises(ValueError, match=naming("pronoun to its person", "first half")):
         scored(model, only_things)
-    with pytest.raises(ValueError, match=naming("pronoun to person", "two documents")):
+    with pytest.raises(ValueError, match=naming("pronoun to its person", "two documents")):
         scored(model, only_things[:1])
-    with pytest.raises(ValueError, match=naming("pronoun to person", "coreference")):
+    with pytest.raises(ValueError, match=naming("pronoun to its person", "coreference")):
         scored(model, [])
 
 
@@ -138,7 +138,7 @@ def test_coreference_of_nouns_needs_documents_with_nouns(model: AttentionModel) 
 
 def test_a_model_that_cannot_read_the_passages_is_scored_without_them() -> None:
     causal = load_model(build("gpt2"), word_tokenizer(template=False))
-    with pytest.raises(ValueError, match=naming("pronoun to person", "coreference")):
+    with pytest.raises(ValueError, match=naming("pronoun to its person", "coreference")):
         measure_behaviors(causal, (), [NAME], treebank=(), **QUIET)
 
 

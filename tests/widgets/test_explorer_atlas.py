@@ -84,7 +84,7 @@ def test_names_are_labels_where_the_user_gave_none(model: AttentionModel, atlas:
     assert explorer.grid.labels[(2, 8)] == "determiners"
     assert explorer.grid.labels[(0, 2)] == explorer.view.labels[(0, 2)] == "previous token"
     assert (0, 0) not in explorer.labels and not atlas.names[0, 0]
-    assert explorer.labels[(1, 3)] == "pronoun to person"
+    assert explorer.labels[(1, 3)] == "pronoun to its person"
     code = explorer.code()
     assert 'labels={(2, 8): "determiners"}' in code and "atlas=atlas" in code
     del explorer.labels[(0, 2)]
@@ -111,7 +111,7 @@ def test_an_atlas_of_other_heads_is_refused(model: AttentionModel, atlas: Atlas)
 
 def test_an_embedded_model_brings_its_atlas(model: AttentionModel, atlas: Atlas) -> None:
     explorer = explore(model, TEXT, treebank=False)
-    assert explorer.wait(60) and on_page(explorer.card, "card")["name"] == "pronoun to person"
+    assert explorer.wait(60) and on_page(explorer.card, "card")["name"] == "pronoun to its person"
     assert explorer.labels[(0, 2)] == "previous token"
     assert "atlas" not in explorer.code()
     explorer.card.notes[(0, 0)] = "a note"

@@ -146,7 +146,7 @@ def test_names_of_heads_decide_between_links(
     text = "The nurse who met the lawyers said that she was tired, because they had argued."
     with_names, *_ = opened(model, text, names)
     without, *_ = opened(model, text)
-    assert names[with_names.head] == "pronoun to person" and without.head != with_names.head
+    assert names[with_names.head] == "pronoun to its person" and without.head != with_names.head
 
 
 def planted(*links: tuple[int, int, int, float]) -> Attention:
@@ -174,7 +174,9 @@ def test_factors_of_a_score_are_those_of_the_documentation() -> None:
     assert score(function) == pytest.approx(0.25 * (0.4 - usual), rel=1e-3)
     pronoun = (0, 9, 7, 0.4)  # he to doctor
     assert score(pronoun) == pytest.approx(0.4 - usual, rel=1e-3)
-    assert score(pronoun, name="pronoun to person") == pytest.approx(4 * (0.4 - usual), rel=1e-3)
+    assert score(pronoun, name="pronoun to its person") == pytest.approx(
+        4 * (0.4 - usual), rel=1e-3
+    )
     assert score(pronoun, name="det to governor") == pytest.approx(0.25 * (0.4 - usual), rel=1e-3)
     second = (0, 9, 3, 0.3)  # he to nurse, beside he to doctor
     both = opening_of(planted(pronoun, second))
@@ -344,7 +346,7 @@ def test_long_inputs_have_an_opening_without_an_active_word() -> None:
 
 def test_embedded_models_have_an_atlas_of_their_own(model: AttentionModel) -> None:
     own = own_atlas(model)
-    assert own is not None and own.names[1, 3] == "pronoun to person"
+    assert own is not None and own.names[1, 3] == "pronoun to its person"
     own.notes[Head(0, 0)] = "a note"
     again = own_atlas(model)
     assert again is not None and not again.notes
