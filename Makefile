@@ -1,5 +1,4 @@
-# `make demo` and `make lab` need only Python. Targets that build or test pages need Node 20 or
-# later.
+# `make demo` and `make lab` need only Python. Targets for the pages need Node 20 or later.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
 .PHONY: help demo env lab notebooks test test-slow fuzz sweep test-compat test-hosts \
@@ -7,8 +6,8 @@ SHELL := /bin/bash
 	check-rest test-pages test-python test-slow-python docs-env docs-site
 
 PYTHON ?= python3
-# These versions are tested together on Python 3.11 or later, which several of them need. On Python
-# 3.10, and with `make CONSTRAINTS= …`, pip installs the newest versions that it finds.
+# Versions that were tested together. Several of them need Python 3.11 or later. On Python 3.10, and
+# with `make CONSTRAINTS= …`, pip installs the newest versions that it finds.
 CONSTRAINTS ?= $(shell $(firstword $(wildcard $(BIN)/python) $(PYTHON)) -c \
 	'import sys; print("constraints.txt" * (sys.version_info >= (3, 11)))')
 VENV := .venv
@@ -19,13 +18,13 @@ COMPAT := .venv-compat
 MODULES := js/node_modules/.installed
 DEMO := build/demo
 
-# Run tests and demos offline, to show that they download nothing.
+# Tests and demos show that nothing is fetched while they run.
 export HF_HUB_OFFLINE := 1
-# pytest runs several processes, so one thread per process avoids waiting for busy cores.
+# pytest runs several processes. With one thread each, no process waits for the core of another.
 test test-slow test-slow-python test-compat test-hosts test-wrappers: export OMP_NUM_THREADS ?= 1
 test test-slow test-slow-python test-compat test-hosts test-wrappers: export TOKENIZERS_PARALLELISM := false
-# Python compiles each imported module once. pip would compile all of torch, which takes longer than
-# unpacking it.
+# Python compiles a module when it first imports it. pip would compile all of torch, which takes
+# longer than unpacking it.
 export PYTHONDONTWRITEBYTECODE :=
 INSTALL := -m pip install -q --no-compile
 # npm fails if it cannot write its cache.
@@ -36,7 +35,7 @@ ifneq ($(wildcard ../shared/data),)
 export ATTNWIDGET_DATA ?= $(abspath ../shared/data)
 endif
 
-# $(call timed,part,command): run a command and store its duration for the summary line.
+# $(call timed,part,command): run a command, and store its seconds for the line of all parts.
 TIMES := build/times
 timed = @mkdir -p $(TIMES); started=$$(date +%s); $(2) && \
 	echo "$(1) $$(($$(date +%s) - started)) s" > $(TIMES)/$(1)
@@ -52,8 +51,8 @@ help:
 	@echo "make fuzz         mutated files and messages against every reader, faults against every"
 	@echo "                  study with a resume file, for FUZZ_SECONDS (3600) and a sixth of them"
 	@echo "make sweep        compare the maps of every architecture with the model's own; write the"
-	@echo "                  page of models in the documentation (about four minutes); compare the"
-	@echo "                  words of every tokenizer class by all ways in (about three minutes)"
+	@echo "                  models page of the documentation (about four minutes); compare the words"
+	@echo "                  of every tokenizer class for all kinds of input (about three minutes)"
 	@echo "make test-compat  the Python tests with the oldest versions that the package needs"
 	@echo "make test-hosts   the figures in VS Code's manager, JupyterHub, JupyterLite, Panel, Shiny, …"
 	@echo "make test-wrappers"
@@ -63,9 +62,9 @@ help:
 	@echo "make lite         build a page that runs Python in the browser in build/lite; \`make docs\`"
 	@echo "                  then puts it into the documentation"
 	@echo "make build        rebuild the page bundles in attnwidget/widgets/static"
-	@echo "make bench        measure times beside plain passes, and write the table of the page of"
-	@echo "                  speed in the documentation (about 15 minutes)"
-	@echo "make clean        remove what the targets above have made, but for the environments"
+	@echo "make bench        compare times with plain passes, and write the table of the speed page in the"
+	@echo "                  documentation (about 15 minutes)"
+	@echo "make clean        remove the results of the targets above, except the environments"
 
 # install(environment, constraints, extras)
 define install
@@ -78,7 +77,7 @@ $(ENV): pyproject.toml constraints.txt
 	$(call install,$(VENV),$(CONSTRAINTS),dev)
 	touch $(DEMO_ENV) $@
 
-# The demo needs a fifth of the packages that the tests need.
+# The demo needs a fifth of what the tests need.
 $(DEMO_ENV): pyproject.toml constraints.txt
 	$(call install,$(VENV),$(CONSTRAINTS),demo)
 	touch $@
@@ -131,12 +130,12 @@ browser:
 check-rest:
 	@for check in check-types check-pages test-pages; do $(MAKE) --no-print-directory $$check || exit 1; done
 
-# A browser test spends half of its time waiting for a page or a kernel, so three processes share
-# two cores. If memory has room for only one process, the checks wait until pytest has finished.
+# A browser test waits for a page or a kernel half of its time, so three processes share two cores.
+# If memory has room for only one process, the checks wait until pytest has ended.
 PROCESSES ?= $(shell bash tests/processes.sh)
 BESIDE = $(if $(filter 1,$(PROCESSES)),1,2)
 
-# PYTEST: further arguments of pytest, for example a file.
+# PYTEST: further options of pytest, for example a file.
 test-python: $(ENV) browser
 	$(call timed,pytest,$(BIN)/pytest -n $(PROCESSES) --dist worksteal -m "not slow" $(PYTEST))
 
@@ -152,15 +151,14 @@ SITE_TESTS := tests/browser/test_docs_site.py
 test-slow-python: $(ENV) browser
 	$(call timed,pytest,$(BIN)/pytest -n $(PROCESSES) --dist worksteal -m slow --ignore $(SITE_TESTS))
 
-# The documentation is built in parallel with the tests, which often wait for pages, kernels and
-# processes.
+# The documentation is built in parallel with the tests, which wait for pages, kernels and processes.
 test-slow: $(ENV) $(MODULES) browser docs-env
 	@rm -rf $(TIMES)
 	@$(MAKE) --no-print-directory -j $(BESIDE) test-slow-python docs-site
 	$(call timed,pytest-of-the-site,$(BIN)/pytest -m slow $(SITE_TESTS))
 	@echo "make test-slow: Python tests and browser tests are done, none failed. Times: $(times)."
 
-# The date is the seed: each day has other inputs, which stay the same all day.
+# The seed is the date, so that the inputs change every day and are the same all day.
 FUZZ_SECONDS ?= 3600
 FUZZ_SEED ?= $(shell date +%Y%m%d)
 fuzz: $(ENV)
@@ -176,14 +174,13 @@ sweep: $(ENV)
 test-compat: $(COMPAT)/.installed
 	$(COMPAT)/bin/pytest -n 2 --dist worksteal --ignore tests/browser
 
-# Each host has its own environment for its packages. The environments share the packages of
-# $(VENV), including torch, through a .pth file, so that six environments need 0.9 GB and no second
-# torch.
+# Each host has its own environment. All environments share the packages of $(VENV), including torch,
+# through a .pth file, so six environments need only 0.9 GB.
 HOSTS := .venv-hosts
 HOSTS_PYTHON := panel shiny solara voila streamlit jupyterhub
 PACKAGES_panel := panel==1.9.4 ipywidgets-bokeh==1.8.0
 PACKAGES_shiny := shiny==1.8.0 shinywidgets==0.8.2
-# solara-assets has the files that Solara's page would otherwise load from a CDN, for ipyvuetify 1.
+# solara-assets has the files that a Solara page would load from a CDN, for ipyvuetify 1.
 PACKAGES_solara := solara==1.64.1 solara-assets==1.58.2 ipyvuetify==1.12.0 ipyvue==1.13.0
 PACKAGES_voila := voila==0.5.13
 PACKAGES_streamlit := streamlit==1.67.0
@@ -202,7 +199,7 @@ $(HOSTS)/node/.installed: Makefile | node
 	cd $(@D) && npm install --prefix . --no-audit --no-fund --loglevel=error configurable-http-proxy@5.3.0
 	touch $@
 
-# The widget manager of VS Code, on a page that starts a kernel as VS Code does.
+# The widget manager of VS Code, in a page that starts a kernel in the same way as VS Code.
 VSCODE := @vscode/jupyter-ipywidgets8@1.0.9 @jupyterlab/services@7.6.2 requirejs@2.3.8
 $(HOSTS)/vscode/.installed: Makefile tests/hosts/apps/vscode.mjs tests/hosts/apps/vscode.html $(MODULES)
 	mkdir -p $(@D)
@@ -214,16 +211,15 @@ $(HOSTS)/vscode/.installed: Makefile tests/hosts/apps/vscode.mjs tests/hosts/app
 
 test-hosts: $(ENV) browser $(HOSTS_PYTHON:%=$(HOSTS)/%/.installed) $(HOSTS)/node/.installed \
 		$(HOSTS)/vscode/.installed
-	-$(MAKE) --no-print-directory lite # without the page, only its test fails
+	-$(MAKE) --no-print-directory lite # without the page, its test alone fails
 	$(BIN)/pytest tests/hosts $(PYTEST)
 
-# Tests that need further packages, which `make test` does not install.
+# Further packages, which `make test` does not need.
 test-wrappers: $(ENV)
 	$(BIN)/python $(INSTALL) $(if $(CONSTRAINTS),-c $(CONSTRAINTS)) -e '.[wrappers]'
 	$(BIN)/pytest tests/capture/test_opened_wrappers.py $(PYTEST)
 
-# PYODIDE_WHEELS: a folder with wheels compiled for Pyodide, for a machine without access to its
-# CDN.
+# PYODIDE_WHEELS: a folder with the wheels that Pyodide compiled, for a machine without its CDN.
 lite: $(HOSTS)/lite/.installed
 	PYTHONPATH=. $(HOSTS)/lite/bin/python docs/lite/build.py
 
@@ -238,8 +234,7 @@ docs-site:
 		NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict -f docs/mkdocs.yml)
 	@echo "make docs: build/docs/index.html"
 
-# BENCH: names of some benchmarks, for example "surface compare"; the page keeps the rows of the
-# others.
+# BENCH: names of some benchmarks, for example "surface compare"; the page keeps the other rows.
 bench: $(ENV)
 	$(BIN)/python $(INSTALL) $(if $(CONSTRAINTS),-c $(CONSTRAINTS)) -e '.[bench]'
 	PYTHONPATH=.:tests OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.run $(BENCH)

@@ -15,6 +15,7 @@ from mkdocs.exceptions import PluginError
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 from navigation import navigation
+from stated_metadata import stated_addresses, stated_version
 from tutorials import tutorial
 
 ROOT = Path(__file__).parents[1]
@@ -43,7 +44,15 @@ _SECTION = re.compile(
 
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
-    """Fill the navigation."""
+    """Fill the navigation, and the addresses that pyproject.toml states."""
+    addresses = stated_addresses()
+    if "Documentation" in addresses:
+        # docs/keep_version.py puts each version into a folder of its own.
+        config.site_url = f"{addresses['Documentation'].rstrip('/')}/{stated_version()}/"
+    if "Repository" in addresses:
+        # A link in the footer. `repo_url` would let the page ask GitHub for numbers.
+        repository = {"icon": "material/source-repository", "name": "Repository"}
+        config.extra["social"] = [repository | {"link": addresses["Repository"]}]
     made = [f"{folder}/{source.stem}.md" for folder in NOTEBOOKS for source in NOTEBOOKS[folder]]
     config.nav = navigation([*made, "about/changelog.md", "about/licence.md"])
     return config

@@ -41,7 +41,7 @@ def test_its_code_runs_on_the_embedded_model(
 
 
 def test_links_of_a_published_package_are_absolute() -> None:
-    hook = runpy.run_path(str(ROOT / "docs" / "package_readme.py"))
+    hook = runpy.run_path(str(ROOT / "docs" / "package_metadata.py"))
     address = hook["repository_address"](
         {
             "GITHUB_SERVER_URL": "https://github.com",

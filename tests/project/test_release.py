@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import re
+import runpy
 import sys
+import zipfile
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -25,41 +28,69 @@ GITHUB = ROOT / ".github"
 RELEASE = GITHUB / "workflows" / "release.yml"
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
 RECIPE = yaml.safe_load((ROOT / "docs/packaging/conda/recipe.yaml").read_text("utf-8"))
-# test_wheel.py compares modules, and model cards are for readers alone.
-NOT_REQUIRED = {".py", ".md"}
+MAKEFILE = (ROOT / "Makefile").read_text("utf-8")
+CHANGELOG = (ROOT / "CHANGELOG.md").read_text("utf-8")
 
 
-def jobs() -> dict[str, Any]:
-    found: dict[str, Any] = yaml.safe_load(RELEASE.read_text("utf-8"))["jobs"]
+def jobs(workflow: Path = RELEASE) -> dict[str, Any]:
+    """Return the jobs of a workflow."""
+    found: dict[str, Any] = yaml.safe_load(workflow.read_text("utf-8"))["jobs"]
     return found
 
 
-def listed(name: str) -> list[str]:
-    """The files that a step of the workflow looks for in the wheel."""
-    (step,) = (step for step in jobs()["build"]["steps"] if name in step.get("env", {}))
-    return step["env"][name].split()
+def script(name: str) -> ModuleType:
+    """Return a script of the docs folder as a module."""
+    path = ROOT / "docs" / f"{name}.py"
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
-def test_the_workflow_lists_every_model_and_text() -> None:
-    files = listed("FILES")
-    assert [name for name in files if not (ROOT / name).is_file()] == []
-    assert len(set(files)) == len(files)
-    needed = [
-        path.relative_to(ROOT).as_posix()
-        for path in (ROOT / "attnwidget" / "demo").rglob("*")
-        if path.is_file() and path.suffix not in NOT_REQUIRED and "__pycache__" not in path.parts
-    ]
-    assert sorted(set(needed) - set(files)) == []
+@pytest.fixture(scope="module")
+def released() -> ModuleType:
+    return script("packaging/released_files")
 
 
-def test_the_wheel_has_every_licence() -> None:
-    licences = listed("LICENCES")
+@pytest.fixture(scope="module")
+def stated() -> ModuleType:
+    return script("stated_metadata")
+
+
+def test_the_release_compares_the_archives_with_the_repository() -> None:
+    runs = [step.get("run", "") for step in jobs()["build"]["steps"]]
+    assert "python docs/packaging/released_files.py dist/*" in runs
+
+
+def test_a_release_has_all_models_and_texts(released: ModuleType) -> None:
+    files = released.wheel_files()
+    demo = ROOT / "attnwidget" / "demo"
+    needed = {path.relative_to(ROOT).as_posix() for path in demo.rglob("*.safetensors")}
+    assert len(needed) > 12
+    assert needed | {"attnwidget/py.typed", "attnwidget/__init__.pyi"} <= files
+    assert files <= released.archive_files()
+
+
+def test_missing_and_unexpected_files_of_a_wheel_are_named(
+    released: ModuleType, tmp_path: Path
+) -> None:
+    path = tmp_path / "attnwidget-0-py3-none-any.whl"
+    names = sorted(released.wheel_files())
+    with zipfile.ZipFile(path, "w") as wheel:
+        for name in [*names[1:], "attnwidget/notes.txt", "attnwidget-0.dist-info/METADATA"]:
+            wheel.writestr(name, "")
+    found = released.faults(path)
+    assert f"{names[0]}: missing" in found and "attnwidget/notes.txt: not expected" in found
+    assert len(found) == 2 + len(released.licence_files())
+
+
+def test_the_wheel_has_every_licence(released: ModuleType) -> None:
+    licences = released.licence_files()
+    folder = ROOT / "docs" / "packaging" / "licences"
     assert licences == [
         "LICENSE",
-        *sorted(
-            f"docs/packaging/licences/{p.name}"
-            for p in (ROOT / "docs/packaging/licences").iterdir()
-        ),
+        *sorted(f"docs/packaging/licences/{p.name}" for p in folder.iterdir()),
     ]
     assert PROJECT["license-files"] == ["LICENSE", "docs/packaging/licences/*.txt"]
     text = (ROOT / "LICENSE").read_text("utf-8")
@@ -82,6 +113,7 @@ def test_called_workflows_and_run_files_exist() -> None:
         assert "github.workflow" not in other
     run = re.findall(r"\b(?:docs|notebooks)/[\w/]+\.\w+", text)
     assert {"docs/keep_version.py", "notebooks/execute.py"} <= set(run)
+    assert {"docs/stated_metadata.py", "docs/packaging/released_files.py"} <= set(run)
     assert [name for name in run if not (ROOT / name).is_file()] == []
 
 
@@ -95,13 +127,82 @@ def test_nothing_is_published_without_tests_and_installations() -> None:
     assert [name.partition("-")[0] for name in systems] == ["ubuntu", "macos", "windows"]
 
 
-def test_every_version_is_the_version_of_the_package() -> None:
+def test_every_version_is_the_version_of_the_package(stated: ModuleType) -> None:
     version = attnwidget.__version__
     citation = yaml.safe_load((ROOT / "CITATION.cff").read_text("utf-8"))
     date = citation["date-released"]
-    assert citation["version"] == RECIPE["context"]["version"] == version
-    assert f"\n## {version} ({date})\n" in (ROOT / "CHANGELOG.md").read_text("utf-8")
+    page_code = json.loads((ROOT / "js" / "package.json").read_text("utf-8"))
+    assert citation["version"] == RECIPE["context"]["version"] == page_code["version"] == version
+    assert f"\n## {version} ({date})\n" in CHANGELOG
     assert citation["license"] == PROJECT["license"].partition(" AND ")[0]
+    for path, text in stated.current_texts().items():
+        assert (ROOT / path).read_text("utf-8") == text, "run docs/stated_metadata.py"
+
+
+def test_the_changelog_begins_with_what_is_not_released() -> None:
+    headings = re.findall(r"^## (.+)$", CHANGELOG, re.MULTILINE)
+    assert headings[0] == "Unreleased"
+    assert all(re.fullmatch(r"\d+\.\d+\.\d+ \(\d{4}-\d\d-\d\d\)", text) for text in headings[1:])
+
+
+def test_addresses_go_to_all_files_that_state_them(
+    stated: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    addresses = {
+        "Repository": "https://code.example/attnwidget",
+        "Documentation": "https://docs.example/attnwidget",
+    }
+    monkeypatch.setattr(stated, "stated_addresses", lambda: addresses)
+    texts = stated.current_texts()
+    citation = yaml.safe_load(texts["CITATION.cff"])
+    about = yaml.safe_load(texts["docs/packaging/conda/recipe.yaml"])["about"]
+    assert citation["repository-code"] == about["repository"] == addresses["Repository"]
+    assert citation["url"] == about["documentation"] == addresses["Documentation"]
+    monkeypatch.setattr(stated, "_read", texts.__getitem__)
+    assert stated.current_texts() == texts
+    monkeypatch.setattr(stated, "stated_addresses", dict)
+    assert stated.current_texts()["CITATION.cff"] == (ROOT / "CITATION.cff").read_text("utf-8")
+
+
+def test_the_package_has_the_addresses_that_are_filled_in(stated: ModuleType) -> None:
+    hook = runpy.run_path(str(ROOT / "docs" / "package_metadata.py"))
+    text = (ROOT / "pyproject.toml").read_text("utf-8")
+    custom = tomllib.loads(text)["tool"]["hatch"]["metadata"]["hooks"]["custom"]
+    assert list(custom["urls"]) == ["Repository", "Documentation", "Issues", "Changelog"]
+    assert hook["stated_addresses"](custom["urls"]) == stated.stated_addresses()
+    filled = {"Repository": "https://code.example/attnwidget", "Issues": ""}
+    assert hook["stated_addresses"](filled) == {"Repository": filled["Repository"]}
+    with pytest.raises(ValueError, match=naming("'Issues'", "https://", "'code.example'")):
+        hook["stated_addresses"]({"Issues": "code.example"})
+
+
+def test_no_other_file_states_an_address_of_the_project() -> None:
+    files = [".github", "docs", "js/package.json", "README.md", "CHANGELOG.md", "CITATION.cff"]
+    paths = [path for name in files for path in [ROOT / name, *(ROOT / name).rglob("*")]]
+    texts = [
+        p for p in paths if p.is_file() and p.suffix in {".md", ".yml", ".yaml", ".cff", ".json"}
+    ]
+    assert len(texts) > 60
+    # The index has the package under its name, wherever the project is.
+    own = re.compile(r"https?://(?!pypi\.org/)[^\s\"')]*attnwidget")
+    assert [p.name for p in texts if own.search(p.read_text("utf-8"))] == []
+
+
+def test_each_job_of_the_tests_runs_one_target_below_its_limit() -> None:
+    (job,) = jobs(GITHUB / "workflows" / "test.yml").values()
+    runs = job["strategy"]["matrix"]["include"]
+    targets = {run["target"] for run in runs}
+    assert targets == {"test", "test-slow", "test-compat", "test-python"}
+    assert all(re.search(rf"^{target}\b.*:", MAKEFILE, re.MULTILINE) for target in targets)
+    assert all(0 < run["minutes"] <= 80 for run in runs)
+    pythons = {run["python"] for run in runs}
+    assert f">={min(pythons, key=lambda python: int(python[2:]))}" == PROJECT["requires-python"]
+
+
+def test_continuous_integration_runs_the_command_of_the_readme() -> None:
+    lines = (ROOT / ".ci" / "run").read_text("utf-8").splitlines()
+    assert "\nmake test " in (ROOT / "README.md").read_text("utf-8")
+    assert "make test" in lines
 
 
 def test_the_recipe_has_the_dependencies_of_the_package() -> None:
@@ -140,11 +241,7 @@ def test_versions_name_the_package_and_its_libraries() -> None:
 
 @pytest.fixture(scope="module")
 def keeping() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("keep_version", ROOT / "docs/keep_version.py")
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return script("keep_version")
 
 
 def test_the_documentation_of_every_version_is_kept(keeping: ModuleType, tmp_path: Path) -> None:

@@ -129,7 +129,7 @@ def test_the_line_has_other_words_for_every_name() -> None:
     names = {*demo_atlas().table.behaviors, *(b.name for b in known_behaviors())}
     names |= {f"{name} (random tokens)" for name in ("induction", "duplicate token")}
     relations = {relation for sentence in demo_treebank() for relation in sentence.relations}
-    names |= {f"{relation} to governor" for relation in relations}
+    names |= {name_of_relation(relation, DIRECTIONS[0]) for relation in relations}
     names |= {f"governor to {relation}" for relation in relations}
     said = {name: words_of(name).said for name in names}
     assert len(set(said.values())) == len(names), sorted(said.items())
