@@ -77,7 +77,7 @@ def compare(
 def compare(
     a: Source,
     b: Source | list[Any] | tuple[Any, ...],
-    segments: Texts,
+    segments: Texts | None = None,
     *,
     metrics: ChosenMetrics = (),
     models_are_seeds: bool = False,
@@ -141,8 +141,8 @@ def compare(
             all models except the last one.
 
     Raises:
-        TypeError: an argument that is not a model, or not segments; with `resident=1`, a model that
-            is already in memory.
+        TypeError: no segments, or an argument that is not a model, or not segments; with
+            `resident=1`, a model that is already in memory.
         OSError: a model cannot be loaded.
         ValueError: models with different numbers of layers or heads, or different tokens; no
             segments; a segment that is too long for a model or for `pad_to`; a word without tokens;
@@ -170,6 +170,11 @@ def compare(
     several = isinstance(b, (list, tuple))
     sources: list[Source] = [a, *b] if isinstance(b, (list, tuple)) else [a, b]
     _check_sources(sources, models_are_seeds)
+    if segments is None:
+        raise TypeError(
+            "compare requires texts that both models read: pass a list, as in compare(a, b, "
+            "['The cat sat on the mat.']), or segments, compare(a, b, read_segments(path, a))"
+        )
     one_of("unit", unit, ("tokens", "words"))
     if pad_to is not None:
         pad_to = whole_number("pad_to", pad_to, 1, "token")

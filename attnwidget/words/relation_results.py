@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from attnwidget.capture.tapping.head import Head
 from attnwidget.capture.tapping.layer_numbers import LayerNumbers
 from attnwidget.corpus.argument_checks import all_of
 from attnwidget.corpus.results import HeadMetrics, HeadResult
@@ -33,6 +34,7 @@ DIRECTIONS = ("dependent to governor", "governor to dependent")
 """Who attends to whom; both predict a governor for each word."""
 TABLE_COUNT = 100
 """Words that a relation of Clark et al.'s Table 1 has at least."""
+_TABLE_COLUMNS = ("Relation", "Head", "Head in the paper", "Accuracy", "Baseline")
 _POOLED = " (all)"
 """The end of the name of a relation that is pooled over its subtypes."""
 
@@ -226,8 +228,9 @@ class RelationAccuracies(HeadResult):
             min_count: Smallest number of words of a relation.
 
         Returns:
-            Columns Relation, Head (1-based, "8-11"), Accuracy (in %), Baseline (in %, with its
-            offset: "51.7 (1)"); the most frequent relation first, after all of them.
+            Columns Relation, Head ("L7 H10", counted from 0 as everywhere in this package), Head in
+            the paper ("8-11", counted from 1), Accuracy (in %), Baseline (in %, with its offset:
+            "51.7 (1)"); the most frequent relation first, after all of them.
         """
         import pandas as pd
 
@@ -235,13 +238,14 @@ class RelationAccuracies(HeadResult):
         rows = [
             (
                 "All" if row["relation"] == "all" else row["relation"],
-                f"{row['layer'] + 1}-{row['head'] + 1}",
+                str(head := Head(row["layer"], row["head"], self.stack)),
+                head.paper_name,
                 round(100 * row["accuracy"], 1),
                 f"{100 * row['baseline']:.1f} ({row['offset']})",
             )
             for row in best.to_dict("records")
         ]
-        return pd.DataFrame(rows, columns=["Relation", "Head", "Accuracy", "Baseline"])
+        return pd.DataFrame(rows, columns=list(_TABLE_COLUMNS))
 
     def _paper_frame(self) -> pd.DataFrame:
         # With few words, the table has the row of all words at least.

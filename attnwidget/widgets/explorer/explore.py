@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from attnwidget.behaviors.head_atlas.atlas_result import Atlas
 from attnwidget.corpus.progress_bar import said_when_slow
@@ -11,8 +11,15 @@ from attnwidget.probes.dependency.dependency_results import DependencyProbe
 from attnwidget.probes.structural.structural_result import StructuralProbe
 from attnwidget.widgets.explorer.given_text import WithMedia
 from attnwidget.widgets.explorer.widget import Explorer
+from attnwidget.widgets.shared.option_text import takes_options_of
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from attnwidget.widgets.explorer.explorer_figure import ExplorerOptions
 
 
+@takes_options_of(Explorer)
 @in_plain_torch
 def explore(
     model: Any = None,
@@ -29,7 +36,7 @@ def explore(
     probe: DependencyProbe | StructuralProbe | None = None,
     metrics: Any = None,
     atlas: Atlas | Literal[False] | None = None,
-    **traits: Any,
+    **traits: Unpack[ExplorerOptions],
 ) -> Explorer:
     """Show all heads, a single head, and comparisons of heads for a text, in one widget.
 
@@ -79,7 +86,8 @@ def explore(
             `labels` get their names as labels. None = the atlas that comes with an embedded model
             (`demo_atlas`) or was kept for the model (`keep_names`); else the page has a button that
             names the heads. False = no atlas.
-        traits: Options of the explorer: `example`, `selected`, `layer`, `quantity`, `tab`, …
+        traits: Options of the explorer, such as `example`, `selected` or `tab`; `help(Explorer)`
+            lists them.
 
     Raises:
         ValueError: The text is empty or too long for the model, the model writes no text, or is

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 #: The panels in the order of the page, each the name of the widget in it.
 PANELS = (
     "grid",
@@ -25,4 +27,4 @@ TAB_NAMES = {
 OF_TEXT = ("head_scatter", "predictions", "why")
 OF_TREEBANK = ("table", "arcs")
 #: The maps of a comparison that the view shows at first; all three would be as high as a page.
-COMPARISON_PART_AT_FIRST = "difference"
+COMPARISON_PART_AT_FIRST: Final = "difference"

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 import traitlets
@@ -32,6 +32,7 @@ from attnwidget.widgets.pages.encoding import as_json_value
 from attnwidget.widgets.pages.page_part import Holding, Page, Part
 from attnwidget.widgets.shared.attention_widget import chosen_head
 from attnwidget.widgets.shared.computed import computed, when_open
+from attnwidget.widgets.shared.head_widget import HeadOptions
 from attnwidget.widgets.shared.option_list import ListOption
 from attnwidget.widgets.shared.painted_rows import start_of, writes_over_sound
 from attnwidget.widgets.shared.places import (
@@ -40,44 +41,67 @@ from attnwidget.widgets.shared.places import (
     media_to_wire,
     places_to_wire,
 )
-from attnwidget.widgets.shared.token_size import TokenSize
+from attnwidget.widgets.shared.token_size import TokenSize, TokenSizeOptions
 from attnwidget.widgets.shared.traits import WindowTrait
-from attnwidget.widgets.shared.versus import COMPARISON_PARTS
+from attnwidget.widgets.shared.versus import COMPARISON_PARTS, VersusOptions
 from attnwidget.widgets.wire.values import axes_in, axes_to_wire, in_unit
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 #: Above so many tokens a view opens as a matrix.
 MOST_AS_LINES = 60
+
+Mode = Literal["lines", "matrix", "places"]
+
+
+class MapOptions(TokenSizeOptions, VersusOptions, total=False):
+    """Options of a `HeadView` that a page of grid and view has too."""
+
+    mode: Mode
+    window: Sequence[int] | None
+    sentences: Literal["all", "aa", "ab", "ba", "bb"]
+    arrangement: Literal["one", "beside", "overlay"]
+    of: Literal["selected", "layer"]
+
+
+class HeadViewOptions(HeadOptions, MapOptions, total=False):
+    """Options of a `HeadView`."""
+
+    comparison_part: Literal["all", "difference", "first", "second"]
 
 
 class HeadView(TokenSize, FigureOfMaps):
     """One head's map as lines between two columns of tokens, or as a matrix; or several heads.
 
-    Up to 60 tokens it opens as lines, longer inputs as a matrix, unless `mode` is given. Where keys
-    have places in a picture or a sound (`Tokens.places`), it opens as "places": the row of one
-    query, or the column of one key, painted on the picture or the time line. `window` is the part
-    of a matrix that is in sight: zooming on the page sets it, and pictures show it.
+    A view linked to a `HeadGrid` shows the head selected in the grid. Where keys have places in a
+    picture or a sound (`Tokens.places`), the view paints the row of one query, or the column of one
+    key, on the picture or the time line. With `arrangement="beside"` or `"overlay"` it shows all
+    selected heads, or with `shown_heads="layer"` all heads in the layer of the last selected head.
+
+    With an attention in `versus` the view shows the head in both attentions and the difference, on
+    axes that hold the common tokens (a longest common subsequence) once; a token of one attention
+    is hatched in the map of the other. Unless a head is chosen, such a view opens on the head that
+    changed most (`Attention.changes`), or on the first head of a long input.
 
     Above 1,024 tokens its page gets no whole map: an overview, and the exact values of what is in
     sight, down to single tokens. Long inputs have no gradients, and norms only where their parts
-    can be computed.
+    can be computed. For a text that `AttentionModel.generate` wrote, a slider goes from one
+    generated token to the next. It locks the query that the model wrote the token from, and the
+    page shows the probability of the token and of its likeliest rivals.
 
-    `layer` and `head` (0-based), with `stack` in an encoder-decoder, choose the head, or the name
-    of a head in place of layer and head: "L1 H3", (1, 3) or a `Head`. A view linked to a `HeadGrid`
-    shows the head selected in the grid. With `arrangement="beside"` or `"overlay"` the view shows
-    all selected heads, or with `shown_heads="layer"` all heads in the layer of the last selected head; up to
-    six heads in `selected` open beside each other. With an attention in `versus` the view shows the
-    head in both attentions and the difference, on axes that hold the common tokens (a longest
-    common subsequence) once; a token of one attention is hatched in the map of the other. Unless a
-    head is chosen, such a view opens on the head that changed most (`Attention.changes`), or on the
-    first head of a long input.
+    Args:
+        attention: The attention of one input.
+        layer: The layer of the head, counted from 0, or the name of the head in place of layer and
+            head: "L1 H3", (1, 3) or a `Head`; or pass `selected`.
+        head: The head in its layer, counted from 0.
+        stack: The stack of the layer, of a model with several stacks.
+        highlight: See the option below.
 
-    `highlight` names words whose attention, to and from, is drawn in a second color. Further
-    options are the traits below, as keywords. An unknown one raises TypeError, a value out of range
-    traitlets.TraitError, a highlighted word that the input lacks traitlets.TraitError.
-
-    For a text that `AttentionModel.generate` wrote, a slider goes from one generated token to the
-    next. It locks the query that the model wrote the token from, and the page shows the probability
-    of the token and of its likeliest rivals.
+    Raises:
+        TypeError: `attention` is not an attention, or an option is unknown.
+        ValueError: The model has no such head.
+        traitlets.TraitError: The value of an option is out of range.
 
     Example:
         >>> from attnwidget import HeadView, load_model
@@ -96,17 +120,24 @@ class HeadView(TokenSize, FigureOfMaps):
     kind = "head_view"
     page_label = "one head"
     page_title = "Attention heads"
+    _computed_defaults: ClassVar[Mapping[str, str]] = {
+        "selected": "the head of `layer` and `head`, otherwise the first head",
+        "layer": "the layer of the selected head",
+        "mode": '"places" where the keys have places, otherwise "lines" up to 60 tokens and '
+        '"matrix" above',
+        "arrangement": '"beside" for two to six heads in `selected`, otherwise "one"',
+        "highlight": "no words",
+    }
 
     mode = traitlets.Enum(
         ["lines", "matrix", "places"],
         "lines",
-        help="Lines between two token columns, a heat map (above 60 tokens unless given), or one "
-        "row painted on the picture or the sound that the tokens come from (opens where the keys "
-        "have places).",
+        help="Lines between two token columns, a heat map, or one row painted on the picture or "
+        "the sound that the tokens come from.",
     ).tag(sync=True, option=True)
     window = WindowTrait(
-        help="The part of a matrix in sight, as (query from, query to, key from, key to) with ends "
-        "excluded, counted before anything is hidden; None shows all."
+        help="The part of a matrix in sight, ends excluded, counted before anything is hidden; "
+        "None shows all. Zooming on the page sets it, and pictures show it."
     ).tag(sync=True, option=True)
     sentences = traitlets.Enum(
         ["all", "aa", "ab", "ba", "bb"],
@@ -131,8 +162,9 @@ class HeadView(TokenSize, FigureOfMaps):
         '"difference" (first minus second), the "first", or the "second" alone.',
     ).tag(sync=True, option=True)
     highlight: ListOption[str] = ListOption(
-        traitlets.Unicode(), help="Words whose attention is drawn in a second color."
-    ).tag(option=True)
+        traitlets.Unicode(),
+        help="Words whose attention, to and from, is drawn in a second color.",
+    ).tag(option=True, takes="a word, or a list of words of the input")
 
     # The pictures and sounds that were last sent, and what was sent: switched heads change neither.
     _encoded: tuple[Media, dict[str, Any]] | None = None
@@ -148,7 +180,7 @@ class HeadView(TokenSize, FigureOfMaps):
         stack: str | None = None,
         *,
         highlight: Sequence[str] | str = (),
-        **traits: Any,
+        **traits: Unpack[HeadViewOptions],
     ) -> None:
         versus = traits.get("versus")
         is_chosen = layer is not None or head is not None or "selected" in traits
@@ -522,7 +554,7 @@ class HeadView(TokenSize, FigureOfMaps):
         return list(proposal["value"])
 
 
-def _is_for_several(attention: object, traits: dict[str, Any]) -> bool:
+def _is_for_several(attention: object, traits: Mapping[str, object]) -> bool:
     """Return whether several heads were chosen that fit side by side, and no arrangement."""
     heads: Any = traits.get("selected")
     is_list = isinstance(heads, (list, tuple, np.ndarray)) and not is_one_head(heads)
@@ -546,7 +578,7 @@ def _has_places(attention: Attention, stack: str) -> bool:
     return has_places(attention.stacks[stack].key)
 
 
-def _mode_for(attention: object, stack: str | None) -> str:
+def _mode_for(attention: object, stack: str | None) -> Mode:
     """How a view opens: on the picture or the sound if keys have places; few tokens as lines."""
     if not isinstance(attention, Attention):
         return "lines"

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any
+from typing import Any, ClassVar, Literal
 
 import traitlets
 
@@ -20,15 +21,29 @@ from attnwidget.text.thread_lock import ThreadLock
 from attnwidget.text.tokens import Tokens
 from attnwidget.widgets.shared.background import Background, Job
 from attnwidget.widgets.shared.computed import computed, when_open
-from attnwidget.widgets.shared.head_widget import HeadWidget, StackShapes
+from attnwidget.widgets.shared.head_widget import FigureOptions, HeadWidget, StackShapes
 from attnwidget.widgets.shared.page_changes import changed_by_page
-from attnwidget.widgets.shared.traits import HeadsTrait, Subset, TokenMarks
+from attnwidget.widgets.shared.traits import Heads, HeadsTrait, MarkedTokens, Subset, TokenMarks
 from attnwidget.widgets.wire.values import axes_in, loss_to_wire, stacks_to_wire
 
 #: The heads that are off, and what stands in their place; None = the default of the model.
 Edit = tuple[list[Head], EditMethod | None]
 #: Cells of all maps of an input from which a change of the page is answered in the background.
 LARGE = 2**24
+
+HiddenKind = Literal["cls", "sep", "first"]
+
+
+class AttentionOptions(FigureOptions, total=False):
+    """Options of every figure of an `Attention`."""
+
+    tokens: MarkedTokens
+    hidden: HiddenKind | Sequence[HiddenKind]
+    quantity: Literal["weights", "norms", "gradients"]
+    unit: Literal["tokens", "words"]
+    scale: Literal["absolute", "linear", "sqrt", "log"]
+    disabled: Heads
+    method: Literal["uniform", "zero", "first"] | None
 
 
 class _ReplacedError(Exception):
@@ -50,7 +65,8 @@ def chosen_head(
     if not (names_head(layer) or names_head(head)):
         name = stack or next(iter(attention.stacks))
         chosen = (layer or 0, head or 0, name)
-        return chosen if layer is None and head is None else attention.head(chosen)
+        is_first = layer is None and head is None and name in attention.stacks
+        return chosen if is_first else attention.head(chosen)
     parts = head_parts(layer, head, stack)
     return attention.head(parts if len(parts) == 3 else (*parts, next(iter(attention.stacks))))
 
@@ -58,6 +74,11 @@ def chosen_head(
 class AttentionWidget(HeadWidget):
     """A figure of an `Attention`."""
 
+    _computed_defaults: ClassVar[Mapping[str, str]] = {
+        "layer": "the layer of the selected head, otherwise the first layer with attention",
+        "hidden": "the kinds on which much attention rests: more than 10 % of it, and more than 3 "
+        "times the even share",
+    }
     attention = traitlets.Instance(Attention, help="The shown attention.")
     tokens = TokenMarks(
         help='Locked tokens as ("query" | "key", index); queries attend, keys are attended to. The '
@@ -65,8 +86,7 @@ class AttentionWidget(HeadWidget):
     ).tag(sync=True, option=True, shared=True, set_last=True)
     hidden = Subset(
         KINDS,
-        help='Tokens left out: some of "cls", "sep", "first". By default those on which much '
-        "attention rests: more than 10 % of it, and more than 3 times the even share.",
+        help="Kinds of tokens that are left out of the figure.",
     ).tag(sync=True, option=True, shared=True)
     quantity = traitlets.Enum(
         QUANTITIES,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import traitlets
@@ -29,7 +29,17 @@ from attnwidget.widgets.shared.metrics_over_training import (
     stepped_wire,
     steps_in,
 )
-from attnwidget.widgets.shared.stack_choice import StackChoice
+from attnwidget.widgets.shared.stack_choice import StackChoice, StackOptions
+
+
+class MetricOptions(StackOptions, total=False):
+    """Options of a figure that shows a metric for each head."""
+
+    step: str | None
+    metric: str | None
+    sort: Literal["none", "rows", "all"]
+    descending: bool
+    filter: Sequence[float] | None
 
 
 class MetricChoice(StackChoice):
@@ -62,7 +72,13 @@ class MetricChoice(StackChoice):
         None,
         help="Smallest and largest value of the metric, both included, that a head may have, "
         "others are dimmed; None for any. Another metric starts without.",
-    ).tag(sync=True, option=True, of_metric=True, set_last=True)
+    ).tag(
+        sync=True,
+        option=True,
+        of_metric=True,
+        set_last=True,
+        takes="(smallest, largest) such as (0.5, 1.0), or None",
+    )
 
     # Note of the caption about metrics of another model, until the figure shows a new attention.
     _left_out = traitlets.Unicode()
