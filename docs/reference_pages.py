@@ -21,6 +21,12 @@ from attnwidget import (
     words,
 )
 from attnwidget.results import HeadResult, Result
+from attnwidget.widgets.shared.option_text import (
+    default_in_words,
+    option_default,
+    option_type,
+    options_of,
+)
 
 # The sections of the reference's index, in its order: by public module, and by folder for the names
 # of `attnwidget` itself.
@@ -129,11 +135,14 @@ def pages() -> dict[str, str]:
 def trait_rows(kind: type[Any]) -> list[tuple[str, str, str, str]]:
     """Name, type, default and help of the traits that a widget has beside those of ipywidgets."""
     rows = []
+    options = options_of(kind)
     for name, trait in sorted(kind.class_traits().items()):
         if name.startswith("_") or not trait.this_class.__module__.startswith("attnwidget."):
             continue
-        default = trait.default()
-        rows.append((name, _trait_type(trait), repr(default), trait.help))
+        default = option_default(kind, name) if name in options else repr(trait.default())
+        if not default_in_words(kind, name):
+            default = f"`{default}`"
+        rows.append((name, option_type(trait), default, trait.help))
     return rows
 
 
@@ -189,7 +198,7 @@ def _page(name: str, identifier: str, value: Any) -> str:
             "|---|---|---|---|",
         ]
         for trait, kind, default, text in trait_rows(value):
-            lines.append(f"| `{trait}` | {_cell(kind)} | `{_cell(default)}` | {_cell(text)} |")
+            lines.append(f"| `{trait}` | {_cell(kind)} | {_cell(default)} | {_cell(text)} |")
     if inspect.isclass(value) and issubclass(value, HeadResult):
         lines += _declared(value)
     return "\n".join(lines) + "\n"
@@ -231,22 +240,6 @@ def _below(kind: type[Any]) -> Iterator[type[Any]]:
 def _summary(value: Any) -> str:
     text = inspect.getdoc(value) or ""
     return _cell(text.partition("\n\n")[0].replace("\n", " "))
-
-
-def _trait_type(trait: Any) -> str:
-    if values := getattr(trait, "values", None):
-        return " or ".join(f"`{value!r}`" for value in values)
-    return {
-        "Heads": "list of heads",
-        "TokenPlaces": "list of tokens",
-        "Any": "any",
-        "Unicode": "string",
-        "Bool": "`True` or `False`",
-        "Int": "integer",
-        "Float": "number",
-        "List": "list",
-        "Dict": "dictionary",
-    }.get(type(trait).__name__, type(trait).__name__)
 
 
 def _cell(text: str) -> str:

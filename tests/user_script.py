@@ -24,6 +24,7 @@ from attnwidget import (
     HeadGrid,
     HeadScatter,
     HeadView,
+    LinkView,
     PredictionView,
     ProbeView,
     RelationTable,
@@ -96,6 +97,24 @@ def look(folder: Path) -> Explorer:
     explorer: Explorer = explore(model, TEXT, treebank=False, selected=[(1, 2)])
     print(explorer.code())
     return explorer
+
+
+def choose_options(attention: Attention, folder: Path) -> None:
+    """Options of figures. mypy refuses the lines that need an ignored error, and no others."""
+    print(HeadView(attention, 1, 3, mode="matrix", labels={(1, 3): "pronoun"}, hidden="cls"))
+    print(HeadView(attention, "L1 H3", tokens=["he"], window=(0, 4, 0, 4), token_size="L"))
+    print(HeadGrid(attention, selected=Head(1, 3), versus=attention, filter=(0.1, 0.5)))
+    print(HeadGrid(attention, selected=np.array([[1, 3]]), layout={"width": "50%"}, layer=1))
+    print(LinkView(attention, 1, 3, query=2, versus=4, distance=None))
+    print(explore(attention, tab="why", panels=["grid", "view"], quantity="norms"))
+    print(save_page(attention, folder / "page.html", mode="lines", times_keys=True, theme="dark"))
+    HeadView(attention, mode="matrx")  # type: ignore[arg-type]
+    HeadView(attention, mod="matrix")  # type: ignore[call-arg]
+    HeadGrid(attention, comparison_part="all")  # type: ignore[arg-type]
+    LinkView(attention, versus="he")  # type: ignore[arg-type]
+    explore(attention, tabs="why")  # type: ignore[call-arg]
+    save_page(attention, folder / "page.html", scale="exp")  # type: ignore[arg-type]
+    compare(load_model(), load_model())  # type: ignore[call-overload]
 
 
 def study(model: AttentionModel, folder: Path) -> Measurements:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from attnwidget.corpus.media_segments import MediaSegment
-from attnwidget.corpus.progress_bar import OnProgress
+from attnwidget.corpus.progress_bar import OnProgress, progress_label
 from attnwidget.corpus.resume_from import resume_from, resume_path
 from attnwidget.text.mentions import Document
 from attnwidget.text.segments import Segment
@@ -45,9 +45,17 @@ class Run:
         folder = resume_path(resume)
         return cls(batch_size, None if folder is None else Path(folder), progress)
 
-    def keeping(self, study: str) -> AbstractContextManager[None]:
-        """Return a context in which a study resumes from its file in the folder, if any."""
-        return resume_from(None if self.folder is None else self.folder / f"{study}.npz")
+    @contextmanager
+    def keeping(self, study: str, label: str) -> Iterator[None]:
+        """Continue a study from its file in the folder, if any, and label its progress bars.
+
+        Args:
+            study: Name of the file, without its suffix.
+            label: Name of the study for readers.
+        """
+        path = None if self.folder is None else self.folder / f"{study}.npz"
+        with progress_label(label), resume_from(path):
+            yield
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,7 +97,8 @@ class Evidence:
         """
 
         def accuracies(number: int) -> CoreferenceAccuracies:
-            with self.run.keeping(f"coreference-{number}"):
+            label = f"coreference, half {number + 1} of 2"
+            with self.run.keeping(f"coreference-{number}", label):
                 return probe_coreference(
                     self.model,
                     self.documents[number::2],

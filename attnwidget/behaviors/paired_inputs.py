@@ -127,10 +127,11 @@ class PairedInputs(StudyBehavior):
         means = []
         for number in range(evidence.n_random_models):
             shuffled = shuffled_like(evidence.model, seed=evidence.seed + number)
-            entropies = entropies_over_ids(shuffled, inputs, EXPONENTS)
-            exponents = matching_exponents(sharpness, entropies)
-            pair_numbers = self._read(evidence, shuffled, pairs, f"-random-{number}", exponents)
-            means.append(pair_numbers.mean(-1))
+            of_random = entropies_over_ids(shuffled, inputs, EXPONENTS)
+            exponents = matching_exponents(sharpness, of_random)
+            label = f"{self.name}, random model {number + 1} of {evidence.n_random_models}"
+            read = self._read(evidence, shuffled, pairs, f"-random-{number}", exponents, label)
+            means.append(read.mean(-1))
         return means
 
     def _read(
@@ -140,13 +141,15 @@ class PairedInputs(StudyBehavior):
         pairs: Sequence[InputPair],
         part: str = "",
         exponents: Float64Array | None = None,
+        label: str = "",
     ) -> Float64Array:
         """Return score and control of each pair, [D, 2, L, H, pairs].
 
-        `exponents` sharpen the maps of heads with random weights, as in `read_maps`.
+        `exponents` sharpen the maps of random heads, as in `read_maps`. `label` stands before the
+        progress bar; the default is the name of the behavior.
         """
         study = self.name.replace(" ", "-")
-        with evidence.run.keeping(f"{study}{part}"):
+        with evidence.run.keeping(f"{study}{part}", label or self.name):
             return numbers_of_each(
                 self.name,
                 model,

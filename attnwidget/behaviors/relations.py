@@ -195,7 +195,8 @@ class RelationBehavior(StudyBehavior):
         halves = [evidence.treebank[::2], evidence.treebank[1::2] or evidence.treebank[:1]]
 
         def accuracies(number: int) -> RelationAccuracies:
-            with evidence.run.keeping(f"relations-{number}"):
+            label = f"relations, half {number + 1} of 2"
+            with evidence.run.keeping(f"relations-{number}", label):
                 return probe_relations(
                     evidence.model,
                     halves[number],

@@ -58,6 +58,21 @@ from attnwidget.text.counted import counted
 from attnwidget.text.tokens import Tokens
 from attnwidget.text.whole_number import whole_number
 
+#: What `dir` of a model does not list: other modules of the package read it, and users do not.
+_OF_THE_PACKAGE = {
+    "check_open",
+    "edits",
+    "inputs",
+    "lock",
+    "made_by",
+    "own_name",
+    "passes",
+    "question",
+    "remark",
+    "texts",
+    "vocabulary",
+}
+
 
 class HeadsSeen(NamedTuple):
     """Heads of the model layers during a study.
@@ -772,6 +787,10 @@ class AttentionModel:
             self.inputs.processor,
         )
         return received_model, (SentModel.from_model(self, self._load_again or make_again),)
+
+    def __dir__(self) -> list[str]:
+        names = {name for name in super().__dir__() if not name.startswith("_")}
+        return sorted(names - _OF_THE_PACKAGE)
 
     def __repr__(self) -> str:
         kind = type(self.hf_model).__name__

@@ -80,7 +80,7 @@ def compare(
 def compare(
     a: Source,
     b: Source | list[Any] | tuple[Any, ...],
-    segments: Texts,
+    segments: Texts | None = None,
     *,
     metrics: ChosenMetrics = (),
     models_are_seeds: bool = False,
@@ -149,17 +149,16 @@ def compare(
         The comparison of two models, or the comparisons with all models of a list.
 
     Raises:
-        TypeError: An argument is not a model or not segments; or, with `max_loaded_models=1`, a
-            model is already in memory.
-        OSError: A model cannot be loaded.
-        ValueError: The models differ in their number of layers or heads, or in their tokens; there
-            are no segments; a segment is too long for a model or for `pad_to`; a word has no
-            tokens; `pad_to` is combined with words; `models_are_seeds` has a single model; a metric
-            is not valid (see `measure`); the resume file belongs to another study; a resume file or
-            workers are combined with `max_loaded_models=1`; or the maps of one batch are larger
-            than `maps_mb`.
-        WorkersError: See `measure`.
-        KeyboardInterrupt: Ctrl-C was pressed before the first batch was finished.
+        TypeError: no segments, or an argument that is not a model, or not segments; with
+            `max_loaded_models=1`, a model that is already in memory.
+        OSError: a model cannot be loaded.
+        ValueError: models with different numbers of layers or heads, or different tokens; no
+            segments; a segment that is too long for a model or for `pad_to`; a word without tokens;
+            `pad_to` with words; `models_are_seeds` with a single model; a metric as in `measure`; a
+            resume file of another study; a resume file or workers with `max_loaded_models=1`; maps
+            of one batch that are larger than `maps_mb`.
+        WorkersError: as in `measure`.
+        KeyboardInterrupt: Ctrl-C before the first batch was done.
 
     Example:
         >>> from attnwidget import compare, load_model
@@ -180,6 +179,11 @@ def compare(
     several = isinstance(b, (list, tuple))
     sources: list[Source] = [a, *b] if isinstance(b, (list, tuple)) else [a, b]
     _check_sources(sources, models_are_seeds)
+    if segments is None:
+        raise TypeError(
+            "compare requires texts that both models read: pass a list, as in compare(a, b, "
+            "['The cat sat on the mat.']), or segments, compare(a, b, read_segments(path, a))"
+        )
     one_of("unit", unit, ("tokens", "words"))
     if pad_to is not None:
         pad_to = whole_number("pad_to", pad_to, 1, "token")

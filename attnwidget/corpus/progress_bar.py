@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
 from tqdm.auto import tqdm as bar_of_host
@@ -21,6 +22,7 @@ OnProgress = Callable[[int, int | None], None]
 
 #: Number of seconds after which a notebook shows progress.
 _PATIENCE = 0.2
+_label: ContextVar[str] = ContextVar("attnwidget_progress_label", default="")
 
 
 class _Line:
@@ -64,6 +66,26 @@ class _Calling(tqdm):  # type: ignore[type-arg]
         return None
 
 
+@contextmanager
+def progress_label(label: str) -> Iterator[None]:
+    """Write a label before the progress bars of the block, which are one stage of longer work.
+
+    Args:
+        label: Name of the stage in a few words.
+
+    Example:
+        >>> from attnwidget.corpus.progress_bar import progress_bar, progress_label
+        >>> with progress_label("effects"), progress_bar(2, "segment") as bar:
+        ...     bar.desc
+        'effects'
+    """
+    token = _label.set(label)
+    try:
+        yield
+    finally:
+        _label.reset(token)
+
+
 def progress_bar(
     total: int | None,
     unit: str,
@@ -90,9 +112,10 @@ def progress_bar(
     """
     if callable(shown):
         return _Calling(total, done, shown)
-    options: dict[str, Any] = {"total": total, "initial": done, "unit": unit, "disable": not shown}
-    options["delay"] = delay
-    return tqdm(**options, file=_Line()) if shown and in_notebook() else bar_of_host(**options)
+    how: dict[str, Any] = {"total": total, "initial": done, "unit": unit, "disable": not shown}
+    how["delay"] = delay
+    how["desc"] = _label.get() or None
+    return tqdm(**how, file=_Line()) if shown and in_notebook() else bar_of_host(**how)
 
 
 @contextmanager

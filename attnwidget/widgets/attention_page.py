@@ -2,28 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from attnwidget.capture.maps.attention import Attention
 from attnwidget.capture.tapping.head import Head
 from attnwidget.kernels.plain_torch import in_plain_torch
-from attnwidget.widgets.head_grid import HeadGrid
-from attnwidget.widgets.head_view.widget import HeadView
+from attnwidget.widgets.head_grid import HeadGrid, ThumbnailOptions
+from attnwidget.widgets.head_view.widget import HeadView, MapOptions
 from attnwidget.widgets.pages.attention_maps import all_maps
 from attnwidget.widgets.pages.page_part import Page
 from attnwidget.widgets.pages.size_limit import ContentSize, refuse_above
 from attnwidget.widgets.pages.write_page import write_linked
 from attnwidget.widgets.shared.head_widget import HeadWidget
+from attnwidget.widgets.shared.option_text import takes_options_of
 
 if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
     from attnwidget.widgets.coreference_view.widget import CoreferenceView
     from attnwidget.widgets.dependency_arcs.sentence_arcs import SentenceArcs
     from attnwidget.widgets.head_scatter import HeadScatter
     from attnwidget.widgets.relation_table import RelationTable
 
 
+class PageOptions(ThumbnailOptions, MapOptions, total=False):
+    """Options of a page: those of its grid and its view."""
+
+    layer: int
+    highlight: str | Sequence[str]
+
+
+@takes_options_of(HeadView, HeadGrid)
 @in_plain_torch
 def save_page(
     attention: Attention,
@@ -38,7 +49,7 @@ def save_page(
     title: str | None = None,
     limit_mb: float = 20.0,
     theme: Literal["light", "dark"] | None = None,
-    **traits: Any,
+    **traits: Unpack[PageOptions],
 ) -> Path:
     """Write an interactive page with `HeadGrid` and `HeadView` for one input, and return its path.
 
@@ -60,8 +71,9 @@ def save_page(
         coreference: Documents with mentions.
         title: Page title.
         limit_mb: Maximum size of the file in megabytes (10^6 bytes).
-        theme: "light", "dark", or None for the theme of the reader's browser.
-        traits: Further options of grid and view, such as `quantity`, `scale` and `mode`.
+        theme: "light", "dark", or None for the theme of the reader.
+        traits: Options of the grid and the view, such as `quantity`, `scale` and `mode`;
+            `help(HeadGrid)` and `help(HeadView)` list them.
 
     Raises:
         ValueError: If the page would exceed `limit_mb`.
@@ -92,11 +104,11 @@ def save_page(
     for kind, class_name, widget in options:
         if widget is not None and getattr(type(widget), "kind", None) != kind:
             raise TypeError(f"expected a {class_name} or None, got {type(widget).__name__}")
-    grid_options = {name: traits[name] for name in traits if name in HeadGrid.class_trait_names()}
-    view_options = {
-        name: traits[name]
-        for name in traits
-        if name not in grid_options or name in HeadView.class_trait_names()
+    grid_names = HeadGrid.class_trait_names()
+    view_names = HeadView.class_trait_names()
+    grid_options: dict[str, Any] = {k: v for k, v in traits.items() if k in grid_names}
+    view_options: dict[str, Any] = {
+        k: v for k, v in traits.items() if k not in grid_names or k in view_names
     }
     first = Head(0, 0, next(iter(attention.stacks)))
     selected_heads = [first] if selected is None else list(selected)

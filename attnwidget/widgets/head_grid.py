@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 import traitlets
@@ -23,7 +23,8 @@ from attnwidget.widgets.pages.encoding import AS_TEXT, as_json_value
 from attnwidget.widgets.pages.page_part import NEEDS_A_NOTEBOOK, Holding, Part
 from attnwidget.widgets.shared.attention_widget import Edit, attention_shapes
 from attnwidget.widgets.shared.computed import computed, when_open
-from attnwidget.widgets.shared.metric_choice import MetricChoice, checked_metrics
+from attnwidget.widgets.shared.head_widget import LayerOptions
+from attnwidget.widgets.shared.metric_choice import MetricChoice, MetricOptions, checked_metrics
 from attnwidget.widgets.shared.metric_table import Metrics
 from attnwidget.widgets.shared.metrics_over_training import SteppedMetrics
 from attnwidget.widgets.shared.painted_rows import (
@@ -41,10 +42,18 @@ from attnwidget.widgets.shared.places import (
     media_sizes,
     places_to_wire,
 )
-from attnwidget.widgets.shared.versus import COMPARISON_PARTS, Versus, as_the_page_has_it
+from attnwidget.widgets.shared.versus import (
+    COMPARISON_PARTS,
+    Versus,
+    VersusOptions,
+    as_the_page_has_it,
+)
 from attnwidget.widgets.wire.values import axes_in, axes_to_wire, in_unit, masked_map, to_wire
 
-#: Name of the metric that measures how far a head's maps are from the compared maps.
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+#: The number of a head that says how far its maps are from those compared with.
 CHANGE = "change"
 # Number of cached thumbnail sets, so that switching heads off and on again draws nothing twice.
 _KEPT = 2
@@ -52,6 +61,19 @@ _KEPT = 2
 NEEDS_A_KERNEL = "Heads are switched off by a kernel, which this page does not have."
 #: Maximum number of values that the page receives for one locked token in all heads.
 _MOST_NUMBERS = 2**20
+
+
+class ThumbnailOptions(MetricOptions, VersusOptions, total=False):
+    """Options of a `HeadGrid` that a page of grid and view has too."""
+
+    times_keys: bool
+    thumbnail: Literal["maps", "places"] | None
+    cells: Literal["answers", "maps"]
+    comparison_part: Literal["difference", "first", "second"]
+
+
+class HeadGridOptions(LayerOptions, ThumbnailOptions, total=False):
+    """Options of a `HeadGrid`."""
 
 
 class HeadGrid(MetricChoice, Versus):
@@ -63,16 +85,12 @@ class HeadGrid(MetricChoice, Versus):
     out like the picture (`thumbnail`).
 
     `metrics` are numbers per head: arrays [layers, heads] by title, or an object with a `heads()`
-    method such as the result of `measure`; with several stacks, by stack. The chosen metric is
-    drawn as a bar for every head (`metric`), sorts heads (`sort`) and filters them (`filter`,
-    `passing`); `similar()` returns heads with similar numbers. With a result of
-    `measure_checkpoints`, a slider selects the checkpoint (`step`).
-
-    Further options are the traits below, as
-    keywords: `selected`, `layer`, `stack`, `scale`, `times_keys`, `hidden`, `unit`,
-    `thumbnail`, `quantity`, `disabled`, `method`, `versus`, `comparison_part`, `cells`. Unknown
-    options raise TypeError, values out of range and metrics of a wrong shape traitlets.TraitError,
-    a missing quantity ValueError.
+    method such as the result of `measure`; with several stacks, by stack. Each is shown as a bar
+    with every head (`metric`), sorts heads (`sort`) and filters them (`filter`, `passing`);
+    `similar()` finds heads whose numbers are alike. With a result of `measure_checkpoints`, a
+    slider shows the numbers of each checkpoint (`step`). Further options are keywords, listed
+    below. Unknown options raise TypeError, values out of range and metrics of a wrong shape
+    traitlets.TraitError, a missing quantity ValueError.
 
     Example:
         >>> from attnwidget import HeadGrid, load_model
@@ -100,6 +118,9 @@ class HeadGrid(MetricChoice, Versus):
     kind = "head_grid"
     page_label = "all heads"
     page_title = "Attention heads"
+    _computed_defaults: ClassVar[Mapping[str, str]] = {
+        "metric": '"change" with another attention in `versus` and no `metrics`, otherwise None'
+    }
 
     times_keys = traitlets.Bool(
         False,
@@ -147,7 +168,9 @@ class HeadGrid(MetricChoice, Versus):
     # The compared attentions and the head changes by stack. Hidden tokens do not affect changes.
     _changed: tuple[tuple[Attention, Attention], dict[str, NDArray[np.float32]]] | None = None
 
-    def __init__(self, attention: Attention, *, metrics: object = None, **traits: Any) -> None:
+    def __init__(
+        self, attention: Attention, *, metrics: object = None, **traits: Unpack[HeadGridOptions]
+    ) -> None:
         if isinstance(attention, Attention):
             # Check the metrics before the options that refer to them, because traitlets validates
             # traits in no particular order.

@@ -14,11 +14,13 @@ from attnwidget.capture.maps.python_call import YOURS
 from attnwidget.capture.tapping.layer_numbers import LayerNumbers
 from attnwidget.text.counted import counted
 from attnwidget.widgets.shared.computed import computed
-from attnwidget.widgets.shared.head_widget import HeadWidget, StackShapes
+from attnwidget.widgets.shared.head_widget import HeadWidget, LayerOptions, StackShapes
 from attnwidget.widgets.shared.widget_code import chosen_options, code_of
 from attnwidget.widgets.wire.values import to_wire
 
 if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
     from attnwidget.metrics.head_distances import HeadDistances
 
 #: Behaviors of Clark et al., Figure 6, in the order of their marks. Each behavior has the same mark
@@ -48,6 +50,10 @@ class PlacedHeads:
     model_name: str
     source: str
     note: str
+
+
+class HeadScatterOptions(LayerOptions, total=False):
+    """Options of a `HeadScatter`."""
 
 
 class HeadScatter(HeadWidget):
@@ -81,7 +87,12 @@ class HeadScatter(HeadWidget):
     )
     _placed = traitlets.Instance(PlacedHeads)
 
-    def __init__(self, distances: HeadDistances, behaviors: ArrayLike | None = None, **traits: Any):
+    def __init__(
+        self,
+        distances: HeadDistances,
+        behaviors: ArrayLike | None = None,
+        **traits: Unpack[HeadScatterOptions],
+    ):
         self._place(_embedded(distances), behaviors, traits)
 
     @classmethod
@@ -93,7 +104,7 @@ class HeadScatter(HeadWidget):
         stack: str = "self",
         model_name: str = "",
         note: str = "",
-        **traits: Any,
+        **traits: Unpack[HeadScatterOptions],
     ) -> HeadScatter:
         """Return a map of heads at given positions.
 
@@ -120,7 +131,7 @@ class HeadScatter(HeadWidget):
         return head_scatter
 
     def _place(
-        self, placed: PlacedHeads, behaviors: ArrayLike | None, traits: dict[str, Any]
+        self, placed: PlacedHeads, behaviors: ArrayLike | None, traits: HeadScatterOptions
     ) -> None:
         # Set the positions before any option, because they determine which heads can be selected.
         self._placed = placed

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import traitlets
@@ -15,6 +15,7 @@ from attnwidget.widgets.shared.computed import computed, when_open
 from attnwidget.widgets.shared.head_widget import StackShapes
 from attnwidget.widgets.shared.relation_choice import (
     DirectionChoice,
+    DirectionOptions,
     checked_accuracies,
     shown_relations,
 )
@@ -23,12 +24,22 @@ from attnwidget.words.relation_results import DIRECTIONS, RelationAccuracies
 
 if TYPE_CHECKING:
     import pandas as pd
+    from typing_extensions import Unpack
 
 
 #: Columns to sort by: columns of `RelationAccuracies.best`, and `gain`, which is the accuracy minus
 #: the baseline.
 COLUMNS = ("relation", "n", "head", "direction", "accuracy", "baseline", "gain")
 _FEW = 10
+
+
+class RelationTableOptions(DirectionOptions, total=False):
+    """Options of a `RelationTable`."""
+
+    min_count: int
+    sort: Literal["relation", "n", "head", "direction", "accuracy", "baseline", "gain"]
+    descending: bool
+    picture_rows: int
 
 
 class RelationTable(DirectionChoice):
@@ -78,9 +89,10 @@ class RelationTable(DirectionChoice):
         20, min=1, help="Maximum number of relations in a picture; the page has all relations."
     ).tag(sync=True, option=True)
 
-    def __init__(self, accuracies: RelationAccuracies, **traits: Any) -> None:
-        # Check the accuracies before any trait is set: they determine the relations and heads that
-        # can be chosen.
+    def __init__(
+        self, accuracies: RelationAccuracies, **traits: Unpack[RelationTableOptions]
+    ) -> None:
+        # What relations and heads can be chosen is known before any trait is set.
         checked_accuracies(accuracies, type(self).__name__)
         super().__init__(accuracies=accuracies, **traits)
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from attnwidget.capture.tapping.head import Head
 from attnwidget.capture.tapping.layer_numbers import LayerNumbers
 from attnwidget.corpus.argument_checks import all_of
 from attnwidget.corpus.results import HeadMetrics, HeadResult
@@ -31,7 +32,8 @@ if TYPE_CHECKING:
 DIRECTIONS = ("dependent to governor", "governor to dependent")
 """Directions of attention; both predict a governor for each word."""
 TABLE_COUNT = 100
-"""Smallest number of words of a relation in Table 1 of Clark et al."""
+"""Words that a relation of Clark et al.'s Table 1 has at least."""
+_TABLE_COLUMNS = ("Relation", "Head", "Head in the paper", "Accuracy", "Baseline")
 _POOLED = " (all)"
 """Suffix of the name of a relation that is pooled over its subtypes."""
 
@@ -225,8 +227,9 @@ class RelationAccuracies(HeadResult):
             min_count: Smallest number of words of a relation.
 
         Returns:
-            Columns: Relation, Head (1-based, "8-11"), Accuracy (in %), Baseline (in %, with its
-            offset: "51.7 (1)"). "All" is first, followed by the relations, most frequent first.
+            Columns Relation, Head ("L7 H10", counted from 0 as everywhere in this package), Head in
+            the paper ("8-11", counted from 1), Accuracy (in %), Baseline (in %, with its offset:
+            "51.7 (1)"); the most frequent relation first, after all of them.
         """
         import pandas as pd
 
@@ -234,13 +237,14 @@ class RelationAccuracies(HeadResult):
         rows = [
             (
                 "All" if row["relation"] == "all" else row["relation"],
-                f"{row['layer'] + 1}-{row['head'] + 1}",
+                str(head := Head(row["layer"], row["head"], self.stack)),
+                head.paper_name,
                 round(100 * row["accuracy"], 1),
                 f"{100 * row['baseline']:.1f} ({row['offset']})",
             )
             for row in best.to_dict("records")
         ]
-        return pd.DataFrame(rows, columns=["Relation", "Head", "Accuracy", "Baseline"])
+        return pd.DataFrame(rows, columns=list(_TABLE_COLUMNS))
 
     def _paper_frame(self) -> pd.DataFrame:
         # With few words, the table has at least the row of all words.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -260,6 +261,24 @@ def test_a_head_with_a_larger_effect_is_a_primary_cause() -> None:
     assert 0 < effect.advantage_low < effect.advantage < effect.advantage_high
     best = max(value for _, value in effect.random)
     assert effect.advantage == pytest.approx(effect.effect - best)
+
+
+def test_progress_bars_name_the_stage_of_the_work(
+    circuit: AttentionModel, texts: list[Segment], capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = atlas(
+        circuit, texts, treebank=(), behaviors=CHOSEN, n_examples=1, n_random_models=1, batch_size=4
+    )
+    assert found.complete
+    bars = [line for line in re.split(r"[\r\n]+", capsys.readouterr().err) if line.strip()]
+    assert {bar.split(":")[0] for bar in bars} == {
+        "behaviors",
+        "behaviors, random model 1 of 1",
+        "repeated random tokens",
+        "repeated random tokens, random model 1 of 1",
+        "missed links in the segments",
+        "effects in the segments",
+    }
 
 
 @pytest.mark.slow

@@ -332,6 +332,8 @@ def test_models_that_cannot_be_compared(
         TypeError, match=naming("study", "BertForSequenceClassification", "load_model()")
     ):
         run(embedded, tuned.hf_model, segments)
+    with pytest.raises(TypeError, match=naming("compare(a, b, ['The cat sat on the mat.'])")):
+        compare(embedded, embedded)  # type: ignore[call-overload]
     with pytest.raises(ValueError, match=naming("no segments")):
         run(embedded, tuned, [])
     with pytest.raises(TypeError, match=naming("'The cat sat.'", "read_segments")):

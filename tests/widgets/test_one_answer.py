@@ -21,7 +21,8 @@ from attnwidget import (
 )
 from attnwidget.behaviors import measure_behaviors
 from attnwidget.behaviors.named_links import named_links
-from attnwidget.behaviors.registry import known_behaviors, words_of
+from attnwidget.behaviors.registry import known_behaviors
+from attnwidget.behaviors.relations import name_of_relation, relation_of_name
 from attnwidget.demo import demo_atlas, demo_prose, demo_treebank
 from attnwidget.mechanisms import copying_scores
 from attnwidget.metrics import clark_labels
@@ -29,6 +30,7 @@ from attnwidget.metrics.induction import sequence_scores, start_and_vocabulary
 from attnwidget.metrics.repeated_tokens import SCORES, read_repeated, repeated_and_other
 from attnwidget.results import Atlas
 from attnwidget.widgets.explorer.widget import Explorer
+from attnwidget.words.relation_results import DIRECTIONS
 from fixtures.recording import on_page
 from fixtures.svg_picture import texts
 
@@ -90,14 +92,13 @@ def assert_one_answer(model: AttentionModel, found: Atlas, text: str) -> None:
         assert explorer.grid.caption.head == grid.caption.head
         assert grid.caption.head.endswith(f"{shown}" if shown else ")"), grid.caption.head
         # The heading of the card, in the explorer and alone.
-        readable = words_of(name).said if name else "no name"
-        title = f"{head} · {readable}"
+        title = f"{head} · {name or 'no name'}"
         for view in (explorer.card, cards):
             assert view.head == head
             assert title in texts(view.figure()), title
-        # The line of the explorer says the name in words, only of a link that the name is about.
+        # The line of the explorer says the name only of a link that the name is about.
         line = explorer.caption.notes[0]
-        said = f" ({words_of(name).said})" if name and is_about_link(name, line, explorer) else ""
+        said = f" ({name})" if name and is_about_link(name, line, explorer) else ""
         assert line.startswith(f"In {head}{said}, "), line
     for figure in (explorer, grid, cards):
         figure.close()
@@ -124,15 +125,16 @@ def test_labels_cards_and_the_line_of_an_explorer_have_the_names_of_the_atlas(
     explorer.close()
 
 
-def test_the_line_has_other_words_for_every_name() -> None:
-    """The words of the line are one to one with names, so the line never merges two names."""
-    names = {*demo_atlas().table.behaviors, *(b.name for b in known_behaviors())}
-    names |= {f"{name} (random tokens)" for name in ("induction", "duplicate token")}
+def test_no_two_behaviors_have_the_same_name() -> None:
+    """Each relation and direction has a name of its own, from which both can be read again."""
     relations = {relation for sentence in demo_treebank() for relation in sentence.relations}
-    names |= {name_of_relation(relation, DIRECTIONS[0]) for relation in relations}
-    names |= {f"governor to {relation}" for relation in relations}
-    said = {name: words_of(name).said for name in names}
-    assert len(set(said.values())) == len(names), sorted(said.items())
+    ends = [(relation, direction) for relation in sorted(relations) for direction in DIRECTIONS]
+    names = [name_of_relation(relation, direction) for relation, direction in ends]
+    assert [relation_of_name(name) for name in names] == ends
+    others = {*demo_atlas().table.behaviors, *(b.name for b in known_behaviors())}
+    others |= {f"{name} (random tokens)" for name in ("induction", "duplicate token")}
+    assert not {name for name in others if relation_of_name(name)} - {*names}
+    assert len({*names}) == len(names)
 
 
 def test_scores_of_one_name_are_one_number() -> None:

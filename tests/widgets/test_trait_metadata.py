@@ -31,6 +31,7 @@ KNOWN = {
     "set_by_explorer",
     "set_last",
     "shared",
+    "takes",
 }
 OF_IPYWIDGETS = {"sync", "to_json", "from_json", "help"}
 

@@ -60,10 +60,16 @@ def test_the_table() -> None:
     assert len(found.best(99, skip=())) == 4
     assert found.uas[0, 1, 1] == (80 - 30) / 200
     printed = found.table()
-    assert printed.columns.tolist() == ["Relation", "Head", "Accuracy", "Baseline"]
+    assert printed.columns.tolist() == [
+        "Relation",
+        "Head",
+        "Head in the paper",
+        "Accuracy",
+        "Baseline",
+    ]
     assert printed.values.tolist() == [
-        ["All", "1-2", 20.0, "0.0 (1)"],
-        ["obj", "2-1", 40.0, "0.0 (1)"],
+        ["All", "L0 H1", "1-2", 20.0, "0.0 (1)"],
+        ["obj", "L1 H0", "2-1", 40.0, "0.0 (1)"],
     ]
     frame = found.to_frame()
     assert len(frame) == 2 * 2 * 2 * 5
@@ -208,6 +214,7 @@ def test_the_figure_says_what_it_needs() -> None:
 def test_latex_and_markdown_have_the_table_of_the_paper() -> None:
     found = probe_relations(reader(wordpiece()), SENTENCES, progress=False)
     columns, rule, first, *_ = found.to_markdown().splitlines()
-    assert columns == "| Relation | Head | Accuracy | Baseline |" and rule.count("---") == 4
+    assert columns == "| Relation | Head | Head in the paper | Accuracy | Baseline |"
+    assert rule.count("---") == 5
     assert first.startswith("| All | ")
-    assert r"Relation & Head & Accuracy & Baseline \\" in found.to_latex()
+    assert r"Relation & Head & Head in the paper & Accuracy & Baseline \\" in found.to_latex()

@@ -67,7 +67,7 @@ def measure_effects(
             without = f"there are too few texts in the {corpus}"
             continue
         try:
-            with evidence.run.keeping(f"effects-{corpus}"):
+            with evidence.run.keeping(f"effects-{corpus}", f"effects in the {corpus}"):
                 losses = question_losses(
                     evidence.model,
                     texts,

@@ -208,7 +208,7 @@ def _add_examples_of_names(
             rule_of[head.layer, head.head] = list(rules).index(score.name)
         metric = ExampleLinks(k, seed=evidence.seed, rules=list(rules.values()), rule_of=rule_of)
         try:
-            with run.keeping(f"missed-{corpus}"):
+            with run.keeping(f"missed-{corpus}", f"missed links in the {corpus}"):
                 measurements = measure(
                     model, texts, [metric], batch_size=run.batch_size, progress=run.progress
                 )

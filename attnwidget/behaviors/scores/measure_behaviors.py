@@ -296,10 +296,11 @@ def _random_means(evidence: Evidence, behaviors: Sequence[TextBehavior]) -> list
     means = []
     for number in range(evidence.n_random_models):
         model = shuffled_like(evidence.model, seed=evidence.seed + number)
-        entropies = entropies_over_texts(model, texts, batch_size, EXPONENTS)
-        exponents = matching_exponents(sharpness, entropies)
-        metric = BehaviorSums(behaviors, seed=evidence.seed, exponents=exponents)
-        means.append(_measured(evidence, model, texts, [metric], f"random-{number}"))
+        of_random = entropies_over_texts(model, texts, batch_size, EXPONENTS)
+        exponents = matching_exponents(sharpness, of_random)
+        again = BehaviorSums(behaviors, seed=evidence.seed, exponents=exponents)
+        label = f"behaviors, random model {number + 1} of {evidence.n_random_models}"
+        means.append(_measured(evidence, model, texts, [again], f"random-{number}", label))
     return means
 
 
@@ -334,10 +335,11 @@ def _measured(
     segments: Sequence[Segment],
     metrics: Sequence[Accumulator[Any]],
     study: str,
+    label: str = "behaviors",
 ) -> BehaviorMeans:
     """Measure texts; raise KeyboardInterrupt if the pass was interrupted."""
     run = evidence.run
-    with run.keeping(study):
+    with run.keeping(study, label):
         measurements = measure(
             model, segments, metrics, batch_size=run.batch_size, progress=run.progress
         )

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
 
 import traitlets
 
@@ -19,15 +20,30 @@ from attnwidget.widgets.atlas_view.head_rows import COLUMNS, rows_to_wire, shown
 from attnwidget.widgets.pages.page_part import Part
 from attnwidget.widgets.shared.computed import computed, when_open
 from attnwidget.widgets.shared.head_labels import Notes
-from attnwidget.widgets.shared.head_widget import HeadWidget, StackShapes
+from attnwidget.widgets.shared.head_widget import HeadWidget, LayerOptions, StackShapes
 from attnwidget.widgets.shared.linking import circle_of
 from attnwidget.widgets.shared.opened_example import figures_of_texts, open_example
 from attnwidget.widgets.shared.widget_code import chosen_options
 
 if TYPE_CHECKING:
     import pandas as pd
+    from typing_extensions import Unpack
 
 _KINDS = get_args(ExampleKind)
+
+
+class AtlasViewOptions(LayerOptions, total=False):
+    """Options of an `AtlasView`."""
+
+    table: bool
+    search: str
+    sort: Literal["head", "name", "strength", "held out", "outcome"]
+    descending: bool
+    all_scores: bool
+    examples: ExampleKind
+    n_examples: int
+    example: int | None
+    notes: Mapping[Any, str] | Sequence[tuple[Any, str]]
 
 
 class AtlasView(HeadWidget):
@@ -61,6 +77,11 @@ class AtlasView(HeadWidget):
     kind = "atlas_view"
     page_label = "atlas of heads"
     page_title = "Atlas of attention heads"
+    _computed_defaults: ClassVar[Mapping[str, str]] = {
+        "selected": "the head with the strongest name, or [] with `layer`",
+        "layer": "the layer of the selected head",
+        "notes": "the notes of the atlas",
+    }
 
     atlas = traitlets.Instance(Atlas, help="Atlas of the model.")
     # An explorer shows only the card, without the table, and reads the text of an opened example.
@@ -107,8 +128,8 @@ class AtlasView(HeadWidget):
     # Reason why the last example could not be opened, or "".
     _refused = traitlets.Unicode().tag(sync=True, from_page=True)
 
-    def __init__(self, atlas: Atlas, **traits: Any) -> None:
-        # Check the atlas before any trait is set, because it determines the available heads.
+    def __init__(self, atlas: Atlas, **traits: Unpack[AtlasViewOptions]) -> None:
+        # The heads that can be selected are known before any trait is set.
         if not isinstance(atlas, Atlas):
             raise TypeError(
                 f"AtlasView shows an Atlas, got {type(atlas).__name__}. Make one with "

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import traitlets
 
@@ -21,7 +21,7 @@ from attnwidget.widgets.coreference_view.study_windows import (
 )
 from attnwidget.widgets.pages.page_part import Part
 from attnwidget.widgets.shared.computed import computed, when_open
-from attnwidget.widgets.shared.head_widget import StackShapes
+from attnwidget.widgets.shared.head_widget import LayerOptions, StackShapes
 from attnwidget.widgets.shared.outcome_jumps import Outcome, OutcomeJumps, check_jump
 from attnwidget.widgets.shared.widget_code import chosen_options
 from attnwidget.words.coreference_results import (
@@ -29,6 +29,18 @@ from attnwidget.words.coreference_results import (
     CoreferenceAccuracies,
     Evaluated,
 )
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+
+class CoreferenceViewOptions(LayerOptions, total=False):
+    """Options of a `CoreferenceView`."""
+
+    document: int
+    window: int
+    mention: int | None
+    variant: Literal["words", "mentions"]
 
 
 class CoreferenceView(OutcomeJumps):
@@ -61,6 +73,11 @@ class CoreferenceView(OutcomeJumps):
     kind = "coreference_view"
     page_label = "coreference"
     page_title = "Antecedents that attention heads find"
+    _computed_defaults: ClassVar[Mapping[str, str]] = {
+        "selected": "the head that finds most antecedents",
+        "layer": "the layer of the selected head",
+        "mention": "the first evaluated mention, or None with `document` or `window`",
+    }
 
     document = traitlets.Int(0, min=0, help="Index of the current document.").tag(
         sync=True, option=True
@@ -83,7 +100,7 @@ class CoreferenceView(OutcomeJumps):
         self,
         accuracies: CoreferenceAccuracies,
         documents: Iterable[Document | str | int] | None = None,
-        **traits: Any,
+        **traits: Unpack[CoreferenceViewOptions],
     ) -> None:
         if not isinstance(accuracies, CoreferenceAccuracies):
             raise TypeError(

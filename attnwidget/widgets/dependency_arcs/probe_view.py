@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import traitlets
@@ -16,13 +16,22 @@ from attnwidget.probes.dependency.dependency_results import DependencyProbe
 from attnwidget.probes.structural.structural_result import PredictedTree, StructuralProbe
 from attnwidget.text.treebank import Sentence
 from attnwidget.widgets.dependency_arcs.dependency_probe_answerer import DependencyProbeAnswerer
-from attnwidget.widgets.dependency_arcs.sentence_arcs import SentenceArcs
+from attnwidget.widgets.dependency_arcs.sentence_arcs import SentenceArcs, SentenceOptions
 from attnwidget.widgets.dependency_arcs.structural_probe_answerer import StructuralProbeAnswerer
 from attnwidget.widgets.shared.computed import computed, when_open
 from attnwidget.widgets.shared.widget_code import code_of
 
-#: Number of heads that are selected by their votes for a word.
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+#: Heads that are selected by their votes for a word.
 _SELECTED = 3
+
+
+class ProbeViewOptions(SentenceOptions, total=False):
+    """Options of a `ProbeView`."""
+
+    word: int | None
 
 
 class ProbeView(SentenceArcs):
@@ -59,6 +68,10 @@ class ProbeView(SentenceArcs):
     """
 
     kind = "dependency_arcs"
+    _computed_defaults: ClassVar[Mapping[str, str]] = {
+        "selected": "three heads that vote for `word`, otherwise []",
+        "layer": "the best layer of a structural probe, otherwise 0",
+    }
 
     word = traitlets.Int(
         None,
@@ -72,7 +85,7 @@ class ProbeView(SentenceArcs):
         self,
         probe: DependencyProbe | StructuralProbe,
         sentences: Iterable[Sentence],
-        **traits: Any,
+        **traits: Unpack[ProbeViewOptions],
     ) -> None:
         if isinstance(probe, DependencyProbe):
             self._answerer = DependencyProbeAnswerer(probe)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from math import inf
 from time import monotonic
 from typing import Any
@@ -18,12 +18,23 @@ from attnwidget.widgets.pages.page_part import Part
 from attnwidget.widgets.shared.computed import computed, when_open
 from attnwidget.widgets.shared.head_widget import StackShapes
 from attnwidget.widgets.shared.outcome_jumps import Outcome, OutcomeJumps, check_jump
-from attnwidget.widgets.shared.relation_choice import ALL, ROOT, RelationChoice
+from attnwidget.widgets.shared.relation_choice import (
+    ALL,
+    ROOT,
+    RelationChoice,
+    RelationOptions,
+)
 from attnwidget.widgets.shared.relation_words import checked_sentences, relation_names
 from attnwidget.words.relation_results import DIRECTIONS
 
 #: Time limit of a search by the page, in seconds.
 _PATIENCE = 5.0
+
+
+class SentenceOptions(RelationOptions, total=False):
+    """Options of a figure of a sentence with arcs."""
+
+    sentence: int
 
 
 class SentenceArcs(RelationChoice, OutcomeJumps):
@@ -37,7 +48,7 @@ class SentenceArcs(RelationChoice, OutcomeJumps):
     )
 
     def __init__(
-        self, answerer: Answerer, sentences: Iterable[Sentence], traits: dict[str, Any]
+        self, answerer: Answerer, sentences: Iterable[Sentence], traits: Mapping[str, Any]
     ) -> None:
         self._answerer = answerer
         opening = answerer.opening(traits)
@@ -68,8 +79,8 @@ class SentenceArcs(RelationChoice, OutcomeJumps):
         check_jump(outcome, step)
         return self._jump_within(outcome, step, inf)[0]
 
-    def seek_right(self, seconds: float) -> bool:
-        """Show a sentence with a right answer: the current sentence or the next match.
+    def _seek_right(self, seconds: float) -> bool:
+        """Show a sentence with a right answer: the shown sentence, or the next match.
 
         Args:
             seconds: Time limit in seconds.

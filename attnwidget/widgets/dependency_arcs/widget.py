@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from attnwidget.capture.maps.python_call import YOURS
 from attnwidget.capture.model import AttentionModel
 from attnwidget.text.treebank import Sentence
 from attnwidget.widgets.dependency_arcs.answerer import ArcsOptions
 from attnwidget.widgets.dependency_arcs.heads_answerer import HeadsAnswerer
-from attnwidget.widgets.dependency_arcs.sentence_arcs import SentenceArcs
+from attnwidget.widgets.dependency_arcs.sentence_arcs import SentenceArcs, SentenceOptions
 from attnwidget.widgets.shared.computed import computed
 from attnwidget.widgets.shared.relation_choice import (
     ROOT,
     DirectionChoice,
+    DirectionOptions,
     checked_accuracies,
     measured_on,
     refuse_other_heads,
@@ -24,6 +25,13 @@ from attnwidget.widgets.shared.relation_choice import (
 from attnwidget.widgets.shared.widget_code import chosen_options
 from attnwidget.words.governors import GovernorPredictions
 from attnwidget.words.relation_results import RelationAccuracies
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+
+class DependencyArcsOptions(SentenceOptions, DirectionOptions, total=False):
+    """Options of `DependencyArcs`."""
 
 
 class DependencyArcs(SentenceArcs, DirectionChoice):
@@ -50,6 +58,12 @@ class DependencyArcs(SentenceArcs, DirectionChoice):
     """
 
     kind = "dependency_arcs"
+    _computed_defaults: ClassVar[Mapping[str, str]] = {
+        "selected": "the best head of `relation` with `accuracies`, otherwise []",
+        "layer": "the layer of the selected head, otherwise 0",
+        "direction": "the direction of the best head with `accuracies`, otherwise "
+        '"dependent to governor"',
+    }
 
     _answerer: HeadsAnswerer
 
@@ -58,7 +72,7 @@ class DependencyArcs(SentenceArcs, DirectionChoice):
         model: AttentionModel,
         sentences: Iterable[Sentence],
         accuracies: RelationAccuracies | None = None,
-        **traits: Any,
+        **traits: Unpack[DependencyArcsOptions],
     ) -> None:
         if not isinstance(model, AttentionModel):
             raise TypeError(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from attnwidget.behaviors.head_atlas.atlas_result import Atlas
 from attnwidget.corpus.progress_bar import said_when_slow
@@ -11,8 +11,15 @@ from attnwidget.probes.dependency.dependency_results import DependencyProbe
 from attnwidget.probes.structural.structural_result import StructuralProbe
 from attnwidget.widgets.explorer.given_text import WithMedia
 from attnwidget.widgets.explorer.widget import Explorer
+from attnwidget.widgets.shared.option_text import takes_options_of
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from attnwidget.widgets.explorer.explorer_figure import ExplorerOptions
 
 
+@takes_options_of(Explorer)
 @in_plain_torch
 def explore(
     model: Any = None,
@@ -29,7 +36,7 @@ def explore(
     probe: DependencyProbe | StructuralProbe | None = None,
     metrics: Any = None,
     atlas: Atlas | Literal[False] | None = None,
-    **traits: Any,
+    **traits: Unpack[ExplorerOptions],
 ) -> Explorer:
     """Explore a model's attention to a text in one widget, with all heads and with single heads.
 
@@ -68,20 +75,20 @@ def explore(
             The view then has a slider over the generated tokens. None = do not generate.
         treebank: Sentences to measure relations on: the path of a CoNLL-U file, a list of
             `Sentence`s, the result of `probe_relations`, or `(accuracies, sentences)`. True =
-            `demo_treebank()`. False = no relations. None = `demo_treebank()` for the bundled model;
-            for other models the page has a button that measures the relations.
-        probe: Result of `train_dependency_probe` or `train_structural_probe`. The arcs show its
-            predictions instead of the predictions of the current head. A structural probe predicts
-            for the current layer.
-        metrics: Metrics in the forms that `HeadGrid` accepts, for example the result of `measure`.
-            The map of heads uses their distances. None = measure the current text; the panels say
-            so.
-        atlas: Atlas of the model from `atlas(model)`. The tab "this head" has the card of the
-            current head, the sentence describes what the head does, and heads without an entry in
-            `labels` get their names as labels. None = the atlas that comes with a bundled model
-            (`demo_atlas`) or was stored for the model (`keep_names`); without such an atlas, the
-            page has a button that names the heads. False = no atlas.
-        traits: Options of the explorer: `example`, `selected`, `layer`, `quantity`, `tab`, …
+            `demo_treebank()`. False = no relations. None = `demo_treebank()` for the embedded
+            model; for other models the page has a button that measures the relations.
+        probe: A result of `train_dependency_probe` or `train_structural_probe`. The arcs show its
+            answers instead of the answers of the shown head. A structural probe answers for the
+            stepped layer.
+        metrics: Metrics in the forms of `HeadGrid`, for example the result of `measure`. The map of
+            heads uses their distances. None = measure the shown text; the panels say so.
+        atlas: An atlas of the model, made with `atlas(model)`. The tab "this head" has the card of
+            the shown head, the sentence says what the head does, and heads without an entry in
+            `labels` get their names as labels. None = the atlas that comes with an embedded model
+            (`demo_atlas`) or was kept for the model (`keep_names`); else the page has a button that
+            names the heads. False = no atlas.
+        traits: Options of the explorer, such as `example`, `selected` or `tab`; `help(Explorer)`
+            lists them.
 
     Raises:
         ValueError: If the text is empty or too long for the model; if the model does not generate

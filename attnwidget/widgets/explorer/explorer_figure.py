@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, ClassVar, Literal
 
 import anywidget
 import traitlets
@@ -11,11 +11,22 @@ import traitlets
 from attnwidget.capture.maps.attention import Attention
 from attnwidget.capture.model import AttentionModel
 from attnwidget.widgets.explorer.panels import DETAILS, PANELS
-from attnwidget.widgets.shared.attention_widget import AttentionWidget
+from attnwidget.widgets.shared.attention_widget import AttentionOptions, AttentionWidget
 from attnwidget.widgets.shared.head_widget import HeadWidget
-from attnwidget.widgets.shared.relation_choice import DirectionChoice
-from attnwidget.widgets.shared.token_size import TokenSize
+from attnwidget.widgets.shared.relation_choice import DirectionChoice, DirectionOptions
+from attnwidget.widgets.shared.token_size import TokenSize, TokenSizeOptions
 from attnwidget.widgets.shared.traits import Subset
+
+Detail = Literal["head_scatter", "predictions", "why", "card", "table", "arcs"]
+Panel = Literal["grid", "view", Detail]
+
+
+class ExplorerOptions(DirectionOptions, TokenSizeOptions, AttentionOptions, total=False):
+    """Options of an explorer."""
+
+    example: str | None
+    panels: Panel | Sequence[Panel]
+    tab: Detail | None
 
 
 class Child(anywidget.WidgetTrait):
@@ -30,9 +41,18 @@ class Child(anywidget.WidgetTrait):
 class ExplorerFigure(DirectionChoice, TokenSize, AttentionWidget):
     """Figure with panels: its input, its panels, and the texts next to the panels."""
 
-    text = traitlets.Unicode(
-        help="Text that the model reads. Assign a text to read another input."
-    ).tag(sync=True, option=True, input=True)
+    _computed_defaults: ClassVar[Mapping[str, str]] = {
+        "text": "the text of the example",
+        "example": "the first example, if no text is given",
+        "selected": "a head that suits the text",
+        "tokens": "a word that suits the head",
+        "unit": '"words" for texts of words that the model does not continue, otherwise "tokens"',
+        "labels": "the names of the atlas",
+    }
+
+    text = traitlets.Unicode(help="The text that the model reads; assign another one.").tag(
+        sync=True, option=True, input=True
+    )
     pair = traitlets.Unicode(
         None, allow_none=True, help="Second sentence, for models trained on pairs, or None."
     ).tag(sync=True, option=True, input=True)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-#: Panels in the order of the page, named after their widgets.
+from typing import Final
+
+#: The panels in the order of the page, each the name of the widget in it.
 PANELS = (
     "grid",
     "view",
@@ -24,5 +26,5 @@ TAB_NAMES = {
 #: Tabs about the text, and tabs about a treebank.
 OF_TEXT = ("head_scatter", "predictions", "why")
 OF_TREEBANK = ("table", "arcs")
-#: Default map of a comparison in the view, because all three maps would be too high for a page.
-COMPARISON_PART_AT_FIRST = "difference"
+#: The maps of a comparison that the view shows at first; all three would be as high as a page.
+COMPARISON_PART_AT_FIRST: Final = "difference"

@@ -114,7 +114,7 @@ class RelationPanels:
             for name in filter(arcs.has_trait, ("direction", "relation", "selected")):
                 setattr(arcs, name, arcs._fitting(name, getattr(explorer, name)))
             relation = explorer.relation
-            if arcs.seek_right(_PATIENCE) or words_of_relation(
+            if arcs._seek_right(_PATIENCE) or words_of_relation(
                 arcs.sentences[arcs.sentence], relation
             ):
                 return

@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import traitlets
 
@@ -25,7 +25,7 @@ from attnwidget.widgets.explorer.examples import (
     reads_pairs,
     reads_target,
 )
-from attnwidget.widgets.explorer.explorer_figure import ExplorerFigure
+from attnwidget.widgets.explorer.explorer_figure import ExplorerFigure, ExplorerOptions
 from attnwidget.widgets.explorer.explorer_page import page_part_of
 from attnwidget.widgets.explorer.figure_set import FigureSet
 from attnwidget.widgets.explorer.given_text import (
@@ -65,7 +65,10 @@ from attnwidget.widgets.shared.computed import changed_together, computed, when_
 from attnwidget.widgets.shared.head_widget import HeadWidget
 from attnwidget.widgets.shared.places import contents_note
 
-#: Maximum time that `save` waits for measurements, in seconds.
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+#: Seconds that a file waits for measurements.
 _PATIENCE = 120
 #: Delay in seconds before closed tabs are updated, and before the notebook's picture is redrawn.
 _PAUSE = 0.3
@@ -113,13 +116,15 @@ class Explorer(BackgroundAnswers, ExplorerFigure):
         target: str | None = None,
         versus: Any = None,
         versus_text: str | None = None,
+        max_new_tokens: int | None = None,
         treebank: Any = None,
         probe: DependencyProbe | StructuralProbe | None = None,
         metrics: Any = None,
         atlas: Atlas | Literal[False] | None = None,
-        **traits: Any,
+        **options: Unpack[ExplorerOptions],
     ) -> None:
-        self._refuse_unknown(traits)
+        self._refuse_unknown(options)
+        traits: dict[str, Any] = {**options, "max_new_tokens": max_new_tokens}
         self._refuse_no_choices(traits)
         if versus_text is not None and not isinstance(versus_text, str):
             raise TypeError(f"versus_text is a string, got {type(versus_text).__name__}")
@@ -130,15 +135,15 @@ class Explorer(BackgroundAnswers, ExplorerFigure):
             )
         loaded, text = model_and_text(model, text)
         others = {"pair": pair, "target": target, "versus": versus, "versus_text": versus_text}
-        others["max_new_tokens"] = traits.get("max_new_tokens")
+        others["max_new_tokens"] = max_new_tokens
         text = shown_text(loaded, text, others)
         self._demos = examples_for(loaded)
         name, text, pair = self._example_or_text(traits.pop("example", None), text, pair)
         inputs = {"text": text, "pair": pair, "target": target, "versus_text": versus_text}
-        max_tokens = checked_max_tokens(traits.setdefault("max_new_tokens", None))
-        start_time = time.perf_counter()
+        max_tokens = checked_max_tokens(max_new_tokens)
+        began = time.perf_counter()
         attention = attention_of(loaded, inputs, max_tokens)
-        seconds = time.perf_counter() - start_time
+        seconds = time.perf_counter() - began
         self._model = loaded
         self._shown = without_empty(inputs)
         self._of_text = attention

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 import traitlets
@@ -32,6 +32,7 @@ from attnwidget.widgets.pages.encoding import as_json_value
 from attnwidget.widgets.pages.page_part import Holding, Page, Part
 from attnwidget.widgets.shared.attention_widget import chosen_head
 from attnwidget.widgets.shared.computed import computed, when_open
+from attnwidget.widgets.shared.head_widget import HeadOptions
 from attnwidget.widgets.shared.option_list import ListOption
 from attnwidget.widgets.shared.painted_rows import start_of, writes_over_sound
 from attnwidget.widgets.shared.places import (
@@ -40,46 +41,67 @@ from attnwidget.widgets.shared.places import (
     media_to_wire,
     places_to_wire,
 )
-from attnwidget.widgets.shared.token_size import TokenSize
+from attnwidget.widgets.shared.token_size import TokenSize, TokenSizeOptions
 from attnwidget.widgets.shared.traits import WindowTrait
-from attnwidget.widgets.shared.versus import COMPARISON_PARTS
+from attnwidget.widgets.shared.versus import COMPARISON_PARTS, VersusOptions
 from attnwidget.widgets.wire.values import axes_in, axes_to_wire, in_unit
 
-#: Maximum number of tokens for which a view opens as lines.
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+#: Above so many tokens a view opens as a matrix.
 MOST_AS_LINES = 60
+
+Mode = Literal["lines", "matrix", "places"]
+
+
+class MapOptions(TokenSizeOptions, VersusOptions, total=False):
+    """Options of a `HeadView` that a page of grid and view has too."""
+
+    mode: Mode
+    window: Sequence[int] | None
+    sentences: Literal["all", "aa", "ab", "ba", "bb"]
+    arrangement: Literal["one", "beside", "overlay"]
+    shown_heads: Literal["selected", "layer"]
+
+
+class HeadViewOptions(HeadOptions, MapOptions, total=False):
+    """Options of a `HeadView`."""
+
+    comparison_part: Literal["all", "difference", "first", "second"]
 
 
 class HeadView(TokenSize, FigureOfMaps):
     """Map of one or several heads, as lines between two columns of tokens or as a matrix.
 
-    Inputs of up to 60 tokens open as lines and longer inputs as a matrix, unless `mode` is given.
-    If keys have positions in a picture or a sound (`Tokens.places`), the view opens in the mode
-    "places": it paints the row of one query, or the column of one key, on the picture or the time
-    line. `window` is the visible part of a matrix: zooming on the page sets it, and saved pictures
-    show it.
+    A view linked to a `HeadGrid` shows the head selected in the grid. Where keys have places in a
+    picture or a sound (`Tokens.places`), the view paints the row of one query, or the column of one
+    key, on the picture or the time line. With `arrangement="beside"` or `"overlay"` it shows all
+    selected heads, or with `shown_heads="layer"` all heads in the layer of the last selected head.
 
-    For inputs above 1,024 tokens, the page does not receive the whole map. It receives an overview
-    and the exact values of the visible part, down to single tokens. Long inputs have no gradients,
-    and have norms only if these can be computed in parts.
+    With an attention in `versus` the view shows the head in both attentions and the difference, on
+    axes that hold the common tokens (a longest common subsequence) once; a token of one attention
+    is hatched in the map of the other. Unless a head is chosen, such a view opens on the head that
+    changed most (`Attention.changes`), or on the first head of a long input.
 
-    `layer` and `head` (0-based) choose the head, in an encoder-decoder together with `stack`. A
-    head name can replace layer and head: "L1 H3", (1, 3) or a `Head`. A view linked to a `HeadGrid`
-    shows the head that is selected in the grid. With `arrangement="beside"` or `"overlay"` the view
-    shows all selected heads, or with `shown_heads="layer"` all heads in the layer of the last
-    selected head. A view with two to six heads in `selected` opens with the heads side by side.
+    Above 1,024 tokens its page gets no whole map: an overview, and the exact values of what is in
+    sight, down to single tokens. Long inputs have no gradients, and norms only where their parts
+    can be computed. For a text that `AttentionModel.generate` wrote, a slider goes from one
+    generated token to the next. It locks the query that the model wrote the token from, and the
+    page shows the probability of the token and of its likeliest rivals.
 
-    With an attention in `versus`, the view shows the head in both attentions and the difference.
-    Common tokens (a longest common subsequence) appear once on the axes, and a token that only one
-    attention has is hatched in the map of the other. If no head is chosen, such a view opens on the
-    head that changed most (`Attention.changes`), or on the first head for a long input.
+    Args:
+        attention: The attention of one input.
+        layer: The layer of the head, counted from 0, or the name of the head in place of layer and
+            head: "L1 H3", (1, 3) or a `Head`; or pass `selected`.
+        head: The head in its layer, counted from 0.
+        stack: The stack of the layer, of a model with several stacks.
+        highlight: See the option below.
 
-    `highlight` names words whose attention, to and from, is drawn in a second color. Further
-    options are the traits below, as keywords. An unknown one raises TypeError, a value out of range
-    traitlets.TraitError, a highlighted word that the input lacks traitlets.TraitError.
-
-    For a text from `AttentionModel.generate`, a slider steps through the generated tokens. It locks
-    the query from which the model generated the token, and the page shows the probabilities of the
-    token and of its most likely alternatives.
+    Raises:
+        TypeError: `attention` is not an attention, or an option is unknown.
+        ValueError: The model has no such head.
+        traitlets.TraitError: The value of an option is out of range.
 
     Example:
         >>> from attnwidget import HeadView, load_model
@@ -98,17 +120,24 @@ class HeadView(TokenSize, FigureOfMaps):
     kind = "head_view"
     page_label = "one head"
     page_title = "Attention heads"
+    _computed_defaults: ClassVar[Mapping[str, str]] = {
+        "selected": "the head of `layer` and `head`, otherwise the first head",
+        "layer": "the layer of the selected head",
+        "mode": '"places" where the keys have places, otherwise "lines" up to 60 tokens and '
+        '"matrix" above',
+        "arrangement": '"beside" for two to six heads in `selected`, otherwise "one"',
+        "highlight": "no words",
+    }
 
     mode = traitlets.Enum(
         ["lines", "matrix", "places"],
         "lines",
-        help='Drawing mode: "lines" between two token columns, a "matrix" (the default above 60 '
-        'tokens), or "places", which paints one row on the picture or the sound of the tokens (the '
-        "default if the keys have positions there).",
+        help="Lines between two token columns, a heat map, or one row painted on the picture or "
+        "the sound that the tokens come from.",
     ).tag(sync=True, option=True)
     window = WindowTrait(
-        help="Visible part of a matrix as (query from, query to, key from, key to), ends excluded. "
-        "Positions include hidden tokens. None = the whole matrix."
+        help="The part of a matrix in sight, ends excluded, counted before anything is hidden; "
+        "None shows all. Zooming on the page sets it, and pictures show it."
     ).tag(sync=True, option=True)
     sentences = traitlets.Enum(
         ["all", "aa", "ab", "ba", "bb"],
@@ -133,8 +162,9 @@ class HeadView(TokenSize, FigureOfMaps):
         'only the "difference" (first minus second), the "first" or the "second".',
     ).tag(sync=True, option=True)
     highlight: ListOption[str] = ListOption(
-        traitlets.Unicode(), help="Words whose attention is drawn in a second color."
-    ).tag(option=True)
+        traitlets.Unicode(),
+        help="Words whose attention, to and from, is drawn in a second color.",
+    ).tag(option=True, takes="a word, or a list of words of the input")
 
     # Pictures and sounds of the latest message, and the message. Switching heads off changes
     # neither, so the message is cached.
@@ -151,7 +181,7 @@ class HeadView(TokenSize, FigureOfMaps):
         stack: str | None = None,
         *,
         highlight: Sequence[str] | str = (),
-        **traits: Any,
+        **traits: Unpack[HeadViewOptions],
     ) -> None:
         versus = traits.get("versus")
         is_chosen = layer is not None or head is not None or "selected" in traits
@@ -525,8 +555,8 @@ class HeadView(TokenSize, FigureOfMaps):
         return list(proposal["value"])
 
 
-def _is_for_several(attention: object, traits: dict[str, Any]) -> bool:
-    """Return True if the heads fit side by side and no arrangement was given."""
+def _is_for_several(attention: object, traits: Mapping[str, object]) -> bool:
+    """Return whether several heads were chosen that fit side by side, and no arrangement."""
     heads: Any = traits.get("selected")
     is_list = isinstance(heads, (list, tuple, np.ndarray)) and not is_one_head(heads)
     if not is_list or not 2 <= len(heads) <= MOST_HEADS["beside"] or "arrangement" in traits:
@@ -550,8 +580,8 @@ def _has_places(attention: Attention, stack: str) -> bool:
     return has_places(attention.stacks[stack].key)
 
 
-def _mode_for(attention: object, stack: str | None) -> str:
-    """Return the mode in which a view opens: "places" if possible, or by the number of tokens."""
+def _mode_for(attention: object, stack: str | None) -> Mode:
+    """How a view opens: on the picture or the sound if keys have places; few tokens as lines."""
     if not isinstance(attention, Attention):
         return "lines"
     name = stack if stack in attention.stacks else next(iter(attention.stacks))

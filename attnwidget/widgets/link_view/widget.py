@@ -33,14 +33,20 @@ from attnwidget.widgets.link_view.link_answers import (
     writes_to_wire,
 )
 from attnwidget.widgets.link_view.shown_link import ShownLink, shown_link
-from attnwidget.widgets.shared.attention_widget import AttentionWidget, chosen_head
+from attnwidget.widgets.shared.attention_widget import (
+    AttentionOptions,
+    AttentionWidget,
+    chosen_head,
+)
 from attnwidget.widgets.shared.background import Job
 from attnwidget.widgets.shared.background_answers import BackgroundAnswers
 from attnwidget.widgets.shared.computed import computed, when_open
+from attnwidget.widgets.shared.head_widget import HeadOptions
 from attnwidget.widgets.wire.values import axes_to_wire
 
 if TYPE_CHECKING:
     import pandas as pd
+    from typing_extensions import Unpack
 
 #: Delay in seconds before the model computes answers about a new link, so that other requests can
 #: use the model first.
@@ -53,6 +59,13 @@ _QUESTIONS: dict[str, Callable[[ShownLink], LinkAnswer[Any]]] = {
     "vocabulary": vocabulary,
     "sources": sources,
 }
+
+
+class LinkViewOptions(HeadOptions, AttentionOptions, total=False):
+    """Options of a `LinkView`."""
+
+    versus: int | None
+    distance: int | None
 
 
 class LinkView(BackgroundAnswers, AttentionWidget):
@@ -126,7 +139,7 @@ class LinkView(BackgroundAnswers, AttentionWidget):
         *,
         query: int | None = None,
         key: int | None = None,
-        **traits: Any,
+        **traits: Unpack[LinkViewOptions],
     ) -> None:
         if layer is not None or head is not None or stack is not None:
             if "selected" in traits:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 import traitlets
@@ -47,12 +47,14 @@ from attnwidget.widgets.shared.background import Job
 from attnwidget.widgets.shared.background_answers import BackgroundAnswers
 from attnwidget.widgets.shared.computed import computed, when_open
 from attnwidget.widgets.shared.durations import duration_in_words
+from attnwidget.widgets.shared.head_widget import LayerOptions
 from attnwidget.widgets.shared.page_changes import changed_by_page
-from attnwidget.widgets.shared.stack_choice import StackChoice
+from attnwidget.widgets.shared.stack_choice import StackChoice, StackOptions
 from attnwidget.widgets.wire.values import axes_to_wire, to_wire
 
 if TYPE_CHECKING:
     import pandas as pd
+    from typing_extensions import Unpack
 
 #: Reason why a saved page cannot change its word.
 _ONE_WORD = "This page has the predictions for one word; another word needs a notebook."
@@ -116,6 +118,15 @@ class FoundEffects(NamedTuple):
     versus: str = ""
     patched: PatchedEffects | None = None
     of_others: NDArray[np.float64] | None = None
+
+
+class PredictionViewOptions(LayerOptions, StackOptions, total=False):
+    """Options of a `PredictionView`."""
+
+    effects_by: Literal["passes", "gradient", "direct", "patch"]
+    versus: str | None
+    corrupted: str
+    lens: bool
 
 
 class PredictionView(BackgroundAnswers, StackChoice):
@@ -216,7 +227,7 @@ class PredictionView(BackgroundAnswers, StackChoice):
         position: int | None = None,
         answer: str | None = None,
         top: int = 10,
-        **traits: Any,
+        **traits: Unpack[PredictionViewOptions],
     ) -> None:
         if isinstance(attention, Attention):
             predicted_input(attention)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any
+from typing import Any, ClassVar, Literal
 
 import traitlets
 
@@ -20,9 +21,9 @@ from attnwidget.text.thread_lock import ThreadLock
 from attnwidget.text.tokens import Tokens
 from attnwidget.widgets.shared.background import Background, Job
 from attnwidget.widgets.shared.computed import computed, when_open
-from attnwidget.widgets.shared.head_widget import HeadWidget, StackShapes
+from attnwidget.widgets.shared.head_widget import FigureOptions, HeadWidget, StackShapes
 from attnwidget.widgets.shared.page_changes import changed_by_page
-from attnwidget.widgets.shared.traits import HeadsTrait, Subset, TokenMarks
+from attnwidget.widgets.shared.traits import Heads, HeadsTrait, MarkedTokens, Subset, TokenMarks
 from attnwidget.widgets.wire.values import axes_in, loss_to_wire, stacks_to_wire
 
 #: Disabled heads and their replacement method; None = the default of the model.
@@ -30,6 +31,20 @@ Edit = tuple[list[Head], EditMethod | None]
 #: Minimum number of cells in all maps of an input for which changes from the page are answered in
 #: the background.
 LARGE = 2**24
+
+HiddenKind = Literal["cls", "sep", "first"]
+
+
+class AttentionOptions(FigureOptions, total=False):
+    """Options of every figure of an `Attention`."""
+
+    tokens: MarkedTokens
+    hidden: HiddenKind | Sequence[HiddenKind]
+    quantity: Literal["weights", "norms", "gradients"]
+    unit: Literal["tokens", "words"]
+    scale: Literal["absolute", "linear", "sqrt", "log"]
+    disabled: Heads
+    method: Literal["uniform", "zero", "first"] | None
 
 
 class _ReplacedError(Exception):
@@ -56,8 +71,9 @@ def chosen_head(
     """
     if not (names_head(layer) or names_head(head)):
         name = stack or next(iter(attention.stacks))
-        opening_head = (layer or 0, head or 0, name)
-        return opening_head if layer is None and head is None else attention.head(opening_head)
+        chosen = (layer or 0, head or 0, name)
+        is_first = layer is None and head is None and name in attention.stacks
+        return chosen if is_first else attention.head(chosen)
     parts = head_parts(layer, head, stack)
     return attention.head(parts if len(parts) == 3 else (*parts, next(iter(attention.stacks))))
 
@@ -65,15 +81,19 @@ def chosen_head(
 class AttentionWidget(HeadWidget):
     """Base class of figures that show an `Attention`."""
 
-    attention = traitlets.Instance(Attention, help="Attention of the figure.")
+    _computed_defaults: ClassVar[Mapping[str, str]] = {
+        "layer": "the layer of the selected head, otherwise the first layer with attention",
+        "hidden": "the kinds on which much attention rests: more than 10 % of it, and more than 3 "
+        "times the even share",
+    }
+    attention = traitlets.Instance(Attention, help="The shown attention.")
     tokens = TokenMarks(
         help='Locked tokens as ("query" | "key", index); queries attend, keys are attended to. '
         "The index counts tokens or words (`unit`). Locking a hidden kind of token shows this kind."
     ).tag(sync=True, option=True, shared=True, set_last=True)
     hidden = Subset(
         KINDS,
-        help='Kinds of tokens that are left out: some of "cls", "sep", "first". Default: the kinds '
-        "that receive more than 10 % of the attention and more than 3 times the even share.",
+        help="Kinds of tokens that are left out of the figure.",
     ).tag(sync=True, option=True, shared=True)
     quantity = traitlets.Enum(
         QUANTITIES,

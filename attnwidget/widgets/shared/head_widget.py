@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import inspect
 import secrets
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from types import FunctionType, MappingProxyType
-from typing import Any, ClassVar, NoReturn
+from typing import Any, ClassVar, NoReturn, TypedDict
 
 import anywidget
 import traitlets
@@ -23,10 +24,11 @@ from attnwidget.widgets.shared.displayed_figures import displayed_figures
 from attnwidget.widgets.shared.engine_start import warm_up
 from attnwidget.widgets.shared.exporting import Exporting
 from attnwidget.widgets.shared.head_labels import Labels
+from attnwidget.widgets.shared.option_text import OptionSignature, options_of, with_options
 from attnwidget.widgets.shared.page_changes import add_changed, page_changes
 from attnwidget.widgets.shared.save_menu import answer_page
 from attnwidget.widgets.shared.session_options import options
-from attnwidget.widgets.shared.traits import HeadsTrait
+from attnwidget.widgets.shared.traits import Heads, HeadsTrait
 from attnwidget.widgets.shared.widget_code import PythonCode, chosen_options, code_of
 from attnwidget.widgets.wire import null_in_browser
 from attnwidget.widgets.wire.linked_traits import fitting
@@ -43,8 +45,48 @@ _KEPT_WHEN_CLOSED = {
     "shapes",
     "together",
 }
+#: What `dir` does not list: it is called by the package and by authors of figures, not by users.
+#: The first five say what a saved page contains. They have no underscore, because each figure of
+#: an author defines them, as it defines `shapes`.
+_FOR_AUTHORS = {
+    "page_content",
+    "page_label",
+    "page_part",
+    "page_remark",
+    "page_title",
+    "color_names",
+    "jobs",
+    "kind",
+    "shapes",
+    "shared_traits",
+    "together",
+}
+#: What `dir` lists of the many names of Jupyter widgets.
+_FOR_USERS_OF_WIDGETS = {"close", "layout", "observe", "unobserve"}
+_OF_JUPYTER = frozenset(dir(anywidget.AnyWidget))
 #: Methods of Jupyter widgets that a closed figure refuses.
 _REFUSED_OF_WIDGETS = {"add_traits", "observe", "open"}
+
+
+class FigureOptions(TypedDict, total=False):
+    """Options of every figure. The last three are options of every Jupyter widget."""
+
+    labels: Mapping[Any, str] | Sequence[tuple[Any, str]]
+    layout: Any
+    tabbable: bool | None
+    tooltip: str | None
+
+
+class HeadOptions(FigureOptions, total=False):
+    """Options of a figure whose constructor has no other way to choose heads."""
+
+    selected: Heads
+
+
+class LayerOptions(HeadOptions, total=False):
+    """Options of a figure whose layer is an option, and no parameter of its own."""
+
+    layer: int
 
 
 class HeadWidget(Exporting, ComputedTraits):
@@ -64,8 +106,9 @@ class HeadWidget(Exporting, ComputedTraits):
     - `follows_selection`: The selected head determines the value.
     - `input`: The value is a part of the input that an explorer reads.
     - `edits`: The model reads the input again after a change.
-    - `of_metric`: The option refers to the current metric.
-    - `set_last`: The value refers to another option, which must be set before.
+    - `of_metric`: The option is about the shown metric.
+    - `set_last`: The value refers to another option, which is set before.
+    - `takes`: The type of the value in words, if the trait has no type of its own.
     """
 
     #: Title of a page with only this figure.
@@ -74,8 +117,14 @@ class HeadWidget(Exporting, ComputedTraits):
     page_label: ClassVar[str] = ""
     #: Note for the reader of a page; "" for no note.
     page_remark: ClassVar[str] = ""
-    #: Options to suggest in errors about names that are not options, by name.
-    _other_names: ClassVar[Mapping[str, str]] = MappingProxyType({"head": "selected"})
+    #: The options that stand for names which are no attributes to assign, for hints of errors.
+    _other_names: ClassVar[Mapping[str, str]] = MappingProxyType(
+        {"head": "selected", "heads": "selected"}
+    )
+
+    #: Defaults that the constructor computes, in words, by the name of the option.
+    _computed_defaults: ClassVar[Mapping[str, str]] = MappingProxyType({})
+    __signature__ = OptionSignature()
 
     selected = HeadsTrait(
         help="Selected heads, 0-based; a view of a single head shows the last one."
@@ -132,6 +181,8 @@ class HeadWidget(Exporting, ComputedTraits):
         if "kind" in vars(cls):
             script, style_sheet = (STATIC / f"{cls.kind}.{ending}" for ending in ("js", "css"))
             cls._files = (script.read_text("utf-8"), style_sheet.read_text("utf-8"))
+            if cls.__doc__ is not None:
+                cls.__doc__ = with_options(cls, cls.__doc__)
         super().__init_subclass__(**kwargs)
 
     def setup_instance(self, *args: object, **kwargs: object) -> None:
@@ -144,6 +195,10 @@ class HeadWidget(Exporting, ComputedTraits):
         super().__init__(**traits)
         self.on_msg(answer_page)
         displayed_figures.add_made(self)
+
+    def __dir__(self) -> list[str]:
+        names = {name for name in super().__dir__() if not name.startswith("_")}
+        return sorted(names - _OF_JUPYTER - _FOR_AUTHORS | _FOR_USERS_OF_WIDGETS)
 
     def add_traits(self, **traits: Any) -> None:
         """Add traits to this figure, except traits that it already has."""
@@ -244,27 +299,21 @@ class HeadWidget(Exporting, ComputedTraits):
             return False
         return True
 
-    def _refuse_unknown(self, traits: dict[str, Any]) -> None:
+    def _refuse_unknown(self, traits: Mapping[str, object]) -> None:
         option_names = [name for name in self.trait_names() if not name.startswith("_")]
         for name in traits:
             if name not in option_names:
                 raise TypeError(f"{type(self).__name__} has no option {name!r}; {self._hint(name)}")
 
     def _hint(self, name: str) -> str:
-        """Return a hint for an error about an unknown option."""
-        # Traits of every Jupyter widget, such as layout, are accepted but not listed.
-        jupyter_traits = anywidget.AnyWidget.class_trait_names()
-        own_traits = [
-            trait_name
-            for trait_name, trait in self.traits().items()
-            if not trait_name.startswith("_") and trait_name not in jupyter_traits and trait.help
-        ]
+        """Return the hint of an error about a misspelled option."""
+        # Traits of every Jupyter widget, such as layout, are accepted but not listed as options.
         if name in self._other_names:
             return f"did you mean {self._other_names[name]!r}?"
-        if similar_names := near_names(name, own_traits):
-            return f"did you mean {similar_names[0]!r}?"
-        # A figure has dozens of options, so list them only if no option has a similar name.
-        return f"options: {', '.join(own_traits)}"
+        if close := near_names(name, inspect.signature(type(self)).parameters):
+            return f"did you mean {close[0]!r}?"
+        # A figure has dozens of options, which are listed only without a near name.
+        return f"options: {', '.join(sorted(options_of(type(self))))}"
 
     def code(self) -> str:
         """Return Python code that creates this figure again.
@@ -509,5 +558,5 @@ def _refusals(cls: type[HeadWidget]) -> dict[str, Callable[..., NoReturn]]:
         for name, value in vars(base).items()
         if isinstance(value, FunctionType) and not name.startswith("_")
     }
-    refused_methods = package_methods - _KEPT_WHEN_CLOSED - set(dir(anywidget.AnyWidget))
+    refused_methods = package_methods - _KEPT_WHEN_CLOSED - _OF_JUPYTER
     return dict.fromkeys(refused_methods | _REFUSED_OF_WIDGETS, refuse)

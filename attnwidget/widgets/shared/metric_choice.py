@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import traitlets
@@ -29,7 +29,17 @@ from attnwidget.widgets.shared.metrics_over_training import (
     stepped_wire,
     steps_in,
 )
-from attnwidget.widgets.shared.stack_choice import StackChoice
+from attnwidget.widgets.shared.stack_choice import StackChoice, StackOptions
+
+
+class MetricOptions(StackOptions, total=False):
+    """Options of a figure that shows a metric for each head."""
+
+    step: str | None
+    metric: str | None
+    sort: Literal["none", "rows", "all"]
+    descending: bool
+    filter: Sequence[float] | None
 
 
 class MetricChoice(StackChoice):
@@ -61,9 +71,15 @@ class MetricChoice(StackChoice):
     )
     filter = traitlets.Any(
         None,
-        help="Smallest and largest allowed value of the metric, both included; other heads are "
-        "dimmed. None = no filter. Choosing another metric clears the filter.",
-    ).tag(sync=True, option=True, of_metric=True, set_last=True)
+        help="Smallest and largest value of the metric, both included, that a head may have, "
+        "others are dimmed; None for any. Another metric starts without.",
+    ).tag(
+        sync=True,
+        option=True,
+        of_metric=True,
+        set_last=True,
+        takes="(smallest, largest) such as (0.5, 1.0), or None",
+    )
 
     # Caption note about dropped metrics of another model, until the attention changes again.
     _left_out = traitlets.Unicode()

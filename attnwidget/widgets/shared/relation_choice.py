@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import traitlets
@@ -11,7 +11,7 @@ import traitlets
 from attnwidget.capture.tapping.head import Head
 from attnwidget.text.near_names import among
 from attnwidget.widgets.pages.page_part import Part
-from attnwidget.widgets.shared.head_widget import HeadWidget, StackShapes
+from attnwidget.widgets.shared.head_widget import HeadWidget, LayerOptions, StackShapes
 from attnwidget.words.relation_results import DIRECTIONS, RelationAccuracies
 
 if TYPE_CHECKING:
@@ -21,6 +21,18 @@ if TYPE_CHECKING:
 ALL = "all"
 #: Relation that no head can predict.
 ROOT = "root"
+
+
+class RelationOptions(LayerOptions, total=False):
+    """Options of a figure of relations."""
+
+    relation: str
+
+
+class DirectionOptions(RelationOptions, total=False):
+    """Options of a figure of heads as predictors of governors."""
+
+    direction: Literal["dependent to governor", "governor to dependent"]
 
 
 class RelationChoice(HeadWidget):

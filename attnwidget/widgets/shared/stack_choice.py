@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 import traitlets
 
-from attnwidget.widgets.shared.attention_widget import AttentionWidget
+from attnwidget.widgets.shared.attention_widget import AttentionOptions, AttentionWidget
 from attnwidget.widgets.shared.computed import when_open
+
+
+class StackOptions(AttentionOptions, total=False):
+    """Options of a figure of one stack."""
+
+    stack: str
 
 
 class StackChoice(AttentionWidget):
     """Figure of one `Attention` stack, which follows the selected head."""
+
+    _computed_defaults: ClassVar[Mapping[str, str]] = {
+        "stack": "the stack of the selected head, otherwise the first stack"
+    }
 
     stack = traitlets.Unicode(
         help='Name of the current stack: "self", or "encoder", "decoder" or "cross".'

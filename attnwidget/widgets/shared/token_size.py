@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Literal, TypedDict
+
 import traitlets
+
+
+class TokenSizeOptions(TypedDict, total=False):
+    """The option of figures that write tokens."""
+
+    token_size: Literal["S", "M", "L"]
 
 
 class TokenSize(traitlets.HasTraits):

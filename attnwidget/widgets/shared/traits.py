@@ -4,16 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import traitlets
+from numpy.typing import NDArray
 
 from attnwidget.capture.tapping.head import Head, HeadName, is_one_head
 from attnwidget.text.near_names import did_you_mean
 from attnwidget.text.place_of_token import place_of_token
 from attnwidget.text.whole_number import whole_number
 from attnwidget.widgets.shared.option_list import ListOption
+
+#: One head or several heads: "L1 H3", [(1, 3), (2, 4)], or an array with a row per head.
+Heads: TypeAlias = HeadName | Sequence[HeadName] | NDArray[np.integer[Any]]
+#: Locked tokens: "he", ["he"], [("he", 2)], [("query", 2)] or [("key", "ship")].
+MarkedTokens: TypeAlias = str | Sequence[str | Sequence[Any]]
 
 
 class HeadsTrait(ListOption[Head]):
@@ -26,7 +32,7 @@ class HeadsTrait(ListOption[Head]):
 
     if TYPE_CHECKING:  # The trait accepts more types than it returns.
 
-        def __set__(self, obj: Any, value: HeadName | Sequence[HeadName]) -> None: ...
+        def __set__(self, obj: Any, value: Heads) -> None: ...
 
     def validate(self, obj: Any, value: Any) -> list[Head]:
         """Return the value as a list of heads that the owner has."""
@@ -54,7 +60,7 @@ class TokenMarks(ListOption[tuple[str, int]]):
 
     if TYPE_CHECKING:  # The trait accepts more types than it returns.
 
-        def __set__(self, obj: Any, value: str | Sequence[Any]) -> None: ...
+        def __set__(self, obj: Any, value: MarkedTokens) -> None: ...
 
     def validate(self, obj: Any, value: Any) -> list[tuple[str, int]]:
         """Return the value as a list of tuples."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import unicodedata
 from itertools import takewhile
 from textwrap import shorten
-from typing import Any
+from typing import Any, Literal
 
 import traitlets
 
@@ -13,7 +13,7 @@ from attnwidget.capture.maps.attention import Attention
 from attnwidget.capture.maps.comparable_maps import refuse_incomparable
 from attnwidget.capture.maps.python_call import YOURS
 from attnwidget.text.tokens import Tokens
-from attnwidget.widgets.shared.attention_widget import AttentionWidget
+from attnwidget.widgets.shared.attention_widget import AttentionOptions, AttentionWidget
 from attnwidget.widgets.shared.computed import computed, when_open
 
 #: Value of `versus` on the page for another attention.
@@ -33,15 +33,27 @@ def _from_page(value: object, widget: Versus) -> object:
     return widget.versus if value == OTHER else value
 
 
+class VersusOptions(AttentionOptions, total=False):
+    """Options of a figure that can compare two attentions."""
+
+    versus: Attention | Literal["intact"] | None
+
+
 class Versus(AttentionWidget):
     """Figure that can show the difference from another attention."""
 
     versus = traitlets.Any(
         None,
-        help="Reference of a comparison: another Attention with the same number of layers and "
-        "heads, for example of another model, text or checkpoint; "
-        '"intact" = the model before heads were switched off; None = no comparison.',
-    ).tag(sync=True, option=True, to_json=as_the_page_has_it, from_json=_from_page)
+        help="What the maps are compared with: another Attention of as many layers and heads, of "
+        'another model, text or checkpoint; "intact" for the model before heads were switched off, '
+        "while they are; None for nothing.",
+    ).tag(
+        sync=True,
+        option=True,
+        to_json=as_the_page_has_it,
+        from_json=_from_page,
+        takes='an `Attention`, "intact" or None',
+    )
 
     def __init__(self, attention: Attention, **traits: Any) -> None:
         # Check `versus` before options that depend on it, because traitlets validates traits in no
