@@ -541,7 +541,7 @@ class AttentionModel:
         }
         call_options = {"images": images, "audio": audio, **options}
         made_by = self._chat_call("generate", arguments, call_options)
-        # Edits may name tokens that the model has not target_ids yet, or never writes.
+        # Edits may name tokens that the model has not written yet, or never writes.
         with self.lock.in_turn(), growing_text():
             self.check_open()
             if encoded is None:
