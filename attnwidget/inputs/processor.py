@@ -14,16 +14,16 @@ from attnwidget.inputs.media_chat import PICTURES, SOUNDS, MediaChat
 from attnwidget.inputs.model_tensors import input_names
 from attnwidget.text.places import Media, Sound
 
-# Name prefixes of inputs that are made from pictures and sounds.
+# Prefixes in the names of inputs that are made from pictures and sounds.
 _MEDIA_INPUTS = ("pixel_values", "input_features", "input_values", "image", "audio", "flattened")
 
 
 class MadeInputs(dict[str, Any]):
-    """Inputs of a model that a processor made.
+    """Model inputs that a processor made.
 
     Attributes:
-        chat: The chat that the processor wrote; None for other inputs.
-        media: The pictures and sounds that the inputs were made of.
+        chat: Chat that the processor wrote; None for other inputs.
+        media: Pictures and sounds from which the inputs were made.
     """
 
     chat: MediaChat | None = None
@@ -84,9 +84,9 @@ class Processor:
         tools: Sequence[Any] | None = None,
         add_generation_prompt: bool | None = None,
     ) -> MadeInputs:
-        """Return the model inputs, a batch of one.
+        """Return the model inputs, as a batch of one.
 
-        If a text has no placeholders, the placeholders of its pictures and sounds are added at its
+        If a text has no placeholders, placeholders for its pictures and sounds are added at its
         beginning, by the chat template if the processor has one.
 
         Args:
@@ -259,8 +259,8 @@ def processor_beside(
 def _with_parts(messages: Sequence[Mapping[str, Any]], media: Media) -> list[dict[str, Any]]:
     """Return messages whose contents are lists of parts, including pictures and sounds.
 
-    If no message says where the pictures are, they are at the beginning of the user's first
-    message.
+    If no message has a picture part, all pictures are added at the beginning of the user's first
+    message. Sounds are treated in the same way.
     """
     complete_messages = []
     for message in messages:
