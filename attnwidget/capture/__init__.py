@@ -12,9 +12,9 @@ with their spaces. `tests/corpus/test_same_reading.py` checks that every study u
 `attend`, for every tokenizer family.
 
 `inputs/chat_text.py` writes a chat with the tokenizer's template. The template runs again for each
-part of a message, with a mark in place of that part. The characters that differ belong to the
-message, so the package needs no knowledge of templates. `Tokens.roles` and `Tokens.turns` follow
-from the token positions in the text, and `Segment.roles` passes them on to studies.
+part of a message, with a marker in its place. The characters that differ belong to the message, so
+the package needs no knowledge of templates. `Tokens.roles` and `Tokens.turns` follow from the token
+positions in the text, and `Segment.roles` passes them on to studies.
 
 An `Attention` stores queries (after the position encoding), keys, masks and biases, and computes
 maps on request. During the pass, each layer is compared with the model's own weights. If a layer
@@ -40,7 +40,7 @@ Above 1,024 tokens the tap computes the layer itself, some rows at a time (`kern
 The model gets its outputs, and the tap stores each row's largest score and largest weight. Any
 weight then follows as `largest * exp(score - top)`. The mask passes through the model as a function
 (`capture/tapping/lazy_mask.py`), and only the needed parts are computed. Metrics receive some rows
-of a map at a time; `LayerBatch.first` is the query of the first row.
+of a map at a time; `LayerBatch.first` is the index of the first row.
 
 `capture/default_method.py` chooses the default replacement of disabled heads: "zero" if tokens see
 no later tokens, which a pass over two tokens shows, and "uniform" otherwise. Blocks, figures,
@@ -98,7 +98,7 @@ their device until its last layer (`corpus/waiting_numbers.py`), the thumbnails 
 copied together, and a mask that layers share is inspected once (`capture/tapping/of_latest.py`).
 Kernels process as many cells at once as a processor cache holds, and far more on a GPU
 (`kernels/cells_at_once.py`). Tests simulate a GPU on the CPU (`tests/fixtures/pretended_gpu.py`):
-the block counts waits, and refuses tensors on two devices.
+the simulation counts waits, and refuses operations on tensors from two devices.
 
 Maps that were computed elsewhere stay in their array library. `kernels/array_library.py` lets numpy
 and torch share the code for tiles, thumbnails and words, so that numpy maps need no torch.

@@ -125,8 +125,10 @@ class ForwardPasses:
         sites = find_sites(uncompiled(model.hf_model))
         attentions = []
         for item, layers in enumerate(collected.items):
-            single = batch.single(item)
-            target_ids = unpadded(single.tensors, "decoder_input_ids", "decoder_attention_mask")
+            single_batch = batch.single(item)
+            target_ids = unpadded(
+                single_batch.tensors, "decoder_input_ids", "decoder_attention_mask"
+            )
             target = None
             if target_ids is not None:
                 target = replace(model.inputs.encoder.axis(target_ids), n_cut=batch.n_cut_of_target)
@@ -135,7 +137,7 @@ class ForwardPasses:
                 sites,
                 batch.tensors,
                 self._options,
-                single.tokens[0],
+                single_batch.tokens[0],
                 target,
                 self._patch_probe,
                 self._text_probe,
@@ -145,7 +147,7 @@ class ForwardPasses:
             axes = maker.axes(layers)
             reading = None
             if not model.edits:
-                reading = Reading(model, single, loss, seed, weights)
+                reading = Reading(model, single_batch, loss, seed, weights)
                 if loss is None and not collected.by_rows:
                     self._lower[reading] = LowerLayers(layers.get("self", ()))
             attentions.append(

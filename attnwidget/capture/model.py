@@ -307,10 +307,10 @@ class AttentionModel:
             batch = self.inputs.with_decoder(batch, target, truncate)
             attention = self.passes.attentions(self, batch, loss=loss, seed=seed, long=long)[0]
         attention.source_text = _source_text(model_input, pair)
-        first = {"text": text if batch.media else model_input, "pair": pair}
+        arguments = {"text": text if batch.media else model_input, "pair": pair}
         options: dict[str, Any] = {"images": images, "audio": audio, "target": target}
         options |= {"truncate": truncate or None, "loss": loss, "long": long, "seed": seed or None}
-        attention.made_by = self._chat_call("attend", first, options)
+        attention.made_by = self._chat_call("attend", arguments, options)
         return attention
 
     @in_plain_torch
@@ -385,8 +385,8 @@ class AttentionModel:
                 attentions = self.passes.attentions(self, batch)
                 by_index.update(zip(indices, attentions, strict=True))
         for index, attention in by_index.items():
-            first = {"text": texts[index], "pair": second_texts[index]}
-            attention.made_by = self._chat_call("attend", first, {"truncate": truncate or None})
+            arguments = {"text": texts[index], "pair": second_texts[index]}
+            attention.made_by = self._chat_call("attend", arguments, {"truncate": truncate or None})
             attention.source_text = _source_text(texts[index], second_texts[index])
         return [by_index[index] for index in range(len(encoded))]
 

@@ -270,8 +270,8 @@ class ModelReader(StudyReader):
 
     def _check_padding(self, seen: LayerAttention, batch: Batch) -> None:
         """Refuse a model whose real tokens see padding, because all numbers would be wrong."""
-        to_padding = seen.weights.amax(1).masked_fill(batch.real[:, None], 0)  # [B, n, n]
-        if bool((to_padding * batch.real[..., None] > 1e-8).any()):
+        padding_weights = seen.weights.amax(1).masked_fill(batch.real[:, None], 0)  # [B, n, n]
+        if bool((padding_weights * batch.real[..., None] > 1e-8).any()):
             raise ValueError(
                 f"{type(self.model.hf_model).__name__} attends to padding: measure it with "
                 "batch_size=1"
@@ -293,7 +293,7 @@ def _backbone(hf_model: Any) -> nn.Module:
 @contextmanager
 def one_thread() -> Iterator[None]:
     """Run the block in one torch thread, because small operations are slower in two threads."""
-    threads = torch.get_num_threads()
-    with undone(lambda: torch.set_num_threads(threads)):
+    n_threads = torch.get_num_threads()
+    with undone(lambda: torch.set_num_threads(n_threads)):
         torch.set_num_threads(1)
         yield

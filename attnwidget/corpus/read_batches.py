@@ -89,8 +89,8 @@ def read_all(
                 results = workers.each(batches, arguments, first=current_progress.n_batches + 1)
             with closing(results):
                 for batch, states in results:
-                    merged = reader.merged(current_progress.states, unpacked(states))
-                    keep(current_progress := current_progress.after(batch, merged))
+                    merged_states = reader.merged(current_progress.states, unpacked(states))
+                    keep(current_progress := current_progress.after(batch, merged_states))
                     bar.update(len(batch))
             complete = True
     if not current_progress.n_batches:

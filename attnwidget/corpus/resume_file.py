@@ -124,22 +124,22 @@ def keeping(file: ResumeFile | None, done: Progress) -> Iterator[Callable[[Progr
         >>> with keeping(None, Progress()) as keep:
         ...     keep(Progress(n_batches=1))
     """
-    saved_progress = latest = done
+    saved_progress = latest_progress = done
     saved_at = time.monotonic()
     pause = _SECONDS_BETWEEN_SAVES
 
     def save() -> None:
         nonlocal saved_progress, saved_at, pause
         start = time.monotonic()
-        if file is not None and latest is not saved_progress:
-            file.save(latest)
-        saved_progress = latest
+        if file is not None and latest_progress is not saved_progress:
+            file.save(latest_progress)
+        saved_progress = latest_progress
         saved_at = time.monotonic()
         pause = _SECONDS_BETWEEN_SAVES * max(1.0, (saved_at - start) / _SECONDS_OF_A_SAVE)
 
     def keep(progress: Progress) -> None:
-        nonlocal latest
-        latest = progress
+        nonlocal latest_progress
+        latest_progress = progress
         if time.monotonic() - saved_at > pause:
             save()
 
@@ -149,9 +149,11 @@ def keeping(file: ResumeFile | None, done: Progress) -> Iterator[Callable[[Progr
         pass
     except WorkersError as error:
         state = "nothing is kept: start over"
-        if file is not None and latest.n_batches:
+        if file is not None and latest_progress.n_batches:
             save()
-            state = f"{file.path} has the {latest.n_batches:,} batches that are done: go on"
+            state = (
+                f"{file.path} has the {latest_progress.n_batches:,} batches that are done: go on"
+            )
         advice = f"{state} with the same call and workers that run"
         raise WorkersError(f"{error}; {advice}") from error.__cause__
     finally:

@@ -72,7 +72,7 @@ def read_segments(
     """
     if variant not in ("paper", "released"):
         raise ValueError(f"variant is 'paper' or 'released', got {variant!r}")
-    ids = _text_ids(model)
+    text_ids = _text_ids(model)
     token_limit = model.length_limit.tokens
     if max_tokens is None:
         max_tokens = min(128, token_limit or 128)
@@ -87,18 +87,20 @@ def read_segments(
     segments = cut_segments(
         _documents(source, keep_last=variant == "paper"),
         max_tokens=max_tokens,
-        n_special=ids.template(pair=True).n_special,
+        n_special=text_ids.template(pair=True).n_special,
         limit=limit,
         seed=seed,
         at_least=2 if variant == "paper" else 1,
-        size=lambda paragraph: len(_tokens(ids, paragraph)) if paragraph.strip() else 0,
-        tokens=partial(_pair_tokens, ids),
+        size=lambda paragraph: len(_tokens(text_ids, paragraph)) if paragraph.strip() else 0,
+        tokens=partial(_pair_tokens, text_ids),
     )
     if not segments:
-        first = f", the first of fewer than {max_tokens} tokens" if variant == "released" else ""
+        limit_hint = (
+            f", the first of fewer than {max_tokens} tokens" if variant == "released" else ""
+        )
         raise ValueError(
             f"no segment could be cut: every document needs two paragraphs or more, one a line"
-            f"{first}; make_segments takes texts as they are"
+            f"{limit_hint}; make_segments takes texts as they are"
         )
     return segments
 

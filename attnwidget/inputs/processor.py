@@ -191,9 +191,12 @@ class Processor:
         options["add_generation_prompt"] = add_generation_prompt
         message_parts = _with_parts(messages, media)
         written_text: str = self.given.apply_chat_template(message_parts, tokenize=False, **options)
-        marks = (self._placeholder("boi_token", "image_token"), self._placeholder("audio_token"))
+        placeholders = (
+            self._placeholder("boi_token", "image_token"),
+            self._placeholder("audio_token"),
+        )
         chat = MediaChat.from_messages(
-            self.given, message_parts, [mark for mark in marks if mark], options
+            self.given, message_parts, [token for token in placeholders if token], options
         )
         return written_text, chat if chat is not None and chat.text.text == written_text else None
 
@@ -285,10 +288,10 @@ def _with_parts(messages: Sequence[Mapping[str, Any]], media: Media) -> list[dic
             raise ValueError(
                 "no message of the chat is the user's, so it is not known where the pictures are"
             )
-        first = complete_messages[user_indices[0]]
+        first_message = complete_messages[user_indices[0]]
         complete_messages[user_indices[0]] = {
-            **first,
-            "content": [*missing_parts, *first["content"]],
+            **first_message,
+            "content": [*missing_parts, *first_message["content"]],
         }
     return complete_messages
 

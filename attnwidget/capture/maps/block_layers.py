@@ -88,7 +88,7 @@ class BlockLayers:
         )
 
     def add(self, module: nn.Module, stack: str, parts: Sequence[Layer]) -> None:
-        """Record a layer, because the input's layers contain only its first batch entry.
+        """Record all batch entries of a layer, because the input's layers contain only the first.
 
         Args:
             module: Attention module of the layer.
@@ -162,15 +162,15 @@ class BlockLayers:
         counts = {layer.call.n_tokens for layer in recorded}
         if len(counts) > 1:
             raise NotInBlocks("they differ in their numbers of tokens")
-        count = counts.pop()
+        n_tokens = counts.pop()
         n_padding = max(tokens.n_padding for tokens in block_tokens if tokens is not None)
         layers: list[Layer] = []
         for layer, tokens in zip(recorded, block_tokens, strict=True):
-            tokens_by_block = [np.arange(count)] if tokens is None else tokens.tokens
+            tokens_by_block = [np.arange(n_tokens)] if tokens is None else tokens.tokens
             if tokens is None and n_padding == 0:
                 layers.append(layer.parts[0])
                 continue
-            blocks = LayerBlocks(tokens_by_block, count + n_padding, n_padding)
+            blocks = LayerBlocks(tokens_by_block, n_tokens + n_padding, n_padding)
             layers.append(_layer_of_blocks(layer.parts, blocks, layers))
         return layers
 

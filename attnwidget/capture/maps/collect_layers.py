@@ -117,21 +117,21 @@ class Collected:
         self._model = type(hf_model).__name__
         inputs = batch.tensors
         positions = batch.real_positions("attention_mask")
-        target = batch.real_positions("decoder_attention_mask")
-        external = batch.real_positions("encoder_attention_mask")
+        target_positions = batch.real_positions("decoder_attention_mask")
+        external_positions = batch.real_positions("encoder_attention_mask")
         # Without a text, the mask covers samples or frames. Few models have a token per frame.
         mask = inputs.get("attention_mask")
         is_text_mask = mask is None or not inputs.keys().isdisjoint(TEXTS)
         self._frames = None if is_text_mask or mask is None else (positions, mask.shape[-1])
-        # Query stack and key stack of each stack. Cross-attention within one stack reads external
-        # states.
+        # Positions of the queries and of the keys in each stack. Cross-attention within one stack
+        # reads external states.
         decodes = "decoder_input_ids" in inputs
         unpadded: list[Tensor | None] = [None] * batch.n_inputs
         self._positions = {
             "self": (positions, positions),
             "encoder": (positions, positions),
-            "decoder": (target, target) if decodes else (positions, positions),
-            "cross": (target, positions) if decodes else (positions, external),
+            "decoder": (target_positions, target_positions) if decodes else (positions, positions),
+            "cross": (target_positions, positions) if decodes else (positions, external_positions),
         }
         sites = find_sites(self._hf_model)
         reads_only_text = all(map(is_of_text, inputs))
@@ -164,10 +164,10 @@ class Collected:
                 projections = Projections(hf_model)
                 stacks_run = self._read(hf_model, options, projections, sites, at_once=True)
         stacks_without_maps = self._hidden(stacks_run)
-        left_out = leave_out_unreadable(self.items, self._unreadable, self._hf_model, sites)
+        left_out_note = leave_out_unreadable(self.items, self._unreadable, self._hf_model, sites)
         self._refuse_partly_hidden(stacks_without_maps)
         without_maps = (_NOT_SHOWN.format(stack) for stack in dict.fromkeys(stacks_without_maps))
-        self.not_shown = ", ".join(filter(None, [*without_maps, left_out]))
+        self.not_shown = ", ".join(filter(None, [*without_maps, left_out_note]))
         self.numbers = layer_numbers(self._hf_model, sites)
         self.no_norms = self._projections.refused
         if self.no_norms:
