@@ -16,7 +16,7 @@ import lazy_loader
 _ROOT = Path(__file__).parent
 _TOOLS = ("typing", __name__)
 
-#: Former public names, with the call that replaces each.
+#: Removed public names, with the replacement of each.
 _REPLACED = {
     "CompareView": "HeadView(attention, versus=other)",
     "LinkedText": "explore(model, text), whose sentence locks words in all figures",
@@ -24,7 +24,7 @@ _REPLACED = {
     "TokenLens": "HeadGrid(attention, tokens=[('query', 7)]), or Attention.token_values",
 }
 
-#: Former public names, and the present ones.
+#: Renamed public names, with their present names.
 _RENAMED = {
     "AlignmentScores": "MonotonicityScores",
     "BehaviourScore": "BehaviorScore",
@@ -82,7 +82,7 @@ def attach_names(
 def refuse_names(package: str) -> Callable[[str], object]:
     """Return `__getattr__` of a public module whose names are all loaded.
 
-    Its error states which public module has the name, or what replaced a former name.
+    Its error states which public module has the name, or which name replaced a former one.
 
     Args:
         package: `__name__` of the module.

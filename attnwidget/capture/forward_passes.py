@@ -97,12 +97,12 @@ class ForwardPasses:
         """Return the attention for every input of a batch, from one forward pass.
 
         Args:
-            model: The model, whose lock is held.
-            batch: The inputs.
-            loss: The loss whose gradients are read.
+            model: Model, whose lock is held.
+            batch: Inputs of the pass.
+            loss: Loss whose gradients are read.
             seed: Seed of the masking for this loss.
             long: As in `AttentionModel.attend`.
-            lower: The layers below the edits, if some are known; None = every layer runs.
+            lower: Layers below the edits that are already known; None runs every layer.
 
         Raises:
             ValueError: Maps or gradients cannot be read, or the tapped pass gives other outputs
@@ -125,17 +125,19 @@ class ForwardPasses:
         sites = find_sites(uncompiled(model.hf_model))
         attentions = []
         for item, layers in enumerate(collected.items):
-            single = batch.single(item)
-            written = unpadded(single.tensors, "decoder_input_ids", "decoder_attention_mask")
+            single_batch = batch.single(item)
+            target_ids = unpadded(
+                single_batch.tensors, "decoder_input_ids", "decoder_attention_mask"
+            )
             target = None
-            if written is not None:
-                target = replace(model.inputs.encoder.axis(written), n_cut=batch.n_cut_of_target)
+            if target_ids is not None:
+                target = replace(model.inputs.encoder.axis(target_ids), n_cut=batch.n_cut_of_target)
             maker = InputAxes(
                 model.hf_model,
                 sites,
                 batch.tensors,
                 self._options,
-                single.tokens[0],
+                single_batch.tokens[0],
                 target,
                 self._patch_probe,
                 self._text_probe,
@@ -145,7 +147,7 @@ class ForwardPasses:
             axes = maker.axes(layers)
             reading = None
             if not model.edits:
-                reading = Reading(model, single, loss, seed, weights)
+                reading = Reading(model, single_batch, loss, seed, weights)
                 if loss is None and not collected.by_rows:
                     self._lower[reading] = LowerLayers(layers.get("self", ()))
             attentions.append(
@@ -191,7 +193,7 @@ class ForwardPasses:
         long: bool | None,
         lower: LowerLayers | None,
     ) -> Collected:
-        """Return the layers of a pass, whose output is compared with that of a plain pass."""
+        """Return the layers of a pass after comparing its output with a plain pass."""
         hf_model, check = model.hf_model, model._output_check
         check.start(hf_model)
         collected = self._collected(model, batch, long, lower)
@@ -213,7 +215,7 @@ class ForwardPasses:
         long: bool | None,
         lower: LowerLayers | None,
     ) -> Collected:
-        """Return the layers of a pass, which starts above `lower` if the output stays equal."""
+        """Return the layers of a pass that starts above `lower`, if the output stays equal."""
         hf_model = model.hf_model
 
         def collect(lower: LowerLayers | None) -> Collected:
@@ -238,10 +240,10 @@ class ForwardPasses:
             return full_pass
 
         def run_above() -> Any:
-            # A pass over two tokens replaces what modules may have kept of this input.
-            two = {name: value[:, :2] for name, value in batch.tensors.items()}
+            # A pass over two tokens overwrites any state that modules have stored for this input.
+            two_tokens = {name: value[:, :2] for name, value in batch.tensors.items()}
             with torch.no_grad():
-                hf_model(**two, **self._options)
+                hf_model(**two_tokens, **self._options)
             return collect(lower).output
 
         self._starts_above = not difference(run_above, full_pass.output)

@@ -288,7 +288,7 @@ class AttentionModel:
             seed: Seed of the masking.
             long: Whether to read the input row by row, without whole maps; None does so above 1,024
                 tokens of a text, a picture or a sound. Whole maps are always read with a loss, with
-                padding, with disabled heads, and for models that show only their weights.
+                padding, with disabled heads, and for models that expose only their weights.
             tools: Tools that the chat template describes to the model: functions or JSON schemas,
                 as for `tokenizer.apply_chat_template`.
             add_generation_prompt: Whether the chat template writes the beginning of the assistant's
@@ -315,17 +315,17 @@ class AttentionModel:
             >>> attention.weights(2, 8).shape
             (6, 6)
         """
-        read = self.inputs.given(text, images, audio, tools, add_generation_prompt)
-        batch = self.inputs.encode(read, pair, target=target, truncate=truncate)
+        model_input = self.inputs.given(text, images, audio, tools, add_generation_prompt)
+        batch = self.inputs.encode(model_input, pair, target=target, truncate=truncate)
         with self.lock.in_turn():
             self.check_open()
             batch = self.inputs.with_decoder(batch, target, truncate)
             attention = self.passes.attentions(self, batch, loss=loss, seed=seed, long=long)[0]
-        attention.source_text = _source_text(read, pair)
-        first = {"text": text if batch.media else read, "pair": pair}
+        attention.source_text = _source_text(model_input, pair)
+        arguments = {"text": text if batch.media else model_input, "pair": pair}
         options: dict[str, Any] = {"images": images, "audio": audio, "target": target}
         options |= {"truncate": truncate or None, "loss": loss, "long": long, "seed": seed or None}
-        attention.made_by = self._chat_call("attend", first, options)
+        attention.made_by = self._chat_call("attend", arguments, options)
         return attention
 
     @in_plain_torch
@@ -388,11 +388,11 @@ class AttentionModel:
             indices_by_length.setdefault(len(item.ids), []).append(index)
         by_index: dict[int, Attention] = {}
         with self.lock.in_turn():
-            at_once = 1 if reads_single_texts(self.hf_model) else len(encoded)
+            n_at_once = 1 if reads_single_texts(self.hf_model) else len(encoded)
             batches = [
-                same_length[start : start + at_once]
+                same_length[start : start + n_at_once]
                 for same_length in indices_by_length.values()
-                for start in range(0, len(same_length), at_once)
+                for start in range(0, len(same_length), n_at_once)
             ]
             for indices in batches:
                 inputs = self.inputs.padded([encoded[i] for i in indices])
@@ -400,8 +400,8 @@ class AttentionModel:
                 attentions = self.passes.attentions(self, batch)
                 by_index.update(zip(indices, attentions, strict=True))
         for index, attention in by_index.items():
-            first = {"text": texts[index], "pair": second_texts[index]}
-            attention.made_by = self._chat_call("attend", first, {"truncate": truncate or None})
+            arguments = {"text": texts[index], "pair": second_texts[index]}
+            attention.made_by = self._chat_call("attend", arguments, {"truncate": truncate or None})
             attention.source_text = _source_text(texts[index], second_texts[index])
         return [by_index[index] for index in range(len(encoded))]
 
@@ -438,9 +438,10 @@ class AttentionModel:
             images: Pictures, as in `attend`.
             audio: Sounds, as in `attend`.
             top: Number of answers per question in the result's table and chart.
-            positions: Tokens to predict instead, counted from 0. A masked language model predicts
-                each token with masks in its position and in the rest of its word, a causal model
-                from the tokens before it, and a tagger labels these tokens.
+            positions: Token positions to predict, counted from 0; None = the default described
+                above. A masked language model predicts each token with masks in its position and in
+                the rest of its word, a causal model from the tokens before it, and a tagger labels
+                these tokens.
             target: Text that the decoder of an encoder-decoder has written so far; None for no
                 text.
             truncate: Whether to cut inputs that are too long for the model.
@@ -467,7 +468,7 @@ class AttentionModel:
     def _predict_again(
         self, reading: Reading[Attention], *, at: Iterable[int] | None, top: int
     ) -> Predictions:
-        """Return the predictions for an input under the edits that are in force now."""
+        """Return the predictions for an input under the current edits."""
         inputs = self.inputs.encode(reading.inputs).tensors
         return self._predictions(inputs, reading.tokens, None, at, top)
 
@@ -545,12 +546,12 @@ class AttentionModel:
             (5, 8)
         """
         max_new_tokens = whole_number("max_new_tokens", max_new_tokens, 1)
-        said = text
+        original_text = text
         text = self.inputs.given(text, images, audio, tools, add_generation_prompt, continues=True)
         encoded = None if isinstance(text, Mapping) else self.inputs.encoder(text)
-        made = text if isinstance(text, MadeInputs) else MadeInputs()
+        made_inputs = text if isinstance(text, MadeInputs) else MadeInputs()
         arguments = {
-            "text": said if made.media else text,
+            "text": original_text if made_inputs.media else text,
             "max_new_tokens": max_new_tokens,
         }
         call_options = {"images": images, "audio": audio, **options}
@@ -576,9 +577,9 @@ class AttentionModel:
                     "new ones"
                 )
             if is_encoder_decoder:
-                written, n_prompt = translation(self.hf_model, inputs, max_new_tokens, **options)
-                inputs["decoder_input_ids"] = written
-                batch = ModelBatch(inputs, [tokens], made.media, n_prompt)
+                target_ids, n_prompt = translation(self.hf_model, inputs, max_new_tokens, **options)
+                inputs["decoder_input_ids"] = target_ids
+                batch = ModelBatch(inputs, [tokens], made_inputs.media, n_prompt)
                 attention = self.passes.attentions(self, batch)[0]
                 attention.made_by = made_by
                 return attention
@@ -587,15 +588,15 @@ class AttentionModel:
                 names = ("input_ids", "attention_mask")
                 prompt = {name: inputs[name] for name in names if name in inputs}
             ids = continuation(self.hf_model, self.tokenizer, prompt, max_new_tokens, **options)
-            whole = self.inputs.encoder.axis(ids)
+            all_tokens = self.inputs.encoder.axis(ids)
             if encoded is None:
                 inputs = continued(inputs, ids)
-                if made.chat is not None and tokens is not None and tokens.roles:
-                    whole = made.chat.text.continued(tokens, whole)
+                if made_inputs.chat is not None and tokens is not None and tokens.roles:
+                    all_tokens = made_inputs.chat.text.continued(tokens, all_tokens)
             else:
-                inputs = self.inputs.padded([Encoded(ids, None, whole)])
-                whole = encoded.continued(whole)
-            batch = ModelBatch(inputs, [whole], made.media, n_prompt)
+                inputs = self.inputs.padded([Encoded(ids, None, all_tokens)])
+                all_tokens = encoded.continued(all_tokens)
+            batch = ModelBatch(inputs, [all_tokens], made_inputs.media, n_prompt)
             attention = self.passes.attentions(self, batch)[0]
             attention.made_by = made_by
             return attention
@@ -660,8 +661,8 @@ class AttentionModel:
             start = decoder_ids(self.hf_model, [])
             prompt_text = Encoded(start, None, self.inputs.encoder.axis(start))
         prompt = prompt_text.ids
-        new = generated_ids(self.inputs.encoder, text, prompt_text, generated)
-        full_text = self.inputs.encoder([*prompt, *new])
+        new_ids = generated_ids(self.inputs.encoder, text, prompt_text, generated)
+        full_text = self.inputs.encoder([*prompt, *new_ids])
         inputs = self.inputs.padded([encoded if self.inputs.encodes_apart else full_text])
         decoder_tokens = torch.tensor([full_text.ids], dtype=torch.long, device=self.device)
         if self.inputs.encodes_apart:
@@ -711,7 +712,7 @@ class AttentionModel:
                 outputs. None: "mean" with a `reference`; otherwise `default_method`, which is
                 "zero" in causal models and encoder-decoders, and "uniform" in other models.
             layers: Layers whose heads are all switched off as well.
-            stack: Stack of `layers`, and of heads that name no stack: "encoder", "decoder" or
+            stack: Stack of `layers`, and of heads without a stack name: "encoder", "decoder" or
                 "cross".
             reference: For "mean", an input or a list of inputs; for "patch", one input with the
                 same number of tokens. An input is a text, a list of words or ids, a chat, an
@@ -775,7 +776,7 @@ class AttentionModel:
         self.close()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        make_again = partial(
+        create_again = partial(
             type(self),
             self.hf_model,
             self.tokenizer,
@@ -786,7 +787,7 @@ class AttentionModel:
             self.remark,
             self.inputs.processor,
         )
-        return received_model, (SentModel.from_model(self, self._load_again or make_again),)
+        return received_model, (SentModel.from_model(self, self._load_again or create_again),)
 
     def __dir__(self) -> list[str]:
         names = {name for name in super().__dir__() if not name.startswith("_")}
@@ -800,7 +801,7 @@ class AttentionModel:
     def _chat_call(
         self, name: str, first: Mapping[str, Any], options: Mapping[str, Any]
     ) -> Call | None:
-        """Return the Python call of a method that reads a text or a chat; None in a block."""
+        """Return the Python call of a method that reads a text; None if heads are switched off."""
         if self.edits:
             return None
         if isinstance(chat := first["text"], Chat):
@@ -822,7 +823,13 @@ class AttentionModel:
     def question(
         self, inputs: Mapping[str, Tensor], position: int, tokens: Tokens | None = None
     ) -> ReadExample:
-        """Return the question at a predicted position; pass `tokens` if the words are known."""
+        """Return the question at a predicted position.
+
+        Args:
+            inputs: Tensors of the input by name, a batch of one.
+            position: Position that `predict` answers.
+            tokens: Tokens of the input; None = derive them from the ids.
+        """
         self.check_open()
         return question_of(self.hf_model, self.inputs, self.tokenizer, inputs, position, tokens)
 

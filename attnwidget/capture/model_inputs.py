@@ -49,6 +49,17 @@ _GENERATED = 40
 class ModelInputs:
     """Maker of one model's input tensors, with their token axis.
 
+    Args:
+        hf_model: Transformers model.
+        tokenizer: Tokenizer of the model, or None.
+        limit: Limit on the number of input tokens.
+        processor: Processor for pictures and sounds, or None.
+
+    Attributes:
+        processor: Processor for pictures and sounds, or None.
+        encoder: Text encoder, which returns vocabulary ids with their token axis.
+        encodes_apart: Whether the model is an encoder-decoder whose decoder reads its own ids.
+
     Raises:
         ValueError: The tokenizer does not belong to the model.
     """
@@ -78,18 +89,19 @@ class ModelInputs:
         *,
         continues: bool = False,
     ) -> Any:
-        """Return an input that `of` takes, from the arguments of `AttentionModel.attend`.
+        """Return an input for `encode`, from the arguments of `AttentionModel.attend`.
 
         Args:
-            text: A text; a list of messages becomes a `Chat`.
-            images: Pictures. The processor makes the inputs of a text with pictures or sounds.
+            text: Text; a list of messages becomes a `Chat`.
+            images: Pictures. With pictures or sounds, the processor makes the inputs.
             audio: Sounds.
             tools: Tools of a chat.
-            add_generation_prompt: Whether the assistant's answer is begun.
-            continues: Whether the model continues a last message of the assistant.
+            add_generation_prompt: Whether the chat template writes the beginning of the assistant's
+                answer.
+            continues: Whether the model continues the last message if it is the assistant's.
 
         Raises:
-            ValueError, TypeError: As `AttentionModel.attend`.
+            ValueError, TypeError: As in `AttentionModel.attend`.
         """
         media = given_media(text, images, audio)
         if not media:
@@ -199,7 +211,7 @@ class ModelInputs:
         if ids is not None:
             token_types = inputs.get("token_type_ids")
             if token_types is not None and token_types.ndim == 3:
-                # Types of a table: the question or the table.
+                # In models for tables, the first type separates the question from the table.
                 token_types = token_types[..., 0]
             text_types = None
             # With pictures, the types separate pictures from text.
@@ -222,7 +234,7 @@ class ModelInputs:
             )
 
     def padded(self, encoded: Sequence[Encoded]) -> dict[str, Tensor]:
-        """Return the inputs of encoded texts, as in `padded_inputs`."""
+        """Return the padded inputs of encoded texts, as `padded_inputs` does."""
         return padded_inputs(encoded, self._hf_model, self._tokenizer)
 
     def tensors_of(
@@ -235,7 +247,7 @@ class ModelInputs:
             decoded: Ids that the decoder of an encoder-decoder reads; None for no decoder inputs.
 
         Raises:
-            ValueError, TypeError: As in `of_media` and `of`.
+            ValueError, TypeError: As in `of_media` and `encode`.
         """
         inputs = dict(self.encode(self.of_media(given.text, given.media)).tensors)
         if decoded is not None:
@@ -267,7 +279,7 @@ class ModelInputs:
     def with_decoder(
         self, batch: ModelBatch, target: Text | None = None, truncate: bool = False
     ) -> ModelBatch:
-        """Return `batch`, in an encoder-decoder with the decoder's inputs.
+        """Return `batch`; for an encoder-decoder, with the decoder's inputs.
 
         If `target` is None, the model generates it.
         """
@@ -278,11 +290,11 @@ class ModelInputs:
             limit = self.encoder.limit
             n_new = _GENERATED if limit is None else max(1, min(_GENERATED, limit - 1))
             with growing_text():
-                written, _ = translation(self._hf_model, batch.tensors, n_new)
+                target_ids, _ = translation(self._hf_model, batch.tensors, n_new)
         else:
             ids, n_cut = self._target_ids(target, truncate)
-            written = self._row(ids)
-        tensors = {**batch.tensors, "decoder_input_ids": written}
+            target_ids = self._row(ids)
+        tensors = {**batch.tensors, "decoder_input_ids": target_ids}
         return replace(batch, tensors=tensors, n_cut_of_target=n_cut)
 
     def _target_ids(self, target: Text, truncate: bool) -> tuple[list[int], int]:
@@ -297,7 +309,10 @@ class ModelInputs:
         return ids_within_limit, tokens.n_cut + len(ids) - len(ids_within_limit)
 
     def of_reference(self, reference: object) -> tuple[Mapping[str, Tensor], str]:
-        """Return inputs and name of a text, a picture, a sound, a dict, a `Segment` or `Attention`.
+        """Return the input tensors and the name of a reference.
+
+        Args:
+            reference: Text, picture, sound, dict of inputs, `Segment` or `Attention`.
 
         Raises:
             ValueError: The model's vocabulary lacks a token, or an attention has no vocabulary ids.
@@ -316,9 +331,9 @@ class ModelInputs:
             batch = self.encode(listed(reference))
             return self.with_decoder(batch).tensors, _shortened(_text_of(batch))
         if is_media(reference):
-            given = media_input(reference)
-            kind = "picture" if given.media.pictures else "sound"
-            batch = self.encode(self.of_media(given.text, given.media))
+            media_item = media_input(reference)
+            kind = "picture" if media_item.media.pictures else "sound"
+            batch = self.encode(self.of_media(media_item.text, media_item.media))
             return self.with_decoder(batch).tensors, kind
         if isinstance(reference, (str, Mapping)):
             batch = self.encode(reference)
@@ -330,26 +345,22 @@ class ModelInputs:
         )
 
     def _of_attention(self, attention: Attention) -> tuple[dict[str, Tensor], str]:
-        """Return inputs and name for an attention made by this model."""
+        """Return the inputs and the name of an attention with this model's vocabulary."""
         reading = attention.reading
         if reading is not None and reading.model.hf_model is self._hf_model:
             # Return all inputs, because they may include boxes, types and pictures.
             text = reading.tokens
             name = " ".join(text.to_words().text) if text else attention.model_name
             return dict(reading.inputs), _shortened(name)
-        axes_read = attention.stacks.get("encoder" if self.encodes_apart else "self")
+        axes = attention.stacks.get("encoder" if self.encodes_apart else "self")
         decoder = attention.stacks.get("decoder")
-        if (
-            axes_read is None
-            or self.encodes_apart != (decoder is not None)
-            or not axes_read.query.ids
-        ):
+        if axes is None or self.encodes_apart != (decoder is not None) or not axes.query.ids:
             raise ValueError(
                 f"the attention of {attention.model_name} does not say which ids of this model's "
                 "vocabulary it is of: pass the text, or model.attend(text) of this model"
             )
         inputs = {}
-        for name, tokens in (("input_ids", axes_read.query), ("decoder_input_ids", decoder)):
+        for name, tokens in (("input_ids", axes.query), ("decoder_input_ids", decoder)):
             if tokens is None:
                 continue
             tokens = tokens if isinstance(tokens, Tokens) else tokens.query
@@ -362,9 +373,9 @@ class ModelInputs:
         inputs["attention_mask"] = torch.ones_like(inputs["input_ids"])
         names = input_names(self._hf_model)
         if getattr(self._hf_model.config, "type_vocab_size", 0) > 1:
-            inputs["token_type_ids"] = self._row(axes_read.query.segments)
+            inputs["token_type_ids"] = self._row(axes.query.segments)
         model_inputs = {name: value for name, value in inputs.items() if name in names}
-        return model_inputs, _shortened(" ".join(axes_read.query.to_words().text))
+        return model_inputs, _shortened(" ".join(axes.query.to_words().text))
 
     def _of_segment(self, segment: Segment) -> tuple[list[int], list[int] | None]:
         """Return the ids and token types of a segment with this model's special tokens."""

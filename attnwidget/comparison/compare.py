@@ -114,9 +114,9 @@ def compare(
     returns the result so far.
 
     Args:
-        a: A model, or its source: a name or folder for `load_model`, or a function that returns a
+        a: Model, or its source: a name or folder for `load_model`, or a function that returns a
             model.
-        b: A second model with the same number of layers and heads, whose tokenizer has the same
+        b: Second model with the same number of layers and heads, whose tokenizer has the same
             tokens; or a list of models.
         segments: Texts, which the tokenizer of `a` cuts as in `make_segments`; segments made with
             one of the models (`read_segments`, `make_segments`); with `unit="words"`, sentences of
@@ -137,7 +137,7 @@ def compare(
             padding rows, as in the released code (200); None = no such cosine.
         batch_size: Number of segments in one forward pass.
         progress: Whether to show a progress bar.
-        resume: An .npz file that stores the sums. If it exists, the comparison continues after its
+        resume: File (.npz) that stores the sums. If it exists, the comparison continues after its
             last batch, with a bit-identical result.
         max_loaded_models: Number of models in memory: 1 = one model at a time, loaded from a name,
             a folder or a function; None = all models.
@@ -241,24 +241,24 @@ def compare(
         "across_layers": across_layers,
         "models_are_seeds": models_are_seeds,
     }
-    measures = [deepcopy(accumulators) for _ in models]
+    metric_copies = [deepcopy(accumulators) for _ in models]
     other_segments = zip(*segments_of[1:], strict=True)
-    kept_maps = KeptMaps(other_segments, unit, measures[0], options, several=several)
-    for model, measure in zip(models[1:], measures[1:], strict=True):
-        earlier = [other.changes for other in kept_maps.others] if models_are_seeds else []
-        comparisons = changes([kept_maps, *earlier], keep=models_are_seeds)
-        reader = reader_of(model, [*measure, *comparisons], texts.first, None, pad_to)
-        kept_maps.others.append(OtherModel(reader, measure, comparisons[0]))
-        kept_maps.between += comparisons[1:]
+    stored_maps = KeptMaps(other_segments, unit, metric_copies[0], options, several=several)
+    for model, model_accumulators in zip(models[1:], metric_copies[1:], strict=True):
+        seed_changes = [other.changes for other in stored_maps.others] if models_are_seeds else []
+        comparisons = changes([stored_maps, *seed_changes], keep=models_are_seeds)
+        reader = reader_of(model, [*model_accumulators, *comparisons], texts.first, None, pad_to)
+        stored_maps.others.append(OtherModel(reader, model_accumulators, comparisons[0]))
+        stored_maps.between += comparisons[1:]
     with _comparing, resume_from(resume):
         read_all(
-            reader_of(models[0], [*measures[0], kept_maps], texts.first, None, pad_to),
+            reader_of(models[0], [*metric_copies[0], stored_maps], texts.first, None, pad_to),
             segments_of[0],
             len(texts),
             batch_size=batch_size,
             progress=progress,
         )
-    return kept_maps.compute()
+    return stored_maps.compute()
 
 
 def _check_sources(sources: Sequence[Source], seeds: bool) -> None:
@@ -322,7 +322,7 @@ def _check_resident(
     maps_mb: float | None,
     resume: object,
 ) -> None:
-    """Raise TypeError or ValueError if the arguments do not allow one model in memory at a time."""
+    """Raise TypeError or ValueError if arguments conflict with one model in memory at a time."""
     one_of("max_loaded_models", max_loaded_models, (None, 1))
     if max_loaded_models is None:
         if maps_mb is not None:

@@ -26,13 +26,17 @@ if TYPE_CHECKING:
 
 TokenTypes: TypeAlias = Literal["zero"] | None
 
-# Number of batches within which segments are sorted by length. It limits how far an iterator is
-# read ahead.
+# Number of batches within which segments are sorted by length. A larger number would read an
+# iterator further ahead.
 _BATCHES_SORTED = 32
 
 
 def batched(segments: Iterable[Segment], batch_size: int) -> Iterator[list[Segment]]:
-    """Yield batches of similar lengths; the same segments always give the same batches.
+    """Yield batches of segments with similar lengths, always in the same way.
+
+    Args:
+        segments: Segments.
+        batch_size: Largest number of segments per batch.
 
     Raises:
         TypeError: An item is not a segment.
@@ -45,6 +49,7 @@ def batched(segments: Iterable[Segment], batch_size: int) -> Iterator[list[Segme
 
 
 def _checked(segments: Iterable[Segment]) -> Iterator[Segment]:
+    """Yield the segments; raise TypeError for an item of another type."""
     for index, segment in enumerate(segments):
         if not isinstance(segment, Segment):
             raise TypeError(
@@ -59,8 +64,8 @@ class BatchMaker:
     Args:
         model: Model with its tokenizer.
         backbone: Part of the model that runs.
-        token_types: Token types: "zero" sets all types to 0, as in the maps of Clark et al.; None
-            uses the types of the tokenizer.
+        token_types: Token types of both texts: "zero" sets all types to 0, as in the maps of Clark
+            et al.; None uses the tokenizer's types.
         classes: Token classes in addition to the standard classes.
         pad_to: Number of tokens to which every batch is padded; None = the length of its longest
             segment.
@@ -167,7 +172,7 @@ class BatchMaker:
 
 
 class _Axes(Sequence[Tokens]):
-    """Tokens of each segment, created on first use, because most studies do not need them."""
+    """Tokens of each segment, created on first access, because most studies do not need them."""
 
     def __init__(
         self,

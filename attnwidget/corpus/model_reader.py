@@ -83,7 +83,10 @@ class ModelReader(StudyReader):
         return type(self), arguments, {"worker_model": self.worker_model}
 
     def subject(self, segment: Segment) -> Subject:
-        """Return the `Subject`, for which the model reads the beginning of a segment once.
+        """Return the `Subject` of a study.
+
+        The model reads the beginning of a segment to count its heads. Later studies reuse the
+        count.
 
         Args:
             segment: First segment.
@@ -158,6 +161,9 @@ class ModelReader(StudyReader):
 
         Args:
             segments: Segments of the batch.
+
+        Raises:
+            ValueError: The model returns no hidden states.
         """
         batch = self._maker(segments)
         output = self._read_whole(batch, lambda _: None, {"output_hidden_states": True})
@@ -194,13 +200,13 @@ class ModelReader(StudyReader):
         return self.layers.place(seen.layer) if self.layers else seen.layer
 
     def _reads_by_rows(self, batch: Batch) -> bool:
-        """Return whether to read the segments without complete maps, if all accumulators can."""
+        """Return whether to read the segments some rows at a time, if all accumulators can."""
         by_rows = all(accumulator.by_rows for accumulator in self._accumulators)
         inputs = ModelBatch(batch.inputs, batch.tokens)
         return by_rows and reads_rows(self._backbone, inputs, None)
 
     def _read_long(self, batch: Batch, on_layer: Callable[[LayerBatch], None]) -> None:
-        """Read long segments, and pass each layer to `on_layer` a few rows at a time."""
+        """Read long segments, and pass a few rows of each layer at a time to `on_layer`."""
 
         def hand_on(seen: LongAttention) -> None:
             if is_cross(seen.stack):
@@ -220,8 +226,8 @@ class ModelReader(StudyReader):
         with self.model.lock.in_turn():
             self._check_model()
             self.model._output_check.start(self._backbone)
-            reading = tap(self._backbone, lambda _: None, on_long=hand_on)
-            with torch.no_grad(), reading:
+            open_tap = tap(self._backbone, lambda _: None, on_long=hand_on)
+            with torch.no_grad(), open_tap:
                 output = self._backbone(**batch.inputs, **self._options)
             self.model._output_check.check(
                 self._backbone, batch.inputs, self._options, output, by_rows=True
@@ -246,7 +252,7 @@ class ModelReader(StudyReader):
         on_layer: Callable[[LayerAttention], None],
         options: Mapping[str, Any] = MappingProxyType({}),
     ) -> Any:
-        """Run the model with a tap, and pass on each layer that attends to its own tokens."""
+        """Run the model with a tap, and pass each self-attention layer to `on_layer`."""
 
         def of_own_tokens(seen: LayerAttention) -> None:
             if not is_cross(seen.stack):
@@ -264,8 +270,8 @@ class ModelReader(StudyReader):
 
     def _check_padding(self, seen: LayerAttention, batch: Batch) -> None:
         """Refuse a model whose real tokens see padding, because all numbers would be wrong."""
-        to_padding = seen.weights.amax(1).masked_fill(batch.real[:, None], 0)  # [B, n, n]
-        if bool((to_padding * batch.real[..., None] > 1e-8).any()):
+        padding_weights = seen.weights.amax(1).masked_fill(batch.real[:, None], 0)  # [B, n, n]
+        if bool((padding_weights * batch.real[..., None] > 1e-8).any()):
             raise ValueError(
                 f"{type(self.model.hf_model).__name__} attends to padding: measure it with "
                 "batch_size=1"
@@ -287,7 +293,7 @@ def _backbone(hf_model: Any) -> nn.Module:
 @contextmanager
 def one_thread() -> Iterator[None]:
     """Run the block in one torch thread, because small operations are slower in two threads."""
-    threads = torch.get_num_threads()
-    with undone(lambda: torch.set_num_threads(threads)):
+    n_threads = torch.get_num_threads()
+    with undone(lambda: torch.set_num_threads(n_threads)):
         torch.set_num_threads(1)
         yield

@@ -1,4 +1,4 @@
-"""All batches of a study, read here or in workers, with their sums."""
+"""Reading of all study batches, in this process or in workers, with the sums of each batch."""
 
 from __future__ import annotations
 
@@ -36,61 +36,79 @@ def read_all(
     batch_size: int,
     progress: bool | OnProgress,
 ) -> tuple[Progress, bool]:
-    """Read all segments, batch after batch, into the reader's accumulators.
+    """Read all segments in batches and add them to the reader's accumulators.
 
-    Arguments and errors are the same as in `measure`; `n_segments` is the number of segments if
-    known, and the resume file is that of the block. Returns the progress, and whether all
-    segments were read.
+    The sums are stored in the resume file of the surrounding `resume_from` block, if there is one.
+
+    Args:
+        reader: Reader of the study.
+        segments: Segments.
+        n_segments: Number of segments, for the progress bar; None if it is unknown.
+        batch_size: Number of segments in a forward pass.
+        progress: Whether to show a progress bar; or a function, as in `measure`.
+
+    Returns:
+        The progress after the last batch that was read, and whether all segments were read.
+
+    Raises:
+        ValueError, TypeError, RuntimeError, OSError, WorkersError: As in `measure`.
+        KeyboardInterrupt: Ctrl-C was pressed before the first batch was done.
     """
     batch_size = whole_number("batch_size", batch_size, 1)
     batches = batched(segments, batch_size)
-    first = next(batches, None)
-    if first is None:
+    first_batch = next(batches, None)
+    if first_batch is None:
         raise ValueError("there are no segments to measure")
     workers = _workers_of(reader)
-    reader.start(first[0])
-    batches = chain([first], batches)
-    done = Progress(states=reader.nothing, unsummed=reader.unsummed)
+    reader.start(first_batch[0])
+    batches = chain([first_batch], batches)
+    current_progress = Progress(states=reader.nothing, unsummed=reader.unsummed)
     file = None
     complete = False
     resume = resume_path()
     with one_writer(resume):
         if resume is not None:
             file = ResumeFile(resume, {"batch_size": batch_size, **reader.about()})
-            stored = file.load()
-            file.skip(batches, stored)
-            reader.restore(stored.states)
-            done = replace(stored, states=reader.states(), unsummed=done.unsummed)
+            stored_progress = file.load()
+            file.skip(batches, stored_progress)
+            reader.restore(stored_progress.states)
+            current_progress = replace(
+                stored_progress, states=reader.states(), unsummed=current_progress.unsummed
+            )
         with (
-            keeping(file, done) as keep,
-            progress_bar(n_segments, "segment", done=done.n_segments, shown=progress) as bar,
+            keeping(file, current_progress) as keep,
+            progress_bar(
+                n_segments, "segment", done=current_progress.n_segments, shown=progress
+            ) as bar,
         ):
             results: Generator[tuple[SegmentBatch, Any]]
             if workers is None:
                 results = ((batch, reader.states_of(batch)) for batch in batches)
             else:
                 arguments = partial(_arguments, reader)
-                results = workers.each(batches, arguments, first=done.n_batches + 1)
+                results = workers.each(batches, arguments, first=current_progress.n_batches + 1)
             with closing(results):
                 for batch, states in results:
-                    merged = reader.merged(done.states, unpacked(states))
-                    keep(done := done.after(batch, merged))
+                    merged_states = reader.merged(current_progress.states, unpacked(states))
+                    keep(current_progress := current_progress.after(batch, merged_states))
                     bar.update(len(batch))
             complete = True
-    if not done.n_batches:
+    if not current_progress.n_batches:
         raise KeyboardInterrupt
-    reader.restore(done.states)
-    return done, complete
+    reader.restore(current_progress.states)
+    return current_progress, complete
 
 
 def _read_batches(
     reader: StudyReader, known: Sequence[dict[str, Any]], batches: Sequence[SegmentBatch]
 ) -> list[Any]:
-    """Return the packed states of each batch in a shard, starting from empty sums, in a worker.
+    """Return the packed states of each batch in a shard, starting from empty sums.
+
+    This function runs in a worker.
 
     Args:
         reader: Reader of the study.
-        known: Attributes of the accumulators for these segments (`known_of`).
+        known: Attributes of the accumulators for these segments, from `known_of`.
         batches: Batches of the shard.
     """
     reader.know(known)
@@ -100,7 +118,7 @@ def _read_batches(
 
 
 def _workers_of(reader: StudyReader) -> Workers | None:
-    """Return workers that read batches like a reader that was not started yet; None = no workers.
+    """Return workers that read batches like `reader`, before its start; None if there are none.
 
     Raises:
         TypeError: The reader cannot be pickled.
@@ -110,7 +128,7 @@ def _workers_of(reader: StudyReader) -> Workers | None:
 
 
 def _arguments(reader: StudyReader, shard: Sequence[SegmentBatch]) -> tuple[Any, ...]:
-    """Return the arguments of `_read_batches` for the batches of a shard, after the reader."""
+    """Return the arguments of `_read_batches` that follow the reader, for one shard."""
     return reader.known_of(chain(*shard)), shard
 
 
@@ -130,7 +148,7 @@ class _Sparse:
 
 
 def packed(states: States) -> dict[str, dict[str, Any]]:
-    """Pack states: only send the nonzero numbers of sparse arrays, with their positions.
+    """Return states whose sparse arrays are replaced by nonzero numbers and positions.
 
     Args:
         states: States of accumulators.
@@ -149,7 +167,7 @@ def packed(states: States) -> dict[str, dict[str, Any]]:
 
 
 def unpacked(states: dict[str, dict[str, Any]]) -> States:
-    """Return the states that were the argument of `packed`; other states are unchanged."""
+    """Return the original states from the result of `packed`; other states are unchanged."""
     return {
         name: {
             entry: values.dense() if isinstance(values, _Sparse) else values

@@ -22,8 +22,8 @@ from attnwidget.text.segments import Segment
 from attnwidget.text.stored_arrays import stored_arrays, write_arrays
 
 _SECONDS_BETWEEN_SAVES = 5.0
-# Slower saves are less frequent, because the sums of some studies grow with the number of inputs.
-# All saves together take at most a twentieth of the time.
+# The sums of some studies grow with the number of inputs. Slower saves are therefore less frequent,
+# so that all saves together take at most a twentieth of the time.
 _SECONDS_OF_A_SAVE = _SECONDS_BETWEEN_SAVES / 20
 #: Fields of `Progress` that a file has in addition to the states, with functions to read them.
 _DONE: dict[str, Callable[[Any], Any]] = {
@@ -124,22 +124,22 @@ def keeping(file: ResumeFile | None, done: Progress) -> Iterator[Callable[[Progr
         >>> with keeping(None, Progress()) as keep:
         ...     keep(Progress(n_batches=1))
     """
-    saved_progress = latest = done
+    saved_progress = latest_progress = done
     saved_at = time.monotonic()
     pause = _SECONDS_BETWEEN_SAVES
 
     def save() -> None:
         nonlocal saved_progress, saved_at, pause
         start = time.monotonic()
-        if file is not None and latest is not saved_progress:
-            file.save(latest)
-        saved_progress = latest
+        if file is not None and latest_progress is not saved_progress:
+            file.save(latest_progress)
+        saved_progress = latest_progress
         saved_at = time.monotonic()
         pause = _SECONDS_BETWEEN_SAVES * max(1.0, (saved_at - start) / _SECONDS_OF_A_SAVE)
 
     def keep(progress: Progress) -> None:
-        nonlocal latest
-        latest = progress
+        nonlocal latest_progress
+        latest_progress = progress
         if time.monotonic() - saved_at > pause:
             save()
 
@@ -149,9 +149,11 @@ def keeping(file: ResumeFile | None, done: Progress) -> Iterator[Callable[[Progr
         pass
     except WorkersError as error:
         state = "nothing is kept: start over"
-        if file is not None and latest.n_batches:
+        if file is not None and latest_progress.n_batches:
             save()
-            state = f"{file.path} has the {latest.n_batches:,} batches that are done: go on"
+            state = (
+                f"{file.path} has the {latest_progress.n_batches:,} batches that are done: go on"
+            )
         advice = f"{state} with the same call and workers that run"
         raise WorkersError(f"{error}; {advice}") from error.__cause__
     finally:
@@ -208,15 +210,15 @@ class ResumeFile:
                 "(.npz): name another file, or remove this one to start over"
             )
         about, progress = self.stored()
-        differing = [
+        differing_keys = [
             key
             for key, value in self._about.items()
             if not _agree({key: value}, {key: about[key]} if key in about else {})
         ]
-        if differing:
+        if differing_keys:
             differences = "; ".join(
                 f"{key} is {self._about[key]!r}, the file has {about.get(key)!r}"
-                for key in differing
+                for key in differing_keys
             )
             raise ResumeFileError(
                 f"{self.path} was written by another study: {differences}; name another file, or "
@@ -248,18 +250,22 @@ class ResumeFile:
         return about, Progress(**values_of_progress, states=states)
 
     def skip(self, batches: Iterator[Sequence[Segment]], stored: Progress) -> None:
-        """Skip the batches that the stored progress already has.
+        """Skip the batches that the stored progress includes.
+
+        Args:
+            batches: All batches of the study, of which the finished ones are consumed.
+            stored: Progress from the file.
 
         Raises:
-            ValueError: The batches have other segments than the stored batches.
+            ValueError: The batches have other segments than the finished batches of the file.
         """
-        same = True
+        are_same = True
         for n_batches, digest in stored.parts:
-            again = Progress()
+            progress = Progress()
             for batch in islice(batches, n_batches):
-                again = again.after(batch)
-            same &= (again.n_batches, again.digest) == (n_batches, digest)
-        if not same:
+                progress = progress.after(batch)
+            are_same &= (progress.n_batches, progress.digest) == (n_batches, digest)
+        if not are_same:
             raise ValueError(
                 f"{self.path} holds {stored.n_segments} segments that differ from the first "
                 "segments given: pass the same segments in the same order, or remove the file to "

@@ -72,33 +72,35 @@ def read_segments(
     """
     if variant not in ("paper", "released"):
         raise ValueError(f"variant is 'paper' or 'released', got {variant!r}")
-    ids = _text_ids(model)
-    allowed = model.length_limit.tokens
+    text_ids = _text_ids(model)
+    token_limit = model.length_limit.tokens
     if max_tokens is None:
-        max_tokens = min(128, allowed or 128)
+        max_tokens = min(128, token_limit or 128)
     max_tokens = whole_number("max_tokens", max_tokens, 1)
     if limit is not None:
         limit = whole_number("limit", limit, 1, "segment")
     seed = whole_number("seed", seed, 0)
-    if allowed is not None and max_tokens > allowed:
+    if token_limit is not None and max_tokens > token_limit:
         raise ValueError(
-            f"max_tokens is {max_tokens}; {model.length_limit.reads} {allowed} at most"
+            f"max_tokens is {max_tokens}; {model.length_limit.reads} {token_limit} at most"
         )
     segments = cut_segments(
         _documents(source, keep_last=variant == "paper"),
         max_tokens=max_tokens,
-        n_special=ids.template(pair=True).n_special,
+        n_special=text_ids.template(pair=True).n_special,
         limit=limit,
         seed=seed,
         at_least=2 if variant == "paper" else 1,
-        size=lambda paragraph: len(_tokens(ids, paragraph)) if paragraph.strip() else 0,
-        tokens=partial(_pair_tokens, ids),
+        size=lambda paragraph: len(_tokens(text_ids, paragraph)) if paragraph.strip() else 0,
+        tokens=partial(_pair_tokens, text_ids),
     )
     if not segments:
-        first = f", the first of fewer than {max_tokens} tokens" if variant == "released" else ""
+        limit_hint = (
+            f", the first of fewer than {max_tokens} tokens" if variant == "released" else ""
+        )
         raise ValueError(
             f"no segment could be cut: every document needs two paragraphs or more, one a line"
-            f"{first}; make_segments takes texts as they are"
+            f"{limit_hint}; make_segments takes texts as they are"
         )
     return segments
 
@@ -138,7 +140,8 @@ def make_segments(
     texts = each_input(texts)
     if max_tokens is not None:
         max_tokens = whole_number("max_tokens", max_tokens, 1)
-    _text_ids(model)  # refuses a model without a tokenizer, also without texts
+    # Refuse a model without a tokenizer even if there are no texts.
+    _text_ids(model)
     return [
         _segment(as_chat(text), model, max_tokens, truncate, number)
         for number, text in enumerate(texts)
@@ -168,7 +171,7 @@ def rows_as_segments(rows: Iterable[Any], model: AttentionModel) -> Iterator[Any
 
 
 def _content_of(row: Mapping[str, Any], number: int) -> Segment | Chat | str:
-    """Return the segment, the chat or the text of a row of a table."""
+    """Return the segment, the chat or the text in a table row."""
     if "first" in row:
         parts = [row[key] or () for key in ("first", "second") if key in row]
         if any(isinstance(part, str) for part in parts):
@@ -277,7 +280,7 @@ def _documents(
 
 
 def _text_ids(model: AttentionModel) -> TextIds:
-    """Return the text tokenization of a model; raise ValueError without a tokenizer."""
+    """Return the conversion of texts to ids; raise ValueError if the model has no tokenizer."""
     refuse_no_model(model)
     if model.tokenizer is None:
         model.inputs.refuse_text()
@@ -297,7 +300,7 @@ def _tokens(ids: TextIds, text: str) -> list[str]:
 def _pair_tokens(
     ids: TextIds, first: Sequence[str], second: Sequence[str]
 ) -> tuple[list[str], list[str]]:
-    """Return the tokens of text A and text B that the model reads."""
+    """Return the tokens of text A and text B, as the model reads them together."""
     text = "\n".join(first)
     if not second or ids.template(pair=True).between:
         return _tokens(ids, text), _tokens(ids, "\n".join(second)) if second else []

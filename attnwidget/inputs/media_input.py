@@ -129,14 +129,16 @@ def given_media(text: Any, images: Any, audio: Any) -> Media:
     """Return the pictures and sounds of an input.
 
     Args:
-        text: The text of the input. A chat may name files or hold pictures in its messages.
+        text: Text of the input. The messages of a chat may contain pictures and sounds, or paths
+            of files.
         images: One picture or a list of pictures: PIL images, paths, or arrays; or an array of
             pictures [n, height, width, 3].
         audio: One sound or a list of sounds: `Sound`, (samples, rate), or paths of WAV files.
 
     Raises:
-        TypeError: What is no picture or no sound.
-        ValueError: Numbers that are no colors or samples; pictures both in the messages and apart.
+        TypeError: An item is not a picture or not a sound.
+        ValueError: Numbers are not valid colors or samples; or pictures or sounds are both in the
+            messages and in `images` or `audio`.
 
     Example:
         >>> import numpy as np
@@ -147,14 +149,15 @@ def given_media(text: Any, images: Any, audio: Any) -> Media:
     in_chat = _in_messages(text) if is_chat(text) else ([], [])
     pictures = _several(images, lambda value: not isinstance(value, (list, tuple)))
     sounds = _several(audio, _is_sound)
-    for kind, parts, apart in (
+    for kind, message_items, separate_items in (
         ("pictures", in_chat[0], pictures),
         ("sounds", in_chat[1], sounds),
     ):
-        if parts and apart:
+        if message_items and separate_items:
             raise ValueError(
-                f"the messages have {counted(len(parts), kind[:-1])}, and "
-                f"{counted(len(apart), kind[:-1])} apart from them: pass {kind} in one place"
+                f"the messages have {counted(len(message_items), kind[:-1])}, and "
+                f"{counted(len(separate_items), kind[:-1])} apart from them: "
+                f"pass {kind} in one place"
             )
     return Media(
         tuple(picture_array(picture) for picture in in_chat[0] or pictures),
@@ -163,6 +166,7 @@ def given_media(text: Any, images: Any, audio: Any) -> Media:
 
 
 def _several(given: Any, is_one: Any) -> list[Any]:
+    """Return a list of pictures or sounds from one item, a list, an array or None."""
     if given is None:
         return []
     if getattr(given, "ndim", 0) == 4:
@@ -176,8 +180,8 @@ def _is_sound(value: Any) -> bool:
 
 
 def _in_messages(messages: Sequence[Mapping[str, Any]]) -> tuple[list[Any], list[Any]]:
-    """Return the pictures and the sounds that messages hold or name."""
-    found: tuple[list[Any], list[Any]] = [], []
+    """Return the pictures and the sounds in chat messages, as objects or paths."""
+    media_by_kind: tuple[list[Any], list[Any]] = [], []
     for message in messages:
         content = message.get("content")
         if not isinstance(content, (list, tuple)):
@@ -190,7 +194,7 @@ def _in_messages(messages: Sequence[Mapping[str, Any]]) -> tuple[list[Any], list
                     "a message has a video, and videos are not read: pass frames of the video as "
                     'pictures, {"type": "image", "image": frame}'
                 )
-            for place, kinds in enumerate((PICTURES, SOUNDS)):
+            for kind_index, kinds in enumerate((PICTURES, SOUNDS)):
                 if part.get("type") not in kinds:
                     continue
                 names = (*kinds, "path")
@@ -201,12 +205,12 @@ def _in_messages(messages: Sequence[Mapping[str, Any]]) -> tuple[list[Any], list
                         "the path of a file"
                     )
                 if value is not None:
-                    found[place].append(value)
-    return found
+                    media_by_kind[kind_index].append(value)
+    return media_by_kind
 
 
 def refuse_unnamed(text: object) -> None:
-    """Refuse a picture or a sound in place of a text.
+    """Raise TypeError for a picture or a sound in place of a text.
 
     Raises:
         TypeError: The text is a picture or a sound, or a list of these.

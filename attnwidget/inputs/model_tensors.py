@@ -22,7 +22,8 @@ from attnwidget.text.tokens import Tokens
 
 # A text has one row. Pictures and sounds in the same input may have several rows.
 TEXTS = ("input_ids", "inputs_embeds")
-# Token masks have two dimensions, masks of queries and keys four, and pixel masks may have as many.
+# Names of text masks: a token mask has two dimensions, and a query-key mask has four. Masks with
+# other names, such as pixel masks, may have any number of dimensions.
 _MASKS = ("attention_mask", "decoder_attention_mask", "encoder_attention_mask")
 # Keys and values of an earlier pass, by their names before and since transformers 5.24.
 _EARLIER_KEYS = ("past_key_values", "cache")
@@ -35,7 +36,7 @@ def input_names(hf_model: Any) -> set[str]:
 
 
 def is_of_text(name: str) -> bool:
-    """Return whether an input of this name has an entry per text token, or numbers for it.
+    """Return whether the input with this name has one or more numbers per text token.
 
     Example:
         >>> is_of_text("attention_mask"), is_of_text("pixel_values")
@@ -63,13 +64,13 @@ def count_inputs(inputs: Mapping[str, Tensor]) -> int:
 
 @dataclass(frozen=True, eq=False)
 class ModelBatch:
-    """The inputs of one forward pass, and their sizes.
+    """Inputs of one forward pass, with their sizes.
 
     Attributes:
         tensors: Tensors of the batch by name.
-        tokens: Attending tokens of the first stack of each input, or None if they are unknown.
+        tokens: Tokens that attend in the first stack, for each input; None if they are unknown.
         media: Pictures and sounds of the input.
-        n_prompt: Number of tokens of the prompt if the model generated the rest, else None.
+        n_prompt: Number of prompt tokens if the model generated the rest, otherwise None.
         n_cut_of_target: Number of tokens that were cut off the text for the decoder.
 
     Example:
@@ -91,26 +92,26 @@ class ModelBatch:
 
     @cached_property
     def first_length(self) -> int:
-        """Number of tokens of the text of the first stack; 0 without a text."""
+        """Number of text tokens in the first stack; 0 without a text."""
         return max(
             (self.tensors[name].shape[1] for name in TEXTS if name in self.tensors), default=0
         )
 
     @cached_property
     def text_length(self) -> int:
-        """Number of tokens of the longest text, of an encoder or a decoder; 0 without texts."""
+        """Number of tokens in the longer text of encoder and decoder; 0 without texts."""
         decoded = self.tensors.get("decoder_input_ids")
         return self.first_length if decoded is None else max(self.first_length, decoded.shape[1])
 
     @cached_property
     def hiding_mask(self) -> str | None:
-        """Name of a mask of the text that hides tokens, or None."""
+        """Name of a text mask that hides tokens, or None."""
         names = ("attention_mask", "decoder_attention_mask")
         present = (name for name in names if name in self.tensors)
         return next((name for name in present if not self.tensors[name].all()), None)
 
     def real_positions(self, mask_name: str) -> list[Tensor | None]:
-        """Return the positions of the tokens that are no padding, for each input; None = all."""
+        """Return each input's token positions without padding; None = all positions."""
         mask = self.tensors.get(mask_name)
         if mask is None or mask.ndim != 2:
             return [None] * self.n_inputs
@@ -119,7 +120,8 @@ class ModelBatch:
     def single(self, item: int) -> ModelBatch:
         """Return one input of the batch as a batch of one."""
         if self.n_inputs == 1:
-            return self  # pictures of one input may have any first dimension
+            # The pictures of a single input may have any first dimension, so do not slice them.
+            return self
         tensors = {name: value[item : item + 1] for name, value in self.tensors.items()}
         return replace(self, tensors=tensors, tokens=self.tokens[item : item + 1])
 
@@ -136,20 +138,20 @@ def without_cache(hf_model: Any) -> dict[str, Any]:
 
 
 def padded_inputs(encoded: Sequence[Encoded], hf_model: Any, tokenizer: Any) -> dict[str, Tensor]:
-    """Return inputs [B, longest] of B texts, padded on the right so that positions do not shift.
+    """Return the inputs of B texts, [B, longest], padded on the right to keep positions.
 
     Raises:
         TypeError: The model's forward has no argument for the inputs.
     """
     longest = max(len(text.ids) for text in encoded)
-    pad = pad_id_of(hf_model, tokenizer)
+    pad_id = pad_id_of(hf_model, tokenizer)
 
     def padded(rows: Sequence[Sequence[int]], filler: int) -> Tensor:
-        full = [[*row, *[filler] * (longest - len(row))] for row in rows]
-        return torch.tensor(full, dtype=torch.long, device=device_of(hf_model))
+        padded_rows = [[*row, *[filler] * (longest - len(row))] for row in rows]
+        return torch.tensor(padded_rows, dtype=torch.long, device=device_of(hf_model))
 
     inputs = {
-        "input_ids": padded([text.ids for text in encoded], pad),
+        "input_ids": padded([text.ids for text in encoded], pad_id),
         "attention_mask": padded([[1] * len(text.ids) for text in encoded], 0),
     }
     if any(text.token_types is not None for text in encoded):
@@ -169,8 +171,8 @@ def given_inputs(raw_inputs: Mapping[str, Any], hf_model: Any) -> dict[str, Tens
     """Return a caller's dict of inputs on the model's device, without padding around a text.
 
     With padding on the left, some models would read the text with shifted positions. With padding
-    on the right, the token after the text would be predicted from padding. True and False, for
-    example of `interpolate_pos_encoding`, become tensors without a dimension.
+    on the right, the token after the text would be predicted from padding. Booleans, for example
+    `interpolate_pos_encoding`, become tensors without dimensions.
 
     In an input with a text, pictures and sounds keep their first dimension, which may count the
     pictures, tiles or patches of this one input.
@@ -227,8 +229,10 @@ def _check_types(inputs: Mapping[str, Tensor], hf_model: Any) -> None:
     if types is None or ids is None:
         return
     # A model for tables has separate types for segment, column, row and others.
-    kinds = getattr(hf_model.config, "type_vocab_sizes", None)
-    expected = [*ids.shape, len(kinds)] if isinstance(kinds, (list, tuple)) else [*ids.shape]
+    type_sizes = getattr(hf_model.config, "type_vocab_sizes", None)
+    expected = (
+        [*ids.shape, len(type_sizes)] if isinstance(type_sizes, (list, tuple)) else [*ids.shape]
+    )
     if list(types.shape) != expected:
         raise ValueError(
             f"token_type_ids has the shape {list(types.shape)} for input_ids of the shape "
@@ -293,8 +297,8 @@ def _are_whole(tensor: Tensor) -> bool:
 def _without_padding(inputs: Mapping[str, Tensor], prefix: str) -> dict[str, Tensor]:
     """Return the decoder's inputs, or the other inputs, without padding at both ends.
 
-    All inputs with an entry per token are cut. Pictures and sounds are not, even if they have as
-    many patches, boxes or frames as the text has tokens. Padding after a sound stays, because
+    All inputs with an entry per token are cut. Pictures and sounds are not cut, even if they have
+    as many patches, boxes or frames as the text has tokens. Padding after a sound stays, because
     models compute the last frames from the sound and its padding.
     """
     mask = inputs.get(f"{prefix}attention_mask")
@@ -314,10 +318,10 @@ def _without_padding(inputs: Mapping[str, Tensor], prefix: str) -> dict[str, Ten
 
     def cut(name: str, value: Tensor) -> bool:
         has_decoder = "decoder_input_ids" in inputs
-        side = next((p for p in ("decoder_", "encoder_") if name.startswith(p)), "")
-        side = "decoder_" if has_decoder and name == "labels" else side
+        own_prefix = next((p for p in ("decoder_", "encoder_") if name.startswith(p)), "")
+        own_prefix = "decoder_" if has_decoder and name == "labels" else own_prefix
         is_text = _BESIDE_TEXT.search(name) is None
-        return side == prefix and value.shape[:2] == mask.shape and is_text
+        return own_prefix == prefix and value.shape[:2] == mask.shape and is_text
 
     return {
         name: value[:, first:end] if cut(name, value) else value for name, value in inputs.items()
@@ -327,7 +331,7 @@ def _without_padding(inputs: Mapping[str, Tensor], prefix: str) -> dict[str, Ten
 def unpadded(
     inputs: Mapping[str, Tensor], name: str, mask_name: str, item: int = 0
 ) -> list[int] | None:
-    """Return the visible ids of a batch item, or None without ids."""
+    """Return the visible ids of a batch item; None if the inputs have no ids."""
     ids = inputs.get(name)
     mask = inputs.get(mask_name)
     if ids is None:

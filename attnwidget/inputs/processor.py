@@ -14,16 +14,16 @@ from attnwidget.inputs.media_chat import PICTURES, SOUNDS, MediaChat
 from attnwidget.inputs.model_tensors import input_names
 from attnwidget.text.places import Media, Sound
 
-# Name prefixes of inputs that are made from pictures and sounds.
+# Prefixes in the names of inputs that are made from pictures and sounds.
 _MEDIA_INPUTS = ("pixel_values", "input_features", "input_values", "image", "audio", "flattened")
 
 
 class MadeInputs(dict[str, Any]):
-    """Inputs of a model that a processor made.
+    """Model inputs that a processor made.
 
     Attributes:
-        chat: The chat that the processor wrote; None for other inputs.
-        media: The pictures and sounds that the inputs were made of.
+        chat: Chat that the processor wrote; None for other inputs.
+        media: Pictures and sounds from which the inputs were made.
     """
 
     chat: MediaChat | None = None
@@ -84,9 +84,9 @@ class Processor:
         tools: Sequence[Any] | None = None,
         add_generation_prompt: bool | None = None,
     ) -> MadeInputs:
-        """Return the model inputs, a batch of one.
+        """Return the model inputs, as a batch of one.
 
-        If a text has no placeholders, the placeholders of its pictures and sounds are added at its
+        If a text has no placeholders, placeholders for its pictures and sounds are added at its
         beginning, by the chat template if the processor has one.
 
         Args:
@@ -191,9 +191,12 @@ class Processor:
         options["add_generation_prompt"] = add_generation_prompt
         message_parts = _with_parts(messages, media)
         written_text: str = self.given.apply_chat_template(message_parts, tokenize=False, **options)
-        marks = (self._placeholder("boi_token", "image_token"), self._placeholder("audio_token"))
+        placeholders = (
+            self._placeholder("boi_token", "image_token"),
+            self._placeholder("audio_token"),
+        )
         chat = MediaChat.from_messages(
-            self.given, message_parts, [mark for mark in marks if mark], options
+            self.given, message_parts, [token for token in placeholders if token], options
         )
         return written_text, chat if chat is not None and chat.text.text == written_text else None
 
@@ -259,8 +262,8 @@ def processor_beside(
 def _with_parts(messages: Sequence[Mapping[str, Any]], media: Media) -> list[dict[str, Any]]:
     """Return messages whose contents are lists of parts, including pictures and sounds.
 
-    If no message says where the pictures are, they are at the beginning of the user's first
-    message.
+    If no message has a picture part, all pictures are added at the beginning of the user's first
+    message. Sounds are treated in the same way.
     """
     complete_messages = []
     for message in messages:
@@ -285,10 +288,10 @@ def _with_parts(messages: Sequence[Mapping[str, Any]], media: Media) -> list[dic
             raise ValueError(
                 "no message of the chat is the user's, so it is not known where the pictures are"
             )
-        first = complete_messages[user_indices[0]]
+        first_message = complete_messages[user_indices[0]]
         complete_messages[user_indices[0]] = {
-            **first,
-            "content": [*missing_parts, *first["content"]],
+            **first_message,
+            "content": [*missing_parts, *first_message["content"]],
         }
     return complete_messages
 

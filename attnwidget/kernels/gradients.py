@@ -1,4 +1,4 @@
-"""Change of a loss with each attention weight."""
+"""Gradients of a loss with respect to attention weights."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ def class_importance(gradients: Tensor, pairs: Tensor) -> tuple[Tensor, Tensor]:
         pairs: Mask of the pairs whose key is in the class, bool, broadcastable to [B, 1, Q, K].
 
     Returns:
-        The means, float64 [B, H], 0 for a document without such a pair; and bool [B], whether each
-        document has such a pair.
+        Mean of |dL/da|, float64 [B, H], 0 for a document without such a pair; and bool [B], whether
+        each document has such a pair.
 
     Example:
         >>> import torch

@@ -1,4 +1,4 @@
-"""One pass over segments for any set of metrics; maps are released after each layer."""
+"""Measurement of any set of metrics in one pass; maps are released after each layer."""
 
 from __future__ import annotations
 
@@ -56,11 +56,10 @@ def measure(
         segments: List of texts, pairs of texts or chats, which are cut as in `make_segments`;
             segments made with this model (`read_segments`, `make_segments`); or a
             `datasets.Dataset` of Hugging Face with texts in "text", chats in "messages", or tokens
-            in "first" and "second". For models with a processor of pictures or sounds, a list of
-            these: PIL images, paths (`pathlib.Path`) of pictures and WAV files, arrays [height,
-                width, 3], pairs
-            (samples, rate), or dicts with a picture in "image", several in "images", a sound in
-            "audio", and a text in "text". An iterator is consumed during the pass.
+            in "first" and "second". For models with a processor for pictures or sounds, a list of
+            PIL images, paths (`pathlib.Path`) of pictures and WAV files, arrays [height, width, 3],
+            pairs (samples, rate), or dicts with a picture in "image", several in "images", a sound
+            in "audio", and a text in "text". An iterator is consumed during the pass.
         metrics: Names of the metrics in `attnwidget.metrics`, such as "norms", "patterns" or
             "sinks" ("roles" is for chats); or metrics with options, such as `Position([-2, 2])`.
             The error for an unknown name lists all names.
@@ -71,8 +70,11 @@ def measure(
             processed inputs and the total (None if unknown).
         token_types: Token types of pairs: "zero" gives both texts the type 0, as in Clark et al.;
             None = the tokenizer's types.
-        n_segments: Number of segments of an iterator, so that progress can show the time left; it
+        n_segments: Number of segments in an iterator, so that progress can show the time left; it
             does not limit the segments. None = the length of a list, and unknown for an iterator.
+
+    Returns:
+        Result of each metric, by name.
 
     Raises:
         ValueError: If a metric is unknown or repeated, `n_segments` is negative, there are no
@@ -103,13 +105,13 @@ def measure(
     inputs = chain(first_input, inputs)
     n_segments = len(segments) if n_segments is None and isinstance(segments, Sized) else n_segments
     with resume_from(resume_path(resume)):
-        done, complete = read_all(
+        final_progress, complete = read_all(
             reader, inputs, n_segments, batch_size=batch_size, progress=progress
         )
     results = {accumulator.name: accumulator.compute() for accumulator in accumulators}
     return Measurements(
         {name: _with_completeness(result, complete) for name, result in results.items()},
-        n_segments=done.n_segments,
+        n_segments=final_progress.n_segments,
         complete=complete,
         model_name=model.name,
         stack=accumulators[0].stack,
@@ -139,12 +141,15 @@ def measure_attention(
     Args:
         attention: Attention of one input.
         metrics: Metrics, as in `measure`, except "norms" and "gradients", which need the model.
-        stack: Stack to measure if there are several; not "cross". None in a model with towers
-            is the language model.
+        stack: Stack to measure if there are several; "cross" is not allowed. None = the only stack,
+            or the language model in a model with towers.
+
+    Returns:
+        Result of each metric, by name.
 
     Raises:
         ValueError: If a metric is unknown, repeated or needs a model; if a stack does not exist, or
-            its queries attend to another sequence; or if a metric of distances between tokens
+            its queries attend to another sequence; or if a metric based on token distances
             ("position", "patterns", "position_content", "induction") is requested for a picture.
 
     Example:
@@ -204,8 +209,8 @@ def metrics_by_name() -> dict[str, Callable[[], Accumulator[Any]]]:
         "roles": metrics.Roles,
         "sinks": metrics.Sinks,
     }
-    for exported in metrics.__all__:
-        kind = getattr(metrics, exported)
-        if isinstance(kind, type) and issubclass(kind, Accumulator) and hasattr(kind, "name"):
-            by_name[kind.name] = kind
+    for exported_name in metrics.__all__:
+        metric = getattr(metrics, exported_name)
+        if isinstance(metric, type) and issubclass(metric, Accumulator) and hasattr(metric, "name"):
+            by_name[metric.name] = metric
     return dict(sorted(by_name.items()))

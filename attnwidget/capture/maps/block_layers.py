@@ -1,4 +1,4 @@
-"""Layers that attend in blocks, as layers over all tokens of their stack."""
+"""Conversion of layers in blocks to layers over all tokens of their stack."""
 
 from __future__ import annotations
 
@@ -43,12 +43,14 @@ class _RecordedLayer:
 class BlockLayers:
     """Collector of one input's layers in blocks.
 
-    Blocks are windows of a picture, or batch entries of a tower: tiles and pictures of one input.
+    Blocks are windows of a picture, or the tiles and pictures of one input, which a tower reads as
+    batch entries.
 
     Attributes:
-        hf_model: The model, uncompiled.
-        sites: Its attention modules; none if the pass reads no picture, or several inputs.
-        probe: Finder of the tokens of blocks.
+        hf_model: Model, uncompiled.
+        sites: Attention modules of the model; empty if the pass reads no pictures or several
+            inputs.
+        probe: Finder of block tokens.
     """
 
     hf_model: nn.Module
@@ -60,7 +62,7 @@ class BlockLayers:
 
     @contextmanager
     def watching(self) -> Iterator[None]:
-        """Record the calls of layers that read pictures, during the pass in the block."""
+        """Record calls of picture-reading layers during the pass in the block."""
         layers: dict[nn.Module, list[nn.Module]] = {}
         for site in self.sites:
             if site.reads in ("picture", "") and not is_cross(site.stack):
@@ -78,7 +80,7 @@ class BlockLayers:
         return module in self._calls
 
     def records(self, module: nn.Module) -> bool:
-        """Return whether a layer with an attention module was recorded."""
+        """Return whether the layer of an attention module was recorded."""
         return any(
             layer.site.module is module
             for stack_layers in self._recorded.values()
@@ -86,12 +88,12 @@ class BlockLayers:
         )
 
     def add(self, module: nn.Module, stack: str, parts: Sequence[Layer]) -> None:
-        """Record a layer. The input's layers contain only the first entry of its batch.
+        """Record all batch entries of a layer, because the input's layers contain only the first.
 
         Args:
             module: Attention module of the layer.
             stack: Name of its stack.
-            parts: Attention of each entry in the module's batch.
+            parts: Attention of each batch entry.
         """
         call = self._calls.pop(module, None)
         if call is None:
@@ -104,8 +106,9 @@ class BlockLayers:
     def add_again(self, module: nn.Module, stack: str, parts: Sequence[Layer]) -> None:
         """Add the next blocks of the layer that was recorded last.
 
-        Qwen2-VL attends to every picture, or to every window of a picture, in a separate call. If
-        the blocks would have more entries than the layer has tokens, the call repeats a map.
+        Qwen2-VL attends to each picture, or to each window of a picture, in a separate call. If the
+        blocks would have more entries than the layer has tokens, the call repeats a map and is
+        ignored.
 
         Args:
             module: Attention module of the layer.
@@ -122,13 +125,13 @@ class BlockLayers:
             self._in_blocks[stack] = max(self._in_blocks.get(stack, 0), len(layer.parts))
 
     def finish(self, layers: dict[str, list[Layer]]) -> dict[str, tuple[int, str]]:
-        """Put layers over all tokens in the place of layers in blocks.
+        """Replace layers in blocks by layers over all tokens.
 
         Args:
             layers: Layers of the input by stack, modified in place.
 
         Returns:
-            For each stack whose blocks cannot be assigned to tokens, their number and the reason.
+            Number of blocks and reason, for each stack whose blocks cannot be assigned to tokens.
         """
         reasons = {}
         for stack, n_blocks in self._in_blocks.items():
@@ -159,15 +162,15 @@ class BlockLayers:
         counts = {layer.call.n_tokens for layer in recorded}
         if len(counts) > 1:
             raise NotInBlocks("they differ in their numbers of tokens")
-        count = counts.pop()
+        n_tokens = counts.pop()
         n_padding = max(tokens.n_padding for tokens in block_tokens if tokens is not None)
         layers: list[Layer] = []
         for layer, tokens in zip(recorded, block_tokens, strict=True):
-            tokens_by_block = [np.arange(count)] if tokens is None else tokens.tokens
+            tokens_by_block = [np.arange(n_tokens)] if tokens is None else tokens.tokens
             if tokens is None and n_padding == 0:
                 layers.append(layer.parts[0])
                 continue
-            blocks = LayerBlocks(tokens_by_block, count + n_padding, n_padding)
+            blocks = LayerBlocks(tokens_by_block, n_tokens + n_padding, n_padding)
             layers.append(_layer_of_blocks(layer.parts, blocks, layers))
         return layers
 
@@ -175,7 +178,7 @@ class BlockLayers:
 def _layer_of_blocks(
     parts: Sequence[Layer], blocks: LayerBlocks, before: Sequence[Layer] = ()
 ) -> Layer:
-    """Return the layer over all tokens that attends in blocks.
+    """Return a layer over all tokens from the layers of its blocks.
 
     Args:
         parts: Layer of each block.
@@ -183,17 +186,17 @@ def _layer_of_blocks(
         before: Layers made earlier, whose mask the layer shares if the masks are equal.
     """
     first = parts[0]
-    size = blocks.n_tokens
+    n_tokens = blocks.n_tokens
     weights = BlockMaps(blocks, [part.weights for part in parts], first.n_heads)
     layer = Layer(
         n_heads=first.n_heads,
         n_key_heads=first.n_key_heads,
-        n_query=size,
-        n_key=size,
+        n_query=n_tokens,
+        n_key=n_tokens,
         weights=weights,
         mask=_mask(parts, blocks, before),
         blocks=blocks,
-        by_rows=size > LONG_FROM or any(part.by_rows for part in parts),
+        by_rows=n_tokens > LONG_FROM or any(part.by_rows for part in parts),
     )
     if any(part.norms is None for part in parts):
         return layer

@@ -56,8 +56,8 @@ _TWICE = "run twice, once in each direction between two sequences, so their maps
 _NOT_SHOWN = "the {} is not shown: its attention is local or sparse, without whole maps"
 
 
-class _LimitReached(Exception):  # noqa: N818  it stops a pass, and reaches no caller of the package
-    """A layer reads more tokens than whole maps are made of.
+class _LimitReached(Exception):  # noqa: N818  it stops a pass and never reaches a caller
+    """Signal that a layer reads too many tokens for whole maps.
 
     Attributes:
         length: Number of tokens that the layer reads.
@@ -71,24 +71,24 @@ class _LimitReached(Exception):  # noqa: N818  it stops a pass, and reaches no c
 class Collected:
     """Layers of every input in a batch, recorded in a forward pass.
 
-    Layers need the memory of queries and keys, or of the weights if the weights do not follow from
-    queries and keys. If the pass reads rows, no whole map is ever made, and each layer also needs
-    two numbers per query and head, a norm per key and head, and thumbnails.
+    Layers need memory for queries and keys, or for the weights if these do not follow from queries
+    and keys. If the pass reads rows, no whole map is ever made, and each layer also needs two
+    numbers per query and head, a norm per key and head, and thumbnails.
 
     Args:
-        hf_model: The model.
-        batch: The batch.
+        hf_model: Transformers model.
+        batch: Inputs of the pass.
         options: Further arguments of the model.
-        projections: The output projections of the model.
-        block_probe: Finder of the tokens of layers in blocks.
-        long: Whether each layer is computed some rows at a time; None = for long inputs.
-        lower: The layers below the edits, if some are known; None = every layer runs.
+        projections: Output projections of the model.
+        block_probe: Finder of the tokens in layers with blocks.
+        long: Whether layers are computed some rows at a time; None does so for long inputs only.
+        lower: Layers below the edits that are already known; None runs every layer.
 
     Attributes:
         items: Layers of each input by stack.
-        no_norms: Reason why there are no norms; otherwise "".
-        not_shown: Stacks without a map over all tokens, such as the encoders of LED and LongT5,
-            and towers that read a picture in tiles; otherwise "".
+        no_norms: Reason why there are no norms; "" if there are norms.
+        not_shown: Note about stacks without a map over all tokens, such as the encoders of LED and
+            LongT5, and about towers that read a picture in tiles; "" if all stacks have maps.
         numbers: Numbers of the layers in hybrid stacks.
         output: Output of the model.
         by_rows: Whether the layers were read row by row, without a whole map.
@@ -117,21 +117,21 @@ class Collected:
         self._model = type(hf_model).__name__
         inputs = batch.tensors
         positions = batch.real_positions("attention_mask")
-        target = batch.real_positions("decoder_attention_mask")
-        external = batch.real_positions("encoder_attention_mask")
-        # Without a text, the mask is of samples or frames. Few models have a token per frame.
+        target_positions = batch.real_positions("decoder_attention_mask")
+        external_positions = batch.real_positions("encoder_attention_mask")
+        # Without a text, the mask covers samples or frames. Few models have a token per frame.
         mask = inputs.get("attention_mask")
         is_text_mask = mask is None or not inputs.keys().isdisjoint(TEXTS)
         self._frames = None if is_text_mask or mask is None else (positions, mask.shape[-1])
-        # Query stack and key stack of each stack. Cross-attention within one stack reads external
-        # states.
+        # Positions of the queries and of the keys in each stack. Cross-attention within one stack
+        # reads external states.
         decodes = "decoder_input_ids" in inputs
         unpadded: list[Tensor | None] = [None] * batch.n_inputs
         self._positions = {
             "self": (positions, positions),
             "encoder": (positions, positions),
-            "decoder": (target, target) if decodes else (positions, positions),
-            "cross": (target, positions) if decodes else (positions, external),
+            "decoder": (target_positions, target_positions) if decodes else (positions, positions),
+            "cross": (target_positions, positions) if decodes else (positions, external_positions),
         }
         sites = find_sites(self._hf_model)
         reads_only_text = all(map(is_of_text, inputs))
@@ -141,39 +141,39 @@ class Collected:
             queries = positions if is_text_mask and site.queries else unpadded
             keys = unpadded if is_cross(site.stack) else queries
             self._positions.setdefault(site.stack, (queries, keys))
-        # The number of tokens of a picture or a sound is known when a layer reads them.
+        # The number of tokens in a picture or a sound is known only when a layer reads them.
         may_be_long = long is None and not self.by_rows
         whole_to = max(LONG_FROM, batch.text_length) if may_be_long else None
         length = None
         try:
-            ran = self._read(hf_model, options, projections, sites, whole_to=whole_to)
-        except _LimitReached as limit:
-            length = limit.length
+            stacks_run = self._read(hf_model, options, projections, sites, whole_to=whole_to)
+        except _LimitReached as limit_error:
+            length = limit_error.length
         if length is not None:
             self._lower = None
             self.by_rows = can_read_rows(hf_model, batch, length)
-            ran = self._read(hf_model, options, projections, sites)
+            stacks_run = self._read(hf_model, options, projections, sites)
         if not all_agree(self._shared):
-            # The maps of some layers are gone that do not follow from queries and keys.
-            ran = self._read(hf_model, options, projections, sites, at_once=True)
-        if len(ran) < len(sites):
+            # Read again: some layers do not follow from queries and keys, and their maps are gone.
+            stacks_run = self._read(hf_model, options, projections, sites, at_once=True)
+        if len(stacks_run) < len(sites):
             current_sites = find_sites(self._hf_model)
             if {site.module for site in current_sites} != {site.module for site in sites}:
                 # BigBird replaces its sparse attention by full attention when an input is short.
                 sites = current_sites
                 projections = Projections(hf_model)
-                ran = self._read(hf_model, options, projections, sites, at_once=True)
-        stacks_without_maps = self._hidden(ran)
-        left_out = leave_out_unreadable(self.items, self._unreadable, self._hf_model, sites)
+                stacks_run = self._read(hf_model, options, projections, sites, at_once=True)
+        stacks_without_maps = self._hidden(stacks_run)
+        left_out_note = leave_out_unreadable(self.items, self._unreadable, self._hf_model, sites)
         self._refuse_partly_hidden(stacks_without_maps)
         without_maps = (_NOT_SHOWN.format(stack) for stack in dict.fromkeys(stacks_without_maps))
-        self.not_shown = ", ".join(filter(None, [*without_maps, left_out]))
+        self.not_shown = ", ".join(filter(None, [*without_maps, left_out_note]))
         self.numbers = layer_numbers(self._hf_model, sites)
         self.no_norms = self._projections.refused
         if self.no_norms:
             for stacks in self.items:
                 for layers in stacks.values():
-                    layers[:] = [replace(kept, norms=None) for kept in layers]
+                    layers[:] = [replace(layer, norms=None) for layer in layers]
         if self._lower is not None:
             self.items[0]["self"][: len(self._lower.unedited)] = self._lower.unedited
 
@@ -191,8 +191,8 @@ class Collected:
 
         `_LimitReached` ends the pass if a layer reads more than `whole_to` tokens.
 
-        On a GPU, `all_agree` says afterwards whether the weights of all layers follow from queries
-        and keys, unless every layer is asked `at_once`.
+        On a GPU, `all_agree` returns afterwards whether the weights of all layers follow from
+        queries and keys, unless `at_once` checks every layer immediately.
         """
         n_inputs = self._batch.n_inputs
         if self.by_rows and "logits_to_keep" in input_names(hf_model):
@@ -238,10 +238,10 @@ class Collected:
             try:
                 self.output = run() if self._lower is None else self._lower.run(run)
             except (AttributeError, TypeError, ValueError) as error:
-                half = half_input_error(error, self._hf_model, self._batch.tensors, sites)
-                if half is None:
+                clearer_error = half_input_error(error, self._hf_model, self._batch.tensors, sites)
+                if clearer_error is None:
                     raise
-                raise half from error
+                raise clearer_error from error
         for stack, (n_blocks, why) in self._blocks.finish(self.items[0]).items():
             self._unreadable[stack] = attends_apart(n_blocks, n_inputs, self._batch.tensors, why)
         return stacks_run
@@ -281,7 +281,7 @@ class Collected:
         queries: Sequence[Tensor | None],
         keys: Sequence[Tensor | None],
     ) -> list[Layer]:
-        """Return the layer for each input, with some queries and keys; None for all."""
+        """Return the layer of each input for some queries and keys; None = all of them."""
         if isinstance(seen, LongAttention):
             lengths = self._projections.value_norms(seen)
             if lengths is None:
@@ -304,8 +304,8 @@ class Collected:
     def _positions_of(
         self, seen: LayerAttention | LongAttention
     ) -> tuple[Sequence[Tensor | None], Sequence[Tensor | None]]:
-        """Return the queries and keys of each input that are no padding; None = all of them."""
-        # A tower may read something made of the text.
+        """Return each input's query and key positions without padding; None = all positions."""
+        # A tower may read a sequence that was computed from the text.
         reads_other = is_tower(seen.stack) and seen.n_query != self._batch.first_length
         if reads_other or seen.n_inputs != self._batch.n_inputs:
             return [None] * seen.n_inputs, [None] * seen.n_inputs
@@ -352,7 +352,7 @@ class Collected:
     def _hidden(self, ran: Mapping[nn.Module, str]) -> list[str]:
         """Return the stack of each layer that ran without a map over all tokens."""
         # A module around the attention of a layer, or inside it, is not itself a layer.
-        layers = {part for shown_module in self._shown for part in shown_module.modules()}
+        layers = {part for module in self._shown for part in module.modules()}
         stacks_without_maps = [
             stack
             for module, stack in ran.items()
@@ -388,15 +388,15 @@ class Collected:
 
 
 def _refuse_longer(limit: int, n_inputs: int, arguments: Iterable[object]) -> None:
-    """Raise `_LimitReached` if an attention module gets the states of more than `limit` tokens.
+    """Raise `_LimitReached` if an attention module receives states of more than `limit` tokens.
 
-    Patches of a picture and frames of sound have no number before the model has made them. Most
-    modules get states [B, n, d]; some get [n, B, d], or the tokens of all pictures as [n, d].
+    The number of patches or frames is unknown until the model has made them. Most modules receive
+    states [B, n, d]; some receive [n, B, d], or the tokens of all pictures as [n, d].
 
     Args:
-        limit: The largest number of tokens.
+        limit: Largest number of tokens.
         n_inputs: Number of inputs in the batch, B.
-        arguments: The arguments of the module; the first tensor of numbers has the states.
+        arguments: Arguments of the module; the first floating-point tensor contains the states.
 
     Raises:
         _LimitReached: There are more tokens.

@@ -1,4 +1,4 @@
-"""Input of an attention that its model can read again, with heads off or for predictions."""
+"""Inputs that a model can read again, with heads switched off or for predictions."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 A = TypeVar("A")
 
 # Number of attentions with heads off that are cached per input, because linked figures request
-# the same ones.
+# the same attentions.
 _KEPT = 4
 # Number of predictions that are cached per input: for the default position, and for a locked token.
 _KEPT_ANSWERS = 2
@@ -76,14 +76,14 @@ class Reader(Protocol[A]):
 
 @dataclass(frozen=True, eq=False)
 class Reading(Generic[A]):
-    """One input of a model, as the model read it.
+    """One input of a model, with the options of its pass.
 
     Attributes:
-        model: The model.
-        batch: The input, a batch of one.
-        loss: The loss whose gradients are read; None for no gradients.
+        model: Model that read the input.
+        batch: Input, as a batch of one.
+        loss: Loss whose gradients are read; None for no gradients.
         seed: Seed of the masking for this loss.
-        weights: The state of the model's weights when it read the input; None accepts any weights.
+        weights: State of the model's weights when it read the input; None accepts any weights.
     """
 
     model: Reader[A]
@@ -105,20 +105,20 @@ class Reading(Generic[A]):
 
     @property
     def tokens(self) -> Tokens | None:
-        """The attending tokens of the first stack, if known."""
+        """Tokens that attend in the first stack; None if they are unknown."""
         return self.batch.tokens[0]
 
     @property
     def media(self) -> Media:
-        """The pictures and sounds of the input."""
+        """Pictures and sounds of the input."""
         return self.batch.media
 
     def refuse_changed(self) -> None:
         """Raise RuntimeError if the model has changed, or has heads off, since it read this input.
 
         Raises:
-            RuntimeError: Weights were changed; or a block of `disabled` encloses the call, so that
-                an answer would belong to another computation than the maps.
+            RuntimeError: Weights were changed; or the call is in a block of `disabled`, so that an
+                answer would belong to another computation than the maps.
         """
         if edits := self.model.edits:
             raise RuntimeError(
@@ -129,7 +129,7 @@ class Reading(Generic[A]):
             self.weights.refuse_changed(self.model.hf_model)
 
     def without(self, heads: Sequence[Head], method: EditMethod | None) -> A:
-        """Return the attention of this input with heads off; the last few are cached.
+        """Return the attention of this input with heads off; recent results are cached.
 
         Raises:
             ValueError: A head does not exist, or the model does not allow the edit.
@@ -147,9 +147,9 @@ class Reading(Generic[A]):
         return attention
 
     def answer(self, at: tuple[int, ...] | None, top: int) -> Predictions:
-        """Return the predictions of `predict` with all heads on; the last few are cached.
+        """Return the predictions of `predict` with all heads on; recent results are cached.
 
-        Background work can call this first, so that a figure opens without a pass of the model.
+        Background work can call this first, so that a figure opens without a model pass.
 
         Args:
             at: Positions that `predict` answers, or None for its default.

@@ -1,4 +1,4 @@
-"""Whether an input is read with whole maps or some rows at a time."""
+"""Decision whether an input is read with whole maps or some rows at a time."""
 
 from __future__ import annotations
 
@@ -11,17 +11,18 @@ from attnwidget.inputs.model_tensors import ModelBatch
 from attnwidget.model_facts.free_memory import refuse_no_room
 from attnwidget.model_facts.plain_forward import uncompiled
 
-#: Number of tokens above which inputs are read row by row, unless the caller of `attend` decides
-#: otherwise.
+#: Number of tokens above which inputs are read row by row, unless `attend` receives `long`.
 LONG_FROM = 1024
 
 
 def reads_rows(hf_model: Any, batch: ModelBatch, long: bool | None) -> bool:
-    """Return whether to read an input some rows at a time: `long`, or by the text's length if None.
+    """Return whether to read an input some rows at a time.
+
+    The result is `long`. If `long` is None, the length of the text decides.
 
     Raises:
-        ValueError: Whole maps of the text do not fit the memory, or an input with hidden tokens
-            between its tokens should be read row by row.
+        ValueError: Whole maps of the text do not fit in memory, or `long` is True for a text with
+            hidden tokens.
     """
     if long and (name := batch.hiding_mask) is not None and batch.tensors[name].ndim == 2:
         raise ValueError(
@@ -38,7 +39,7 @@ def can_read_rows(hf_model: Any, batch: ModelBatch, length: int) -> bool:
     """Return whether an input of more than `LONG_FROM` tokens can be read some rows at a time.
 
     Raises:
-        ValueError: It cannot be read row by row, and its whole maps do not fit the memory.
+        ValueError: It cannot be read row by row, and its whole maps do not fit in memory.
     """
     if batch.hiding_mask is None and not open_edits(hf_model) and shows_products(hf_model):
         return True
@@ -52,7 +53,7 @@ def shows_products(hf_model: Any) -> bool:
 
 
 def _refuse_no_room(hf_model: Any, length: int) -> None:
-    """Refuse an input whose whole maps do not fit the memory."""
+    """Raise ValueError if the whole maps of an input do not fit in memory."""
     config = hf_model.config.get_text_config()
     layers = getattr(config, "num_hidden_layers", None)
     if not isinstance(layers, int):  # LXMERT states one number per stack.

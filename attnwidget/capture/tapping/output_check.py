@@ -20,8 +20,7 @@ from attnwidget.model_facts.weights_seen import WeightsSeen
 # size. Half precision rounds in every layer, so there the eager implementation is the reference.
 _TOLERANCE = {torch.float32: 1e-3, torch.float64: 1e-6, torch.float16: 2e-2, torch.bfloat16: 1e-1}
 _HALF = (torch.float16, torch.bfloat16)
-# Number of tokens from a long input that are compared, because a second full pass would double the
-# time.
+# Number of tokens that are compared for a long input. A second full pass would double the time.
 _TOKENS_OF_LONG = 512
 
 
@@ -31,7 +30,7 @@ class OutputCheck:
     A model may branch on the name of its attention implementation, and compute something else under
     the tap's name. The maps would then belong to another computation.
 
-    The first input costs an additional forward pass. Later outputs are checked only for NaN, and
+    The first input needs an additional forward pass. Later outputs are checked only for NaN, and
     for random numbers if the pass has drawn any.
     """
 
@@ -107,13 +106,13 @@ class OutputCheck:
             for state, other_state in zip(first, second, strict=True)
         )
         if not are_equal:
-            step = "seed every pass, hf_model.register_forward_pre_hook(lambda *_: "
-            step += "torch.manual_seed(0) and None)"
+            advice = "seed every pass, hf_model.register_forward_pre_hook(lambda *_: "
+            advice += "torch.manual_seed(0) and None)"
             if "noise" in input_names(model):
-                step = 'pass these numbers as the input "noise", attend({..., "noise": noise})'
+                advice = 'pass these numbers as the input "noise", attend({..., "noise": noise})'
             raise ValueError(
                 f"{type(uncompiled(model)).__name__} draws random numbers in every pass, so every "
-                f"pass has other maps: {step}"
+                f"pass has other maps: {advice}"
             )
         self._unaffected.add(names)
 
@@ -121,8 +120,8 @@ class OutputCheck:
 def _refuse_nan(model: nn.Module, inputs: Mapping[str, Any], output: Any) -> None:
     """Raise ValueError if outputs at real tokens are NaN.
 
-    A four-dimensional mask may leave a query without keys. Eager attention then gives NaN, and the
-    maps show that.
+    Inputs with a four-dimensional mask are not checked. Such a mask may leave a query without keys,
+    so that eager attention gives NaN, and the maps show this.
     """
     if any(isinstance(value, Tensor) and value.ndim == 4 for value in _masks(inputs)):
         return
@@ -148,7 +147,7 @@ def _refuse_nan(model: nn.Module, inputs: Mapping[str, Any], output: Any) -> Non
 
 
 def float_tensors(output: Any) -> dict[str, Tensor]:
-    """Return an output's floating-point tensors by name, without tensor tuples (maps).
+    """Return the floating-point tensors of an output by name, without tuples such as maps.
 
     Args:
         output: Output of a model.
@@ -187,18 +186,18 @@ def _cause_of_nan(model: nn.Module) -> str:
 def _judge_difference(
     model: nn.Module, inputs: Mapping[str, Any], options: Mapping[str, Any], output: Any
 ) -> None:
-    """Accept differences between eager and fused attention in half precision, and no others.
+    """Accept only differences between eager and fused attention in half precision.
 
     Raises:
         ValueError: There is another difference. The message names the likely cause.
     """
     with implemented_as(model, "eager"):
-        eager = _plain_pass(model, inputs, options)
-    same_as_eager = _difference(output, eager, inputs) <= 1
-    if same_as_eager and next(model.parameters()).dtype in _HALF:
+        eager_output = _plain_pass(model, inputs, options)
+    equals_eager = _difference(output, eager_output, inputs) <= 1
+    if equals_eager and next(model.parameters()).dtype in _HALF:
         return
     name = type(uncompiled(model)).__name__
-    if same_as_eager:
+    if equals_eager:
         raise ValueError(
             f"{name} gives different outputs with eager attention and with the loaded "
             "implementation, so the maps could be wrong: load the model with "
@@ -248,7 +247,7 @@ def _states(
 def _beginning(inputs: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return the inputs for the first tokens; all inputs if a text has pictures or sounds.
 
-    Their patches or frames may be tokens of the text.
+    Patches or frames may be tokens of the text, so such a text is not cut.
     """
     if "input_ids" in inputs and not all(map(is_of_text, inputs)):
         return inputs
