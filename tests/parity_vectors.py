@@ -70,7 +70,7 @@ def head_cases() -> list[dict[str, Any]]:
             for of in ("selected", "layer"):
                 for n_heads, cells in ((12, 81), (40, 81), (12, 2000**2), (14, 9000**2)):
                     drawn = drawn_heads(selected, arrangement, of, n_heads, cells)
-                    wish = {"selected": selected, "arrangement": arrangement, "of": of}
+                    wish = {"selected": selected, "arrangement": arrangement, "shown_heads": of}
                     cases.append({**wish, "n_heads": n_heads, "cells": cells, "drawn": drawn})
     return cases
 

@@ -171,8 +171,9 @@ def compare(
         np.float64(1.0)
         >>> compare(model, [tuned, model], texts, progress=False).names
         ['small BERT for genres (in the package)', 'small BERT (in the package)']
-        >>> alone = compare(load_model, "attnwidget/genre", texts, max_loaded_models=1,
-        progress=False)
+        >>> alone = compare(
+        ...     load_model, "attnwidget/genre", texts, max_loaded_models=1, progress=False
+        ... )
         >>> bool((alone.cosine == found.cosine).all())
         True
     """

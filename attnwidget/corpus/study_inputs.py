@@ -139,7 +139,7 @@ def reader_of(
     """
     if not isinstance(first, MediaSegment):
         return ModelReader(model, accumulators, token_types, pad_to)
-    for name, value in (("token_types", token_types), ("padded", pad_to)):
+    for name, value in (("token_types", token_types), ("pad_to", pad_to)):
         if value is not None:
             raise ValueError(
                 f"{name} is an option of texts: pictures and sounds take None, got {value!r}"

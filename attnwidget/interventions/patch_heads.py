@@ -104,7 +104,7 @@ def patch_heads(
     if by_position and longest > shortest:
         raise ValueError(
             f"heads are patched token by token in inputs of one length, and these have {shortest} "
-            f"to {longest} tokens: choose pairs of one length, or positions=False"
+            f"to {longest} tokens: choose pairs of one length, or by_position=False"
         )
     with model.lock.in_turn():
         model.check_open()

@@ -88,7 +88,7 @@ class HeadPatches(PatchedRuns, HeadResult):
         layer_scores: Scores with all heads of a layer patched, float64 [L, N]; NaN for other
             layers.
         position_scores: Scores with a head patched at a token, float64 [L, H, Q, N]; None without
-            `positions=True`.
+            `by_position=True`.
         tokens: Tokens of the first pair (Q), "clean / corrupted" where they differ.
         examples: Pairs of examples (N).
         stack: Stack of the heads.

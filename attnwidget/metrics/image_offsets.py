@@ -71,14 +71,14 @@ class ImageOffsetsResult(SegmentMeansResult):
     even: float
 
     @property
-    def reach(self) -> tuple[int, int]:
+    def max_offset(self) -> tuple[int, int]:
         """Largest offset in rows and in columns."""
         down, right = self.weights.shape[2:]
         return down // 2, right // 2
 
     def heads(self) -> HeadMetrics:
         """Return the mean weight on the patch itself and on its four neighbors."""
-        down, right = self.reach
+        down, right = self.max_offset
         weights = {}
         for name, (row, column) in _NEAR.items():
             if abs(row) <= down and abs(column) <= right:
@@ -129,30 +129,30 @@ class ImageOffsets(SegmentMeans[ImageOffsetsResult]):
     the model, without division by the share on the picture.
 
     Args:
-        reach: Largest offset in patches; weights at larger offsets are summed to `farther`.
+        max_offset: Largest offset in patches; weights at larger offsets are summed to `farther`.
 
     Raises:
-        ValueError: If `reach` is below 1, tokens have no positions in a picture, or their positions
+        ValueError: If `max_offset` is below 1, tokens have no positions in a picture, or their positions
             are not in rows and columns.
 
     Example:
         >>> from attnwidget.metrics import ImageOffsets
         >>> ImageOffsets(max_offset=3).options
-        {'reach': 3}
+        {'max_offset': 3}
     """
 
     name = "image_offsets"
     by_rows = True
 
     def __init__(self, max_offset: int = 15) -> None:
-        self.reach = whole_number("max_offset", max_offset, 1, "patch")
-        side = 2 * self.reach + 1
+        self.max_offset = whole_number("max_offset", max_offset, 1, "patch")
+        side = 2 * self.max_offset + 1
         self.of_heads = {"sums": (side, side), "picture": ()}
         self.of_segments = {"pairs": (side, side), "queries": (), "even": ()}
 
     @property
     def options(self) -> dict[str, Any]:
-        return {"reach": self.reach}
+        return {"max_offset": self.max_offset}
 
     def begin_batch(self, layer: LayerBatch) -> None:
         self._patches = patches_of(layer.batch, self.name)
@@ -161,7 +161,7 @@ class ImageOffsets(SegmentMeans[ImageOffsetsResult]):
     def head_numbers(self, layer: LayerBatch) -> Mapping[str, Tensor]:
         weights = layer.weights
         n_inputs, n_heads = weights.shape[:2]
-        side = 2 * self.reach + 1
+        side = 2 * self.max_offset + 1
         device = weights.device
         sums = torch.zeros(n_inputs, n_heads, side**2, dtype=torch.float64, device=device)
         picture = torch.zeros(n_inputs, n_heads, dtype=torch.float64, device=device)
@@ -179,7 +179,7 @@ class ImageOffsets(SegmentMeans[ImageOffsetsResult]):
         return {"sums": sums.unflatten(-1, (side, side)), "picture": picture}
 
     def segment_numbers(self, batch: Batch) -> Mapping[str, Tensor]:
-        side = 2 * self.reach + 1
+        side = 2 * self.max_offset + 1
         pairs = np.zeros((len(self._rasters), side**2))
         for input_pairs, rasters in zip(pairs, self._rasters, strict=True):
             for query in range(len(rasters)):
@@ -199,9 +199,9 @@ class ImageOffsets(SegmentMeans[ImageOffsetsResult]):
         """Return the index of each pair's offset, or -1, and whether the offset exists, [Q, P]."""
         steps = rasters[:, 1:] - rasters[queries, None, 1:]
         same = rasters[queries, None, 0] == rasters[:, 0]
-        is_near = same & np.all(np.abs(steps) <= self.reach, axis=2)
-        side = 2 * self.reach + 1
-        bins = (steps[..., 0] + self.reach) * side + steps[..., 1] + self.reach
+        is_near = same & np.all(np.abs(steps) <= self.max_offset, axis=2)
+        side = 2 * self.max_offset + 1
+        bins = (steps[..., 0] + self.max_offset) * side + steps[..., 1] + self.max_offset
         return np.where(is_near, bins, -1), same
 
     def compute(self) -> ImageOffsetsResult:
@@ -209,10 +209,10 @@ class ImageOffsets(SegmentMeans[ImageOffsetsResult]):
         rows, columns = np.nonzero(pairs)
         # Positive and negative offsets are equally frequent, so the largest positive offsets
         # suffice.
-        down, right = int(rows.max()) - self.reach, int(columns.max()) - self.reach
+        down, right = int(rows.max()) - self.max_offset, int(columns.max()) - self.max_offset
         window = (
-            slice(self.reach - down, self.reach + down + 1),
-            slice(self.reach - right, self.reach + right + 1),
+            slice(self.max_offset - down, self.max_offset + down + 1),
+            slice(self.max_offset - right, self.max_offset + right + 1),
         )
         shares = self.mean("sums", over="queries")[window]
         return ImageOffsetsResult(

@@ -27,7 +27,7 @@ _KINDS = ("text", "shuffled")
 _SMALLEST = 2.0**-149
 
 
-def offset_sums(weights: Tensor, real: Tensor, reach: int) -> tuple[Tensor, Tensor, Tensor]:
+def offset_sums(weights: Tensor, real: Tensor, max_offset: int) -> tuple[Tensor, Tensor, Tensor]:
     """Return the sums over some inputs from which `explained_by_offset` computes the share.
 
     Scores are computed from weights: within a row, log weights are scores up to a constant.
@@ -35,11 +35,11 @@ def offset_sums(weights: Tensor, real: Tensor, reach: int) -> tuple[Tensor, Tens
     Args:
         weights: Attention weights, [B, H, n, n]; a cell that is 0 in all heads is masked.
         real: Mask of real tokens, bool [B, n], False for padding.
-        reach: Largest offset; larger offsets count as `reach`.
+        max_offset: Largest offset; larger offsets count as `max_offset`.
 
     Returns:
         Sums over all rows, float64: products of row-centered offset indicators [O, O], their
-        products with row-centered scores [H, O], and squares of these scores [H]. O is 2 * reach +
+        products with row-centered scores [H, O], and squares of these scores [H]. O is 2 * max_offset +
         1.
 
     Example:
@@ -52,8 +52,10 @@ def offset_sums(weights: Tensor, real: Tensor, reach: int) -> tuple[Tensor, Tens
     visible = (weights.amax(1) > 0) & real[:, :, None] & real[:, None, :]  # [B, n, n]
     scores = centered_rows(weights.clamp(min=_SMALLEST).log(), visible[:, None])
     positions = torch.arange(n, dtype=torch.long, device=weights.device)
-    offsets = (positions[None] - positions[:, None]).clamp(-reach, reach) + reach  # [n, n]
-    size = 2 * reach + 1
+    offsets = (positions[None] - positions[:, None]).clamp(
+        -max_offset, max_offset
+    ) + max_offset  # [n, n]
+    size = 2 * max_offset + 1
     visible_float = visible.double()
     counts = visible_float.new_zeros(*visible_float.shape[:2], size)
     counts = counts.scatter_add_(-1, offsets.expand_as(visible_float), visible_float).flatten(
@@ -104,7 +106,7 @@ class PositionContentResult(SegmentMeansResult):
         explained: Share for the original text, float64 [L, H], from 0 to 1.
         shuffled: Share with the tokens of each segment in random order, float64 [L, H]; NaN
             without a model.
-        reach: Largest offset in tokens; larger offsets count as this offset.
+        max_offset: Largest offset in tokens; larger offsets count as this offset.
         n_documents: Number of segments.
         model_name: Name of the model.
 
@@ -120,7 +122,7 @@ class PositionContentResult(SegmentMeansResult):
     shuffled: NDArray[np.float64] = field(
         metadata=per_head("explained by offset, tokens shuffled", curve="shuffled", optional=True)
     )
-    reach: int
+    max_offset: int
 
     figure = LayerCurves(
         "Scores explained by the offset", "share of the variance of row-centered scores"
@@ -138,12 +140,12 @@ class PositionContent(Accumulator[PositionContentResult]):
     order of the language. The control costs one more forward pass per batch.
 
     Args:
-        reach: Largest offset; larger offsets count as `reach`. Sums take 8 * (2 * reach + 1)^2
+        max_offset: Largest offset; larger offsets count as `max_offset`. Sums take 8 * (2 * max_offset + 1)^2
             bytes per layer.
         seed: Seed of the random order, which otherwise depends only on the tokens of a segment.
 
     Raises:
-        ValueError: If `reach` is below 1.
+        ValueError: If `max_offset` is below 1.
 
     Example:
         >>> from attnwidget import load_model, make_segments, measure
@@ -158,17 +160,17 @@ class PositionContent(Accumulator[PositionContentResult]):
     along_line = True
 
     def __init__(self, max_offset: int = 128, *, seed: int = 0) -> None:
-        self.reach = whole_number("max_offset", max_offset, 1, "token")
+        self.max_offset = whole_number("max_offset", max_offset, 1, "token")
         self.seed = seed
 
     @property
     def options(self) -> dict[str, Any]:
-        return {"reach": self.reach, "seed": self.seed}
+        return {"max_offset": self.max_offset, "seed": self.seed}
 
     def start(self, subject: Subject) -> None:
         super().start(subject)
         self._model = subject.model
-        size = 2 * self.reach + 1
+        size = 2 * self.max_offset + 1
         for kind in _KINDS:
             self.sums[f"{kind} design"] = np.zeros((self.n_layers, size, size))
             self.sums[f"{kind} responses"] = np.zeros((self.n_layers, self.n_heads, size))
@@ -199,7 +201,7 @@ class PositionContent(Accumulator[PositionContentResult]):
             backbone(**inputs, **options)
 
     def _add(self, kind: str, layer: int, weights: Tensor, real: Tensor) -> None:
-        sums = offset_sums(weights, real, self.reach)
+        sums = offset_sums(weights, real, self.max_offset)
         for name, values in zip(("design", "responses", "squares"), sums, strict=True):
             self.sums[f"{kind} {name}"][layer] += values.cpu().numpy()
 
@@ -224,7 +226,7 @@ class PositionContent(Accumulator[PositionContentResult]):
         return PositionContentResult(
             explained=self.layers.spread(shares["text"]),
             shuffled=self.layers.spread(shares["shuffled"]),
-            reach=self.reach,
+            max_offset=self.max_offset,
             n_documents=int(self.sums["segments"]),
             model_name=self.model_name,
         )

@@ -112,7 +112,7 @@ describe("the heads that are drawn together", () => {
       const found = drawnHeads({
         selected: one.selected as Head[],
         arrangement: one.arrangement as Arrangement,
-        of: one.of as "layer",
+        shown_heads: one.shown_heads as "layer",
         _stacks: ["self", "cross"].map((name) => ({
           ...stack,
           name,
@@ -349,7 +349,7 @@ describe("chips", () => {
     expect(toggledHeads({ ...now, selected: [[2, 0, "self"]] }, [2, 0, "self"])).toEqual([
       [2, 0, "self"],
     ]);
-    expect(toggledHeads({ ...now, of: "layer" }, [2, 1, "self"])).toEqual([
+    expect(toggledHeads({ ...now, shown_heads: "layer" }, [2, 1, "self"])).toEqual([
       [2, 0, "self"],
       [2, 2, "self"],
     ]);

@@ -54,7 +54,7 @@ describe("several heads on a page", () => {
     async () => {
       const { model, find } = await show({ arrangement: "overlay" });
       await press(find(".attnw-lines-figure"), "a");
-      expect(model.sent.pop()).toEqual({ of: "layer" });
+      expect(model.sent.pop()).toEqual({ shown_heads: "layer" });
       expect(find<HTMLInputElement>("[data-control='all heads of the layer']").checked).toBe(true);
       await press(find(".attnw-lines-figure"), "s");
       expect(model.sent.pop()).toEqual({ arrangement: "one" });
@@ -92,7 +92,7 @@ describe("several heads on a page", () => {
 
   test("what is not there yet leaves the last picture", async () => {
     const { model, find } = await show();
-    model.fromKernel({ of: "layer" });
+    model.fromKernel({ shown_heads: "layer" });
     await frame();
     expect(find(".attnw-progress").hidden).toBe(false);
     expect(find(".attnw-caption").textContent).toContain("L1 H2 (2-3), L2 H5 (3-6)");

@@ -36,7 +36,7 @@ export const viewState = (patch: Partial<ViewState> = {}): ViewState => ({
   _source: { model: "Bert", note: "weights only", loss: "" },
   _highlighted: { query: [], key: [] },
   arrangement: "one",
-  of: "selected",
+  shown_heads: "selected",
   _maps: null,
   versus: null,
   comparison_part: "all",

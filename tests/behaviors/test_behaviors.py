@@ -363,8 +363,8 @@ def test_behaviors_have_names_sources_and_descriptions() -> None:
     assert len({behavior.name for behavior in known}) == len(known)
     assert all(b.source and b.description for b in known)
     for behavior in known:
-        assert behavior.words(behavior.name) or behavior.name == "relations"
-        assert behavior.words("another name") is None
+        assert behavior.gives_name(behavior.name) or behavior.name == "relations"
+        assert not behavior.gives_name("another name")
 
 
 ONE_FILE = """

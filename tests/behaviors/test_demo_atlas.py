@@ -85,7 +85,7 @@ def test_the_script_writes_a_small_file_that_can_be_read(
 
     monkeypatch.setattr(make_atlas, "atlas", same)
     make_atlas.main(["--out", str(tmp_path / "atlas.json")])
-    assert asked["k"] == make_atlas.K
+    assert asked["n_examples"] == make_atlas.K
     assert json.loads((tmp_path / "atlas.json").read_text("utf-8")) == json.loads(
         STORED.read_text("utf-8")
     )

@@ -151,7 +151,7 @@ def test_progress_knows_the_number_of_an_iterator_that_is_told(model: AttentionM
         report = lambda done, of, seen=seen: seen.append((done, of))  # noqa: E731
         measure(model, iter(segments), ["entropy"], progress=report, n_segments=total)
         assert seen == [(0, total), (2, total)]
-    with pytest.raises(ValueError, match=naming("total", "-1")):
+    with pytest.raises(ValueError, match=naming("n_segments", "-1")):
         measure(model, iter(segments), ["entropy"], progress=False, n_segments=-1)
 
 

@@ -356,7 +356,7 @@ def test_an_interrupted_study_goes_on(tmp_path: Path, monkeypatch: pytest.Monkey
         (PAIRS, {"scoring": lambda *_: 0}, ValueError, ("scoring='minimal pair'", "function")),
         (MASKED, {"scoring": "minimal pair"}, ValueError, ("scoring", "MinimalPair")),
         (MASKED, {"scoring": "f1"}, ValueError, ("scoring", "'f1'")),
-        (MASKED, {"scoring": lambda *_: torch.zeros(3)}, ValueError, ("scoring", "finite")),
+        (MASKED, {"scoring": lambda *_: torch.zeros(3)}, ValueError, ("score", "finite")),
         (MASKED, {"heads": "every"}, ValueError, ("heads", "'every'")),
         (MASKED, {"heads": [(6, 0)]}, ValueError, ("layer 6", "'self'")),
         (MASKED, {"heads": []}, ValueError, ("heads", "name")),
@@ -435,6 +435,6 @@ def test_models_that_do_not_answer() -> None:
         run(load_model(), [("The woman washed [MASK] hands.", "Her")], scoring="loss")
     with pytest.raises(ValueError, match=naming("label 9", "'answers'")):
         run(genres, [("Roses are red.", 9)], scoring="loss")
-    with pytest.raises(ValueError, match=naming("score='loss'", "segments")):
+    with pytest.raises(ValueError, match=naming("scoring='loss'", "segments")):
         run(genres, [Segment(("the", "cat"))], scoring="loss")
     assert run(genres, [Segment(("the", "cat"))], scoring="kl", heads=HEADS).head_scores[5, 8] > 0

@@ -25,7 +25,7 @@ LABELLED = list(zip(DRAWN.images, DRAWN.names, strict=True))
 SOUND = np.random.default_rng(0).normal(0, 0.1, 16000).astype(np.float32)
 SPOKEN = [((SOUND, 16000), [7, 8, 9]), ({"audio": (SOUND[:9000], 16000)}, [7, 8])]
 
-run = partial(ablate, score="loss", progress=False)
+run = partial(ablate, scoring="loss", progress=False)
 
 
 @pytest.fixture(scope="module")

@@ -183,7 +183,7 @@ def test_patching_goes_on_from_a_resume_file(tmp_path: Path) -> None:
         whole = run(model, CLEAN, CORRUPTED)
         again = run(model, CLEAN, CORRUPTED)
         np.testing.assert_array_equal(whole.head_scores, again.head_scores)
-        with pytest.raises(ValueError, match=naming("'clean'", "into", "patching.npz")):
+        with pytest.raises(ValueError, match=naming("'clean'", "patch_into", "patching.npz")):
             run(model, CLEAN, CORRUPTED, patch_into="clean")
 
 
@@ -191,13 +191,13 @@ def test_refusals_have_reasons() -> None:
     model = load_model(zoo.build("llama"), words())
     with pytest.raises(ValueError, match=naming("pair 0", "4 clean", "3 corrupted", "attend")):
         run(model, ("w1 w2 w3 w4", "w5"), ("w1 w2 w3", "w6"))
-    with pytest.raises(ValueError, match=naming("pair 0", "score='loss'", "same")):
+    with pytest.raises(ValueError, match=naming("pair 0", "scoring='loss'", "same")):
         run(model, ("w1 w2", "w6"), ("w1 w3", "w6"))
     with pytest.raises(ValueError, match=naming("2", "1", "corrupted")):
         run(model, CLEAN, CORRUPTED[:1])
-    with pytest.raises(ValueError, match=naming("score", "'kl'")):
+    with pytest.raises(ValueError, match=naming("scoring", "'kl'")):
         run(model, CLEAN, CORRUPTED, scoring="kl")
-    with pytest.raises(ValueError, match=naming("into", "'both'", "'corrupted'")):
+    with pytest.raises(ValueError, match=naming("patch_into", "'both'", "'corrupted'")):
         run(model, CLEAN, CORRUPTED, patch_into="both")
     with pytest.raises(ValueError, match=naming("head 9", "'self'")):
         run(model, CLEAN, CORRUPTED, heads=[(0, 9)])
@@ -206,7 +206,7 @@ def test_refusals_have_reasons() -> None:
     with pytest.raises(TypeError, match=naming("MinimalPair", "pair")):
         run(model, [MinimalPair("w1 w2", "w1 w3")], [MinimalPair("w1 w2", "w1 w3")])
     shorter = [CLEAN[0], ("w1 w2", "w6")], [CORRUPTED[0], ("w1 w3", "w7")]
-    with pytest.raises(ValueError, match=naming("2", "4 tokens", "positions=False")):
+    with pytest.raises(ValueError, match=naming("2", "4 tokens", "by_position=False")):
         run(model, *shorter, by_position=True)
     with (
         model.disabled((0, 0), method="mean", reference="w1"),

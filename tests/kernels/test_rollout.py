@@ -89,7 +89,7 @@ def test_studies_of_one_input() -> None:
     assert found.layers == tuple(range(6)) and found.tokens == tuple(attention.tokens)
     frame = found.to_frame()
     row = frame[(frame["layer"] == 5) & (frame["query"] == 1) & (frame["key"] == 0)].iloc[0]
-    assert row["value"] == found.links(5)[1, 0]
+    assert row["value"] == found.after_layer(5)[1, 0]
     assert (row["query_token"], row["key_token"]) == ("the", "[CLS]")
     assert len(frame) == 6 * n * n
     flows = attention_flow(attention, queries=[0, 3])

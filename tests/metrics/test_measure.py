@@ -488,7 +488,7 @@ def test_a_resume_file_of_another_configuration_is_refused(tmp_path: Path) -> No
     with pytest.raises(ValueError, match=naming("run.npz", "configuration")):
         run(long, segments, ["entropy"], resume=path)
     answers = tmp_path / "answers.npz"
-    options: dict[str, Any] = {"score": "loss", "resume": answers, "progress": False}
+    options: dict[str, Any] = {"scoring": "loss", "resume": answers, "progress": False}
     ablate(usual, [("The cat sat on the", "mat")], **options)
     with pytest.raises(ValueError, match=naming("answers.npz", "configuration")):
         ablate(long, [("The cat sat on the", "mat")], **options)

@@ -97,7 +97,7 @@ def test_offsets_are_those_of_a_loop() -> None:
             np.testing.assert_allclose(result.weights[layer, head], expected, atol=1e-6)
     in_picture = weights[..., 1:, 1:].sum(-1).mean(-1)
     np.testing.assert_allclose(result.shares.sum((2, 3)), in_picture, atol=1e-6)
-    assert result.reach == (rows - 1, columns - 1) and result.even == pytest.approx(1 / 16)
+    assert result.max_offset == (rows - 1, columns - 1) and result.even == pytest.approx(1 / 16)
     assert not result.farther.round(6).any()
     near = measure_attention(attention_of(weights, places), [ImageOffsets(2)])["image_offsets"]
     np.testing.assert_allclose(near.weights, result.weights[..., 2:-2], atol=1e-9)
@@ -132,8 +132,8 @@ def test_a_head_that_looks_to_the_right_is_a_point(down: int) -> None:
         result.chart([(0, 5)])
 
 
-def test_a_reach_is_a_number_of_patches() -> None:
-    with pytest.raises(ValueError, match=naming("reach", "0", "patch")):
+def test_the_largest_offset_is_a_number_of_patches() -> None:
+    with pytest.raises(ValueError, match=naming("max_offset", "0", "patch")):
         ImageOffsets(0)
 
 

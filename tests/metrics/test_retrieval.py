@@ -113,5 +113,5 @@ def test_sinks_are_means_over_later_queries(causal: bool) -> None:
     assert found.n_documents == 2
     np.testing.assert_allclose(found.heads()["to the first 4 tokens"], found.mass.sum(0))
     assert "from query 5 on" in str(found.chart().to_dict()["title"])
-    with pytest.raises(ValueError, match=naming("count", "0", "token")):
+    with pytest.raises(ValueError, match=naming("n_tokens", "0", "token")):
         Sinks(0)

@@ -116,7 +116,7 @@ def of_lists(model: AttentionModel) -> dict[str, Callable[..., Any]]:
     return {
         "Attention.mean": lambda a, heads: a.mean(heads=heads).weights(),
         "Attention.max": lambda a, heads: a.max(heads=heads).weights(),
-        "Attention.without": lambda a, heads: a.disabled(heads).weights(3),
+        "Attention.disabled": lambda a, heads: a.disabled(heads).weights(3),
         "AttentionModel.disabled": switched_off,
         "ablate": lambda a, heads: (
             ablate(model, pairs, scoring="minimal pair", heads=heads, progress=False).head_scores
@@ -151,7 +151,7 @@ def test_a_head_is_named_in_every_form(name: str, model: AttentionModel) -> None
     [
         "Attention.mean",
         "Attention.max",
-        "Attention.without",
+        "Attention.disabled",
         "AttentionModel.disabled",
         "ablate",
         "patch_heads",
@@ -181,7 +181,7 @@ def test_heads_of_models_and_results_are_named_in_every_form(
     )["image_offsets"]
 
     def written(call: Callable[..., Any], *head: Any) -> str:
-        table: str = call(causal, *head, tokens=[5, 6], top=3).to_frame().to_csv()
+        table: str = call(causal, *head, words=[5, 6], top=3).to_frame().to_csv()
         return table
 
     given: dict[str, Callable[..., Any]] = {

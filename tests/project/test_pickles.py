@@ -76,7 +76,7 @@ def test_attentions_are_copied_without_their_model(
 ) -> None:
     attention = read(model)
     assert attention.words.tokens
-    monkeypatch.setattr(SentModel, "of", None)  # No model is pickled.
+    monkeypatch.setattr(SentModel, "from_model", None)  # No model is pickled.
     copied = again(attention)
     assert repr(copied) == repr(attention) and copied.quantities == attention.quantities
     for stack in attention.stacks:
@@ -148,7 +148,7 @@ def test_results_are_copied_without_their_model(
     model: AttentionModel, result: Callable[[AttentionModel], Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     found = result(model)
-    monkeypatch.setattr(SentModel, "of", None)
+    monkeypatch.setattr(SentModel, "from_model", None)
     for again in (unpickled, copy.deepcopy):
         copied = again(found)
         assert repr(copied) == repr(found)

@@ -177,7 +177,7 @@ def test_results_refuse_heads_that_do_not_exist(model: AttentionModel) -> None:
     segments = make_segments([tree.text for tree in trees], model)
     examples = head_examples(model, segments, progress=False)
     links = find_links(model, trees, query="tag=DET", key="tag=NOUN", progress=False)
-    calls: list[Callable[[int, int], object]] = [demo_atlas().card, examples.of, links.of]
+    calls: list[Callable[[int, int], object]] = [demo_atlas().card, examples.links, links.links]
     for call in calls:
         for layer, head in ((6, 0), (0, 12)):
             with pytest.raises(ValueError, match=naming(str(max(layer, head)))):

@@ -195,7 +195,7 @@ def test_selected_heads_are_rows_of_an_array(attention: Attention, figure: Any) 
 
 
 @pytest.mark.parametrize("value", [5, -0.1, float("nan"), True, "0.05"], ids=repr)
-@pytest.mark.parametrize("name", ["level", "least"])
+@pytest.mark.parametrize("name", ["alpha", "min_strength"])
 def test_levels_and_strengths_lie_between_0_and_1(
     model: AttentionModel, name: str, value: Any
 ) -> None:

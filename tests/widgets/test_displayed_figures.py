@@ -122,7 +122,7 @@ def test_a_suspended_figure_releases_what_was_computed_for_the_page(notebook: No
 
 def test_a_suspended_figure_answers_in_python(notebook: Notebook) -> None:
     notebook.run(
-        "cell", "old, view = HeadGrid(attention), HeadView(attention)\nlink(old, view)\nold"
+        "cell", "old, view = HeadGrid(attention), HeadView(attention)\nlink_figures(old, view)\nold"
     )
     old = notebook.names["old"]
     view = notebook.names["view"]

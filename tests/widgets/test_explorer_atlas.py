@@ -47,7 +47,7 @@ def test_the_card_follows_the_shown_head(model: AttentionModel, atlas: Atlas) ->
     from_page(explorer.grid, {"selected": [[0, 2, "self"]], "layer": 0})
     assert on_page(explorer.card, "card")["name"] == "previous token"
     written = texts(explorer.figure())
-    assert any(text.startswith("L0 H2 · the word before") for text in written)
+    assert any(text.startswith("L0 H2 · previous token") for text in written)
     assert not any("of 72 heads" in text for text in written)
     from_page(explorer.card, {"example": 0})
     opened = explorer.card.example_link
@@ -63,12 +63,11 @@ def test_the_card_follows_the_shown_head(model: AttentionModel, atlas: Atlas) ->
 
 def test_the_line_says_what_the_head_does(model: AttentionModel, atlas: Atlas) -> None:
     explorer = measured(model, atlas, selected=[(0, 2)])
-    assert explorer.caption.notes[0].startswith("In L0 H2 (the word before), “")
+    assert explorer.caption.notes[0].startswith("In L0 H2 (previous token), “")
     named = {tuple(of["head"]): of for of in on_page(explorer, "tested")}
     assert named[0, 2, "self"] == {
         "head": [0, 2, "self"],
         "label": "previous token",
-        "said": "the word before",
         "family": "neighbor",
     }
     assert explorer.grid._families[0] == [[0, 2, "self"], "neighbor"]
@@ -207,7 +206,7 @@ def test_heads_are_named_when_asked_for(
     assert explorer.labels[(0, 2)] == explorer.grid.labels[(0, 2)] == "previous token"
     assert explorer.labels[(2, 8)] == "determiners"
     assert [[0, 2, "self"], "neighbor"] in explorer.grid._families
-    assert on_page(explorer, "tested")[0]["said"] == "the word before"
+    assert on_page(explorer, "tested")[0]["label"] == "previous token"
     assert explorer.card.atlas is atlas and explorer.tokens == locked
     with pytest.raises(RuntimeError, match=naming("have names", "being named")):
         explorer.name_heads()

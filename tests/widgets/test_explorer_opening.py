@@ -11,7 +11,7 @@ from transformers import BertConfig, BertForMaskedLM
 
 from attnwidget import Attention, AttentionModel, Head, load_model
 from attnwidget.behaviors.head_atlas.demo_atlas import own_atlas
-from attnwidget.behaviors.registry import words_of
+from attnwidget.behaviors.registry import family_of
 from attnwidget.capture.maps.resting_places import resting_places
 from attnwidget.demo import demo_atlas
 from attnwidget.text.word_classes import plain_word, word_classes
@@ -364,7 +364,7 @@ def test_embedded_models_have_an_atlas_of_their_own(model: AttentionModel) -> No
 
 
 def test_every_name_of_the_atlas_has_a_family(names: Mapping[Head, str]) -> None:
-    assert {words_of(name).family for name in names.values()} <= {
+    assert {family_of(name) for name in names.values()} <= {
         "neighbor",
         "grammar",
         "pronoun",

@@ -272,7 +272,7 @@ def test_similar_says_what_it_lacks() -> None:
     grid = HeadGrid(attention(), metrics=METRICS)
     with pytest.raises(ValueError, match=naming("no head", "similar((layer, head))")):
         grid.similar()
-    with pytest.raises(ValueError, match=naming("n", "got 0")):
+    with pytest.raises(ValueError, match=naming("top", "got 0")):
         grid.similar((0, 0), top=0)
     with pytest.raises(ValueError, match=naming("'self'", "`metrics`")):
         HeadGrid(attention()).similar((0, 0))

@@ -155,7 +155,7 @@ def test_a_head_of_another_stack_leaves_the_map_alone() -> None:
 
 def test_traits_that_one_lacks_cannot_be_linked() -> None:
     with pytest.raises(ValueError, match=naming("HeadScatter", "'scale'", "layer")):
-        link_figures(HeadGrid(attention()), HeadScatter(Measured()), names=["scale"])
+        link_figures(HeadGrid(attention()), HeadScatter(Measured()), traits=["scale"])
 
 
 @pytest.mark.parametrize(
@@ -196,8 +196,8 @@ def test_positions_must_be_finite_points(positions: np.ndarray, parts: tuple[str
 def test_what_is_no_distances_is_refused_with_a_remedy() -> None:
     with pytest.raises(TypeError, match=naming("ndarray", "HeadScatter.from_positions")):
         HeadScatter(POSITIONS)
-    with pytest.raises(TypeError, match=naming("'behaviors'", "'behaviors'")):
-        HeadScatter(Measured(), behaviors=LABELS)
+    with pytest.raises(TypeError, match=naming("'behavior'", "'behaviors'")):
+        HeadScatter(Measured(), behavior=LABELS)
 
 
 def test_repr_is_short() -> None:

@@ -286,7 +286,7 @@ def test_a_view_without_room_for_all_heads_holds_the_shown_one(
     np.testing.assert_allclose(tokens["maxima"][0] * values**2, view.weights, atol=0.004)
     assert "holds only L3 H5" in caption(path) and "cannot be stepped through" in caption(path)
     fixed = figures(path)["head_view"]["state"]["_fixed"]
-    assert fixed.keys() == {"quantity", "versus", "selected", "layer", "arrangement", "of"}
+    assert fixed.keys() == {"quantity", "versus", "selected", "layer", "arrangement", "shown_heads"}
     assert "no room for the maps of other heads" in fixed["selected"]
     where = [attention.tokens.index("he")]
     highlighted = figures(path)["head_view"]["own"]["highlighted"]

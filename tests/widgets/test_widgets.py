@@ -296,8 +296,8 @@ def test_locked_tokens_are_shown(attention: Attention) -> None:
 def test_unknown_options_get_a_hint(attention: Attention) -> None:
     with pytest.raises(TypeError, match=naming("'select'", "'selected'")):
         HeadGrid(attention, select=[(0, 0)])
-    with pytest.raises(TypeError, match=naming("'oftwo'", "'comparison_part'")):
-        HeadView(attention, oftwo="first")
+    with pytest.raises(TypeError, match=naming("'comparisonpart'", "'comparison_part'")):
+        HeadView(attention, comparisonpart="first")
     with pytest.raises(TypeError, match=naming("'xyzzy'", "options")) as refused:
         HeadView(attention, xyzzy=1)
     offered = str(refused.value).partition("options: ")[2].split(", ")

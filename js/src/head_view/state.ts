@@ -45,7 +45,7 @@ export interface ViewState extends SharedState {
   window: [number, number, number, number] | null;
   _highlighted: { query: number[]; key: number[] };
   arrangement: Arrangement;
-  of: "selected" | "layer";
+  shown_heads: "selected" | "layer";
   /**
    * Maps of the heads, or of the two inputs, that are drawn together. For a long input, always
    * present and in blocks. Null if `_tile` has the complete map of the only head.
@@ -95,7 +95,7 @@ export const WATCHED: (keyof ViewState)[] = [
   "_source",
   "_quantities",
   "arrangement",
-  "of",
+  "shown_heads",
   "_maps",
   "versus",
   "comparison_part",

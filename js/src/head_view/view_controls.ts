@@ -88,10 +88,10 @@ export function viewControls(model: Model<ViewState>, axes: Axes): Control[] {
     {
       kind: "tick",
       name: "all heads of the layer",
-      trait: "of",
+      trait: "shown_heads",
       place: "bar",
-      value: model.get("of") === "layer",
-      change: (all) => save(model, { of: all ? "layer" : "selected" }),
+      value: model.get("shown_heads") === "layer",
+      change: (all) => save(model, { shown_heads: all ? "layer" : "selected" }),
       hidden: isTwo || model.get("arrangement") === "one",
     },
     ...drawnControls(model, { window: null }),

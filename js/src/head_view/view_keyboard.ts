@@ -47,7 +47,7 @@ export function viewKeyboard(view: ShownView, locks: ViewLocks, commands: Comman
     else if (key === "s") save(model, { arrangement: nextArrangement(model.get("arrangement")) });
     else if (key === "x" && model.get("mode") === "places") locks.turn();
     else if (key === "a" && model.get("arrangement") !== "one")
-      save(model, { of: model.get("of") === "layer" ? "selected" : "layer" });
+      save(model, { shown_heads: model.get("shown_heads") === "layer" ? "selected" : "layer" });
     else if (key === "p") return commands.play();
     else return key === "f" && commands.find();
     return true;

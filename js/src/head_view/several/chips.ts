@@ -12,7 +12,7 @@ export interface Chip {
 
 /** Return the heads of the layer and the heads drawn from other layers of the stack, in order. */
 export function chipsOf(
-  state: Pick<ViewState, "selected" | "arrangement" | "of" | "_stacks">,
+  state: Pick<ViewState, "selected" | "arrangement" | "shown_heads" | "_stacks">,
 ): Chip[] {
   const last = state.selected.at(-1);
   const stack = shownStack(state);
@@ -33,7 +33,7 @@ export function chipsOf(
  * stays.
  */
 export function toggledHeads(state: Parameters<typeof chipsOf>[0], head: Head): Head[] {
-  const now = state.of === "layer" ? drawnHeads(state).heads : state.selected;
+  const now = state.shown_heads === "layer" ? drawnHeads(state).heads : state.selected;
   const next = chosenHeads(now, head, true);
   return next.length ? next : now;
 }
@@ -41,7 +41,7 @@ export function toggledHeads(state: Parameters<typeof chipsOf>[0], head: Head): 
 /** Draw these selected heads from now on, instead of the heads of the layer. */
 export function drawThese(model: Model<ViewState>, heads: Head[]): void {
   const last = heads.at(-1);
-  model.set("of", "selected");
+  model.set("shown_heads", "selected");
   model.set("selected", heads);
   if (last) model.set("layer", last[0]);
   model.save_changes();

@@ -15,7 +15,7 @@ const MOST_CELLS = 16_000_000;
 
 interface DrawnChoice extends Pick<SharedState, "selected" | "_stacks"> {
   arrangement: Arrangement;
-  of: "selected" | "layer";
+  shown_heads: "selected" | "layer";
   /** Maps in memory. Maps of a long input come in blocks. */
   _maps?: Maps | BlockMaps | null;
 }
@@ -34,7 +34,7 @@ export function shownStack({
  * requested heads.
  */
 export function drawnHeads(state: DrawnChoice): { heads: Head[]; wanted: number } {
-  const { selected, arrangement, of } = state;
+  const { selected, arrangement, shown_heads } = state;
   const last = selected.at(-1);
   const stack = shownStack(state);
   if (!last || !stack) return { heads: [], wanted: 0 };
@@ -43,7 +43,7 @@ export function drawnHeads(state: DrawnChoice): { heads: Head[]; wanted: number 
       ? Number.POSITIVE_INFINITY
       : Math.floor(MOST_CELLS / Math.max(1, stack.n_query * stack.n_key));
   const most = clamp(fitting, 1, MOST_HEADS[arrangement]);
-  if (of === "selected") {
+  if (shown_heads === "selected") {
     return {
       heads: selected.filter(([, , name]) => name === stack.name).slice(-most),
       wanted: selected.length,
