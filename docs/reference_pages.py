@@ -191,8 +191,8 @@ def _page(name: str, identifier: str, value: Any) -> str:
         lines += [
             "## Traits",
             "",
-            "Options of the constructor as keywords, and what `observe` and `link_figures` take. Each "
-            "follows the page, and the page follows it.",
+            "Options of the constructor as keywords, and what `observe` and `link_figures` take. "
+            "Each follows the page, and the page follows it.",
             "",
             "| trait | type | default | what it is |",
             "|---|---|---|---|",

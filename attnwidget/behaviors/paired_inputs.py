@@ -75,7 +75,7 @@ class PairedInputs(StudyBehavior):
     behaviors: Sequence[PairedScore] = (PairedScore(),)
 
     def gives_name(self, name: str) -> bool:
-        return name in [score.name or self.name for score in self.behaviors]
+        return name in (self.name, *(score.name for score in self.behaviors))
 
     @abstractmethod
     def pairs(self, evidence: Evidence) -> Sequence[InputPair]:

@@ -140,8 +140,8 @@ class BatchMaker:
         width = self._pad_to or longest
         if longest > width:
             raise ValueError(
-                f"a segment has {counted(longest, 'token')}, more than the {width} that all are "
-                "padded to: cut shorter ones, or pad to more"
+                f"a segment has {counted(longest, 'token')}, more than pad_to={width}: cut shorter "
+                "segments, or raise pad_to"
             )
         real = torch.arange(width, dtype=torch.long, device="cpu") < lengths[:, None]
         inputs = {

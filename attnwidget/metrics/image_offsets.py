@@ -132,8 +132,8 @@ class ImageOffsets(SegmentMeans[ImageOffsetsResult]):
         max_offset: Largest offset in patches; weights at larger offsets are summed to `farther`.
 
     Raises:
-        ValueError: If `max_offset` is below 1, tokens have no positions in a picture, or their positions
-            are not in rows and columns.
+        ValueError: If `max_offset` is below 1, tokens have no positions in a picture, or their
+            positions are not in rows and columns.
 
     Example:
         >>> from attnwidget.metrics import ImageOffsets

@@ -39,8 +39,8 @@ def offset_sums(weights: Tensor, real: Tensor, max_offset: int) -> tuple[Tensor,
 
     Returns:
         Sums over all rows, float64: products of row-centered offset indicators [O, O], their
-        products with row-centered scores [H, O], and squares of these scores [H]. O is 2 * max_offset +
-        1.
+        products with row-centered scores [H, O], and squares of these scores [H]. O is 2 *
+        max_offset + 1.
 
     Example:
         >>> import torch
@@ -140,8 +140,8 @@ class PositionContent(Accumulator[PositionContentResult]):
     order of the language. The control costs one more forward pass per batch.
 
     Args:
-        max_offset: Largest offset; larger offsets count as `max_offset`. Sums take 8 * (2 * max_offset + 1)^2
-            bytes per layer.
+        max_offset: Largest offset; larger offsets count as `max_offset`. Sums take 8 * (2 *
+            max_offset + 1)^2 bytes per layer.
         seed: Seed of the random order, which otherwise depends only on the tokens of a segment.
 
     Raises:

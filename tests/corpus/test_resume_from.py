@@ -45,7 +45,7 @@ def test_a_block_without_a_file_is_possible(segments: Any, tmp_path: Path) -> No
 def test_two_studies_in_a_block_do_not_share_a_file(segments: Any, tmp_path: Path) -> None:
     with resume_from(tmp_path / "run.npz"):
         measure(load_model(), segments, ["entropy"], progress=False)
-        with pytest.raises(ValueError, match=naming("run.npz", "None", "score")):
+        with pytest.raises(ValueError, match=naming("run.npz", "None", "scoring")):
             ablate(load_model(), segments, scoring="loss", heads=[(0, 1)], progress=False)
 
 

@@ -115,7 +115,7 @@ INPUTS = {
     "pairs",
 }
 #: Calls with such an argument that are no studies of segments.
-OTHERS = {"make_segments", "monotonicity_scores"}
+OTHERS = {"make_segments", "monotonicity_scores", "save_page"}
 
 
 def test_every_public_study_is_walked() -> None:

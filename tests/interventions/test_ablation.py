@@ -336,7 +336,7 @@ def test_an_interrupted_study_goes_on(tmp_path: Path, monkeypatch: pytest.Monkey
     assert not stopped.complete and len(stopped.examples) == 1 and "interrupted" in repr(stopped)
     again = run(model, MASKED, resume=path, **options)
     np.testing.assert_array_equal(again.head_scores, whole.head_scores)
-    with pytest.raises(ValueError, match=naming("'kl'", "score", "ablation.npz", "another")):
+    with pytest.raises(ValueError, match=naming("'kl'", "scoring", "ablation.npz", "another")):
         run(model, MASKED, resume=path, scoring="kl", heads=HEADS, batch_size=1)
     with monkeypatch.context() as patch:
         patch.setattr(Replay, "intact", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))

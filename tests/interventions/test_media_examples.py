@@ -157,7 +157,7 @@ def test_the_mean_over_pictures_stands_in_for_a_head(shapes: AttentionModel) -> 
 def test_pictures_without_labels_have_a_divergence(shapes: AttentionModel) -> None:
     found = ablate(shapes, DRAWN.images[:2], scoring="kl", heads=[(0, 0)], progress=False)
     assert (found.head_scores[0, 0] > 0).all()
-    with pytest.raises(ValueError, match=naming("score", "label")):
+    with pytest.raises(ValueError, match=naming("scoring", "label")):
         run(shapes, DRAWN.images)
 
 

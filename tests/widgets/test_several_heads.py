@@ -112,7 +112,7 @@ def test_a_long_layer_is_as_much_as_a_page_holds() -> None:
     assert [head.head for head in drawn] == [8, 9, 10, 11]
 
 
-@pytest.mark.parametrize("name", ["arrangement", "of"])
+@pytest.mark.parametrize("name", ["arrangement", "shown_heads"])
 def test_what_there_is_not_is_refused(attention: Attention, name: str) -> None:
     with pytest.raises(traitlets.TraitError):
         HeadView(attention, **{name: "all"})
