@@ -39,7 +39,7 @@ def test_a_head_is_searched_and_chosen_and_its_card_follows_linked_figures(
     notebook.run_cell(0)
     root = notebook.output(0).locator(".attnw-root")
     card = root.get_by_role("region", name="card of the head")
-    expect(card).to_contain_text("L0 H2 · the word before")
+    expect(card).to_contain_text("L0 H2 · previous token")
     root.get_by_role("searchbox").fill("det to")
     expect(root).to_contain_text("search: “det to”")
     expect(row(root, "L0 H2")).to_have_count(0)
@@ -105,7 +105,7 @@ def test_the_explorer_has_the_card_of_the_shown_head(in_lab: OpenNotebook) -> No
     expect(card).to_contain_text("L2 H8 · determiner to its noun")
     expect(root.get_by_role("table", name="heads")).to_have_count(0)
     notebook.run_in_kernel("explorer.selected = [(0, 2)]")
-    expect(card).to_contain_text("L0 H2 · the word before")
+    expect(card).to_contain_text("L0 H2 · previous token")
     card.locator(".attnw-atlas-examples").get_by_role("button").first.click()
     notebook.wait_for_value("explorer.card.example", 0)
     notebook.wait_for_value(
@@ -179,7 +179,7 @@ def test_a_saved_atlas_searches_sorts_and_opens_the_card_of_its_anchor(
     root.get_by_role("searchbox").fill("primary")
     expect(root).to_contain_text(re.compile(r"\d of 72 heads · search: “primary”"))
     page.evaluate("location.hash = '#L0H2'")
-    expect(card).to_contain_text("the word before")
+    expect(card).to_contain_text("previous token")
     expect(row(root, "L0 H2")).to_have_attribute("aria-pressed", "true")
 
 
