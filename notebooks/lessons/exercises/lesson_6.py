@@ -32,9 +32,7 @@ def first() -> Attention:
 @cache
 def places() -> Any:
     """The weight of [CLS] in the box of each shape."""
-    found = measure(
-        load_model(NAME), drawn().images, [MassInPlaces(drawn().boxes)], progress=False
-    )
+    found = measure(load_model(NAME), drawn().images, [MassInPlaces(drawn().boxes)], progress=False)
     return found["mass_in_places"]
 
 
