@@ -112,7 +112,8 @@ def atlas(
         >>> from attnwidget import atlas, load_model, make_segments
         >>> model = load_model()
         >>> texts = make_segments(["The cat sat on the mat.", "It slept there."] * 4, model)
-        >>> found = atlas(model, texts, treebank=(), behaviors=["previous token", "[SEP]"],
+        >>> names = ["previous token", "rests on [SEP]"]
+        >>> found = atlas(model, texts, treebank=(), behaviors=names,
         ...     effects=False, n_random_models=0, progress=False)
         >>> found.find("previous")[0]
         Head(layer=0, head=2, stack='self')
