@@ -122,7 +122,8 @@ def measure_behaviors(
         >>> from attnwidget.behaviors import measure_behaviors
         >>> model = load_model()
         >>> texts = make_segments(["The cat sat on the mat.", "It slept there."] * 4, model)
-        >>> found = measure_behaviors(model, texts, ["previous token", "rests on [SEP]"], n_random_models=0,
+        >>> names = ["previous token", "rests on [SEP]"]
+        >>> found = measure_behaviors(model, texts, names, n_random_models=0,
         ...     progress=False)
         >>> found
         BehaviorTable(small BERT (in the package), 2 behaviors, ... of 72 heads named)
