@@ -18,12 +18,14 @@ from attnwidget import AttentionModel, load_model, make_segments, read_segments
 from attnwidget import behaviors as folder
 from attnwidget.behaviors import LinkBehavior, measure_behaviors
 from attnwidget.behaviors.registry import family_of, known_behaviors
+from attnwidget.behaviors.relations import relation_of_name
 from attnwidget.behaviors.scores.behavior_table import BehaviorTable
 from attnwidget.demo import demo_prose, demo_treebank
 from attnwidget.kernels.link_controls import controls_at_offsets, controls_beside
 from attnwidget.text.mentions import Document
 from attnwidget.text.segments import Segment
 from attnwidget.words import probe_relations
+from attnwidget.words.relation_results import DIRECTIONS
 from fixtures import planted_circuit as planted
 from fixtures.on_workers import on_workers
 from fixtures.vocabularies import word_tokenizer
@@ -302,9 +304,9 @@ def test_names_of_relations_agree_with_the_probe(model: AttentionModel) -> None:
     found = measure_behaviors(model, (), ["relations"], **QUIET)
     probed = probe_relations(model, demo_treebank()[::2], progress=False)
     for score in found.scores:
-        first, _, second = score.name.partition(" to ")
-        direction = int(first == "governor")
-        r = probed.relations.index(second if direction else first)
+        relation, name_of_direction = relation_of_name(score.name) or ("", "")
+        direction = DIRECTIONS.index(name_of_direction)
+        r = probed.relations.index(relation)
         assert probed.counts[r] == score.n >= 20
         np.testing.assert_array_equal(score.score, probed.accuracy[:, :, direction, r])
         assert score.control[0, 0] == probed.baseline[r]
