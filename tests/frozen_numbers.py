@@ -1049,7 +1049,7 @@ def _() -> Any:
 
 @study("atlas")
 def _() -> Any:
-    names = ["previous token", "[SEP]", "duplicate token"]
+    names = ["previous token", "rests on [SEP]", "duplicate token"]
     found = public.atlas(
         bert(),
         segments(),
