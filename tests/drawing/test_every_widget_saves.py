@@ -54,7 +54,7 @@ HOLDS = {
     "coreference": "captain",
     "predictions": "layer 0",
     "link": "captain",
-    "atlas": "the word before",
+    "atlas": "previous token",
     "explorer": "captain",
 }
 
