@@ -110,7 +110,7 @@ def test_masked_answers_and_their_table() -> None:
     row = frame[(frame["layer"] == 2) & (frame["head"] == 3)].iloc[0]
     assert row["recovered"] == pytest.approx(shares[2, 3])
     assert found.chart().to_dict() and "into corrupted, 1 pair" in repr(found)
-    with pytest.raises(ValueError, match="positions=True"):
+    with pytest.raises(ValueError, match="by_position=True"):
         found.to_frame("positions")
 
 
