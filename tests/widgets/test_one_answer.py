@@ -167,7 +167,11 @@ def test_labels_by_the_rule_of_clark_agree_with_the_names_where_both_name_a_head
     segments = read_segments(demo_prose(), model)
     measured = measure(model, segments, ["position", "entropy", "classes"], progress=False)
     labels = clark_labels(measured)
-    same = {"previous token": "previous token", "next token": "next token", "to [CLS]": "[CLS]"}
+    same = {
+        "previous token": "previous token",
+        "next token": "next token",
+        "to [CLS]": "rests on [CLS]",
+    }
     found = [
         (same[str(label)], str(name))
         for label, name in zip(labels.ravel(), demo_atlas().names.ravel(), strict=True)
