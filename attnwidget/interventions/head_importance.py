@@ -120,8 +120,7 @@ def head_importance(
 
     Raises:
         TypeError, ValueError, RuntimeError, OSError, WorkersError: As in `ablate`; ValueError also
-        if
-            the variant is unknown.
+            if the variant is unknown.
         KeyboardInterrupt: If Ctrl-C was pressed. The resume file has the finished work.
 
     Example:

@@ -39,8 +39,7 @@ class ScoreSources(Result):
     Attributes:
         head: Head that attends.
         query, key, versus: Indices of the query, the key and the rival key; `versus` is None for
-        the
-            score itself.
+            the score itself.
         tokens: Texts of these tokens.
         query_writers: Writers of the query (Wq).
         key_writers: Writers of the key (Wk).
