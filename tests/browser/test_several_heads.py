@@ -73,6 +73,6 @@ def test_heads_side_by_side_share_locks_and_a_peek_sends_nothing(in_lab: OpenNot
     notebook.page.keyboard.press("Shift+Enter")
     notebook.wait_for_value("[tuple(h[:2]) for h in view.selected]", [(2, 4)])
     notebook.page.keyboard.press("a")
-    notebook.wait_for_value("view.of", "layer")
+    notebook.wait_for_value("view.shown_heads", "layer")
     expect(title).to_contain_text("L2 H0 to L2 H11")
     assert complaints(notebook.page) == []
