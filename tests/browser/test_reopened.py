@@ -22,7 +22,7 @@ with progress_bar(2, "segment") as bar:
 """
 CELLS = [
     f"{SETUP}grid = HeadGrid(attention, selected=[(3, 5)])\ngrid",
-    "view = HeadView(attention, layer=0, head=0)\nlink(grid, view)\nview",
+    "view = HeadView(attention, layer=0, head=0)\nlink_figures(grid, view)\nview",
 ]
 SEVERAL = [
     f"{SETUP}view = HeadView(attention, layer=3, head=5)\ndisplay(view)\nHeadGrid(attention)",
