@@ -85,11 +85,11 @@ def chosen_behaviors(
             item = by_name[item]
         if not isinstance(item, Behavior):
             raise TypeError(
-                f"a behavior is a name or a Behavior, such as a LinkBehavior of your own; got "
+                f"a behavior must be a name or a Behavior, such as a LinkBehavior of your own; got "
                 f"{item!r:.80}"
             )
         behaviors.append(item)
     names = [behavior.name for behavior in behaviors]
     if not names or len(set(names)) < len(names):
-        raise ValueError(f"behaviors are one or more, each once, got {names}")
+        raise ValueError(f"behaviors must be one or more, each once, got {names}")
     return behaviors

@@ -168,7 +168,7 @@ def _edges(edges: Iterable[tuple[int, int]] | None) -> tuple[tuple[int, int], ..
             raise ValueError(f"edges are [(query, key), ...], tokens counted from 0; got {edge!r}")
         query, key = (whole_number("a token of an edge", token) for token in edge)
         if query < 0 or key < 0:
-            raise ValueError(f"an edge is (query, key), both counted from 0; got {edge!r}")
+            raise ValueError(f"an edge must be (query, key), both counted from 0; got {edge!r}")
         listed_edges.append((query, key))
     if not listed_edges:
         raise ValueError("edges is empty: name the weights to take out, [(query, key), ...]")
@@ -227,7 +227,7 @@ def _referred(
     references: list[object] = list(reference) if is_list else [reference]  # type: ignore[call-overload]
     if not references or (method == "patch" and len(references) > 1):
         expected = "one input" if method == "patch" else "at least one input"
-        raise ValueError(f"the reference of {method!r} is {expected}, got {len(references)}")
+        raise ValueError(f"the reference of {method!r} must be {expected}, got {len(references)}")
     outputs: dict[Head, list[Tensor]] = {head: [] for head in chosen}
 
     def keep(seen: LayerAttention | LongAttention) -> None:

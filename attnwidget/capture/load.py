@@ -129,7 +129,7 @@ def load_model(
         AttentionModel(BertForMaskedLM 'BERT', 6×12 heads, cpu)
     """
     if name is not None and (not isinstance(name, str) or not name.strip()):
-        raise TypeError(f"name is a text for figures, such as 'BERT', got {name!r}")
+        raise TypeError(f"name must be a string that figures show, such as 'BERT', got {name!r}")
     dtype = _dtype_of(dtype)
     arguments = {"model": model, "tokenizer": tokenizer}
     with loading_lock:

@@ -340,7 +340,7 @@ class ModelInputs:
             name = reference if isinstance(reference, str) else _text_of(batch)
             return self.with_decoder(batch).tensors, _shortened(name)
         raise TypeError(
-            "a reference is a text, a picture, a sound, an Attention, a Segment or a dict of "
+            "a reference must be a text, a picture, a sound, an Attention, a Segment or a dict of "
             f"inputs, or a list of these; got {reference!r}"
         )
 

@@ -144,7 +144,7 @@ def _check_scale(scale: float, options: dict[str, Any]) -> None:
     """Raise a ValueError if the scale is not above 0 or `scale_factor` is given too."""
     if isinstance(scale, bool) or not math.isfinite(scale) or scale <= 0:
         raise ValueError(
-            f"scale is a number above 0 (pixels of a PNG for each of the figure), got {scale!r}"
+            f"scale must be a number above 0 (PNG pixels per pixel of the figure), got {scale!r}"
         )
     if "scale_factor" in options:
         raise ValueError("scale= and scale_factor= are the same option: pass one of them")

@@ -270,7 +270,7 @@ def _check_sources(sources: Sequence[Source], seeds: bool) -> None:
         raise ValueError(
             "seeds are compared with each other: pass a list of two models or more as b"
             if seeds
-            else "b is a model, or a list of one model or more; got an empty list"
+            else "b must be a model, or a list of one model or more; got an empty list"
         )
 
 
@@ -341,4 +341,4 @@ def _check_resident(
         if is_given:
             raise ValueError(f"max_loaded_models=1 has no {name}: leave one of the two out")
     if maps_mb is not None and not maps_mb > 0:
-        raise ValueError(f"maps_mb is a number of megabytes above 0, got {maps_mb}")
+        raise ValueError(f"maps_mb must be a number of megabytes above 0, got {maps_mb}")

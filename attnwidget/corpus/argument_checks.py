@@ -130,7 +130,7 @@ def each_once(name: str, values: Iterable[T]) -> list[T]:
     """
     value_list = list(values)
     if not value_list or len(set(value_list)) < len(value_list):
-        raise ValueError(f"{name} are one or more, each once, got {value_list}")
+        raise ValueError(f"{name} must be one or more, each once, got {value_list}")
     return value_list
 
 
@@ -156,4 +156,5 @@ def one_of(name: str, value: object, allowed: Sequence[object]) -> None:
             else f"one of {', '.join(quoted_choices)}"
         )
         suggestion = did_you_mean(value, allowed)
-        raise ValueError(f"{name} is {choices}, got {value!r}{suggestion and f': {suggestion}'}")
+        advice = f": {suggestion}" if suggestion else ""
+        raise ValueError(f"{name} must be {choices}, got {value!r}{advice}")

@@ -89,7 +89,7 @@ class BatchMaker:
                 "tokens around segments: pass one to load_model(model, tokenizer)"
             )
         if token_types not in (None, "zero"):
-            raise ValueError(f"token_types is None or 'zero', got {token_types!r}")
+            raise ValueError(f"token_types must be None or 'zero', got {token_types!r}")
         self._tokenizer = model.tokenizer
         self._vocabulary = model.vocabulary
         self._pad_id = pad_id_of(model.hf_model, model.tokenizer)

@@ -71,7 +71,7 @@ def read_segments(
         ('not', 'leave', 'the', 'ship')
     """
     if variant not in ("paper", "released"):
-        raise ValueError(f"variant is 'paper' or 'released', got {variant!r}")
+        raise ValueError(f"variant must be 'paper' or 'released', got {variant!r}")
     text_ids = _text_ids(model)
     token_limit = model.length_limit.tokens
     if max_tokens is None:
@@ -215,7 +215,8 @@ def _parts(text: Any, number: int) -> tuple[str, ...]:
     description = repr(text)[:60]
     if not isinstance(text, (list, tuple)) or not all(isinstance(part, str) for part in text):
         raise TypeError(
-            f"text {number} is a string, or a tuple of two strings for a pair, got {description}"
+            f"text {number} must be a string, or a tuple of two strings for a pair, got "
+            f"{description}"
         )
     if isinstance(text, list) and not any(len(part.split()) > 1 for part in text):
         raise TypeError(

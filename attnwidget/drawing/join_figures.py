@@ -97,5 +97,7 @@ def _checked_columns(columns: int | None, count: int) -> int:
     if columns is None:
         return min(2, count)
     if not isinstance(columns, int) or isinstance(columns, bool) or columns < 1:
-        raise ValueError(f"columns is how many panels stand in a row, 1 or more, got {columns!r}")
+        raise ValueError(
+            f"columns must be the number of panels in a row, 1 or more, got {columns!r}"
+        )
     return columns

@@ -216,7 +216,7 @@ def check_drawn(part: str, value: object) -> None:
     """Raise a TypeError if an option such as "title" or "caption" is not a bool."""
     if not isinstance(value, bool):
         raise TypeError(
-            f"{part} is True or False, whether the figure's own is drawn, got {value!r}"
+            f"{part} must be True or False (whether the figure's own is drawn), got {value!r}"
         )
 
 
@@ -247,7 +247,7 @@ def _check_number(name: str, value: float | None, unit: str) -> None:
         return
     number = isinstance(value, _NUMBERS) and not isinstance(value, bool)
     if not number or not math.isfinite(value) or value <= 0:
-        raise ValueError(f"{name} is a number above 0 ({unit}), got {value!r}")
+        raise ValueError(f"{name} must be a number above 0 ({unit}), got {value!r}")
     if name == "width" and not _NARROWEST <= value <= _WIDEST:
         raise ValueError(
             f"width is {_NARROWEST} to {_WIDEST:,} {unit}, got {value:,}; scale= gives a PNG more "

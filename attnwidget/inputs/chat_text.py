@@ -377,7 +377,7 @@ def _check_message(number: int, message: Mapping[str, Any]) -> None:
         keys = ", ".join(map(repr, message)) or "nothing"
         problem = f"the role {role!r}" if "role" in message else keys
         raise ValueError(
-            f'message {number} has no "role" that is a string: expected {{"role": "user", '
+            f'message {number} must have a "role" that is a string: expected {{"role": "user", '
             f'"content": "…"}}, got {problem}'
         )
     content = message.get("content")
@@ -389,7 +389,7 @@ def _check_message(number: int, message: Mapping[str, Any]) -> None:
         return
     if not isinstance(content, list):
         raise ValueError(
-            f"the content of message {number} ({role}) is a string or a list of parts, got "
+            f"the content of message {number} ({role}) must be a string or a list of parts, got "
             f"{type(content).__name__}"
         )
     for part in content:

@@ -50,8 +50,8 @@ def listed(text: Any) -> Any:
     # The values must be integers, or words in an array of strings. Booleans are not ids.
     if not all(isinstance(value, (int, str)) and not isinstance(value, bool) for value in values):
         raise TypeError(
-            f"vocabulary ids are integers, got {type(text).__name__} of {text.dtype}: pass vectors "
-            'of tokens as a dict, attend({"inputs_embeds": ...})'
+            f"vocabulary ids must be integers, got {type(text).__name__} of {text.dtype}: pass "
+            'vectors of tokens as a dict, attend({"inputs_embeds": ...})'
         )
     return values
 

@@ -27,8 +27,8 @@ def mask_id_of(tokenizer: Any, purpose: str, otherwise: str = "") -> int:
     mask_id = getattr(tokenizer, "mask_token_id", None)
     if mask_id is None:
         raise ValueError(
-            f"{purpose} needs a tokenizer with a mask token: pass load_model(model, tokenizer) one"
-            f"{otherwise}"
+            f"{purpose} needs a tokenizer with a mask token: pass one with "
+            f"load_model(model, tokenizer){otherwise}"
         )
     return int(mask_id)
 

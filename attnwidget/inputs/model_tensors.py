@@ -250,7 +250,7 @@ def _check_input(name: str, tensor: Tensor, beside_text: bool) -> None:
         )
     if name in ("input_ids", "decoder_input_ids") and not _are_whole(tensor):
         raise TypeError(
-            f"{name} are whole numbers, got {str(tensor.dtype).removeprefix('torch.')}: pass "
+            f"{name} must be integers, got {str(tensor.dtype).removeprefix('torch.')}: pass "
             "vocabulary ids, and vectors of tokens as inputs_embeds"
         )
     if name in ("input_ids", "decoder_input_ids") and tensor.ndim > 2:

@@ -107,7 +107,7 @@ class Processor:
             return MadeInputs({**(text or {}), **self._apart(media, sounds)})
         if not isinstance(text, str) and not is_chat(text):
             raise TypeError(
-                "beside pictures and sounds, the text is a string, a chat, or a dict with "
+                "beside pictures and sounds, the text must be a string, a chat, or a dict with "
                 f"input_ids; got {type(text).__name__}"
             )
         if self.tokenizer is None:

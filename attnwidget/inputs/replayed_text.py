@@ -37,7 +37,7 @@ def generated_ids(encoder: Encoder, text: Text, prompt: Encoded, generated: Text
         is_list = isinstance(text_or_ids, Sequence)
         if not is_list or not all(hasattr(token_id, "__index__") for token_id in text_or_ids):
             raise TypeError(
-                "generated is a string or a list of vocabulary ids, got "
+                "generated must be a string or a list of vocabulary ids, got "
                 f"{type(generated).__name__}: pass the ids that the server generated"
             )
         ids = [whole_number("a vocabulary id", token_id) for token_id in text_or_ids]
@@ -86,7 +86,7 @@ def check_log_probabilities(
     """
     expected = _log_probabilities(given, len(names))
     if not tolerance > 0:
-        raise ValueError(f"tolerance is a number of nats above 0, got {tolerance}")
+        raise ValueError(f"tolerance must be a number of nats above 0, got {tolerance}")
     computed = _of_model(hf_model, inputs, written, len(names))
     # A token of probability 0 on both sides agrees, and inf - inf would be NaN.
     with np.errstate(invalid="ignore"):
@@ -116,7 +116,7 @@ def _log_probabilities(given: object, count: int) -> np.ndarray[Any, np.dtype[np
     indices = np.flatnonzero(~(values <= 1e-6))
     if len(indices):
         raise ValueError(
-            f"log probabilities are at most 0, got {values[indices[0]]} for generated token "
+            f"log probabilities must be at most 0, got {values[indices[0]]} for generated token "
             f"{indices[0]}: pass natural logarithms of probabilities"
         )
     return values

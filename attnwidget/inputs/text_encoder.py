@@ -325,7 +325,7 @@ def _check_text(name: str, content: object) -> None:
             raise ValueError(f"{name} is empty: pass at least one word")
     elif not isinstance(content, (list, tuple)) or not all(isinstance(w, str) for w in content):
         raise TypeError(
-            f"{name} is a string, a list of words, a list of ids or a list of messages, got "
+            f"{name} must be a string, a list of words, a list of ids or a list of messages, got "
             f"{type(content).__name__}; several texts at once: attend_batch(texts)"
         )
     elif not content or not all(word.strip() for word in content):

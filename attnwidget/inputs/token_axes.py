@@ -88,7 +88,7 @@ def plain_axis(tokens: Sequence[str], segments: Sequence[int] | None = None) -> 
             number.
     """
     if isinstance(tokens, (str, bytes)) or not isinstance(tokens, Iterable):
-        raise TypeError(f"tokens are a list of strings, one a token, got {tokens!r}")
+        raise TypeError(f"tokens must be a list of strings, one per token, got {tokens!r}")
     tokens = list(tokens)
     for index, token in enumerate(tokens):
         if not isinstance(token, (str, Integral)):

@@ -95,7 +95,9 @@ def units_of(
     counts = intact.heads_of[stack]
     if isinstance(heads, str) and not spells_head(heads):
         if heads not in ("all", "layers"):
-            raise ValueError(f"heads is 'all', 'layers' or heads such as 'L1 H3', got {heads!r}")
+            raise ValueError(
+                f"heads must be 'all', 'layers' or heads such as 'L1 H3', got {heads!r}"
+            )
         all_heads = (
             Head(layer, head, stack) for layer, n in enumerate(counts) for head in range(n)
         )

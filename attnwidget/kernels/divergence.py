@@ -177,7 +177,7 @@ def _smoothed(weights: Tensor, smoothing: float) -> NDArray[np.float32]:
 
 def _check_smoothing(smoothing: float) -> None:
     if not 0 < smoothing < 1:
-        raise ValueError(f"smoothing is above 0 and below 1, got {smoothing}")
+        raise ValueError(f"smoothing must be above 0 and below 1, got {smoothing}")
 
 
 def _seen_by_two(weights: Tensor, others: Tensor) -> _TwoMaps:

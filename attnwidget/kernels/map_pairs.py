@@ -63,7 +63,7 @@ def pair_sums(
             f"maps of one shape are compared, got {list(weights.shape)} and {list(others.shape)}"
         )
     if not 0 < smoothing < 1:
-        raise ValueError(f"smoothing is above 0 and below 1, got {smoothing}")
+        raise ValueError(f"smoothing must be above 0 and below 1, got {smoothing}")
     uniform = (smoothing / keys.double()).to(weights.dtype)[:, None, None, None]
     is_included = (~apart)[:, None, None].to(weights.dtype)  # [B, 1, 1, n]
     compute_sums = _by_numpy if weights.device.type == "cpu" else _by_torch

@@ -27,7 +27,9 @@ def first_keys(values: NDArray[np.float64]) -> NDArray[np.int64]:
         [[0, 2]]
     """
     if values.ndim != 3 or 0 in values.shape:
-        raise ValueError(f"values are [maps, queries, keys] without 0, got {list(values.shape)}")
+        raise ValueError(
+            f"values must be [maps, queries, keys], none empty, got {list(values.shape)}"
+        )
     n_maps, n_query, n_key = values.shape
     cost = np.full((n_maps, n_query + 1, n_key + 1), np.inf)
     cost[:, 0, 0] = 0

@@ -218,7 +218,7 @@ def copying_scores(
     weights = CircuitWeights(model)
     vectors = TokenVectors(weights)
     if not 1 <= top < vectors.n_tokens:
-        raise ValueError(f"top is from 1 to the size of the vocabulary, got {top}")
+        raise ValueError(f"top must be from 1 to the size of the vocabulary, got {top}")
     name_list = known_names(model) if names is None else names
     ids, texts = single_tokens(model, name_list, vectors.n_tokens)
     products = _TokenProducts(vectors, center_unembed)

@@ -42,7 +42,7 @@ def single_tokens(
         (100, 'mary')
     """
     if isinstance(words, (str, bytes)) or not isinstance(words, Iterable):
-        raise TypeError(f"tokens are a list of words or ids, got {words!r}: {_HOW}")
+        raise TypeError(f"tokens must be a list of words or ids, got {words!r}: {_HOW}")
     ids = [_id_of(model, word, n_tokens) for word in words]
     if not ids:
         raise ValueError(f"tokens is empty: {_HOW}")

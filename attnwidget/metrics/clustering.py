@@ -114,7 +114,7 @@ def cluster_tree(
     from scipy.spatial.distance import squareform
 
     if method not in ("average", "complete", "single"):
-        raise ValueError(f"method is 'average', 'complete' or 'single', got {method!r}")
+        raise ValueError(f"method must be 'average', 'complete' or 'single', got {method!r}")
     tree: NDArray[np.float64] = linkage(squareform(distances, checks=False), method)
     return tree
 

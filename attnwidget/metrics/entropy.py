@@ -86,7 +86,7 @@ class Entropy(SegmentMeans[EntropyResult]):
 
     def __init__(self, smoothing: float = 1e-4) -> None:
         if not 0 <= smoothing < 1:
-            raise ValueError(f"smoothing is at least 0 and below 1, got {smoothing}")
+            raise ValueError(f"smoothing must be at least 0 and below 1, got {smoothing}")
         self.smoothing = smoothing
 
     @property

@@ -240,7 +240,7 @@ class Distances(Accumulator[HeadDistances]):
 
     def __init__(self, *, smoothing: float = 1e-3) -> None:
         if not 0 < smoothing < 1:
-            raise ValueError(f"smoothing is above 0 and below 1, got {smoothing}")
+            raise ValueError(f"smoothing must be above 0 and below 1, got {smoothing}")
         self.smoothing = smoothing
         self._maps: list[Tensor] = []
 

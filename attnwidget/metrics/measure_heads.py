@@ -187,7 +187,7 @@ def accumulators_of(metrics: Sequence[str | Accumulator[Any]]) -> list[Accumulat
             raise ValueError(f"there is no metric {metric!r}: {among(metric, by_name)}")
     names = [accumulator.name for accumulator in accumulators]
     if not accumulators or len(set(names)) < len(names):
-        raise ValueError(f"metrics are one or more, each asked for once, got {names}")
+        raise ValueError(f"metrics must be one or more, each requested once, got {names}")
     return accumulators
 
 

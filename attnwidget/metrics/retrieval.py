@@ -114,7 +114,7 @@ def retrieval_scores(
             f"{model.name} is an encoder-decoder: retrieval scores need a decoder-only model"
         )
     if isinstance(depth, (bool, str)) or not 0 <= depth <= 1:
-        raise ValueError(f"depth is from 0 to 1, got {depth!r}")
+        raise ValueError(f"depth must be from 0 to 1, got {depth!r}")
     if not needle.strip() or not question.strip():
         raise ValueError("needle and question have at least one word each")
     before, after = _split_at(haystack, depth)

@@ -203,7 +203,7 @@ def attention_flow(
     layer = last if layer is None else index_among("layer", layer, last + 1, repr(labels["stack"]))
     positions = tuple(range(n)) if queries is None else tuple(int(query) for query in queries)
     if not positions or not all(0 <= query < n for query in positions):
-        raise ValueError(f"queries are some of 0 to {n - 1}, got {list(positions)}")
+        raise ValueError(f"queries must be some of 0 to {n - 1}, got {list(positions)}")
     flows = flow_to_inputs(weights, layer, positions)
     return TokenRelevance(flows.numpy()[None], (layer,), positions, name="Attention flow", **labels)
 

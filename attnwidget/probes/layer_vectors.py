@@ -32,7 +32,7 @@ def chosen_layers(model: AttentionModel, layers: Sequence[int] | Literal["all"])
     n = model.n_layers
     if isinstance(layers, str):
         if layers != "all":
-            raise ValueError(f"layers is 'all' or a list of numbers, got {layers!r}")
+            raise ValueError(f"layers must be 'all' or a list of numbers, got {layers!r}")
         return tuple(range(n))
     layer_numbers = tuple(each_once("layers", whole_numbers("layers", layers)))
     if unknown := [layer for layer in layer_numbers if layer not in range(n)]:

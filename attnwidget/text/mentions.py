@@ -152,7 +152,9 @@ class Document:
         """
         where = source or name or "document"
         if isinstance(words, str):
-            raise TypeError(f"{where}: words are a list such as ['Cats', 'purr'], got {words!r}")
+            raise TypeError(
+                f"{where}: words must be a list such as ['Cats', 'purr'], got {words!r}"
+            )
         mentions = []
         for span in spans:
             parts = ((span[0], span[1]),) if len(span) == 3 else tuple(span[0])

@@ -35,7 +35,7 @@ class MinimalPair:
     def __post_init__(self) -> None:
         for sentence in (self.good, self.bad):
             if not isinstance(sentence, str) or not sentence.strip():
-                raise ValueError(f"a minimal pair is two sentences, got {sentence!r}")
+                raise ValueError(f"a minimal pair must be two sentences, got {sentence!r}")
         if self.good == self.bad:
             raise ValueError(f"both sentences of a minimal pair are {self.good!r}")
 

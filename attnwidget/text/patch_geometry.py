@@ -228,7 +228,7 @@ class Region:
         if isinstance(given, np.ndarray):
             if given.dtype != np.bool_ or given.ndim != 2:
                 raise ValueError(
-                    "a mask is an array of bool [height, width] of the picture, got "
+                    "a mask must be an array of bool [height, width] of the picture, got "
                     f"{given.dtype} {list(given.shape)}"
                 )
             if not given.any():
@@ -236,15 +236,15 @@ class Region:
             return cls(((np.zeros((0, 4)), 0, given),))
         if isinstance(given, (str, bytes)) or not isinstance(given, Sequence):
             raise TypeError(
-                f"a place is a Box, a list of boxes or a mask, got {type(given).__name__}"
+                f"a place must be a Box, a list of boxes or a mask, got {type(given).__name__}"
             )
         invalid = next((box for box in given if not isinstance(box, Box)), None)
         if invalid is not None:
             raise TypeError(
-                f"a place is a Box, a list of boxes or a mask, got {invalid!r} in a list"
+                f"a place must be a Box, a list of boxes or a mask, got {invalid!r} in a list"
             )
         if not given:
-            raise ValueError("the place of a picture is at least one box, got an empty list")
+            raise ValueError("the place of a picture must have at least one box, got an empty list")
         pictures = sorted({box.picture for box in given})
         return cls(
             tuple(

@@ -227,7 +227,7 @@ def picture_array(picture: Any) -> NDArray[np.uint8]:
             return np.asarray(picture.convert("RGB"), dtype=np.uint8)
     if isinstance(picture, Mapping) or not hasattr(picture, "__array__"):
         raise TypeError(
-            "a picture is a PIL image, a path or an array [height, width, 3], got "
+            "a picture must be a PIL image, a path or an array [height, width, 3], got "
             f"{type(picture).__name__}"
         )
     return _bytes_of(np.asarray(picture))
@@ -259,10 +259,11 @@ def _bytes_of(values: NDArray[Any]) -> NDArray[np.uint8]:
         values = values[..., None].repeat(3, axis=2)
     if values.ndim != 3 or values.shape[2] not in (3, 4) or 0 in values.shape:
         raise ValueError(
-            f"a picture is an array [height, width, 3] with colors last, got {list(values.shape)}"
+            f"a picture must be an array [height, width, 3] with colors last, got "
+            f"{list(values.shape)}"
         )
     if values.dtype.kind not in "biuf":
-        raise ValueError(f"colors are numbers, got an array of {values.dtype}")
+        raise ValueError(f"colors must be numbers, got an array of {values.dtype}")
     values = values[..., :3]
     if values.dtype == np.uint8:
         return np.ascontiguousarray(values)
@@ -275,6 +276,6 @@ def _bytes_of(values: NDArray[Any]) -> NDArray[np.uint8]:
     if values.dtype.kind in "iu" and not is_ambiguous and least >= 0 and most <= 255:
         return values.astype(np.uint8)
     raise ValueError(
-        f"colors are bytes from 0 to 255 (uint8), or numbers from 0 to 1; got {values.dtype} from "
-        f"{least} to {most}: divide by the largest possible value"
+        f"colors must be bytes from 0 to 255 (uint8), or numbers from 0 to 1; got {values.dtype} "
+        f"from {least} to {most}: divide by the largest possible value"
     )

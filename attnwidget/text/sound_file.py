@@ -53,14 +53,14 @@ def sound_of(sound: Any) -> Sound:
         sound = (sound["array"], sound["sampling_rate"])
     if not isinstance(sound, tuple) or len(sound) != 2:
         raise TypeError(
-            f"a sound is {_EXPECTED}, got {type(sound).__name__}: a sampling rate is needed beside "
-            "the samples"
+            f"a sound must be {_EXPECTED}, got {type(sound).__name__}: pass the samples with their "
+            "sampling rate"
         )
     samples = np.asarray(sound[0])
     rate = _rate_of(sound[1])
     if samples.ndim not in (1, 2) or not samples.size:
         raise ValueError(
-            f"samples are an array [n] or [n, channels], got the shape {list(samples.shape)}"
+            f"samples must be an array [n] or [n, channels], got the shape {list(samples.shape)}"
         )
     if samples.ndim == 2 and samples.shape[0] < samples.shape[1]:
         raise ValueError(
@@ -97,7 +97,7 @@ def _rate_of(rate: Any) -> int:
     if isinstance(rate, bool) or integer < _LEAST_RATE or integer != rate:
         printable = rate if isinstance(rate, (int, float, str)) else type(rate).__name__
         raise ValueError(
-            "the rate is the number of samples a second, a whole number such as 16000; got "
+            "the rate must be an integer, the number of samples per second such as 16000; got "
             f"{printable}: a sound is {_EXPECTED}"
         )
     return integer
@@ -108,17 +108,17 @@ def _between_ones(samples: NDArray[Any], is_file: bool) -> NDArray[np.float32]:
     if samples.dtype.kind == "f":
         values = samples.astype(np.float32)
         if not np.isfinite(values).all():
-            raise ValueError("samples are finite numbers, got NaN or infinity")
+            raise ValueError("samples must be finite numbers, got NaN or infinity")
         largest = float(np.abs(values).max())
         if largest > _LARGEST:
             raise ValueError(
-                f"samples of {samples.dtype} are between -1 and 1, got up to {largest:,.0f}; divide"
-                " them by 32768 if they were 16-bit integers"
+                f"samples of {samples.dtype} must be between -1 and 1, got up to {largest:,.0f}; "
+                "divide them by 32768 if they were 16-bit integers"
             )
         return values
     if samples.dtype not in _WHOLE:
         raise TypeError(
-            f"samples are floating-point numbers, or integers of 8, 16 or 32 bits; got "
+            f"samples must be floating-point numbers, or integers of 8, 16 or 32 bits; got "
             f"{samples.dtype}"
         )
     if samples.dtype == np.uint8:

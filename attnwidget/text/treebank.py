@@ -100,7 +100,7 @@ class Sentence:
             (2, 0)
         """
         if isinstance(words, str):
-            raise TypeError(f"words are a list such as ['Cats', 'purr'], got {words!r}")
+            raise TypeError(f"words must be a list such as ['Cats', 'purr'], got {words!r}")
         numbers = tuple(whole_number("a governor", governor) for governor in governors)
         return cls(tuple(words), numbers, tuple(relations), tags=tuple(tags), name=name)
 

@@ -61,7 +61,7 @@ def fetch_treebank(
     if not re.fullmatch(r"[\w.-]+", release):
         raise ValueError(f"release is a tag such as 'r2.16', got {release!r}")
     if split not in ("train", "dev", "test"):
-        raise ValueError(f"split is 'train', 'dev' or 'test', got {split!r}")
+        raise ValueError(f"split must be 'train', 'dev' or 'test', got {split!r}")
     if folder is not None and os.path.lexists(folder):
         refuse_no_folder(folder, "a folder for treebanks")
     target_folder = (Path(folder) if folder is not None else _cache()) / name / release

@@ -28,17 +28,17 @@ def whole_number(name: str, value: object, least: int | None = None, unit: str =
         3
         >>> whole_number("limit", True, 1)
         Traceback (most recent call last):
-        TypeError: limit is a whole number of at least 1, got True
+        TypeError: limit must be an integer >= 1, got True
         >>> whole_number("limit", 0, 1, "sentence")
         Traceback (most recent call last):
-        ValueError: limit is at least 1 sentence, got 0
+        ValueError: limit must be at least 1 sentence, got 0
     """
     if not is_whole_number(value):
-        bound = "" if least is None else f" of at least {least}"
-        raise TypeError(f"{name} is a whole number{bound}, got {value!r}")
+        bound = "" if least is None else f" >= {least}"
+        raise TypeError(f"{name} must be an integer{bound}, got {value!r}")
     number = as_index(value)  # type: ignore[arg-type]
     if least is not None and number < least:
-        raise ValueError(f"{name} is at least {f'{least} {unit}'.rstrip()}, got {number}")
+        raise ValueError(f"{name} must be at least {f'{least} {unit}'.rstrip()}, got {number}")
     return number
 
 
@@ -59,10 +59,10 @@ def whole_numbers(name: str, values: object, least: int | None = None) -> list[i
         [0, 1]
         >>> whole_numbers("at", 3)
         Traceback (most recent call last):
-        TypeError: at is a list of whole numbers, such as [1], got 3
+        TypeError: at must be a list of integers, such as [1], got 3
     """
     if isinstance(values, (str, bytes, Mapping)) or not isinstance(values, Iterable):
-        raise TypeError(f"{name} is a list of whole numbers, such as [1], got {values!r}")
+        raise TypeError(f"{name} must be a list of integers, such as [1], got {values!r}")
     return [whole_number(f"an entry of {name}", value, least) for value in values]
 
 

@@ -316,5 +316,5 @@ class CoreferenceAccuracies(HeadResult):
 
 def _variant(among: Among) -> int:
     if among not in AMONG:
-        raise ValueError(f"among is 'words' or 'mentions', got {among!r}")
+        raise ValueError(f"among must be 'words' or 'mentions', got {among!r}")
     return AMONG.index(among)

@@ -171,5 +171,5 @@ def test_a_folder_of_a_model_of_choices_is_read_by_its_encoder(tmp_path: Path) -
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bool])
 def test_ids_of_another_type_are_refused(dtype: torch.dtype) -> None:
     model = load_model(zoo.build("llama"))
-    with pytest.raises(TypeError, match=naming("input_ids", "whole numbers")):
+    with pytest.raises(TypeError, match=naming("input_ids", "integers")):
         model.attend({"input_ids": torch.tensor([IDS], dtype=dtype)})

@@ -1,4 +1,4 @@
-"""Arguments that count, number or seed something take whole numbers, and no truth values."""
+"""Arguments that count, number or seed something take integers, and no truth values."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def attention(model: AttentionModel) -> Attention:
 @pytest.mark.parametrize("value", NO_NUMBERS, ids=repr)
 def test_other_values_are_no_whole_numbers(value: object) -> None:
     assert not is_whole_number(value)
-    with pytest.raises(TypeError, match=naming("limit", "whole number")):
+    with pytest.raises(TypeError, match=naming("limit", "integer")):
         whole_number("limit", value, 1)
 
 
@@ -99,7 +99,7 @@ def test_counts_of_studies_are_whole_numbers(
     path = tmp_path / "trees.conllu"
     path.write_text(TREE * 3)
     for name, study in _studies(model, path).items():
-        with pytest.raises(TypeError, match="whole number"):
+        with pytest.raises(TypeError, match="integer"):
             pytest.fail(f"{name} took {value!r}: {study(value)}")
 
 
@@ -128,15 +128,15 @@ def test_truth_values_name_no_heads_layers_and_tokens(
         lambda: ablate(model, [(TEXT, "her")], scoring="loss", heads=[(True, 0)]),
     ]
     for call in calls:
-        with pytest.raises(TypeError, match=r"is a whole number|layer and head are integers"):
+        with pytest.raises(TypeError, match=r"must be an integer|layer and head must be integers"):
             call()
 
 
 @pytest.mark.parametrize("ids", [[True, False], [2, True, 3], (False, 2)], ids=repr)
 def test_truth_values_are_no_vocabulary_ids(model: AttentionModel, ids: Sequence[int]) -> None:
-    with pytest.raises(TypeError, match=naming("vocabulary id", "whole number")):
+    with pytest.raises(TypeError, match=naming("vocabulary id", "integer")):
         model.attend(ids)
-    with pytest.raises(TypeError, match=naming("input_ids", "bool", "whole")):
+    with pytest.raises(TypeError, match=naming("input_ids", "bool", "integers")):
         model.attend({"input_ids": torch.tensor([ids], dtype=torch.bool)})
 
 
@@ -149,7 +149,7 @@ def test_one_number_in_place_of_a_list_is_refused_by_name(
         lambda: model.disabled(layers=1).__enter__(),  # type: ignore[arg-type]
         lambda: probe_relations(model, demo_treebank()[:2], offsets=1),  # type: ignore[arg-type]
     ):
-        with pytest.raises(TypeError, match=naming("whole numbers", "[1]")):
+        with pytest.raises(TypeError, match=naming("integers", "[1]")):
             call()
 
 

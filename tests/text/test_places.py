@@ -137,7 +137,7 @@ def test_a_file_that_is_no_picture_is_named(tmp_path):
         (np.ones((4, 6), dtype=np.int64), ValueError, ("int64", "1 to 1")),
         (np.full((4, 6), 200, dtype=np.uint16), ValueError, ("uint16", "200")),
         (np.zeros((4, 6), dtype=bool), ValueError, ("bool",)),
-        (np.array([["red"]]), ValueError, ("colors are numbers",)),
+        (np.array([["red"]]), ValueError, ("colors must be numbers",)),
         (Image.fromarray(np.full((4, 6), 999, dtype=np.int32)), ValueError, ("999",)),
         (np.zeros((3, 4, 6)), ValueError, ("[3, 4, 6]", "last")),
         ([1, 2], TypeError, ("list", "PIL")),

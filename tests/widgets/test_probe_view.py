@@ -86,7 +86,7 @@ def test_a_word_selects_the_heads_that_spoke_for_its_governor(probe: DependencyP
         assert view.head[:2] == (0, 0) and on_page(view, "drawn") is drawn
     view.sentence = 4
     assert view.word is None and view.votes is None and view.vote_metric == {}
-    with pytest.raises(traitlets.TraitError, match="'word' is 0 to"):
+    with pytest.raises(traitlets.TraitError, match="'word' must be 0 to"):
         view.word = 500
     view.close()
 

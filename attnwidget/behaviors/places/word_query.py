@@ -137,9 +137,8 @@ class WordQuery:
 def _parts(name: str, condition: str) -> tuple[str, frozenset[str]]:
     field, equals, values = condition.partition("=")
     if field not in _FIELDS or not equals or not values:
-        raise ValueError(
-            f"{name} is one of {', '.join(f'{field}=…' for field in _FIELDS)}, got {condition!r}"
-        )
+        fields = ", ".join(f"{field}=…" for field in _FIELDS)
+        raise ValueError(f"{name} must be one of {fields}, got {condition!r}")
     return field, frozenset(values.split("|"))
 
 

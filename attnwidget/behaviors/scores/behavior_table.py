@@ -250,4 +250,4 @@ def refuse_thresholds(alpha: object, min_strength: object) -> None:
     for name, value in (("alpha", alpha), ("min_strength", min_strength)):
         is_number = isinstance(value, (int, float, np.number)) and not isinstance(value, bool)
         if not is_number or not 0 <= value <= 1:  # type: ignore[operator]
-            raise ValueError(f"{name} is a number from 0 to 1, got {value!r}")
+            raise ValueError(f"{name} must be a number from 0 to 1, got {value!r}")

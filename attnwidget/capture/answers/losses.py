@@ -99,7 +99,8 @@ def task_for(
         return LossTask("loss" if name == "<lambda>" else name, inputs, loss)
     if loss not in ("auto", "masked", "causal"):
         raise ValueError(
-            f"loss is 'auto', 'masked', 'causal' or a function of the model's output, got {loss!r}"
+            "loss must be 'auto', 'masked', 'causal' or a function of the model's output, got "
+            f"{loss!r}"
         )
     if loss == "auto" and language_model_head(hf_model) is None:
         head = answer_head(hf_model)

@@ -35,7 +35,7 @@ def tensor_of(array: Any, name: str, form: str) -> Tensor:
     if array.is_meta:
         raise ValueError(f"the {name} are on the device 'meta', where tensors have no numbers")
     if array.is_complex():
-        raise TypeError(f"{name} are real numbers, got {array.dtype}")
+        raise TypeError(f"{name} must be real numbers, got {array.dtype}")
     dense: Tensor = array.detach().to_dense()
     return dense
 

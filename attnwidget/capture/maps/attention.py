@@ -1347,7 +1347,7 @@ def _given_axes(
 ) -> tuple[Tokens, Tokens | None]:
     """Return the axes of an attention that was computed elsewhere, after checking its stack."""
     if stack not in ("self", "encoder", "decoder", "cross"):
-        raise ValueError(f"stack is 'self', 'encoder', 'decoder' or 'cross', got {stack!r}")
+        raise ValueError(f"stack must be 'self', 'encoder', 'decoder' or 'cross', got {stack!r}")
     query = tokens if isinstance(tokens, Tokens) else plain_axis(tokens, segments)
     if key_tokens is None or isinstance(key_tokens, Tokens):
         return query, key_tokens
@@ -1357,4 +1357,4 @@ def _given_axes(
 def _check_part(name: str, part: tuple[int, ...], count: int) -> None:
     ends = whole_numbers(name, part)
     if len(ends) != 2 or not 0 <= ends[0] < ends[1] <= count:
-        raise ValueError(f"{name} are (from, to) among 0 to {count}, to excluded; got {part}")
+        raise ValueError(f"{name} must be (from, to) among 0 to {count}, to excluded; got {part}")

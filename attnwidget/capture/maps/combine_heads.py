@@ -71,7 +71,7 @@ def combine_heads(
         TypeError: A number is not an integer.
     """
     if each not in ("layer", "head", None):
-        raise ValueError(f"each is 'layer', 'head' or None, got {each!r}")
+        raise ValueError(f"each must be 'layer', 'head' or None, got {each!r}")
     selected_stacks = dict(stacks)
     if stack is not None:
         selected_stacks = {stack: chosen_stack(stacks, stack, model_name)}
@@ -124,7 +124,7 @@ def _chosen_heads(value: Any) -> list[Any] | None:
     entries = _listed(value, "heads")
     are_names = [names_head(entry) for entry in entries or ()]
     if any(are_names) and not all(are_names):
-        raise ValueError(f"heads are all numbers or all names such as 'L1 H3', got {value!r}")
+        raise ValueError(f"heads must be all numbers or all names such as 'L1 H3', got {value!r}")
     return entries
 
 
@@ -133,7 +133,9 @@ def _listed(value: Any, what: str) -> list[Any] | None:
     if value is None:
         return None
     if isinstance(value, (str, Mapping)):
-        raise TypeError(f"{what} are a number, a list of numbers or None for all, got {value!r}")
+        raise TypeError(
+            f"{what} must be an integer, a list of integers or None for all, got {value!r}"
+        )
     selection = list(value) if isinstance(value, Iterable) else [value]
     if not selection:
         raise ValueError(f"{what} is empty: name some, or pass None for all")

@@ -315,10 +315,10 @@ def _positive(value: object, name: str) -> float:
     try:
         number = float(cast(Any, value))
     except (TypeError, ValueError) as error:
-        raise TypeError(f"{name} is a number, got {value!r}") from error
+        raise TypeError(f"{name} must be a number, got {value!r}") from error
     if not 0 < number < float("inf"):
         advice = "; usually the size of the queries to the power -0.5" if name == "scale" else ""
-        raise ValueError(f"{name} is a finite number above 0, got {number}{advice}")
+        raise ValueError(f"{name} must be a finite number above 0, got {number}{advice}")
     return number
 
 
@@ -364,7 +364,7 @@ def _mask(
         return None
     if isinstance(mask, str):
         if mask != "causal":
-            raise ValueError(f'{where} is "causal", an array of booleans or None, got {mask!r}')
+            raise ValueError(f'{where} must be "causal", a boolean array or None, got {mask!r}')
         return _causal(sizes, where, device, by_rows)
     visible = tensor_of(mask, "masks", "[queries, keys]")
     if visible.dtype != torch.bool:

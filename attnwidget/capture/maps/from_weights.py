@@ -84,7 +84,7 @@ def _layers(weights: object, stack: str) -> list[Array]:
         layers = _in_one_library([_one_layer(layer, i) for i, layer in enumerate(weights)])
     else:
         raise TypeError(
-            "weights are an array, a sequence of layers or a model output with attentions, got "
+            "weights must be an array, a sequence of layers or a model output with attentions, got "
             f"{type(weights).__name__}"
         )
     if not layers:

@@ -34,5 +34,5 @@ def real_numbers(array: Any, name: str, form: str) -> NDArray[Any]:
     if values.dtype.name == "bfloat16":  # numpy does not count this type of JAX as a float.
         return values.astype(np.float32)
     if values.dtype.kind not in "fiub":
-        raise TypeError(f"{name} are real numbers, got an array of {values.dtype}")
+        raise TypeError(f"{name} must be real numbers, got an array of {values.dtype}")
     return values

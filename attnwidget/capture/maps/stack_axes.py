@@ -84,6 +84,6 @@ def checked_place(stack: Stack, side: str, token: TokenName) -> int:
         ValueError: `side` is neither "query" nor "key", or the token does not exist.
     """
     if side not in ("query", "key"):
-        raise ValueError(f"side is 'query' or 'key', got {side!r}")
+        raise ValueError(f"side must be 'query' or 'key', got {side!r}")
     tokens = stack.query if side == "query" else stack.key
     return place_of_token(side, token, tokens, repr(stack.name))

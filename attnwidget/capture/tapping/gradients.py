@@ -110,7 +110,7 @@ def losses_of(task: LossTask, output: Any) -> Tensor:
     """Return the loss of every input; raise ValueError if the task returns anything else."""
     losses: object = task.losses(output)
     if not isinstance(losses, Tensor) or losses.ndim > 1 or not losses.is_floating_point():
-        raise ValueError(f"a loss is one number an input, as a tensor; got {losses!r:.80}")
+        raise ValueError(f"a loss must be a tensor with one number per input; got {losses!r:.80}")
     return losses
 
 

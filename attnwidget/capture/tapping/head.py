@@ -175,12 +175,12 @@ def listed_heads(heads: HeadName | Iterable[HeadName]) -> list[Any]:
     if is_one_head(heads):
         return [heads]
     if isinstance(heads, Mapping) or not isinstance(heads, Iterable):
-        raise TypeError(f"heads are {_FORMS}, or a list of these, got {heads!r}")
+        raise TypeError(f"heads must be {_FORMS}, or a list of these, got {heads!r}")
     names = list(heads)
     if any(map(is_whole_number, names)):
         raise TypeError(
-            f"heads are {_FORMS}, or a list of these, got the numbers {names}: name the layer of "
-            "each head"
+            f"heads must be {_FORMS}, or a list of these, got the numbers {names}: name the "
+            "layer of each head"
         )
     return names
 
@@ -214,11 +214,11 @@ def _parts_of(name: Any) -> tuple[Any, ...]:
     if isinstance(name, str):
         spelling = _SPELLING.fullmatch(name.strip())
         if spelling is None:
-            raise ValueError(f"a head is {_FORMS}, got {name!r}")
+            raise ValueError(f"a head must be {_FORMS}, got {name!r}")
         parts = int(spelling["layer"]), int(spelling["head"])
         return parts if spelling["stack"] is None else (*parts, spelling["stack"])
     if not names_head(name) or not 2 <= len(name) <= 3:
-        raise ValueError(f"a head is {_FORMS}, got {name!r}")
+        raise ValueError(f"a head must be {_FORMS}, got {name!r}")
     return tuple(name)
 
 
@@ -253,7 +253,7 @@ def named_head(
         raise ValueError(f"there is no stack {stack!r}: {among(stack, shapes)}")
     numbers = parts[:2]
     if not all(map(is_whole_number, numbers)):
-        raise TypeError(f"layer and head are integers, counted from 0, got {numbers!r}")
+        raise TypeError(f"layer and head must be integers, counted from 0, got {numbers!r}")
     n_layers, n_heads = shapes[stack]
     layer = index_among("layer", numbers[0], n_layers, repr(stack))
     head = index_among("head", numbers[1], n_heads, repr(stack))

@@ -234,7 +234,9 @@ class DependencyProbe(HeadResult):
             ((16, 17), 1.0)
         """
         if not 0 <= seed < len(self.seeds):
-            raise ValueError(f"seed is a place among {len(self.seeds)} seeds, from 0; got {seed}")
+            raise ValueError(
+                f"seed must be an index of the {len(self.seeds)} seeds, counted from 0; got {seed}"
+            )
         maps = self._maps(sentence) if self.form.reads_maps else None
         vectors = self._vectors(sentence) if self.form.reads_words else None
         parameters = {name: values[seed : seed + 1].double() for name, values in self.named.items()}
@@ -264,8 +266,8 @@ class DependencyProbe(HeadResult):
         m = len(sentence)
         if not 1 <= dependent <= m or not 0 <= governor <= m:
             raise ValueError(
-                f"a dependent is a word from 1 to {m} and its governor one from 0 (the root), got "
-                f"{dependent} and {governor}"
+                f"a dependent must be a word from 1 to {m} and its governor one from 0 (the root), "
+                f"got {dependent} and {governor}"
             )
         if not self.form.reads_maps:
             raise ValueError(f"a probe of {self.form.kind} reads no attention: no head votes")

@@ -157,7 +157,7 @@ def train_dependency_probe(
     epochs = whole_number("epochs", epochs, 1)
     batch_size = whole_number("batch_size", batch_size, 1)
     if not learning_rate > 0:
-        raise ValueError(f"learning_rate is above 0, got {learning_rate!r}")
+        raise ValueError(f"learning_rate must be above 0, got {learning_rate!r}")
     if untrained and kind == "distances+words":
         raise ValueError("a probe of distances+words reads no attention: leave untrained out")
     train, dev, n_repeated = train_and_dev(train, dev)

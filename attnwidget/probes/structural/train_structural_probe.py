@@ -127,7 +127,7 @@ def train_structural_probe(
     epochs = whole_number("epochs", epochs, 1)
     batch_size = whole_number("batch_size", batch_size, 1)
     if not learning_rate > 0:
-        raise ValueError(f"learning_rate is above 0, got {learning_rate!r}")
+        raise ValueError(f"learning_rate must be above 0, got {learning_rate!r}")
     subjects = {"probe": model}
     if untrained:
         subjects["untrained"] = untrained_like(model)

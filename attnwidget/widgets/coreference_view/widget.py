@@ -285,5 +285,5 @@ class CoreferenceView(OutcomeJumps):
 
 def _checked(name: str, index: int, count: int) -> int:
     if not 0 <= index < count:
-        raise traitlets.TraitError(f"'{name}' is 0 to {count - 1} here, got {index}")
+        raise traitlets.TraitError(f"'{name}' must be 0 to {count - 1} here, got {index}")
     return int(index)

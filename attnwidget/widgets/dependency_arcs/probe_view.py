@@ -152,7 +152,9 @@ class ProbeView(SentenceArcs):
         word = proposal["value"]
         count = len(self.sentences[self.sentence])
         if word is not None and not 0 <= word < count:
-            raise traitlets.TraitError(f"'word' is 0 to {count - 1} in this sentence, got {word}")
+            raise traitlets.TraitError(
+                f"'word' must be 0 to {count - 1} in this sentence, got {word}"
+            )
         return None if word is None else int(word)
 
     @when_open("sentence", "sentences")

@@ -139,7 +139,7 @@ class SentenceArcs(RelationChoice, OutcomeJumps):
         index = proposal["value"]
         count = len(self.sentences)
         if not 0 <= index < count:
-            raise traitlets.TraitError(f"'sentence' is 0 to {count - 1} here, got {index}")
+            raise traitlets.TraitError(f"'sentence' must be 0 to {count - 1} here, got {index}")
         return int(index)
 
     @when_open("sentences")

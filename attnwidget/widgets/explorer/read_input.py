@@ -38,7 +38,7 @@ def checked_max_tokens(number: Any) -> int | None:
     """Return the maximum number of generated tokens, or raise TraitError if it is invalid."""
     if number is not None and (not isinstance(number, int) or number < 1):
         raise traitlets.TraitError(
-            f"'max_new_tokens' is a number of tokens from 1 on, or None; got {number!r}"
+            f"'max_new_tokens' must be an integer >= 1 or None, got {number!r}"
         )
     return number
 

@@ -127,7 +127,7 @@ class Explorer(BackgroundAnswers, ExplorerFigure):
         traits: dict[str, Any] = {**options, "max_new_tokens": max_new_tokens}
         self._refuse_no_choices(traits)
         if versus_text is not None and not isinstance(versus_text, str):
-            raise TypeError(f"versus_text is a string, got {type(versus_text).__name__}")
+            raise TypeError(f"versus_text must be a string, got {type(versus_text).__name__}")
         if probe is not None and not isinstance(probe, (DependencyProbe, StructuralProbe)):
             raise TypeError(
                 f"probe= takes a DependencyProbe or a StructuralProbe, got {type(probe).__name__}: "

@@ -237,7 +237,7 @@ class LinkView(BackgroundAnswers, AttentionWidget):
         count = max(len(stack.key) for stack in self.attention.stacks.values())
         if versus is not None and versus >= count:
             raise traitlets.TraitError(
-                f"'versus' is the place of a token, 0 to {count - 1} in this text, got {versus}"
+                f"'versus' must be a token position, 0 to {count - 1} in this text, got {versus}"
             )
         return versus
 

@@ -333,7 +333,7 @@ class PredictionView(BackgroundAnswers, StackChoice):
         last = first + len(stack_of_answers(self.attention).query) - 1
         if not first <= position <= last:
             raise traitlets.TraitError(
-                f"'position' is {first} to {last} in this text, got {position}"
+                f"'position' must be {first} to {last} in this text, got {position}"
             )
         return position
 

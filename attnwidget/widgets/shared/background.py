@@ -118,7 +118,7 @@ class Background:
             ValueError: If there is no such name.
         """
         if name not in self._order:
-            raise ValueError(f"a job is one of {', '.join(self._order)}, got {name!r}")
+            raise ValueError(f"a job must be one of {', '.join(self._order)}, got {name!r}")
         with self._lock:
             self._errors.pop(name, None)
             self._jobs[name] = job

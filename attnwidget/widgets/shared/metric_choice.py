@@ -110,7 +110,7 @@ class MetricChoice(StackChoice):
         allowed = (
             f"one of {', '.join(map(repr, labels))}" if labels else "None: no metric has steps"
         )
-        raise traitlets.TraitError(f"'step' is {allowed}, got {step!r}")
+        raise traitlets.TraitError(f"'step' must be {allowed}, got {step!r}")
 
     @traitlets.validate("filter")
     def _check_filter(self, proposal: dict[str, Any]) -> tuple[float, float] | None:

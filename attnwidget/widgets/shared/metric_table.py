@@ -73,7 +73,7 @@ def _by_stack(metrics: object, shapes: StackShapes | None) -> Mapping[str, objec
         return {str(stack) if stack and (not shapes or stack in shapes) else _only(names): metrics}
     if not isinstance(metrics, Mapping):
         raise TypeError(
-            "metrics are a mapping of titles to arrays [layers, heads], or the result of a "
+            "metrics must be a mapping of titles to arrays [layers, heads], or the result of a "
             f"measurement with a heads() method, got {type(metrics).__name__}"
         )
     if not any(isinstance(value, (Mapping, Measured)) for value in metrics.values()):
@@ -101,7 +101,7 @@ def _of_stack(metrics: object) -> Metrics:
     arrays = metrics.heads() if isinstance(metrics, Measured) else metrics
     if not isinstance(arrays, Mapping):
         raise TypeError(
-            "the metrics of a stack are a mapping of titles to arrays [layers, heads], got "
+            "the metrics of a stack must be a mapping of titles to arrays [layers, heads], got "
             f"{type(arrays).__name__}"
         )
     arrays_by_title = {str(title): _array(title, values) for title, values in arrays.items()}

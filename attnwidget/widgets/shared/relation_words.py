@@ -68,7 +68,7 @@ def checked_sentences(sentences: object) -> tuple[Sentence, ...]:
     for sentence in sentence_tuple:
         if not isinstance(sentence, Sentence):
             raise TypeError(
-                f"'sentences' are Sentences, got {type(sentence).__name__}: read them with "
+                f"'sentences' must be Sentences, got {type(sentence).__name__}: read them with "
                 "load_treebank(path), or make one with Sentence.from_lists(...)"
             )
     return sentence_tuple

@@ -40,7 +40,7 @@ class Options:
         if name not in _DEFAULTS:
             raise AttributeError(_unknown(name))
         if not isinstance(value, bool):
-            raise TypeError(f"options.{name} is True or False, got {value!r}")
+            raise TypeError(f"options.{name} must be True or False, got {value!r}")
         vars(self)[name] = value
 
     def __getattr__(self, name: str) -> object:

@@ -40,7 +40,9 @@ class StackChoice(AttentionWidget):
         name = str(proposal["value"])
         if name not in self.attention.stacks:
             names = ", ".join(map(repr, self.attention.stacks))
-            raise traitlets.TraitError(f"'stack' is one of {names} in this model, got {name!r}")
+            raise traitlets.TraitError(
+                f"'stack' must be one of {names} in this model, got {name!r}"
+            )
         return name
 
     @traitlets.observe("selected")

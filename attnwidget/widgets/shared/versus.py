@@ -67,7 +67,7 @@ class Versus(AttentionWidget):
         value = proposal["value"]
         if not isinstance(value, Attention) and value not in (None, "intact"):
             raise traitlets.TraitError(
-                f"'versus' is an Attention, \"intact\" or None, got {value!r}"
+                f"'versus' must be an Attention, \"intact\" or None, got {value!r}"
             )
         _check_pair(self.attention, value)
         return value
