@@ -55,7 +55,7 @@ def test_the_channels_of_a_sound_are_averaged():
         ((TONE > 0, RATE), TypeError, ("bool",)),
         ((TONE * 1j, RATE), TypeError, ("complex128",)),
         ((TONE, 16), ValueError, ("16000", "16")),
-        ((TONE, 8000.5), ValueError, ("8000.5", "whole")),
+        ((TONE, 8000.5), ValueError, ("8000.5", "integer")),
         ((RATE, TONE), ValueError, ("ndarray",)),
         (TONE, TypeError, ("sampling rate",)),
     ],
