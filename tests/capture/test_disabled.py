@@ -327,7 +327,7 @@ def test_norms_stay_where_values_and_weights_make_the_output() -> None:
     model = load_model(device="cpu")
     with model.disabled((5, 8), method="mean", reference="A dog ran."):
         without = model.attend(SENTENCE)
-    with pytest.raises(ValueError, match="mean or patch"):
+    with pytest.raises(ValueError, match=naming("norms", "mean", "patch")):
         without.norms(5, 8)
     with model.disabled((5, 8), method="zero"):
         assert not model.attend(SENTENCE).norms(5, 8).any()

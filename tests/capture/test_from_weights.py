@@ -13,6 +13,8 @@ from fixtures import zoo
 from refusals import naming
 
 TOKENS = ["[CLS]", "play", "##ing", "cats", "[SEP]"]
+#: Two ways to weights that a model with sdpa attention does not return.
+EAGER_STEPS = naming("load_model(model, tokenizer).attend(text)", '"eager"')
 
 
 def maps(layers: int = 3, heads: int = 2, queries: int = 5, keys: int = 5) -> torch.Tensor:
@@ -90,14 +92,13 @@ def test_segments_and_key_tokens() -> None:
 
 def test_what_sdpa_models_return_is_explained() -> None:
     for nothing in ((), [], (None, None), None):
-        with pytest.raises(ValueError, match=r"load_model\(model, tokenizer\)\.attend") as error:
+        with pytest.raises(ValueError, match=EAGER_STEPS):
             Attention.from_weights(nothing, TOKENS)
-        assert "eager" in str(error.value)
     with torch.no_grad():
         output = zoo.build("gpt2", "sdpa")(
             **zoo.inputs("gpt2", batch=1, padded=0), output_attentions=True
         )
-    with pytest.raises(ValueError, match="load_model"):
+    with pytest.raises(ValueError, match=EAGER_STEPS):
         Attention.from_weights(output, ["t"] * 14)
 
 

@@ -85,7 +85,7 @@ def test_an_empty_tokenizer_is_refused_as_an_object_and_as_a_folder(
     with pytest.raises(ValueError, match=naming(make.__name__, "no words")):
         load_model(model, make())
     model.save_pretrained(tmp_path)
-    with pytest.raises(OSError, match="has no tokenizer"):
+    with pytest.raises(OSError, match=naming(f"'{tmp_path}'", "tokenizer", "name a folder")):
         load_model(model, tmp_path)
 
 

@@ -136,7 +136,7 @@ def test_batches_of_pairs(embedded: AttentionModel) -> None:
     assert embedded.attend_batch([]) == []
     with pytest.raises(ValueError, match=naming("one pair", "2")):
         embedded.attend_batch(["a", "b"], ["c"])
-    with pytest.raises(TypeError, match="list of texts"):
+    with pytest.raises(TypeError, match=naming("attend_batch", "attend(text)")):
         embedded.attend_batch("a text")
 
 
@@ -229,7 +229,7 @@ def test_wrong_tokenizers_are_refused() -> None:
         slightly.attend("w1 w149")
     with pytest.raises(ValueError, match=naming("token id 99", "resize_token_embeddings")):
         slightly.attend([99])
-    with pytest.raises(ValueError, match="has no tokenizer"):
+    with pytest.raises(ValueError, match=naming("BertForMaskedLM", "load_model(model, tokenizer)")):
         load_model(zoo.build("bert")).attend("a text")
 
 
@@ -433,7 +433,7 @@ def test_a_model_is_called_by_the_last_part_of_its_folder_or_as_one_says(
     )
     assert load_model(zoo.build("bert"), name="mine").name == "mine"
     for wrong in (" ", 5):
-        with pytest.raises(TypeError, match="such as 'BERT', got"):
+        with pytest.raises(TypeError, match=naming("name", "'BERT'", f"got {wrong!r}")):
             load_model(name=wrong)
 
 
@@ -444,7 +444,7 @@ def test_an_unknown_name_says_what_to_do(tmp_path: Path) -> None:
         assert str(name) in str(error.value)
     with pytest.raises(TypeError, match=naming("model", "folder", "int")):
         load_model(3)
-    with pytest.raises(TypeError, match="its own tokenizer"):
+    with pytest.raises(TypeError, match=naming("embedded", "leave tokenizer out")):
         load_model(None, word_tokenizer())
 
 
@@ -452,7 +452,7 @@ def test_pickled_weights_are_not_loaded(tmp_path: Path) -> None:
     model = zoo.build("bert")
     model.config.save_pretrained(tmp_path)
     torch.save(model.state_dict(), tmp_path / "pytorch_model.bin")
-    with pytest.raises(OSError, match="safetensors"):
+    with pytest.raises(OSError, match=naming(str(tmp_path), "pytorch_model.bin", "safetensors")):
         load_model(tmp_path)
 
 
@@ -508,7 +508,7 @@ def test_compiled_models_are_read_as_they_were_written(name: str, form: str) -> 
             attention.gradients(stack=stack), wanted.gradients(stack=stack), atol=SMALL
         )
     assert (given.forward, hf_model.forward, hf_model._compiled_call_impl) == calls
-    with pytest.raises(ValueError, match="one number an input"):
+    with pytest.raises(ValueError, match=naming("loss", "one number", "got tensor")):
         model.attend("w1", loss=lambda output: output[0])
     assert (given.forward, hf_model.forward, hf_model._compiled_call_impl) == calls
 

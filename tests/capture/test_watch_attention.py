@@ -305,7 +305,7 @@ def test_modules_that_call_scaled_dot_product_attention_are_read() -> None:
     np.testing.assert_allclose(found.weights(1), wanted[1], atol=1e-6)
     stack = found.stacks["self"]
     assert (stack.n_heads, stack.n_key_heads, found.model_name) == (4, 2, "mine")
-    with pytest.raises(ValueError, match="no output projection"):
+    with pytest.raises(ValueError, match=naming("norms", "output projection")):
         found.norms(0, 0)
 
 

@@ -647,7 +647,7 @@ def test_passes_of_tensors_without_numbers_run_and_are_refused() -> None:
     network = Block().to("meta")
     with watch_attention(network) as watched:
         network(torch.empty(1, 5, 8, device="meta"))
-    with pytest.raises(ValueError, match="cannot be compared"):
+    with pytest.raises(ValueError, match=naming("module", "record", "outputs of torch")):
         watched.attention()
 
 
@@ -658,7 +658,7 @@ def test_a_vectorized_pass_runs_and_is_refused() -> None:
     with watch_attention(network) as watched:
         many = torch.vmap(network)(states(2, 1, 5, 8))
     assert many.shape == (2, 1, 5, 8)
-    with pytest.raises(ValueError, match="cannot be compared"):
+    with pytest.raises(ValueError, match=naming("module", "record", "outputs of torch")):
         watched.attention()
 
 

@@ -101,7 +101,7 @@ def test_as_svg_pdf_and_png(three: list[Any], tmp_path: Path) -> None:
     assert float(page.mediabox.width) == 640 and "captain" in page.extract_text()
     with Image.open(picture.save(tmp_path / "figure.png", scale=3)) as image:
         assert image.width == 1920 and image.text["Title"].startswith("Figure of 3 panels")
-    with pytest.raises(ValueError, match=r"\.html"):
+    with pytest.raises(ValueError, match=naming("'.html'", ".svg", ".pdf", ".png")):
         picture.save(tmp_path / "figure.html")
 
 

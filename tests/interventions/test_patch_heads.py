@@ -110,7 +110,7 @@ def test_masked_answers_and_their_table() -> None:
     row = frame[(frame["layer"] == 2) & (frame["head"] == 3)].iloc[0]
     assert row["recovered"] == pytest.approx(shares[2, 3])
     assert found.chart().to_dict() and "into corrupted, 1 pair" in repr(found)
-    with pytest.raises(ValueError, match="by_position=True"):
+    with pytest.raises(ValueError, match=naming("patch_heads(by_position=True)")):
         found.to_frame("positions")
 
 
@@ -201,7 +201,7 @@ def test_refusals_have_reasons() -> None:
         run(model, CLEAN, CORRUPTED, patch_into="both")
     with pytest.raises(ValueError, match=naming("head 9", "'self'")):
         run(model, CLEAN, CORRUPTED, heads=[(0, 9)])
-    with pytest.raises(ValueError, match="named twice"):
+    with pytest.raises(ValueError, match=naming("L0 H1", "twice", "once")):
         run(model, CLEAN, CORRUPTED, heads=[(0, 1), (0, 1)])
     with pytest.raises(TypeError, match=naming("MinimalPair", "pair")):
         run(model, [MinimalPair("w1 w2", "w1 w3")], [MinimalPair("w1 w2", "w1 w3")])

@@ -91,7 +91,7 @@ def test_units_are_heads_layers_and_heads_at_a_token() -> None:
     ]
     assert units_of(model, np.array([[5, 8], [2, 3]]), positions=2)[0] == by_token
     assert [unit.whole for unit in units_of(model, "layers", positions=2)[0]] == [True] * 6
-    with pytest.raises(ValueError, match="named twice"):
+    with pytest.raises(ValueError, match=naming("L2 H3", "twice", "once")):
         units_of(model, [(2, 3), (2, 3)])
 
 

@@ -165,7 +165,7 @@ def test_an_example_that_no_linked_model_can_read_is_refused(atlas: Atlas) -> No
     other = HeadView(load_model("attnwidget/induction").attend("The cat sat."))
     before = other.attention
     link_figures(view, other, traits=["layer"])
-    with pytest.raises(ValueError, match="another vocabulary"):
+    with pytest.raises(ValueError, match=naming("two-layer Llama", "link", "the atlas describes")):
         view.example = 1
     assert view.example is None and "another vocabulary" in view._refused
     assert other.attention is before

@@ -187,7 +187,7 @@ def test_documents_are_named_indexed_or_given(found: CoreferenceAccuracies) -> N
         CoreferenceView(found, ["nowhere"])
     with pytest.raises(ValueError, match=naming("alone", "no window")):
         CoreferenceView(found, ["alone"])
-    with pytest.raises(ValueError, match="no documents"):
+    with pytest.raises(ValueError, match=naming("documents", "leave them out")):
         CoreferenceView(found, [])
 
 

@@ -365,7 +365,7 @@ def test_arcs_show_a_sentence_on_which_the_head_is_right(
 @pytest.mark.slow
 def test_the_sentence_of_the_arcs_can_be_read_in_all_figures(model: AttentionModel) -> None:
     explorer = explore(model, example="question and answer")
-    with pytest.raises(RuntimeError, match="the explorer has no arcs"):
+    with pytest.raises(RuntimeError, match=naming("arcs", "treebank=")):
         explorer.read_sentence()
     explorer.wait(120)
     explorer.arcs.sentence = 39

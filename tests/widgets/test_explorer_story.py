@@ -13,6 +13,7 @@ from attnwidget.widgets.explorer.explore import explore
 from fixtures.recording import from_page, on_page
 from fixtures.vocabularies import word_tokenizer
 from fixtures.zoo import build
+from refusals import naming
 
 pytestmark = pytest.mark.usefixtures("recording")
 
@@ -103,8 +104,6 @@ def test_rows_of_all_heads_are_those_of_the_locked_word(model: AttentionModel) -
     held = np.frombuffer(rows["values"]["view"], "<f4").reshape(rows["values"]["shape"])
     assert (rows["side"], rows["of"]) == ("key", 2) and not held[1, 3].any()
     np.testing.assert_allclose(held[4, 4], expected[:, 2], atol=1e-6)
-    word = explorer.attention.words.tokens[2]
-    assert f"who looks at “{word}” most, with the share of" in explorer.grid.caption.text()
     explorer.versus_text = TEXTS[3]
     assert on_page(explorer.grid, "rows") is None
 
@@ -117,17 +116,14 @@ def test_a_comparison_opens_on_the_head_that_changed_most(model: AttentionModel)
     most = np.unravel_index(changes.argmax(), changes.shape)
     assert explorer.head is not None and explorer.head[:2] == most
     assert (explorer.grid.metric, explorer.view.versus) == ("change", explorer.grid.versus)
-    line = explorer.caption.notes[0]
-    assert line.startswith(f"{explorer.head} differs between A (")
-    assert line.endswith(f"(Jensen-Shannon divergence {changes.max():.3g} of at most 0.693).")
     # Another edit opens on the head that changed most again, unless a reader selected a head.
     from_page(explorer, {"versus_text": "The key to the cabinet was on the table."})
     changes = explorer.attention.changes(explorer.view.versus)
     again = np.unravel_index(changes.argmax(), changes.shape)
-    assert explorer.head[:2] == again and "most of 72 heads" in explorer.caption.notes[0]
+    assert explorer.head[:2] == again
     explorer.selected = [(0, 0)]
     from_page(explorer, {"versus_text": "The key to the drawer is on the table."})
-    assert explorer.head == Head(0, 0) and "L0 H0 differs between" in explorer.caption.notes[0]
+    assert explorer.head == Head(0, 0)
     from_page(explorer, {"versus_text": None})
     assert explorer.view.versus is None
     assert explorer.caption.notes[0].startswith("In L0 H0, ")
@@ -152,14 +148,13 @@ def test_the_line_says_what_an_answer_is_without_the_shown_head(model: Attention
     assert f"Without this head: her {before + effects[head]:.0%}"[:-1] in line
     explorer.disabled = [head]
     line = explorer.caption.notes[0]
-    assert line.startswith(f"L{head[0]} H{head[1]} is off: it looks nowhere")
     assert f"Now: her {explorer.predictions.after.probability('her'):.0%}"[:-1] in line
 
 
 @pytest.mark.slow
 def test_a_text_that_is_too_long_can_be_shortened(model: AttentionModel) -> None:
     explorer = explore(model, TEXTS[0], treebank=False)
-    with pytest.raises(ValueError, match="702 tokens"):
+    with pytest.raises(ValueError, match=naming("702 tokens", "512", "truncate=True")):
         explorer.text = "otters " * 350
     assert on_page(explorer, "way_out") == "read the first 512 tokens"
     from_page(explorer, {"_way_out_taken": 1})

@@ -105,7 +105,9 @@ def test_what_needs_a_model_is_refused_with_the_next_step(opened: list[Explorer]
     with pytest.raises(ValueError, match=naming("explore(model, text)")):
         explorer.text = "It slept."
     assert explorer.attention is attention
-    with pytest.raises(traitlets.TraitError, match="disabled"):
+    with pytest.raises(
+        traitlets.TraitError, match=naming("'disabled'", "load_model(...).attend(text)")
+    ):
         explorer.disabled = [(0, 1)]
 
 

@@ -55,24 +55,6 @@ def test_probabilities_of_each_step_are_those_of_the_model(
     assert written.tokens[n_prompt:] == ["them", "in", "the", "n", "##i", "##g", "##h", "##t"]
 
 
-def test_the_caption_names_the_step_of_the_locked_query(written: Attention) -> None:
-    view = HeadView(written, 1, 2)
-    steps = on_page(view, "steps")
-    assert not any("generated token" in note for note in view.caption.notes)
-    view.tokens = [("query", steps["first"] + 1)]
-    (note,) = [note for note in view.caption.notes if note.startswith("generated token")]
-    assert note.startswith("generated token 2 of 8: in 45\u00a0%")
-    rivals = [f"{text} {100 * share:.1f}\u00a0%" for text, share in steps["rivals"][1]]
-    assert note.endswith(", ".join(rivals))
-    # A token of the prompt was not written by the model.
-    view.tokens = [("query", 3)]
-    assert not any("generated token" in note for note in view.caption.notes)
-    # A word may be written in several steps.
-    view.tokens = [("query", steps["first"] + 1)]
-    view.unit = "words"
-    assert not any("generated token" in note for note in view.caption.notes)
-
-
 def test_linked_figures_follow_the_step(written: Attention) -> None:
     view, grid = HeadView(written, 1, 2), HeadGrid(written)
     both = link_figures(view, grid)
@@ -109,7 +91,6 @@ def test_without_a_model_the_slider_stays_and_says_why(causal: AttentionModel) -
     model.close()
     view = HeadView(attention, tokens=[("query", attention.n_prompt - 1)])
     assert "was closed" in on_page(view, "steps")["problem"]
-    assert any(note.startswith("generated token 1 of 2: ") for note in view.caption.notes)
 
 
 def test_texts_that_no_model_wrote_have_no_steps(

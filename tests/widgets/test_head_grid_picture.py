@@ -324,7 +324,6 @@ def test_large_grids_and_shared_keys(wide: Attention, causal: Attention) -> None
         assert picture.drawing.width == width
         assert ElementTree.fromstring(picture.svg).get("width") == str(width)
     grid = HeadGrid(causal)
-    assert "bands: heads that share keys (2)" in grid.caption.notes
     picture = grid.figure()
     bands = fills(picture, LIGHT.muted)
     image = elements(picture, "image")[0]

@@ -477,16 +477,7 @@ def test_pictures_and_pages_hold_what_is_in_sight(
     view = HeadView(long, 0, 1, mode=mode, window=(7084, 7116, 1218, 1250))
     for suffix in ("svg", "pdf", "png"):
         assert view.save(tmp_path / f"view.{suffix}").stat().st_size < 400_000
-    caption = view.caption
     table = view.figure().table
-    assert "long input, 8,192 tokens" in caption.quantity
-    assert caption.scale.startswith("absolute ") and caption.scale.endswith("0 to 1")
-    notes = " · ".join(caption.notes)
-    assert "zoomed: queries 7084 to 7115 and keys 1218 to 1249 of 8192 in sight" in notes
-    if mode == "lines":
-        assert "the strongest 1 link in sight; weaker links are not shown" in notes
-    else:
-        assert "<s> (0) in a column of its own, at most 70\u00a0%" in notes
     assert list(table.iloc[0]) == ["needle (7100)", "needle (1234)", "0.456"]
     svg = (tmp_path / "view.svg").read_text("utf-8")
     assert svg.count("needle") >= 4

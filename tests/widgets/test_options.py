@@ -29,6 +29,7 @@ from attnwidget.widgets.shared.traits import (
     WindowTrait,
 )
 from fixtures.figure_classes import FIGURE_CLASSES
+from refusals import naming
 
 #: Options of every Jupyter widget, which `help` does not list.
 OF_JUPYTER = {"layout", "tabbable", "tooltip"}
@@ -238,13 +239,13 @@ def test_an_unknown_option_gets_the_name_that_was_meant(cls: type[HeadWidget]) -
     names = [name for name in inspect.signature(cls).parameters if len(name) > 3]
     for name in names:
         wrong = f"{name}x"
-        with pytest.raises(TypeError, match=rf"has no option '{wrong}'; did you mean '{name}s?'"):
+        with pytest.raises(TypeError, match=rf"'{wrong}'.*'{name}s?'"):
             figure._refuse_unknown({wrong: None})
     meant = {"heads": "selected"} if "head" in inspect.signature(cls).parameters else {}
     for wrong in meant or {"head": "selected", "heads": "selected"}:
-        with pytest.raises(TypeError, match="did you mean 'selected'"):
+        with pytest.raises(TypeError, match=naming(f"'{wrong}'", "'selected'")):
             figure._refuse_unknown({wrong: None})
-    with pytest.raises(TypeError, match=r"options: .*labels.*selected"):
+    with pytest.raises(TypeError, match=naming("'zzz'", "labels", "selected")):
         figure._refuse_unknown({"zzz": None})
 
 

@@ -291,7 +291,7 @@ def test_a_view_without_room_for_all_heads_holds_the_shown_one(
     where = [attention.tokens.index("he")]
     highlighted = figures(path)["head_view"]["own"]["highlighted"]
     assert highlighted[0] == {"stack": "self", "unit": "tokens", "query": where, "key": where}
-    with pytest.raises(ValueError, match=r"the maps of all heads, 43 kB: shorten the text|code"):
+    with pytest.raises(ValueError, match=r"limit_mb=0\.11.*(shorten the text|raise limit_mb)"):
         write_page(HeadGrid(attention), tmp_path / "grid.html", limit_mb=0.11)
     assert not (tmp_path / "grid.html").exists()
 

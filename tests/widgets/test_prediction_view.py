@@ -189,7 +189,7 @@ def test_a_classifier_says_the_class() -> None:
     view.tokens = [("query", 1)]
     assert view.predictions is not None and view.predictions.positions == (-1,)
     assert view.wait() and view.effects is not None
-    with pytest.raises(traitlets.TraitError, match="whole input"):
+    with pytest.raises(traitlets.TraitError, match=naming("'position'", "None", "classifier")):
         view.position = 1
 
 

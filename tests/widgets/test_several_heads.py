@@ -103,7 +103,6 @@ def test_masked_cells_are_masked_in_both_forms(monkeypatch: pytest.MonkeyPatch) 
     view = HeadView(causal, selected=[(1, 1), (0, 1)], arrangement="beside")
     levels = np.frombuffer(on_page(view, "maps")["values"]["view"], "u1").reshape(shape)
     assert ((levels == 0) == later).all()
-    assert "causal mask" in view.caption.notes
 
 
 def test_a_long_layer_is_as_much_as_a_page_holds() -> None:
@@ -125,10 +124,6 @@ def test_the_picture_has_all_heads(attention: Attention, arrangement: str, mode:
     picture = view.figure(width=800)
     written = texts(picture)
     assert {"L1 H2", "L2 H4", "L2 H7"} <= set(written)
-    assert picture.caption.figure == "Attention heads"
-    assert picture.caption.head == "L1 H2 (2-3), L2 H4 (3-5), L2 H7 (3-8)"
-    assert picture.caption.scale.startswith("absolute ")
-    assert picture.caption.scale.endswith("0 to 1")
     table = picture.table
     assert table.columns.tolist() == ["from", "to", "L1 H2", "L2 H4", "L2 H7"]
     at = [attention.tokens.index(table[side][0]) for side in ("from", "to")]
@@ -155,27 +150,6 @@ def test_one_scale_makes_the_same_weight_the_same_color() -> None:
     assert cells(view) > 0 and cells(alone) > 0
     alone.scale = "sqrt"
     assert cells(alone) == 0
-
-
-def test_what_is_not_shown_is_said(attention: Attention) -> None:
-    view = HeadView(attention, 2, 7, arrangement="beside", shown_heads="layer")
-    assert "6 of 12 heads side by side" in view.caption.notes
-    assert view.caption.head == "L2 H6 (3-7) to L2 H11 (3-12)"
-    view.shown_heads = "selected"
-    view.selected = [(layer, layer) for layer in range(6)] + [(0, 5)]
-    assert "6 of 7 heads side by side" in view.caption.notes
-    view.arrangement = "overlay"
-    view.shown_heads = "layer"
-    assert any(note.startswith("in gray: L0 H8") for note in view.caption.notes)
-
-
-def test_heads_of_another_stack_are_left_out_and_said() -> None:
-    t5 = load_model(zoo.build("t5"))
-    attention = t5.attend(zoo.inputs("t5", batch=1, padded=0))
-    stacks = list(attention.stacks)
-    selected = [(0, 0, stacks[0]), (0, 1, stacks[0]), (0, 0, stacks[1])]
-    view = HeadView(attention, selected=selected, arrangement="overlay")
-    assert "1 of 3 heads in one drawing" in view.caption.notes
 
 
 @pytest.mark.parametrize("arrangement", ["beside", "overlay"])

@@ -293,7 +293,7 @@ def test_an_attention_without_its_model_refuses_disabled_heads(explorer: Explore
     before = explorer.attention
     text = explorer.text
     given = Attention.from_weights(before.weights(), before.tokens)
-    with pytest.raises(ValueError, match="given weights"):
+    with pytest.raises(ValueError, match=naming("given weights", "load_model(...).attend(text)")):
         explorer.show(given)
     assert explorer.attention is before and explorer.text == text
 
