@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
-from contextvars import ContextVar
 from functools import wraps
 from typing import Any, ParamSpec, TypeVar
 
+from attnwidget.inputs.cut_segments import watching
 from attnwidget.text.counted import counted
 from attnwidget.text.segments import Segment
 
 Parameters = ParamSpec("Parameters")
 Returned = TypeVar("Returned")
-S = TypeVar("S", bound=Segment)
-
-# Truncated segments that the running study has read, or None outside of studies.
-_cut_segments: ContextVar[set[Segment] | None] = ContextVar("cut_segments", default=None)
 
 
 def cut_to(n_read: int, n_tokens: int) -> str:
@@ -44,7 +39,7 @@ def says_cuts(function: Callable[Parameters, Returned]) -> Callable[Parameters, 
 
     @wraps(function)
     def called(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Returned:
-        with _watching() as segments:
+        with watching() as segments:
             result = function(*args, **kwargs)
         remarks = list(dict.fromkeys(_remarks_of([*args, *kwargs.values()])))
         if segments:
@@ -55,29 +50,6 @@ def says_cuts(function: Callable[Parameters, Returned]) -> Callable[Parameters, 
 
     called.says_cuts = True  # type: ignore[attr-defined]
     return called
-
-
-def watched_segments(segments: Iterable[S]) -> Iterator[S]:
-    """Yield segments, and record truncated segments for the result of the running study."""
-    for segment in segments:
-        cut = _cut_segments.get()
-        if cut is not None and isinstance(segment, Segment) and segment.n_cut:
-            cut.add(segment)
-        yield segment
-
-
-@contextmanager
-def _watching() -> Iterator[set[Segment]]:
-    """Collect the truncated segments of a study, and add them to an enclosing study."""
-    outer = _cut_segments.get()
-    segments: set[Segment] = set()
-    token = _cut_segments.set(segments)
-    try:
-        yield segments
-    finally:
-        _cut_segments.reset(token)
-        if outer is not None:
-            outer |= segments
 
 
 def _remark_about(segments: Iterable[Segment]) -> str:

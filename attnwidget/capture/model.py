@@ -32,7 +32,7 @@ from attnwidget.capture.tapping.output_check import OutputCheck
 from attnwidget.capture.tapping.stack_names import default_stack
 from attnwidget.capture.tapping.tap import open_edits
 from attnwidget.capture.tapping.text_positions import growing_text
-from attnwidget.inputs.chat_text import Chat, as_chat, has_roles
+from attnwidget.inputs.chat_text import Chat, as_chat
 from attnwidget.inputs.continued_inputs import continuable, continued
 from attnwidget.inputs.example import ReadExample
 from attnwidget.inputs.generate import (
@@ -41,6 +41,7 @@ from attnwidget.inputs.generate import (
     decoder_ids,
     translation,
 )
+from attnwidget.inputs.input_list import has_roles
 from attnwidget.inputs.length_limit import LengthLimit
 from attnwidget.inputs.listed_ids import is_array, listed
 from attnwidget.inputs.model_tensors import ModelBatch

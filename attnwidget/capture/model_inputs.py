@@ -11,8 +11,9 @@ from torch import Tensor
 
 from attnwidget.capture.maps.attention import Attention
 from attnwidget.capture.tapping.text_positions import growing_text
-from attnwidget.inputs.chat_text import as_chat, has_roles, is_chat
+from attnwidget.inputs.chat_text import as_chat, is_chat
 from attnwidget.inputs.generate import decoder_ids, translation
+from attnwidget.inputs.input_list import has_roles
 from attnwidget.inputs.length_limit import LengthLimit
 from attnwidget.inputs.listed_ids import is_array, listed
 from attnwidget.inputs.media_input import (

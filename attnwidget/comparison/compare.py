@@ -28,11 +28,10 @@ from attnwidget.comparison.model_sources import Source, loaded_model, refuse_no_
 from attnwidget.comparison.one_model_in_memory import ModelTurn, StoredMaps, read_one_at_a_time
 from attnwidget.corpus.accumulator import Accumulator
 from attnwidget.corpus.argument_checks import one_of
-from attnwidget.corpus.read_batches import read_all
+from attnwidget.corpus.read_batches import read_all, reader_of
 from attnwidget.corpus.resume_from import resume_from, resume_path
 from attnwidget.corpus.run_on import runs_on_workers
 from attnwidget.corpus.segment_means import SegmentMeans
-from attnwidget.corpus.study_inputs import reader_of
 from attnwidget.kernels.plain_torch import in_plain_torch
 from attnwidget.metrics.measure_heads import accumulators_of
 from attnwidget.text.segments import Segment
@@ -253,11 +252,13 @@ def compare(
         stored_maps.between += comparisons[1:]
     with _comparing, resume_from(resume):
         read_all(
-            reader_of(models[0], [*metric_copies[0], stored_maps], texts.first, None, pad_to),
+            models[0],
+            [*metric_copies[0], stored_maps],
             segments_of[0],
             len(texts),
             batch_size=batch_size,
             progress=progress,
+            pad_to=pad_to,
         )
     return stored_maps.compute()
 

@@ -10,9 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attnwidget.comparison.map_changes import MapUnit
-from attnwidget.corpus.argument_checks import all_of, each_of
-from attnwidget.corpus.study_inputs import SharedInputs
+from attnwidget.corpus.argument_checks import all_of
+from attnwidget.corpus.shared_inputs import SharedInputs
 from attnwidget.inputs.advised_error import AdvisedError, on_page
+from attnwidget.inputs.input_list import each_of
 from attnwidget.inputs.special_token_template import Template
 from attnwidget.text.running_text import RunningText
 from attnwidget.text.segments import Segment

@@ -24,12 +24,12 @@ from attnwidget.corpus.accumulator import (
     Subject,
     refuse_kept_maps,
 )
-from attnwidget.corpus.media_segments import MediaSegment
 from attnwidget.corpus.results import HeadMetrics
 from attnwidget.corpus.resume_file import States
 from attnwidget.corpus.segment_indices import segment_indices
 from attnwidget.corpus.segment_means import SegmentMeans
 from attnwidget.corpus.study_reader import StudyReader
+from attnwidget.inputs.media_input import MediaSegment
 from attnwidget.kernels.divergence import js_between
 from attnwidget.kernels.map_pairs import map_cosines, map_divergences, pair_sums
 from attnwidget.text.places import Box, Place, Span

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
-from attnwidget.inputs.chat_text import has_roles
+from attnwidget.inputs.input_list import each_of
 from attnwidget.text.loaded import Loaded, left_out_of
 from attnwidget.text.near_names import did_you_mean
 
@@ -15,10 +14,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-#: Advice in errors about study inputs.
-INPUTS = (
-    "pass a list of texts, or segments of read_segments(path, model) or make_segments(texts, model)"
-)
 #: Advice in errors about sentences, for which a plain text is not enough.
 SENTENCES = (
     "this study needs annotated sentences: read them with load_treebank(path), or parse texts with "
@@ -40,58 +35,6 @@ def refuse_no_model(model: AttentionModel) -> None:
         raise TypeError(
             f"a study reads a model, got {type(model).__name__}: load one with load_model()"
         )
-
-
-def each_of(items: Iterable[T], how: str) -> Iterable[T]:
-    """Return an iterable argument; raise TypeError for a single text, a path or None.
-
-    Args:
-        items: Iterable or stream.
-        how: Advice for the message.
-    """
-    iterable: object = items
-    if isinstance(iterable, (str, bytes, Path)) or not isinstance(iterable, Iterable):
-        description = (
-            repr(iterable) if isinstance(iterable, (str, Path)) else type(iterable).__name__
-        )
-        raise TypeError(f"expected a list, got {description}: {how}")
-    return items
-
-
-def each_input(inputs: Iterable[T]) -> Iterable[T]:
-    """Return the inputs of a study; raise TypeError for a single input, a table or a dict.
-
-    Iterating over one of these would give characters, messages or names, which are not inputs.
-
-    Args:
-        inputs: Inputs of a study.
-
-    Example:
-        >>> from attnwidget.corpus.argument_checks import each_input
-        >>> each_input("The cat sat.")
-        Traceback (most recent call last):
-        TypeError: expected a list, got 'The cat sat.': for one text pass [text], ...
-    """
-    if isinstance(inputs, str):
-        raise TypeError(
-            f"expected a list, got {inputs!r:.60}: for one text pass [text], for a file "
-            "read_segments(path, model)"
-        )
-    if isinstance(inputs, Mapping):
-        names = ", ".join(map(repr, inputs))
-        raise TypeError(
-            f"expected a list of inputs, got {type(inputs).__name__} with {names:.60}: for one "
-            "row pass [row], of several data sets pass one"
-        )
-    if hasattr(inputs, "columns"):
-        raise TypeError(
-            "expected a list of inputs, got a table, which is a list of the names of its columns: "
-            "pass the column with the texts, table['text']"
-        )
-    items = each_of(inputs, INPUTS)
-    if has_roles(inputs):
-        raise TypeError("expected a list of inputs, got the messages of a chat: pass [chat]")
-    return items
 
 
 def all_of(kind: type[T], given: Iterable[T], how: str) -> Loaded[T]:

@@ -12,8 +12,8 @@ import torch
 from torch import Tensor, nn
 
 from attnwidget.corpus.accumulator import Batch
-from attnwidget.corpus.argument_checks import INPUTS
 from attnwidget.corpus.token_classes import TokenClass, TokenClasses
+from attnwidget.inputs.input_list import INPUTS
 from attnwidget.inputs.model_tensors import input_names
 from attnwidget.inputs.pad_id import pad_id_of
 from attnwidget.inputs.token_axes import token_axis

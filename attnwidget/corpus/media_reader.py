@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from attnwidget.corpus.accumulator import Accumulator, Subject
 from attnwidget.corpus.attention_reader import add_attention, measured_stack, subject_of
-from attnwidget.corpus.media_segments import MediaSegment
 from attnwidget.corpus.study_reader import StudyReader
 from attnwidget.inputs.generate import decoder_ids
-from attnwidget.inputs.media_input import MEDIA
+from attnwidget.inputs.media_input import MEDIA, MediaSegment
 from attnwidget.model_facts.pickled_model import configuration_digest, weights_digest
 from attnwidget.text.segments import Segment
 
@@ -78,7 +77,7 @@ class MediaReader(StudyReader):
 
     def _attention(self, segment: Segment) -> Attention:
         """Return the attention of the model for one input."""
-        if not isinstance(segment, MediaSegment) or segment.given is None:
+        if not isinstance(segment, MediaSegment):
             raise TypeError(f"expected pictures or sounds, got {type(segment).__name__}: {MEDIA}")
         first, self._first = self._first, None
         if first is not None and first[0] is segment:

@@ -7,21 +7,28 @@ from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from attnwidget.corpus.batches import batched
+from attnwidget.corpus.accumulator import Accumulator
+from attnwidget.corpus.batches import TokenTypes, batched
 from attnwidget.corpus.file_lock import one_writer
+from attnwidget.corpus.media_reader import MediaReader
+from attnwidget.corpus.model_reader import ModelReader
 from attnwidget.corpus.progress_bar import OnProgress, progress_bar
 from attnwidget.corpus.resume_file import Progress, ResumeFile, States, keeping
 from attnwidget.corpus.resume_from import resume_path
 from attnwidget.corpus.run_on import workers_in_force
 from attnwidget.corpus.shards import Workers
 from attnwidget.corpus.study_reader import StudyReader
+from attnwidget.inputs.media_input import MediaSegment
 from attnwidget.text.segments import Segment
 from attnwidget.text.whole_number import whole_number
+
+if TYPE_CHECKING:
+    from attnwidget.capture.model import AttentionModel
 
 SegmentBatch = Sequence[Segment]
 # If the share of nonzero numbers is smaller, only these numbers and their positions are sent.
@@ -29,23 +36,29 @@ _SPARSE = 0.25
 
 
 def read_all(
-    reader: StudyReader,
+    model: AttentionModel,
+    accumulators: Sequence[Accumulator[Any]],
     segments: Iterable[Segment],
     n_segments: int | None,
     *,
     batch_size: int,
     progress: bool | OnProgress,
+    token_types: TokenTypes = None,
+    pad_to: int | None = None,
 ) -> tuple[Progress, bool]:
-    """Read all segments in batches and add them to the reader's accumulators.
+    """Read all segments in batches and add them to the accumulators.
 
     The sums are stored in the resume file of the surrounding `resume_from` block, if there is one.
 
     Args:
-        reader: Reader of the study.
+        model: Model that reads the segments.
+        accumulators: Accumulators that receive each layer, in this order.
         segments: Segments.
         n_segments: Number of segments, for the progress bar; None if it is unknown.
         batch_size: Number of segments in a forward pass.
         progress: Whether to show a progress bar; or a function, as in `measure`.
+        token_types: Token types, as in `measure`.
+        pad_to: Number of tokens to which every batch is padded, as in `compare`.
 
     Returns:
         The progress after the last batch that was read, and whether all segments were read.
@@ -59,6 +72,7 @@ def read_all(
     first_batch = next(batches, None)
     if first_batch is None:
         raise ValueError("there are no segments to measure")
+    reader = reader_of(model, accumulators, first_batch[0], token_types, pad_to)
     workers = _workers_of(reader)
     reader.start(first_batch[0])
     batches = chain([first_batch], batches)
@@ -97,6 +111,35 @@ def read_all(
         raise KeyboardInterrupt
     reader.restore(current_progress.states)
     return current_progress, complete
+
+
+def reader_of(
+    model: AttentionModel,
+    accumulators: Sequence[Accumulator[Any]],
+    first: Segment | None,
+    token_types: TokenTypes = None,
+    pad_to: int | None = None,
+) -> StudyReader:
+    """Return the reader of a study.
+
+    Args:
+        model: Model that reads the inputs.
+        accumulators: Accumulators that receive each layer, in this order.
+        first: First input; None if there are no inputs.
+        token_types: Token types, as in `measure`.
+        pad_to: Number of tokens to which every batch is padded, as in `compare`.
+
+    Raises:
+        ValueError: A text option was passed for pictures and sounds. See also `ModelReader`.
+    """
+    if not isinstance(first, MediaSegment):
+        return ModelReader(model, accumulators, token_types, pad_to)
+    for name, value in (("token_types", token_types), ("pad_to", pad_to)):
+        if value is not None:
+            raise ValueError(
+                f"{name} is an option of texts: pictures and sounds take None, got {value!r}"
+            )
+    return MediaReader(model, accumulators)
 
 
 def _read_batches(

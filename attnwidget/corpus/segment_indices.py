@@ -8,8 +8,8 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from attnwidget.capture.cut_inputs import watched_segments
-from attnwidget.corpus.argument_checks import INPUTS
+from attnwidget.inputs.cut_segments import watched_segments
+from attnwidget.inputs.input_list import INPUTS
 from attnwidget.text.segments import Segment
 
 

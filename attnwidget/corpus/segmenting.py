@@ -1,16 +1,19 @@
-"""Conversion of texts to segments, with the tokenizer of the model that will read them."""
+"""Conversion of study inputs to segments, with the tokenizer of the model that reads them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from attnwidget.corpus.argument_checks import each_input, refuse_no_model
+from attnwidget.corpus.argument_checks import refuse_no_model
 from attnwidget.hidden_frames import hides_frames
 from attnwidget.inputs.chat_text import Chat, Messages, as_chat, is_chat
+from attnwidget.inputs.cut_segments import watched_segments
+from attnwidget.inputs.input_list import each_input
+from attnwidget.inputs.media_input import is_media, media_segments
 from attnwidget.inputs.text_encoder import refuse_half_characters
 from attnwidget.inputs.text_ids import TextIds
 from attnwidget.text.counted import counted
@@ -148,6 +151,36 @@ def make_segments(
     ]
 
 
+def study_segments(inputs: Iterable[Any], model: AttentionModel) -> Iterator[Segment]:
+    """Return the inputs of a study as segments: either only texts, or only pictures and sounds.
+
+    Args:
+        inputs: Inputs as in `measure`; the first input decides between texts and media.
+        model: Model that reads the inputs.
+
+    Raises:
+        TypeError, ValueError: See `each_input`, `media_segments` and `rows_as_segments`.
+
+    Example:
+        >>> from attnwidget import load_model
+        >>> from attnwidget.corpus.segmenting import study_segments
+        >>> from attnwidget.demo import drawn_shapes
+        >>> segments = study_segments(drawn_shapes(2).images, load_model("attnwidget/shapes"))
+        >>> [type(segment).__name__ for segment in segments]
+        ['MediaSegment', 'MediaSegment']
+    """
+    return _of_one_kind(iter(each_input(inputs)), model)
+
+
+def _of_one_kind(inputs: Iterator[Any], model: AttentionModel) -> Iterator[Segment]:
+    """Return texts, or pictures and sounds, as segments; the first input decides between them."""
+    first = list(islice(inputs, 1))
+    inputs = chain(first, inputs)
+    if not first or not is_media(first[0]):
+        return rows_as_segments(watched_segments(inputs), model)
+    return media_segments(inputs)
+
+
 def rows_as_segments(rows: Iterable[Any], model: AttentionModel) -> Iterator[Any]:
     """Yield segments from texts or table rows.
 
@@ -165,13 +198,13 @@ def rows_as_segments(rows: Iterable[Any], model: AttentionModel) -> Iterator[Any
             `make_segments`).
     """
     for number, row in enumerate(rows):
-        text = _content_of(row, number) if isinstance(row, Mapping) else as_chat(row)
-        is_text = isinstance(text, (Chat, *TEXTS))
-        yield _segment(text, model, None, False, number) if is_text else text
+        yield _row_segment(_content_of(row, number), model, number)
 
 
-def _content_of(row: Mapping[str, Any], number: int) -> Segment | Chat | str:
-    """Return the segment, the chat or the text in a table row."""
+def _content_of(row: Any, number: int) -> Any:
+    """Return the segment, the chat or the text in a table row; other inputs are their content."""
+    if not isinstance(row, Mapping):
+        return as_chat(row)
     if "first" in row:
         parts = [row[key] or () for key in ("first", "second") if key in row]
         if any(isinstance(part, str) for part in parts):
@@ -187,6 +220,13 @@ def _content_of(row: Mapping[str, Any], number: int) -> Segment | Chat | str:
         f"row {number} has the columns {', '.join(map(str, row))}: a segment is made of a "
         'text in "text", of a chat in "messages", or of the tokens in "first" and "second"'
     )
+
+
+def _row_segment(content: Any, model: AttentionModel, number: int) -> Any:
+    """Return the segment of a text or a chat, and content of other types unchanged."""
+    if not isinstance(content, (Chat, *TEXTS)):
+        return content
+    return _segment(content, model, None, False, number)
 
 
 def _segment(

@@ -93,17 +93,6 @@ def is_chat(text: object) -> bool:
     return all(isinstance(message, Mapping) for message in text)
 
 
-def has_roles(text: object) -> bool:
-    """Return whether an input is one chat, rather than a list of rows with texts.
-
-    Example:
-        >>> from attnwidget.inputs.chat_text import has_roles
-        >>> has_roles([{"role": "user", "content": "Hi"}]), has_roles([{"text": "Hi"}])
-        (True, False)
-    """
-    return isinstance(text, (list, tuple)) and is_chat(text) and all("role" in row for row in text)
-
-
 def as_chat(
     text: Any,
     tools: Sequence[Any] | None = None,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from numbers import Number
@@ -13,6 +13,7 @@ from attnwidget.inputs.chat_text import is_chat
 from attnwidget.inputs.media_chat import PICTURES, SOUNDS
 from attnwidget.text.counted import counted
 from attnwidget.text.places import Media, Sound, picture_array
+from attnwidget.text.segments import Segment
 from attnwidget.text.sound_file import sound_of
 
 MEDIA = (
@@ -39,6 +40,16 @@ class MediaInput:
     media: Media = field(repr=False)
     text: Any
     digest: str
+
+
+@dataclass(frozen=True)
+class MediaSegment(Segment):
+    """Pictures and sounds, with their text, as an input of a study.
+
+    `first` has a hash of the pictures and sounds, which identifies them in resume files.
+    """
+
+    given: MediaInput = field(compare=False, repr=False, kw_only=True)
 
 
 @dataclass(frozen=True)
@@ -76,7 +87,7 @@ def is_media(item: object) -> bool:
         >>> is_media(np.zeros((8, 8, 3))), is_media((np.zeros(800), 16000)), is_media("a text")
         (True, True, False)
     """
-    if isinstance(item, MediaInput):
+    if isinstance(item, (MediaInput, MediaSegment)):
         return True
     if isinstance(item, Mapping):
         return any(name in item for name in (*_PICTURES, "audio"))
@@ -91,7 +102,8 @@ def media_input(item: Any, number: int = 0) -> MediaInput:
     """Return a picture, a sound or a row that contains these as one input.
 
     Args:
-        item: Input in a form of `MEDIA`; or a `MediaInput`, which is returned unchanged.
+        item: Input in a form of `MEDIA`; a `MediaInput`, which is returned unchanged; or a segment
+            of it.
         number: Index of the input in the study, for errors.
 
     Raises:
@@ -107,6 +119,8 @@ def media_input(item: Any, number: int = 0) -> MediaInput:
     """
     if isinstance(item, MediaInput):
         return item
+    if isinstance(item, MediaSegment):
+        return item.given
     if not is_media(item):
         raise TypeError(
             f"expected pictures or sounds, got {type(item).__name__} as number {number}: {MEDIA}"
@@ -123,6 +137,32 @@ def media_input(item: Any, number: int = 0) -> MediaInput:
         digest.update(repr(sound.rate).encode() + sound.samples.tobytes())
     digest.update(repr(text).encode())
     return MediaInput(media, text, digest.hexdigest())
+
+
+def media_segments(items: Iterable[Any]) -> Iterator[MediaSegment]:
+    """Yield pictures and sounds as segments with an `index`.
+
+    Items that are already such segments are not changed.
+
+    Args:
+        items: Pictures, sounds or rows with both.
+
+    Raises:
+        TypeError: An item is neither a picture nor a sound.
+        ValueError: A row has no pictures and no sounds, or an array is not a picture.
+
+    Example:
+        >>> import numpy as np
+        >>> from attnwidget.inputs.media_input import media_segments
+        >>> [segment.index for segment in media_segments([np.zeros((8, 8, 3))] * 2)]
+        [0, 1]
+    """
+    for number, item in enumerate(items):
+        if isinstance(item, MediaSegment):
+            yield item
+            continue
+        media = media_input(item, number)
+        yield MediaSegment((media.digest,), index=number, given=media)
 
 
 def given_media(text: Any, images: Any, audio: Any) -> Media:

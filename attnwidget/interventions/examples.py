@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 from attnwidget.capture.answers.answer_places import labeled_places
 from attnwidget.capture.answers.losses import masked_ids
 from attnwidget.capture.predict import prediction_task
-from attnwidget.corpus.argument_checks import each_of
 from attnwidget.corpus.segmenting import make_segments
 from attnwidget.inputs.example import (
     Example,
@@ -17,6 +16,7 @@ from attnwidget.inputs.example import (
     StudyExample,
     TextExample,
 )
+from attnwidget.inputs.input_list import each_of
 from attnwidget.inputs.mask_token import mask_places
 from attnwidget.inputs.media_input import MediaInput, is_media
 from attnwidget.inputs.text_encoder import Encoded

@@ -6,8 +6,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
-from attnwidget.corpus.argument_checks import each_of, one_of
+from attnwidget.corpus.argument_checks import one_of
 from attnwidget.inputs.example import ExampleBatch, StudyExample
+from attnwidget.inputs.input_list import each_of
 from attnwidget.inputs.media_input import EncodedMedia, is_media
 from attnwidget.inputs.text_encoder import Encoded
 from attnwidget.interventions.examples import batch_of, encode_examples

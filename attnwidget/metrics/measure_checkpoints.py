@@ -16,13 +16,14 @@ from attnwidget.capture.default_method import is_causal_model
 from attnwidget.capture.load import EMBEDDED, load_model
 from attnwidget.capture.model import AttentionModel
 from attnwidget.corpus.accumulator import Accumulator
-from attnwidget.corpus.argument_checks import each_of, each_once
+from attnwidget.corpus.argument_checks import each_once
 from attnwidget.corpus.file_lock import one_writer
 from attnwidget.corpus.progress_bar import progress_bar
 from attnwidget.corpus.resume_file import Progress, ResumeFile, digest_of, keeping
 from attnwidget.corpus.resume_from import resume_from, resume_path
-from attnwidget.corpus.study_inputs import SharedInputs
+from attnwidget.corpus.shared_inputs import SharedInputs
 from attnwidget.hidden_frames import warn_caller
+from attnwidget.inputs.input_list import each_of
 from attnwidget.kernels.plain_torch import in_plain_torch
 from attnwidget.metrics.checkpoint_numbers import CheckpointNumbers
 from attnwidget.metrics.measure_heads import accumulators_of, measure

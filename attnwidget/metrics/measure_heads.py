@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence, Sized
 from dataclasses import replace
 from functools import cache
-from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +19,7 @@ from attnwidget.corpus.progress_bar import OnProgress
 from attnwidget.corpus.read_batches import read_all
 from attnwidget.corpus.results import Measurements
 from attnwidget.corpus.resume_from import resume_from, resume_path
-from attnwidget.corpus.study_inputs import reader_of, study_inputs
+from attnwidget.corpus.segmenting import study_segments
 from attnwidget.kernels.plain_torch import in_plain_torch
 from attnwidget.text.near_names import among
 from attnwidget.text.whole_number import whole_number
@@ -99,14 +98,16 @@ def measure(
     if n_segments is not None:
         n_segments = whole_number("n_segments", n_segments, 0, "segments")
     accumulators = accumulators_of(metrics)
-    inputs = study_inputs(segments, model)
-    first_input = list(islice(inputs, 1))
-    reader = reader_of(model, accumulators, first_input[0] if first_input else None, token_types)
-    inputs = chain(first_input, inputs)
     n_segments = len(segments) if n_segments is None and isinstance(segments, Sized) else n_segments
     with resume_from(resume_path(resume)):
         final_progress, complete = read_all(
-            reader, inputs, n_segments, batch_size=batch_size, progress=progress
+            model,
+            accumulators,
+            study_segments(segments, model),
+            n_segments,
+            batch_size=batch_size,
+            progress=progress,
+            token_types=token_types,
         )
     results = {accumulator.name: accumulator.compute() for accumulator in accumulators}
     return Measurements(

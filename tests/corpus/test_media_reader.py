@@ -13,9 +13,8 @@ from PIL import Image
 
 from attnwidget import AttentionModel, load_model, measure, measure_attention
 from attnwidget.capture.maps.layer import Layer
-from attnwidget.corpus.media_segments import media_segments
 from attnwidget.demo import drawn_shapes
-from attnwidget.inputs.media_input import is_media
+from attnwidget.inputs.media_input import is_media, media_segments
 from attnwidget.metrics import MassInPlaces
 from fixtures.on_workers import on_workers
 from refusals import naming

@@ -12,7 +12,7 @@ from attnwidget.capture.cut_inputs import says_cuts
 from attnwidget.corpus.argument_checks import refuse_no_model
 from attnwidget.corpus.batches import TokenTypes
 from attnwidget.corpus.segment_indices import with_index
-from attnwidget.corpus.study_inputs import study_inputs
+from attnwidget.corpus.segmenting import study_segments
 from attnwidget.kernels.plain_torch import in_plain_torch
 from attnwidget.metrics.measure_heads import measure
 
@@ -70,7 +70,7 @@ def head_examples(
         [2, 2, 2]
     """
     refuse_no_model(model)
-    rows = with_index(study_inputs(segments, model))
+    rows = with_index(study_segments(segments, model))
     metric = ExampleLinks(n_examples, seed=seed, rules=() if rule is None else [rule])
     measurements = measure(
         model,

@@ -17,10 +17,11 @@ from attnwidget.behaviors.places.found_links import FoundLinks
 from attnwidget.behaviors.places.word_query import WordQuery
 from attnwidget.capture.cut_inputs import says_cuts
 from attnwidget.corpus.accumulator import Batch, LayerBatch
-from attnwidget.corpus.argument_checks import SENTENCES, all_of, each_input, refuse_no_model
+from attnwidget.corpus.argument_checks import SENTENCES, all_of, refuse_no_model
 from attnwidget.corpus.resume_file import digest_of
 from attnwidget.corpus.segment_indices import with_index
 from attnwidget.corpus.segmenting import rows_as_segments
+from attnwidget.inputs.input_list import each_input
 from attnwidget.kernels.plain_torch import in_plain_torch
 from attnwidget.metrics.measure_heads import measure
 from attnwidget.text.loaded import left_out_of

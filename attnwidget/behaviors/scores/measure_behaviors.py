@@ -34,12 +34,11 @@ from attnwidget.capture.cut_inputs import says_cuts
 from attnwidget.capture.default_method import is_causal_model
 from attnwidget.corpus.accumulator import Accumulator
 from attnwidget.corpus.argument_checks import DOCUMENTS, SENTENCES, all_of, refuse_no_model
-from attnwidget.corpus.media_segments import MediaSegment
 from attnwidget.corpus.progress_bar import OnProgress
 from attnwidget.corpus.resume_from import resume_from
 from attnwidget.corpus.segment_indices import with_index
-from attnwidget.corpus.segmenting import read_segments
-from attnwidget.corpus.study_inputs import study_inputs
+from attnwidget.corpus.segmenting import read_segments, study_segments
+from attnwidget.inputs.media_input import MediaSegment
 from attnwidget.kernels.arrays import Float64Array
 from attnwidget.kernels.plain_torch import in_plain_torch
 from attnwidget.metrics.measure_heads import measure
@@ -164,10 +163,10 @@ def evidence_of(
     if n_random_models is not None:
         n_random_models = whole_number("n_random_models", n_random_models, 0)
     texts = read_segments(demo_prose(), model) if segments is None else segments
-    study_segments = list(with_index(study_inputs(texts, model)))
-    is_media = bool(study_segments) and isinstance(study_segments[0], MediaSegment)
+    inputs = list(with_index(study_segments(texts, model)))
+    is_media = bool(inputs) and isinstance(inputs[0], MediaSegment)
     if is_media:
-        _check_pictures(study_segments, treebank, documents)
+        _check_pictures(inputs, treebank, documents)
         treebank = documents = ()
     sentences = demo_treebank() if treebank is None else treebank
     passages = _readable(model, demo_documents()) if documents is None else documents
@@ -178,7 +177,7 @@ def evidence_of(
     return Evidence(
         model=model,
         causal=is_causal_model(model.hf_model),
-        segments=study_segments,
+        segments=inputs,
         treebank=all_of(Sentence, sentences, SENTENCES),
         documents=all_of(Document, passages, DOCUMENTS),
         seed=seed,
@@ -194,7 +193,7 @@ def _check_pictures(
 ) -> None:
     """Raise ValueError for sounds, and for annotated texts together with pictures."""
     media_inputs = (segment.given for segment in segments if isinstance(segment, MediaSegment))
-    if any(item is not None and item.media.sounds for item in media_inputs):
+    if any(item.media.sounds for item in media_inputs):
         raise ValueError(
             "behaviors are scored over texts or pictures, and sounds have none: "
             "spoken_word_weights(attention, words) finds the heads that follow speech"
