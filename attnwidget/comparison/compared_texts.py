@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attnwidget.comparison.map_changes import MapUnit
-from attnwidget.corpus.argument_checks import all_of, each_of
+from attnwidget.corpus.argument_checks import INPUTS, all_of, each_of
 from attnwidget.corpus.study_inputs import SharedInputs
 from attnwidget.inputs.advised_error import AdvisedError, on_page
 from attnwidget.inputs.special_token_template import Template
@@ -57,7 +57,7 @@ class ComparedTexts:
         if unit == "words":
             self._words = list(_labeled(texts))
         elif not len(self._inputs):
-            raise ValueError("there are no segments to compare models over")
+            raise ValueError(f"there are no segments to compare models over: {INPUTS}")
 
     def __len__(self) -> int:
         return len(self._words) or len(self._inputs)

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from attnwidget.corpus.argument_checks import INPUTS
 from attnwidget.corpus.batches import batched
 from attnwidget.corpus.file_lock import one_writer
 from attnwidget.corpus.progress_bar import OnProgress, progress_bar
@@ -58,7 +59,7 @@ def read_all(
     batches = batched(segments, batch_size)
     first_batch = next(batches, None)
     if first_batch is None:
-        raise ValueError("there are no segments to measure")
+        raise ValueError(f"there are no segments to measure: {INPUTS}")
     workers = _workers_of(reader)
     reader.start(first_batch[0])
     batches = chain([first_batch], batches)
