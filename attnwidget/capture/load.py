@@ -458,7 +458,7 @@ def load_named(
 
 
 def _suggestion(name: str | Path) -> str:
-    """Return "did you mean ...? " if a model has a similar name; otherwise "".
+    """Return "did you mean ...? " if a model has a similar name, or the call that takes a text.
 
     The candidates are the bundled models and the model folders in the current directory.
     """
@@ -467,7 +467,14 @@ def _suggestion(name: str | Path) -> str:
     }
     by_last_part |= {model.rpartition("/")[2]: model for model in EMBEDDED}
     similar_names = near_names(str(name).rpartition("/")[2], by_last_part)
-    return f"did you mean {by_last_part[similar_names[0]]!r}? Otherwise " if similar_names else ""
+    if similar_names:
+        return f"did you mean {by_last_part[similar_names[0]]!r}? Otherwise "
+    if " " in str(name):
+        return (
+            "if it is a text, pass it after the model, as in explore(None, text) or "
+            "load_model().attend(text). Otherwise "
+        )
+    return ""
 
 
 def _load_beside(

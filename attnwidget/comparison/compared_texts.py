@@ -13,7 +13,7 @@ from attnwidget.comparison.map_changes import MapUnit
 from attnwidget.corpus.argument_checks import all_of
 from attnwidget.corpus.shared_inputs import SharedInputs
 from attnwidget.inputs.advised_error import AdvisedError, on_page
-from attnwidget.inputs.input_list import each_of
+from attnwidget.inputs.input_list import INPUTS, each_of
 from attnwidget.inputs.special_token_template import Template
 from attnwidget.text.running_text import RunningText
 from attnwidget.text.segments import Segment
@@ -58,7 +58,7 @@ class ComparedTexts:
         if unit == "words":
             self._words = list(_labeled(texts))
         elif not len(self._inputs):
-            raise ValueError("there are no segments to compare models over")
+            raise ValueError(f"there are no segments to compare models over: {INPUTS}")
 
     def __len__(self) -> int:
         return len(self._words) or len(self._inputs)

@@ -23,6 +23,7 @@ from attnwidget.corpus.resume_from import resume_path
 from attnwidget.corpus.run_on import workers_in_force
 from attnwidget.corpus.shards import Workers
 from attnwidget.corpus.study_reader import StudyReader
+from attnwidget.inputs.input_list import INPUTS
 from attnwidget.inputs.media_input import MediaSegment
 from attnwidget.text.segments import Segment
 from attnwidget.text.whole_number import whole_number
@@ -71,7 +72,7 @@ def read_all(
     batches = batched(segments, batch_size)
     first_batch = next(batches, None)
     if first_batch is None:
-        raise ValueError("there are no segments to measure")
+        raise ValueError(f"there are no segments to measure: {INPUTS}")
     reader = reader_of(model, accumulators, first_batch[0], token_types, pad_to)
     workers = _workers_of(reader)
     reader.start(first_batch[0])

@@ -239,7 +239,10 @@ def _segment(
     parts = _parts(text, number)
     pieces = [_tokens(ids, part) for part in parts]
     if not all(pieces):
-        raise ValueError(f"text {number} has no tokens, or half of its pair has no tokens")
+        raise ValueError(
+            f"text {number} has no tokens, or half of its pair has no tokens: leave the text out, "
+            "or pass at least one word"
+        )
     n_special = ids.template(pair=len(parts) == 2).n_special
     n_tokens = sum(map(len, pieces))
     limits = [n for n in (max_tokens, model.length_limit.tokens) if n is not None]

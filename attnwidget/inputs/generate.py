@@ -121,7 +121,10 @@ def check_generates(hf_model: Any, instead: str) -> None:
     """Raise ValueError if the model cannot generate text; `instead` names the call to use."""
     can_generate = getattr(hf_model, "can_generate", None)
     if can_generate is None or not can_generate():
-        raise ValueError(f"{type(hf_model).__name__} generates no text; {instead}")
+        raise ValueError(
+            f"{type(hf_model).__name__} generates no text: {instead}; a causal model generates, "
+            "such as load_model('attnwidget/induction')"
+        )
 
 
 def _check_options(options: Mapping[str, Any]) -> None:

@@ -79,18 +79,20 @@ class HeadGridOptions(LayerOptions, ThumbnailOptions, total=False):
 class HeadGrid(MetricChoice, Versus):
     """Grid of thumbnails, layers x heads: click to select a head, step through layers, compare.
 
-    Each thumbnail is a head's map, max-pooled to at most 64 x 64 cells, so that no strong weight is
-    lost and every head costs the page 4 kB for any input length. If keys have positions in a
-    picture (`Tokens.places`), a thumbnail shows the head's row for the locked token instead, laid
-    out like the picture (`thumbnail`).
+    `attention` is a result of `AttentionModel.attend`. Each thumbnail is a head's map, max-pooled
+    to at most 64 x 64 cells, so that no strong weight is lost and every head costs the page 4 kB
+    for any input length. If keys have positions in a picture (`Tokens.places`), a thumbnail shows
+    the head's row for the locked token instead, laid out like the picture (`thumbnail`).
 
     `metrics` are numbers per head: arrays [layers, heads] by title, or an object with a `heads()`
     method such as the result of `measure`; with several stacks, by stack. Each is shown as a bar
     with every head (`metric`), sorts heads (`sort`) and filters them (`filter`, `passing`);
     `similar()` finds heads whose numbers are alike. With a result of `measure_checkpoints`, a
-    slider shows the numbers of each checkpoint (`step`). Further options are keywords, listed
-    below. Unknown options raise TypeError, values out of range and metrics of a wrong shape
-    traitlets.TraitError, a missing quantity ValueError.
+    slider shows the numbers of each checkpoint (`step`).
+
+    Options are keywords, and traits of the figure. An unknown option raises TypeError, a value out
+    of range or a metric of a wrong shape raises traitlets.TraitError, and a missing quantity raises
+    ValueError.
 
     Example:
         >>> from attnwidget import HeadGrid, load_model

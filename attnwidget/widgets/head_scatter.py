@@ -65,8 +65,8 @@ class HeadScatter(HeadWidget):
     `distances.cluster(8)`. The color and the shape of a mark show the behavior. Without behaviors,
     colors and numbers show the layer. `HeadScatter.from_positions` draws given positions.
 
-    Further options are the traits below, as
-    keywords. An unknown one raises TypeError, a value out of range traitlets.TraitError.
+    Options are keywords, and traits of the figure. An unknown option raises TypeError, and a value
+    out of range raises traitlets.TraitError.
 
     Example:
         >>> import numpy as np

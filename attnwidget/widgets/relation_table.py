@@ -51,10 +51,10 @@ class RelationTable(DirectionChoice):
     you choose a row, its head is selected, and the map of layers x heads shows the accuracy of
     every head on that relation in `direction`. The root has no row, because no head predicts it.
     `save` draws each relation once, with its subtypes, and at most `picture_rows` relations. If a
-    relation is chosen, the map is drawn below the table. Further
-    options are the traits below, as keywords.
-    Unknown options raise TypeError, values out of range or an unknown relation
-    traitlets.TraitError.
+    relation is chosen, the map is drawn below the table.
+
+    Options are keywords, and traits of the figure. An unknown option raises TypeError, and a value
+    out of range or an unknown relation raises traitlets.TraitError.
 
     Example:
         >>> from attnwidget import RelationTable, Sentence, load_model

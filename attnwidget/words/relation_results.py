@@ -185,6 +185,17 @@ class RelationAccuracies(HeadResult):
         Returns:
             Columns: relation, n, layer, head, direction, accuracy, low, high, baseline, offset,
             p_value (corrected), significant.
+
+        Example:
+            >>> from attnwidget import Head, load_model
+            >>> from attnwidget.demo import demo_treebank
+            >>> from attnwidget.words import probe_relations
+            >>> relations = probe_relations(load_model(), demo_treebank()[:10], progress=False)
+            >>> best = relations.best(min_count=5).set_index("relation")
+            >>> for relation in ("nsubj", "det"):
+            ...     print(relation, Head(best.layer[relation], best["head"][relation]))
+            nsubj L2 H8
+            det L3 H8
         """
         import pandas as pd
 

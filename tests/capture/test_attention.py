@@ -141,6 +141,24 @@ def test_heads_are_checked(embedded: Attention, translating: Attention) -> None:
         embedded.weights(head=1)
 
 
+def test_rows_to_keys_are_weights_between_words() -> None:
+    attention = load_model().attend("The captain said that he saw the captain.")
+    weights = attention.weights("L1 H3")
+    he, that, captains = 5, 4, [2, 8]
+    both_captains = [("captain", 1), ("captain", 2)]
+    for rows, expected in [
+        (attention.rows("L1 H3", "he", "that"), weights[he, that]),
+        (attention.rows(1, 3, he, ("captain", 2)), weights[he, captains[1]]),
+        (attention.rows((1, 3), "he", both_captains), weights[he, captains]),
+        (attention.rows(Head(1, 3), captains, key="he"), weights[captains, he]),
+        (attention.rows("L1 H3", ["he", "that"], captains), weights[[he, that]][:, captains]),
+    ]:
+        assert np.shape(rows) == expected.shape
+        np.testing.assert_allclose(rows, expected, atol=SMALL, rtol=0)
+    with pytest.raises(ValueError, match=naming("key 'captain'", "2, 8", "('captain', 2)")):
+        attention.rows("L1 H3", "he", "captain")
+
+
 def test_results_belong_to_the_caller(embedded: Attention) -> None:
     first = embedded.weights(0, 0)
     first[:] = 7

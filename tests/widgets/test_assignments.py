@@ -135,6 +135,9 @@ def test_a_closed_figure_names_the_way_to_make_it_again(
         lambda: view.save(tmp_path / "view.svg"),
         lambda: view.observe(print),
         lambda: link_figures(view, HeadGrid(attention)),
+        lambda: setattr(view, "layer", 3),
+        lambda: setattr(view, "mode", "matrix"),
+        lambda: setattr(view, "tokens", ["captain"]),
     )
     for call in calls:
         with pytest.raises(RuntimeError, match=says):
@@ -142,6 +145,19 @@ def test_a_closed_figure_names_the_way_to_make_it_again(
     # Its options, its code and its words stay.
     assert (view.layer, repr(view), view.code()) == (2, shown, code)
     view.close()
+
+
+def test_a_misspelled_option_is_named_when_the_figure_is_displayed_or_saved(
+    attention: Attention, tmp_path: Path
+) -> None:
+    view = HeadView(attention, layer=2, head=1)
+    view.arangement = "overlay"  # type: ignore[attr-defined]
+    view.my_remark = "strong"  # type: ignore[attr-defined]
+    says = naming("HeadView", "'arangement'", "'arrangement'")
+    for show in (view._repr_mimebundle_, lambda: view.save(tmp_path / "view.svg")):
+        with pytest.warns(UserWarning, match=says) as warned:
+            show()
+        assert len(warned) == 1
 
 
 def test_a_closed_figure_is_freed(attention: Attention) -> None:

@@ -124,9 +124,9 @@ def test_any_number_of_widgets_is_linked_until_unlinked(attention: Attention) ->
     first.selected = [(0, 0)]
     second.selected = [(1, 1)]
     assert third.selected == [Head(5, 4)]
-    with pytest.raises(TypeError, match=naming("link", "got 1")):
+    with pytest.raises(TypeError, match=naming("link_figures", "got 1")):
         link_figures(first)
-    with pytest.raises(TypeError, match=naming("link", "list")):
+    with pytest.raises(TypeError, match=naming("link_figures", "list")):
         link_figures(first, second, ["selected"])
 
 

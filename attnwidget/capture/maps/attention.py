@@ -584,7 +584,12 @@ class Attention:
 
     @overload
     def rows(
-        self, head: HeadName, query: TokenName | Sequence[TokenName], *, stack: str | None = None
+        self,
+        head: HeadName,
+        query: TokenName | Sequence[TokenName],
+        key: TokenName | Sequence[TokenName] | None = None,
+        *,
+        stack: str | None = None,
     ) -> Float32Array: ...
 
     @overload
@@ -593,25 +598,36 @@ class Attention:
         layer: int,
         head: int,
         query: TokenName | Sequence[TokenName],
+        key: TokenName | Sequence[TokenName] | None = None,
         *,
         stack: str | None = None,
     ) -> Float32Array: ...
 
     @takes_head
     def rows(
-        self, layer: int | HeadName, head: int | None, query: Any, *, stack: str | None = None
+        self,
+        layer: int | HeadName,
+        head: int | None,
+        query: Any,
+        key: Any = None,
+        *,
+        stack: str | None = None,
     ) -> Float32Array:
         """Return rows of one head's map: [K] for one query, [n, K] for a list of n queries.
+
+        With `key`, return only the weights to this key: one number for one query, [n] for n
+        queries; or to a list of m keys, [m] or [n, m].
 
         Args:
             layer: Layer, or a head name in place of layer and head.
             head: Head; left out if `layer` is the name of a head.
             query: Token by its number, a word that occurs once, or ("he", 2) for the second "he";
                 or a list of these.
+            key: Attended token or tokens, in the forms of `query`; None for all keys.
             stack: Stack, needed only if there are several.
 
         Raises:
-            ValueError: The layer, head, stack or query does not exist.
+            ValueError: The layer, head, stack, query or key does not exist.
 
         Example:
             >>> from attnwidget import load_model
@@ -620,12 +636,20 @@ class Attention:
             array([0.08, 0.03, 0.58, 0.27, 0.03, 0.01], dtype=float32)
             >>> attention.rows(2, 8, [1, 2]).shape
             (2, 6)
+            >>> attention.rows("L2 H8", "the", "cat").round(2)
+            np.float32(0.58)
         """
         layer, head, name = self.head_maps.head_in(stack, layer, head)
         tokens = self.stacks[name].query
         queries, is_one = listed_tokens(query)
         positions = [place_of_token("query", token, tokens, repr(name)) for token in queries]
-        rows = self.head_maps.rows(name, layer, head, positions)
+        columns: Any = ...
+        if key is not None:
+            key_tokens = self.stacks[name].key
+            keys, is_one_key = listed_tokens(key)
+            places = [place_of_token("key", token, key_tokens, repr(name)) for token in keys]
+            columns = places[0] if is_one_key else places
+        rows: Float32Array = self.head_maps.rows(name, layer, head, positions)[:, columns]
         return rows[0] if is_one else rows
 
     def row_blocks(self, layer: int, *, stack: str | None = None) -> Iterator[tuple[int, Tensor]]:
@@ -1137,6 +1161,11 @@ class Attention:
                layer  head query_token key_token  weight
             0      0     0       [CLS]     [CLS]   0.340
             1      0     0       [CLS]       the   0.074
+
+            The rows of one head:
+
+            >>> len(frame.query("layer == 2 and head == 8"))
+            36
         """
         names = list(self.stacks) if stack is None else [self.head_maps.stack(stack).name]
         axes = [self.stacks[name] for name in names]

@@ -90,7 +90,8 @@ def head_parts(
     if names:
         if layer is not None and head is not None:
             raise ValueError(
-                f"a head is named once, got layer={layer!r} and head={head!r}: pass {_FORMS} alone"
+                f"a head is named once, by two numbers such as 1, 3, or by one name, {_FORMS}; got "
+                f"layer={layer!r} and head={head!r}"
             )
         parts = _parts_of(names[0])
     elif layer is None or head is None:
@@ -214,12 +215,26 @@ def _parts_of(name: Any) -> tuple[Any, ...]:
     if isinstance(name, str):
         spelling = _SPELLING.fullmatch(name.strip())
         if spelling is None:
-            raise ValueError(f"a head must be {_FORMS}, got {name!r}")
+            raise ValueError(f"a head must be {_FORMS}, got {name!r}{_other_meaning(name.strip())}")
         parts = int(spelling["layer"]), int(spelling["head"])
         return parts if spelling["stack"] is None else (*parts, spelling["stack"])
     if not names_head(name) or not 2 <= len(name) <= 3:
         raise ValueError(f"a head must be {_FORMS}, got {name!r}")
     return tuple(name)
+
+
+def _other_meaning(name: str) -> str:
+    """Return the call for a name that is no head name but has another meaning; otherwise ""."""
+    if layer := re.fullmatch(r"L(\d+)", name, re.I):
+        number = int(layer[1])
+        return (
+            f", which is a layer: pass its number, as in weights({number}), HeadView(attention, "
+            f"layer={number}) or model.disabled(layers=[{number}])"
+        )
+    if paper_name := re.fullmatch(r"([1-9]\d*)-([1-9]\d*)", name):
+        head = Head(int(paper_name[1]) - 1, int(paper_name[2]) - 1)
+        return f": if it is the name of a paper, which counts from 1, pass '{head}'"
+    return ""
 
 
 def named_head(

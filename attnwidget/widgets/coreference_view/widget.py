@@ -53,10 +53,12 @@ class CoreferenceView(OutcomeJumps):
     the choices of simple rules.
 
     `accuracies` is a result of `probe_coreference`. `documents` are the documents to show, as
-    documents, names or indices (default: all documents that were read). Further options are
-    the traits below, as keywords. The figure opens on the best head and the first evaluated
-    mention. An unknown option raises TypeError, a value out of range traitlets.TraitError, a
-    document that was not part of the study KeyError.
+    documents, names or indices (default: all documents that were read). The figure opens on the
+    best head and the first evaluated mention.
+
+    Options are keywords, and traits of the figure. An unknown option raises TypeError, a value out
+    of range raises traitlets.TraitError, and a document that was not part of the study raises
+    KeyError.
 
     Example:
         >>> from attnwidget import CoreferenceView, Document, load_model
@@ -105,7 +107,8 @@ class CoreferenceView(OutcomeJumps):
         if not isinstance(accuracies, CoreferenceAccuracies):
             raise TypeError(
                 f"CoreferenceView shows a CoreferenceAccuracies, got {type(accuracies).__name__}. "
-                "Make one with probe_coreference(model, documents)."
+                "Make one with attnwidget.words.probe_coreference(model, documents), on the "
+                "documents of load_coreference(path)."
             )
         self._accuracies = accuracies
         self._read = windows_of(accuracies, documents)

@@ -45,9 +45,10 @@ class DependencyArcs(SentenceArcs, DirectionChoice):
 
     `model` is a result of `load_model`, and `sentences` are sentences of a treebank. With
     `accuracies` from `probe_relations`, the figure uses the same definition of words, the title has
-    the head's accuracy on the whole treebank, and the figure opens on the best head. Further
-    options are the traits below, as keywords. An unknown one raises TypeError, a value out of range
-    traitlets.TraitError.
+    the head's accuracy on the whole treebank, and the figure opens on the best head.
+
+    Options are keywords, and traits of the figure. An unknown option raises TypeError, and a value
+    out of range raises traitlets.TraitError.
 
     Example:
         >>> from attnwidget import DependencyArcs, Sentence, load_model

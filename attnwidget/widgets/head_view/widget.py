@@ -79,15 +79,15 @@ class HeadView(TokenSize, FigureOfMaps):
     key, on the picture or the time line. With `arrangement="beside"` or `"overlay"` it shows all
     selected heads, or with `shown_heads="layer"` all heads in the layer of the last selected head.
 
-    With an attention in `versus` the view shows the head in both attentions and the difference, on
-    axes that hold the common tokens (a longest common subsequence) once; a token of one attention
-    is hatched in the map of the other. Unless a head is chosen, such a view opens on the head that
-    changed most (`Attention.changes`), or on the first head of a long input.
+    With an attention in `versus`, the view shows the head in both attentions, and the difference.
+    Tokens that both attentions have (a longest common subsequence) appear once on the axes. A token
+    that one attention lacks is hatched in its map. Unless you choose a head, such a view opens on
+    the head that changed most (`Attention.changes`), or on the first head of a long input.
 
-    Above 1,024 tokens its page gets no whole map: an overview, and the exact values of what is in
-    sight, down to single tokens. Long inputs have no gradients, and norms only where their parts
-    can be computed. For a text that `AttentionModel.generate` wrote, a slider goes from one
-    generated token to the next. It locks the query that the model wrote the token from, and the
+    Above 1,024 tokens, the page gets an overview of the map, and exact values for the visible part
+    when you zoom in. Long inputs have no gradients, and have norms only if the vectors can be
+    computed row by row. For a text that `AttentionModel.generate` wrote, a slider goes from one
+    generated token to the next. It locks the query from which the model wrote the token, and the
     page shows the probability of the token and of its likeliest rivals.
 
     Args:
@@ -95,7 +95,7 @@ class HeadView(TokenSize, FigureOfMaps):
         layer: The layer of the head, counted from 0, or the name of the head in place of layer and
             head: "L1 H3", (1, 3) or a `Head`; or pass `selected`.
         head: The head in its layer, counted from 0.
-        stack: The stack of the layer, of a model with several stacks.
+        stack: The stack of the layer, needed only if the model has several stacks.
         highlight: See the option below.
 
     Raises:
@@ -109,7 +109,7 @@ class HeadView(TokenSize, FigureOfMaps):
         >>> view.weights.shape
         (9, 9)
 
-        Two texts, or two models, beside each other:
+        Two texts, or two models, side by side:
 
         >>> attend = load_model().attend
         >>> view = HeadView(attend("The cat sits."), versus=attend("The cats sit."))
@@ -132,12 +132,12 @@ class HeadView(TokenSize, FigureOfMaps):
     mode = traitlets.Enum(
         ["lines", "matrix", "places"],
         "lines",
-        help="Lines between two token columns, a heat map, or one row painted on the picture or "
-        "the sound that the tokens come from.",
+        help='"lines" between two columns of tokens, a "matrix" as a heat map, or "places": one '
+        "row painted on the picture or the sound that the tokens come from.",
     ).tag(sync=True, option=True)
     window = WindowTrait(
-        help="The part of a matrix in sight, ends excluded, counted before anything is hidden; "
-        "None shows all. Zooming on the page sets it, and pictures show it."
+        help="Visible part of a matrix, with the ends excluded; hidden tokens count. None = the "
+        "whole matrix. Zooming on the page sets it, and saved pictures show this part."
     ).tag(sync=True, option=True)
     sentences = traitlets.Enum(
         ["all", "aa", "ab", "ba", "bb"],

@@ -144,10 +144,9 @@ class PredictionView(BackgroundAnswers, StackChoice):
     If the figure is linked to a `HeadView` or `HeadGrid`, the last locked query is the predicted
     token, or for a causal model the token before it.
 
-    Options are the traits, as keywords. An unknown one
-    raises TypeError, a value out of range traitlets.TraitError; so does a token that cannot be
-    asked about. A model without a head that predicts raises TypeError, an attention of given
-    weights ValueError.
+    Options are keywords, and traits of the figure. An unknown option raises TypeError, and a value
+    out of range or a token that has no prediction raises traitlets.TraitError. A model without a
+    head that predicts raises TypeError, and an attention of given weights raises ValueError.
 
     Example:
         >>> from attnwidget import PredictionView, load_model

@@ -23,7 +23,14 @@ from attnwidget.widgets.shared.background import Background, Job
 from attnwidget.widgets.shared.computed import computed, when_open
 from attnwidget.widgets.shared.head_widget import FigureOptions, HeadWidget, StackShapes
 from attnwidget.widgets.shared.page_changes import changed_by_page
-from attnwidget.widgets.shared.traits import Heads, HeadsTrait, MarkedTokens, Subset, TokenMarks
+from attnwidget.widgets.shared.traits import (
+    TAKES_HEADS,
+    Heads,
+    HeadsTrait,
+    MarkedTokens,
+    Subset,
+    TokenMarks,
+)
 from attnwidget.widgets.wire.values import axes_in, loss_to_wire, stacks_to_wire
 
 #: Disabled heads and their replacement method; None = the default of the model.
@@ -83,14 +90,22 @@ class AttentionWidget(HeadWidget):
 
     _computed_defaults: ClassVar[Mapping[str, str]] = {
         "layer": "the layer of the selected head, otherwise the first layer with attention",
-        "hidden": "the kinds on which much attention rests: more than 10 % of it, and more than 3 "
-        "times the even share",
+        "hidden": "the kinds that receive more than 10 % of the attention, and more than 3 times "
+        "the even share",
     }
     attention = traitlets.Instance(Attention, help="The shown attention.")
     tokens = TokenMarks(
-        help='Locked tokens as ("query" | "key", index); queries attend, keys are attended to. '
-        "The index counts tokens or words (`unit`). Locking a hidden kind of token shows this kind."
-    ).tag(sync=True, option=True, shared=True, set_last=True)
+        help='Locked tokens. A query attends, a key is attended to. A word such as "he" locks the '
+        'query of this word, and ("he", 2) the second "he"; ("key", "ship") locks a key. The list '
+        "then has (side, index), where the index counts tokens or words (`unit`) from 0. Locking a "
+        "hidden kind of token shows this kind."
+    ).tag(
+        sync=True,
+        option=True,
+        shared=True,
+        set_last=True,
+        takes='a word, or a list such as ["he"], [("he", 2)], [("key", "ship")] or [("query", 7)]',
+    )
     hidden = Subset(
         KINDS,
         help="Kinds of tokens that are left out of the figure.",
@@ -117,9 +132,9 @@ class AttentionWidget(HeadWidget):
     ).tag(sync=True, option=True, shared=True)
 
     disabled = HeadsTrait(
-        help="Disabled heads: the model reads the input again without these heads, which also "
-        "changes later layers."
-    ).tag(sync=True, option=True, shared=True, edits=True)
+        help="Disabled heads, in the forms of `selected`: the model reads the input again without "
+        "these heads, which also changes later layers."
+    ).tag(sync=True, option=True, shared=True, edits=True, takes=TAKES_HEADS)
     method: traitlets.Enum[Any] = traitlets.Enum(
         STANDING_ALONE,
         None,

@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from attnwidget.corpus.notebook_outputs import output_of
 from attnwidget.drawing.engine import ThemeName
 from attnwidget.hidden_frames import hides_frames, warn_caller
+from attnwidget.text.near_names import did_you_mean
 from attnwidget.widgets.shared.displayed_figures import displayed_figures
+from attnwidget.widgets.shared.option_text import options_of
 from attnwidget.widgets.shared.session_options import options
 
 if TYPE_CHECKING:
@@ -161,6 +163,7 @@ class Exporting:
                 f"{path.name!r} is a page, which always has a heading: title=False goes with "
                 ".svg, .pdf and .png"
             )
+        self._warn_of_misspelled_options()
         self._before_saving(page)
         if page:
             from attnwidget.widgets.pages.write_page import write_page
@@ -198,6 +201,7 @@ class Exporting:
         live view hides. An output with a name contains both, so that an update replaces both. An
         output with explicitly chosen formats contains both too.
         """
+        self._warn_of_misspelled_options()
         output = output_of(self)
         if output is not None:
             displayed_figures.add(self, output)  # type: ignore[arg-type]
@@ -211,6 +215,15 @@ class Exporting:
         self._publish_picture(picture, secrets.token_hex(8), update=False)
         # Viewers that cannot run the view show the next format, so this format is empty.
         return {**data, _HTML: ""}, metadata
+
+    def _warn_of_misspelled_options(self) -> None:
+        """Warn of attributes that are almost options: Python accepts any name in an assignment."""
+        for name in vars(self):
+            if not name.startswith("_") and (hint := did_you_mean(name, options_of(type(self)))):
+                warn_caller(
+                    f"{type(self).__name__} has no option {name!r}, so its assignment had no "
+                    f"effect; {hint}"
+                )
 
     def _publish_picture(self, picture: _Bundle, display_id: str, *, update: bool) -> None:
         """Display a picture as a new output, or update the output with this name."""

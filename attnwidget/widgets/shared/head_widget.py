@@ -28,7 +28,7 @@ from attnwidget.widgets.shared.option_text import OptionSignature, options_of, w
 from attnwidget.widgets.shared.page_changes import add_changed, page_changes
 from attnwidget.widgets.shared.save_menu import answer_page
 from attnwidget.widgets.shared.session_options import options
-from attnwidget.widgets.shared.traits import Heads, HeadsTrait
+from attnwidget.widgets.shared.traits import TAKES_HEADS, Heads, HeadsTrait
 from attnwidget.widgets.shared.widget_code import PythonCode, chosen_options, code_of
 from attnwidget.widgets.wire import null_in_browser
 from attnwidget.widgets.wire.linked_traits import fitting
@@ -127,12 +127,14 @@ class HeadWidget(Exporting, ComputedTraits):
     __signature__ = OptionSignature()
 
     selected = HeadsTrait(
-        help="Selected heads, 0-based; a view of a single head shows the last one."
-    ).tag(sync=True, option=True, shared=True)
+        help="Selected heads, with layers and heads counted from 0; a view of a single head shows "
+        "the last one."
+    ).tag(sync=True, option=True, shared=True, takes=TAKES_HEADS)
     layer = traitlets.Int(
         0,
         min=0,
-        help="Current layer, 0-based. If it changes, the same head of that layer is selected.",
+        help="Current layer, counted from 0. If it changes, the same head of that layer is "
+        "selected.",
     ).tag(sync=True, option=True, shared=True, follows_selection=True)
 
     labels = Labels(
@@ -537,12 +539,21 @@ class HeadWidget(Exporting, ComputedTraits):
         self._is_closed = True
         # These attributes hide the methods, so that methods of an open figure need no check.
         self.__dict__.update(_refusals(type(self)))
+        # traitlets calls the validator of an option before each assignment.
+        self.__dict__["_trait_validators"] = dict.fromkeys(
+            options_of(type(self)), _refuse_assignment
+        )
 
 
 def _closed_error(cls: type[HeadWidget]) -> RuntimeError:
     return RuntimeError(
         f"this {cls.__name__} was closed: its code() returns the code that makes it again"
     )
+
+
+def _refuse_assignment(figure: HeadWidget, proposal: object) -> NoReturn:
+    """Refuse a new value for an option of a closed figure, in place of the option's validator."""
+    raise _closed_error(type(figure))
 
 
 def _refusals(cls: type[HeadWidget]) -> dict[str, Callable[..., NoReturn]]:

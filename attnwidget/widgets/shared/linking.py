@@ -226,9 +226,15 @@ def link_figures(*widgets: HeadWidget, traits: Sequence[str] | None = None) -> F
     """
     for widget in widgets:
         if not isinstance(widget, HeadWidget):
-            raise TypeError(f"link takes attnwidget widgets, got {type(widget).__name__}")
+            raise TypeError(
+                f"link_figures takes figures of attnwidget, got {type(widget).__name__}: pass them "
+                "one by one, link_figures(grid, view)"
+            )
     if len(widgets) < 2:
-        raise TypeError(f"link takes two widgets or more, got {len(widgets)}")
+        raise TypeError(
+            f"link_figures takes two figures or more, got {len(widgets)}: pass all of them in one "
+            "call, link_figures(grid, view)"
+        )
     for name in traits or ():
         for widget in widgets:
             if not widget.has_trait(name):

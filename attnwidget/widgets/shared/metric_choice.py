@@ -71,8 +71,8 @@ class MetricChoice(StackChoice):
     )
     filter = traitlets.Any(
         None,
-        help="Smallest and largest value of the metric, both included, that a head may have, "
-        "others are dimmed; None for any. Another metric starts without.",
+        help="Range of the metric, with both ends included: heads outside the range are dimmed. "
+        "None = no filter. A change of `metric` sets None.",
     ).tag(
         sync=True,
         option=True,

@@ -96,7 +96,8 @@ def checked_accuracies(accuracies: object, widget: str) -> RelationAccuracies:
     if not isinstance(accuracies, RelationAccuracies):
         raise TypeError(
             f"{widget} shows a RelationAccuracies, got {type(accuracies).__name__}. Make one with "
-            "probe_relations(model, sentences)."
+            "attnwidget.words.probe_relations(model, sentences), on the sentences of "
+            "load_treebank(path) or attnwidget.demo.demo_treebank()."
         )
     return accuracies
 

@@ -18,6 +18,8 @@ from attnwidget.widgets.shared.option_list import ListOption
 
 #: One head or several heads: "L1 H3", [(1, 3), (2, 4)], or an array with a row per head.
 Heads: TypeAlias = HeadName | Sequence[HeadName] | NDArray[np.integer[Any]]
+#: Values of a trait for heads, for `help`.
+TAKES_HEADS = 'a head such as "L1 H3", (1, 3) or a `Head`, or a list of heads'
 #: Locked tokens: "he", ["he"], [("he", 2)], [("query", 2)] or [("key", "ship")].
 MarkedTokens: TypeAlias = str | Sequence[str | Sequence[Any]]
 

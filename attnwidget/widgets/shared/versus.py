@@ -44,9 +44,9 @@ class Versus(AttentionWidget):
 
     versus = traitlets.Any(
         None,
-        help="What the maps are compared with: another Attention of as many layers and heads, of "
-        'another model, text or checkpoint; "intact" for the model before heads were switched off, '
-        "while they are; None for nothing.",
+        help="Attention to compare with, which has as many layers and heads and comes from another "
+        'model, text or checkpoint. "intact" = the same input without switched-off heads. None = '
+        "no comparison.",
     ).tag(
         sync=True,
         option=True,
