@@ -266,7 +266,7 @@ def _keys_of(stored: _Arguments, rows: slice, block: int) -> tuple[slice, slice,
         is_empty = partly_visible.start == partly_visible.stop
         return keys, partly_visible, None if is_empty else ~stored.visible(rows, partly_visible)
     is_visible = stored.visible(rows, slice(0, n_key))
-    keys, partly_visible = _span(is_visible, n_key, block)
+    keys, partly_visible = visible_span(is_visible, n_key, block)
     if stored.spans is not None:
         stored.spans[span_key] = keys, partly_visible
     return (
@@ -276,13 +276,27 @@ def _keys_of(stored: _Arguments, rows: slice, block: int) -> tuple[slice, slice,
     )
 
 
-def _span(seen: Tensor, n_key: int, block: int) -> tuple[slice, slice]:
-    """Return the keys that some rows see, from a block edge on, and the keys that not all see."""
-    flat = seen.flatten(0, -2)  # [rows, K]
+def visible_span(visible: Tensor, n_key: int, block: int) -> tuple[slice, slice]:
+    """Return the keys that some rows see, from a block edge on, and the keys that not all see.
+
+    If a row sees no key, it attends to all keys equally, and both spans have all keys.
+
+    Args:
+        visible: Visible cells, bool [1 or H, rows, K].
+        n_key: Number of keys, K.
+        block: Number of keys in a block.
+
+    Example:
+        >>> import torch
+        >>> from attnwidget.kernels.streaming import visible_span
+        >>> visible = torch.tensor([[[True, True, False, False], [True, True, True, False]]])
+        >>> visible_span(visible, 4, 1)
+        (slice(0, 3, None), slice(2, 3, None))
+    """
+    flat = visible.flatten(0, -2)  # [rows, K]
     # Copy all results at once, because every copy waits for the GPU.
     summary = torch.cat([flat.any(0), flat.all(0), flat.any(-1).all()[None]]).cpu()
     any_row, all_rows, each_sees_keys = summary.split([n_key, n_key, 1])
-    # A row that sees no key attends to all keys equally.
     if not bool(each_sees_keys):
         return slice(0, n_key), slice(0, n_key)
     visible_keys = any_row.nonzero()[:, 0]

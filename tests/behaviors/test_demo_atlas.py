@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from importlib.resources import files
 from pathlib import Path
 
@@ -13,7 +14,7 @@ import make_atlas
 from attnwidget import AttentionModel, load_atlas, load_model
 from attnwidget.behaviors import measure_behaviors
 from attnwidget.behaviors.head_atlas.atlas_result import Atlas
-from attnwidget.demo import demo_atlas
+from attnwidget.demo import demo_atlas, demo_documents, demo_prose, demo_treebank
 from attnwidget.model_facts.pickled_model import weights_digest
 from refusals import naming
 
@@ -55,6 +56,24 @@ def test_the_sibling_has_an_atlas_of_its_own(stored: Atlas) -> None:
     assert not sibling.effects and "effects" in sibling.reasons
     with pytest.raises(ValueError, match=naming("model", "'attnwidget/induction'", "genre")):
         demo_atlas("attnwidget/induction")
+
+
+@pytest.mark.parametrize("name", ["embedded", "attnwidget/genre"])
+def test_stored_sentences_are_quotations_of_the_bundled_texts(
+    name: str, model: AttentionModel
+) -> None:
+    sources = [demo_prose().read_text("utf-8")]
+    sources += [" ".join(sentence.words) for sentence in demo_treebank()]
+    sources += [document.running.text for document in demo_documents()]
+    bundled = "\n".join(" ".join(model.tokenizer.tokenize(source)) for source in sources)
+    passages = {
+        passage.strip()
+        for examples in demo_atlas(name).examples.values()
+        for links in examples.values()
+        for link in links
+        for passage in re.split(r"\[CLS\]|\[SEP\]", " ".join(link.tokens.raw))
+    }
+    assert passages and [passage for passage in passages if passage not in bundled] == []
 
 
 @pytest.mark.slow

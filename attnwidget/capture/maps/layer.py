@@ -83,12 +83,14 @@ class Layer:
             yield rows.start, self.rows(slice(0, self.n_heads), rows)
 
     def n_keys_seen(self, rows: slice) -> int:
-        """Return the number of keys up to the last key that a query in these rows sees."""
-        visible = self.seen_by(slice(0, self.n_heads), rows)
-        # A query that sees no key attends to all keys.
-        if visible is None or not bool(visible.any(-1).all()):
+        """Return the number of keys up to the last key that a query in these rows sees.
+
+        A mask in memory is not searched, so that all keys count.
+        """
+        if not isinstance(self.mask, LazyRows):
             return self.n_key
-        return int(visible.flatten(0, -2).any(0).nonzero()[-1]) + 1
+        seen, _ = self.mask.span(rows, slice(0, self.n_key), (self.n_query, self.n_key))
+        return seen.stop
 
     def seen(self, head: int, rows: Index | None = None, keys: Index | None = None) -> Array | None:
         """Return the keys that a head's queries may see, bool [Q or rows, K or keys], or None."""

@@ -119,34 +119,36 @@ class Products:
             key: All keys of these heads.
         """
         assert self.streamed is not None
-        visible = part_of(self.mask, heads, rows, keys)
-        span = slice(None)
-        if visible is not None and isinstance(keys, slice) and visible.device.type == "cpu":
-            # Half of a causal map, and most of a map with a sliding window, needs no score. A
-            # query that sees no key attends to all keys.
-            flat = visible.flatten(0, -2)
-            visible_keys = flat.any(0).nonzero()[:, 0]
-            if len(visible_keys) and bool(flat.any(-1).all()):
-                span = slice(int(visible_keys[0]), int(visible_keys[-1]) + 1)
-                first = keys.indices(key.shape[1])[0]
-                keys = slice(first + span.start, first + span.stop)
         top, largest = (
             row_numbers[heads][:, rows, None]
             for row_numbers in (self.streamed.top, self.streamed.largest)
         )
-        scores = attention_scores(
-            query,
-            key[:, keys],
-            scaling=self.scaling,
-            softcap=self.softcap,
-            position_bias=part_of(self.bias, heads, rows, keys),
-        ).float()
-        visible_in_span = None if visible is None else visible[..., span]
-        weights = _streamed_weights(scores, top, largest, visible_in_span)
-        if visible is None or weights.shape[-1] == visible.shape[-1]:
+
+        def weights_of(keys: AxisPart, masked: AxisPart, inside: slice = slice(None)) -> Tensor:
+            """Return the weights of some keys, of which the mask may hide only `masked`."""
+            scores = attention_scores(
+                query,
+                key[:, keys],
+                scaling=self.scaling,
+                softcap=self.softcap,
+                position_bias=part_of(self.bias, heads, rows, keys),
+            ).float()
+            visible = part_of(self.mask, heads, rows, masked)
+            return _streamed_weights(scores, top, largest, visible, inside)
+
+        mask = self.mask if query.device.type == "cpu" else None
+        if not (isinstance(mask, LazyRows) and isinstance(rows, slice) and isinstance(keys, slice)):
+            return weights_of(keys, keys)
+        # Half of a causal map, and most of a map with a sliding window, needs no score.
+        shape = (self.query.shape[1], key.shape[1])
+        seen, partly_seen = mask.span(rows, keys, shape)
+        inside = slice(partly_seen.start - seen.start, partly_seen.stop - seen.start)
+        weights = weights_of(seen, partly_seen, inside)
+        first, last, _ = keys.indices(key.shape[1])
+        if weights.shape[-1] == last - first:
             return weights
-        all_weights = weights.new_zeros((*weights.shape[:-1], visible.shape[-1]))
-        all_weights[..., span] = weights
+        all_weights = weights.new_zeros((*weights.shape[:-1], last - first))
+        all_weights[..., seen.start - first : seen.stop - first] = weights
         return all_weights
 
     def gives_weights_of(self, other: Products) -> bool:
@@ -225,12 +227,24 @@ class Products:
 
 
 def _streamed_weights(
-    scores: Tensor, top: Tensor, largest: Tensor, visible: Tensor | None
+    scores: Tensor,
+    top: Tensor,
+    largest: Tensor,
+    visible: Tensor | None,
+    masked: slice = slice(None),
 ) -> Tensor:
-    """Return a streamed layer's weights from the scores of some queries, float32."""
+    """Return a streamed layer's weights from the scores of some queries, float32.
+
+    Args:
+        scores: Scores, which are overwritten.
+        top: Largest score of each query.
+        largest: Weight of the largest score.
+        visible: Mask of the keys in `masked`; None if all of them are visible.
+        masked: Keys in `scores` to which the mask belongs. All other keys are visible.
+    """
     weights = scores.sub_(top).exp_().mul_(largest)
     if visible is not None:
-        weights = weights.masked_fill_(~visible, 0)
+        weights[..., masked].masked_fill_(~visible, 0)
     without_keys = top == torch.finfo(torch.float32).min
     if top.device.type == "cpu" and not bool(without_keys.any()):
         return weights

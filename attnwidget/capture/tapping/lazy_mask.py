@@ -31,8 +31,8 @@ class LazyMask:
         first_key: Position of the first key.
         n_key: Number of keys.
         real: False at padding, bool [B, n]; None if there is no padding.
-        spans: Query spans of each input, which `stream_attention` fills, because a model passes one
-            mask to many layers.
+        spans: Query spans of each input, which are stored because a model passes one mask to many
+            layers.
     """
 
     rule: Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]
@@ -71,7 +71,8 @@ class LazyMask:
 
     def item(self, number: int) -> LazyRows:
         """Return the mask of one input in the batch."""
-        return LazyRows(1, lambda queries, keys: self._part(number, queries, keys))
+        spans = self.spans.setdefault(number, {})
+        return LazyRows(1, lambda queries, keys: self._part(number, queries, keys), spans)
 
     def _part(self, item: int, queries: Index, keys: Index) -> Tensor:
         device = self.queries.device

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 if TYPE_CHECKING:
     from torch import Tensor
+
+    from attnwidget.kernels.streaming import Spans
 
 # Indices of queries or keys. Tensors are int64, on the indexed tensor's device.
 Index: TypeAlias = "slice | Sequence[int] | Tensor"
@@ -20,10 +22,40 @@ class LazyRows:
     Attributes:
         n_heads: Number of heads; 1 if all heads share the numbers.
         part: Function that computes the numbers for some queries and keys, [n_heads, q, k].
+        spans: Known spans of visible keys if the tensor is a mask, as in `stream_attention`. Layers
+            that share a mask share its spans.
     """
 
     n_heads: int
     part: Callable[[Index, Index], Tensor]
+    spans: Spans = field(default_factory=dict)
+
+    def span(self, rows: slice, keys: slice, shape: tuple[int, int]) -> tuple[slice, slice]:
+        """Return the keys of a mask that some queries see, and the keys that not all of them see.
+
+        Args:
+            rows: Slice of the queries, with a step of 1.
+            keys: Slice of the keys, with a step of 1.
+            shape: Number of queries and number of keys, (Q, K).
+        """
+        # Import here, because maps that were computed elsewhere need no torch.
+        from attnwidget.kernels.streaming import visible_span
+
+        first_row, last_row, _ = rows.indices(shape[0])
+        first, last, _ = keys.indices(shape[1])
+        row_key = (first_row, last_row, 1)
+        if row_key not in self.spans:
+            visible = self.part(slice(first_row, last_row), slice(first, last))
+            found = visible_span(visible, last - first, 1)
+            if last - first < shape[1]:
+                seen, partly = (slice(first + part.start, first + part.stop) for part in found)
+                return seen, partly
+            self.spans[row_key] = found
+        seen, partly = (
+            slice(min(max(part.start, first), last), max(min(part.stop, last), first))
+            for part in self.spans[row_key]
+        )
+        return seen, partly
 
     def __copy__(self) -> LazyRows:
         return self

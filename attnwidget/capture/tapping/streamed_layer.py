@@ -97,10 +97,6 @@ def stream_layer(
             pending.append(agree)
         elif not bool(agree):
             raise unknown_weights(module)
-        # Spans belong to the mask. With a bias, which may hide keys too, they differ per layer.
-        spans = None
-        if isinstance(mask, LazyMask) and kwargs.get("position_bias") is None:
-            spans = mask.spans.setdefault(number, {})
         empty_rows = None
         weight = None
         if isinstance(mask, Tensor):
@@ -115,7 +111,7 @@ def stream_layer(
             bias=None if bias is None else bias.part,
             without_keys=None if weight is None else empty_rows,
             weight_without_keys=weight or 0.0,
-            spans=spans,
+            spans=None if visible is None else visible.spans,
         )
         outputs.append(output)
         items.append(
