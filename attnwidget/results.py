@@ -17,6 +17,7 @@ from attnwidget.behaviors.behavior_score import BehaviorScore
 from attnwidget.behaviors.effects.head_effect import HeadEffect
 from attnwidget.behaviors.examples.example_link import ExampleLink
 from attnwidget.behaviors.examples.example_results import HeadExamples
+from attnwidget.behaviors.gallery.gallery_result import HeadGallery, HeadPanel
 from attnwidget.behaviors.head_atlas.atlas_result import Atlas
 from attnwidget.behaviors.head_atlas.head_card import HeadCard
 from attnwidget.behaviors.places.found_links import FoundLinks
@@ -117,8 +118,10 @@ __all__ = [
     "HeadDistances",
     "HeadEffect",
     "HeadExamples",
+    "HeadGallery",
     "HeadHeatMap",
     "HeadImportance",
+    "HeadPanel",
     "HeadPatches",
     "HeadResult",
     "HeadScores",

@@ -1,0 +1,1 @@
+"""Figure of several heads, each with texts and words of its own."""
