@@ -63,6 +63,7 @@ from attnwidget.metrics.mass_in_places import MassInPlacesResult
 from attnwidget.metrics.measured_checkpoints import MeasuredCheckpoints
 from attnwidget.metrics.modalities import ModalitiesResult, ModalityShares
 from attnwidget.metrics.norms import NormsResult
+from attnwidget.metrics.pattern_examples import PatternExamples
 from attnwidget.metrics.patterns import PatternsResult
 from attnwidget.metrics.position import PositionResult
 from attnwidget.metrics.position_content import PositionContentResult
@@ -149,6 +150,7 @@ __all__ = [
     "NormsResult",
     "PairProbe",
     "PathPatch",
+    "PatternExamples",
     "PatternsResult",
     "PositionContentResult",
     "PositionResult",

@@ -133,6 +133,44 @@ def classify(scores: PatternScores) -> Tensor:
     return torch.where(scores.diagonal >= DIAGONAL_FROM, near, patterns)
 
 
+def plainness(weights: Tensor, scores: PatternScores, *, causal: bool = False) -> Tensor:
+    """Return how plainly a map shows each pattern, [5, B, H] in the order of `PATTERNS`.
+
+    The plainness of "vertical" and "block" is their score minus the larger one of the other two
+    scores. That of "diagonal" is its score minus the vertical score: a diagonal stays within its
+    sentence, so it has a block score too. That of "vertical + diagonal" is the smaller one of these
+    two scores. A plainly heterogeneous map is uneven, but not by position: its plainness is its
+    unevenness minus the largest score. Unevenness is the mean share of a row's attention above the
+    even share. A plainness is at most 1, and negative if another pattern is stronger.
+
+    Args:
+        weights: Attention weights [B, H, n, n], without padding.
+        scores: Result of `pattern_scores` for the same maps.
+        causal: Whether queries see no later token.
+
+    Example:
+        >>> import torch
+        >>> from attnwidget.kernels.patterns import PATTERNS, pattern_scores, plainness
+        >>> weights = torch.eye(20)[None, None]
+        >>> plain = plainness(weights, pattern_scores(weights))
+        >>> PATTERNS[plain[:, 0, 0].argmax()], round(plain[1, 0, 0].item(), 2)
+        ('diagonal', 1.0)
+    """
+    vertical, diagonal, block = scores
+    n = weights.shape[-1]
+    visible = torch.arange(1, n + 1, dtype=torch.long, device=weights.device)
+    n_visible = visible if causal else torch.full_like(visible, n)
+    above = (weights - 1 / n_visible.to(weights)[:, None]).clamp_min(0).sum(-1)
+    by_pattern = {
+        VERTICAL: vertical - torch.maximum(diagonal, block),
+        DIAGONAL: diagonal - vertical,
+        BOTH: torch.minimum(vertical, diagonal),
+        BLOCK: block - torch.maximum(vertical, diagonal),
+        OTHER: above.mean(-1) - torch.maximum(torch.maximum(vertical, diagonal), block),
+    }
+    return torch.stack([by_pattern[name] for name in PATTERNS])
+
+
 class _Explained:
     """Prediction of a map from its columns and sentences, computed on request.
 

@@ -14,13 +14,19 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from attnwidget.capture.cut_inputs import says_cuts
+from attnwidget.capture.maps.attention import Attention
+from attnwidget.capture.model_reading import refuse_no_attention
 from attnwidget.corpus.accumulator import Batch, LayerBatch
 from attnwidget.corpus.argument_checks import one_of
+from attnwidget.corpus.attention_reader import read_attention
 from attnwidget.corpus.results import HeadMetrics, HeadResult, heads_frame
 from attnwidget.corpus.segment_means import SegmentMeans
 from attnwidget.kernels.causal import is_causal
 from attnwidget.kernels.pattern_network import PatternNetwork, classify_images, pattern_images
 from attnwidget.kernels.patterns import PATTERNS, PatternScores, classify, pattern_scores
+from attnwidget.kernels.plain_torch import in_plain_torch
+from attnwidget.metrics.pattern_examples import PatternExamples, best_examples
 
 if TYPE_CHECKING:
     import altair as alt
@@ -68,6 +74,44 @@ class PatternsResult(HeadResult):
     def most_frequent(self) -> NDArray[np.str_]:
         """Return the most frequent pattern of each head, [L, H]; the first if there is a tie."""
         return np.array(PATTERNS)[self.fractions.argmax(0)]
+
+    @in_plain_torch
+    @says_cuts
+    def examples(self, attention: Attention) -> PatternExamples:
+        """Return one head for each pattern, with its map of one input (Kovaleva et al., Figure 1).
+
+        A head is an example of a pattern if its map of the input has the pattern. The best example
+        has the largest product of two numbers: the share of the pattern among the measured maps of
+        the head, and the plainness of its map of the input. `kernels.patterns.plainness` defines
+        the plainness, from the same scores as the rules.
+
+        Args:
+            attention: Attention of a pair of texts, best with about 20 tokens each. A single text
+                and a causal model have no block.
+
+        Raises:
+            ValueError: If the attention has other layers or heads, or more than 100 tokens.
+
+        Example:
+            >>> from attnwidget import load_model, measure_attention
+            >>> model = load_model()
+            >>> attention = model.attend("The cat sat on the mat.", "It slept there all day.")
+            >>> patterns = measure_attention(attention, ["patterns"])["patterns"]
+            >>> patterns.examples(attention).to_frame().columns.tolist()
+            ['pattern', 'layer', 'head', 'share', 'plainness']
+        """
+        refuse_no_attention(attention)
+        metric = Patterns(self.method)
+        read_attention(attention, [metric])
+        here = metric.compute()
+        return best_examples(
+            attention,
+            metric.stack,
+            shares=self.fractions,
+            here=here.fractions,
+            scores=here.scores,
+            n_documents=self.n_documents,
+        )
 
     def chart(self, *, width: int = 640) -> alt.TopLevelMixin:
         """Draw the share of each pattern over the layers as bars.
