@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 
 from attnwidget.charts.frame_columns import checked, inline, row_names
 from attnwidget.charts.offline_chart import offline
-from attnwidget.charts.series_style import colors, legend_columns, ordered
 from attnwidget.charts.theme import LABEL, LIGHT, PADDING, WIDTH, publication, text_width
 
 _ROUNDS = 80
@@ -68,61 +67,79 @@ _MOST_MOVED = 9.0
 """Maximum movement of a number in pixels."""
 
 
-def heads_in_plane(frame: pd.DataFrame, *, color: str, title: str, width: int = WIDTH) -> alt.Chart:
-    """Draw each head at its position as the number of its layer: Clark et al., Figure 6.
+def heads_in_plane(frame: pd.DataFrame, *, title: str, width: int = WIDTH) -> alt.Chart:
+    """Draw each head at its position as the number of its layer: Clark et al., Figure 6, right.
 
     Only distances have a meaning, because the axes of multidimensional scaling have no unit and no
     direction. The axes are therefore hidden, and both have the same scale.
 
     Args:
-        frame: Table with the columns layer and head (from 0), x, y, and the column that `color`
-            names.
-        color: "layer", or a column with at most 6 names and "other", which is gray.
+        frame: Table with the columns layer and head (from 0), x and y.
         title: Figure title; further lines become the subtitle.
         width: Figure width in pixels.
 
     Raises:
-        ValueError: If a column or every position is missing, or if there are more groups than
-            colors.
+        ValueError: If a column or every position is missing.
 
     Example:
         >>> import pandas as pd
         >>> from attnwidget.charts.heads_in_plane import heads_in_plane
-        >>> frame = pd.DataFrame(
-        ...     {"layer": [0, 0], "head": [0, 1], "x": [0, 1], "y": [1, 0], "does": ["a", "b"]}
-        ... )
-        >>> heads_in_plane(frame, color="does", title="Two heads").mark.type
+        >>> frame = pd.DataFrame({"layer": [0, 0], "head": [0, 1], "x": [0, 1], "y": [1, 0]})
+        >>> heads_in_plane(frame, title="Two heads").mark.type
         'text'
     """
-    table = checked(
-        frame, list(dict.fromkeys(["layer", "head", "x", "y", color])), "heads_in_plane"
-    )
-    rows = table.assign(name=row_names(table), group=table[color])
+    table = checked(frame, ["layer", "head", "x", "y"], "heads_in_plane")
     plot = width - 2 * PADDING
-    low, high, height = _domains(table, plot)
-    rows, is_moved = _spread(rows, low, high, (plot, height))
-    x, y = (
-        channel(f"{name}:Q", axis=None, scale=alt.Scale(domain=[low[i], high[i]], nice=False))
-        for i, (name, channel) in enumerate((("x", alt.X), ("y", alt.Y)))
-    )
+    centers, height, is_moved = pixel_positions(table, plot)
+    rows = table.assign(name=row_names(table), x=centers[:, 0], y=centers[:, 1])
+    x = alt.X("x:Q", axis=None, scale=alt.Scale(domain=[0, plot], nice=False))
+    y = alt.Y("y:Q", axis=None, scale=alt.Scale(domain=[height, 0], nice=False))
     chart = alt.Chart(inline(rows)).mark_text(fontSize=LABEL, fontWeight=600)
     chart = chart.encode(
         x=x,
         y=y,
         text="layer:N",
-        color=_layers(table) if color == "layer" else _groups(table[color], width),
-        tooltip=[alt.Tooltip("name:N", title="head")]
-        + ([alt.Tooltip("group:N", title=color)] if color != "layer" else []),
+        color=layer_color(table),
+        tooltip=[alt.Tooltip("name:N", title="head")],
     )
     chart = chart.properties(width=plot, height=height)
-    reading = "Each number is a head, written as its layer"
-    if is_moved:
-        reading += "; numbers that would touch are moved apart"
-    return offline(publication(chart, f"{title}\n{reading}", width))
+    return offline(publication(chart, f"{title}\n{reading(is_moved)}", width))
+
+
+def reading(is_moved: bool) -> str:
+    """Return the remark on how to read the numbers of a map.
+
+    Args:
+        is_moved: Whether numbers were moved apart.
+    """
+    remark = "Each number is a head, written as its layer"
+    return remark + "; numbers that would touch are moved apart" if is_moved else remark
+
+
+def pixel_positions(table: pd.DataFrame, width: float) -> tuple[NDArray[np.float64], int, bool]:
+    """Return positions of the numbers in pixels, the height of the map, and whether any moved.
+
+    Args:
+        table: Table with the columns layer, x and y; x and y get one scale.
+        width: Width of the map in pixels.
+
+    Returns:
+        Positions from the top left, at which numbers do not touch, [N, 2]; height in pixels;
+        whether any number was moved.
+    """
+    low, high, height = _domains(table, width)
+    unit = (high - low) / np.array([width, height])  # Plane units per pixel.
+    centers = (table[["x", "y"]].to_numpy() - low) / unit
+    widths = [text_width(str(layer)) for layer in table["layer"]]
+    sizes = np.column_stack([widths, np.full(len(table), LABEL - 1.0)])
+    new_centers = spread_in_plane(centers, sizes, most=_MOST_MOVED)
+    is_moved = bool((new_centers != centers).any())
+    new_centers[:, 1] = height - new_centers[:, 1]
+    return new_centers, height, is_moved
 
 
 def _domains(
-    table: pd.DataFrame, width: int
+    table: pd.DataFrame, width: float
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], int]:
     """Return the lower and upper ends of both axes, and the height that gives them one scale."""
     low = table[["x", "y"]].to_numpy().min(0)
@@ -136,23 +153,12 @@ def _domains(
     return middle - half_size, middle + half_size, round(height)
 
 
-def _spread(
-    rows: pd.DataFrame,
-    low: NDArray[np.float64],
-    high: NDArray[np.float64],
-    pixels: tuple[float, float],
-) -> tuple[pd.DataFrame, bool]:
-    """Return the rows with positions at which numbers do not touch, and whether any moved."""
-    unit = (high - low) / np.array(pixels)  # Plane units per pixel.
-    centers = (rows[["x", "y"]].to_numpy() - low) / unit
-    widths = [text_width(str(layer)) for layer in rows["layer"]]
-    sizes = np.column_stack([widths, np.full(len(rows), LABEL - 1.0)])
-    new_centers = spread_in_plane(centers, sizes, most=_MOST_MOVED)
-    positions = new_centers * unit + low
-    return rows.assign(x=positions[:, 0], y=positions[:, 1]), bool((new_centers != centers).any())
+def layer_color(table: pd.DataFrame) -> alt.Color:
+    """Return the color of the layers, from the first to the last.
 
-
-def _layers(table: pd.DataFrame) -> alt.Color:
+    Args:
+        table: Table with the column layer.
+    """
     last = max(1, int(table["layer"].max()))
     anchors = LIGHT.layers
     scale = alt.Scale(
@@ -161,11 +167,3 @@ def _layers(table: pd.DataFrame) -> alt.Color:
         interpolate="rgb",
     )
     return alt.Color("layer:Q", scale=scale, legend=None)
-
-
-def _groups(column: pd.Series[str], width: int) -> alt.Color:
-    names = ordered(column)
-    legend = alt.Legend(
-        title=None, symbolType="circle", orient="bottom", columns=legend_columns(names, width)
-    )
-    return alt.Color("group:N", scale=colors(names, "heads_in_plane"), legend=legend)

@@ -55,6 +55,24 @@ def colors(names: Sequence[str], figure: str, *, lines: bool = False) -> alt.Sca
     )
 
 
+def color_cycle(names: Sequence[str]) -> list[str]:
+    """Return a color for each name, for figures that print the name at its data.
+
+    Names in `MEANINGS` have their own color. The other names take turns with the remaining colors,
+    so that names may share a color.
+
+    Args:
+        names: Names without names in `REST`.
+    """
+    fixed = {
+        name: LIGHT.series[MEANINGS.index(_key(name))] for name in names if _key(name) in MEANINGS
+    }
+    free = [color for color in LIGHT.series if color not in fixed.values()] or list(LIGHT.series)
+    others = [name for name in names if name not in fixed]
+    turns = {name: free[i % len(free)] for i, name in enumerate(others)}
+    return [(fixed | turns)[name] for name in names]
+
+
 def shapes(names: Sequence[str]) -> alt.Scale:
     """Return the shape scale of the names; names that share a color have different shapes."""
     color_numbers = _places(names)
@@ -106,7 +124,7 @@ def _places(names: Sequence[str]) -> dict[str, int]:
 
 
 def _key(name: str) -> str:
-    return name.removeprefix("to ")
+    return name.removeprefix("to ").removeprefix("rests on ")
 
 
 def spread(

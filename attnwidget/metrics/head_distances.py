@@ -169,16 +169,25 @@ class HeadDistances(HeadResult):
             }
         )
 
-    def chart(self, behaviors: ArrayLike | None = None, *, width: int = 640) -> alt.Chart:
-        """Draw heads in the plane (Clark et al. 2019, Figure 6), colored by layer or `behaviors`.
+    def chart(
+        self, behaviors: ArrayLike | None = None, *, width: int = 640
+    ) -> alt.Chart | alt.LayerChart:
+        """Draw heads in the plane, near each other if they attend alike (Clark et al., Figure 6).
+
+        With `behaviors`, there are two panels as in the paper: by behavior, with each name at its
+        heads, and by layer.
 
         Args:
-            behaviors: Labels [L, H], for example from `clark_labels(...)` or `cluster(6)`; None =
-                colors by layer.
+            behaviors: Labels [L, H], for example `atlas(...).names`, `clark_labels(...)` or
+                `cluster(6)`; "" and "other" are no name. None = one panel, by layer.
             width: Width of the whole figure in pixels.
+
+        Raises:
+            ValueError: If the labels are not [L, H].
         """
         import pandas as pd
 
+        from attnwidget.charts.groups_in_plane import groups_in_plane
         from attnwidget.charts.heads_in_plane import heads_in_plane
 
         embedding = self.embed()
@@ -186,19 +195,22 @@ class HeadDistances(HeadResult):
         x, y = embedding.positions.reshape(-1, 2).T
         frame = pd.DataFrame({"layer": layer, "head": head, "x": x, "y": y})
         has_position = frame["x"].notna()
-        color = "layer"
-        if behaviors is not None:
-            color = "behavior"
-            labels = np.asarray(behaviors)
-            is_numeric = np.issubdtype(labels.dtype, np.number)
-            frame[color] = [f"cluster {k}" if is_numeric else str(k) for k in labels.ravel()]
-        frame = frame[has_position]
         title = (
             f"Heads by how differently they attend\n{self.model_name}; "
             f"Jensen-Shannon distances, {counted(self.n_tokens, 'token')}, metric MDS, "
             f"stress {embedding.stress:.2f}"
         )
-        return heads_in_plane(frame, color=color, title=title, width=width)
+        if behaviors is None:
+            return heads_in_plane(frame[has_position], title=title, width=width)
+        labels = np.asarray(behaviors)
+        if labels.shape != (self.n_layers, self.n_heads):
+            raise ValueError(
+                f"behaviors has a label for each head, [{self.n_layers}, {self.n_heads}], got "
+                f"{list(labels.shape)}: pass atlas.names or clark_labels(measured)"
+            )
+        is_numeric = np.issubdtype(labels.dtype, np.number)
+        frame["group"] = [f"cluster {k}" if is_numeric else str(k) for k in labels.ravel()]
+        return groups_in_plane(frame[has_position], title=title, width=width)
 
     def __repr__(self) -> str:
         between = self.between_layers()

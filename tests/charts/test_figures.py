@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 
 from attnwidget.charts.accuracy_bars import accuracy_bars
 from attnwidget.charts.curve_panels import curve_panels
+from attnwidget.charts.groups_in_plane import groups_in_plane
 from attnwidget.charts.head_heatmap import head_heatmap
 from attnwidget.charts.heads_in_plane import heads_in_plane
 from attnwidget.charts.layer_curves import layer_curves
@@ -43,7 +44,7 @@ def map_frame() -> pd.DataFrame:
     places = np.random.default_rng(1).normal(size=(72, 2))
     layer, head = (index.ravel() for index in np.indices((6, 12)))
     frame = pd.DataFrame({"layer": layer, "head": head, "x": places[:, 0], "y": places[:, 1]})
-    return frame.assign(behavior=np.resize(["next token", "other", "to [SEP]"], 72))
+    return frame.assign(group=np.resize(["next token", "other", "to [SEP]"], 72))
 
 
 def fraction_frame() -> pd.DataFrame:
@@ -84,8 +85,8 @@ CHARTS = {
         title="Entropy of all heads",
         value_title="entropy (nats)",
     ),
-    "map": lambda: heads_in_plane(map_frame(), color="behavior", title="Heads alike\nstress 0.2"),
-    "map by layer": lambda: heads_in_plane(map_frame(), color="layer", title="Heads by layer"),
+    "groups": lambda: groups_in_plane(map_frame(), title="Heads alike\nstress 0.2"),
+    "map": lambda: heads_in_plane(map_frame(), title="Heads by layer"),
     "panels": lambda: curve_panels(panel_frame(), title="Weights and norms"),
     "fractions": lambda: pattern_shares(fraction_frame(), title="Attention patterns"),
     "sets": lambda: pattern_sets(sets_frame(), title="Attention patterns\nby rule"),
@@ -175,9 +176,10 @@ def colors(theme: Theme) -> set[str]:
         lambda width: curve_panels(panel_frame(), title="t", width=width),
         lambda width: pattern_sets(sets_frame(), title="t", width=width),
         lambda width: accuracy_bars(score_frame(), title="t", width=width),
-        lambda width: heads_in_plane(map_frame(), color="behavior", title="t", width=width),
+        lambda width: heads_in_plane(map_frame(), title="t", width=width),
+        lambda width: groups_in_plane(map_frame(), title="t", width=width),
     ],
-    ids=["curves", "panels", "sets", "probe", "map"],
+    ids=["curves", "panels", "sets", "probe", "map", "groups"],
 )
 def test_a_chart_takes_the_width_that_is_given(make: Any, width: int) -> None:
     assert width - 80 <= size(vl_convert.vegalite_to_svg(make(width).to_dict()))[0] <= width
@@ -273,9 +275,15 @@ def test_a_meaning_has_one_color_in_every_figure() -> None:
         return dict(zip(scale["domain"], scale["range"], strict=True))
 
     curves = scale(CHARTS["curves"]().to_dict()["layer"][1])
-    heads = scale(CHARTS["map"]().to_dict())
+    (named,) = (
+        part
+        for part in CHARTS["groups"]().to_dict()["layer"]
+        if part["encoding"].get("color", {}).get("field") == "group"
+        and part["encoding"].get("text", {}).get("field") == "layer"
+    )
+    heads = scale(named)
     assert curves["to [SEP]"] == heads["to [SEP]"]
-    assert curves["other"] == heads["other"] == LIGHT.rest
+    assert curves["other"] == heads["no name"] == LIGHT.rest
     assert len(set(curves.values())) == len(CLASSES)
 
 
@@ -311,9 +319,13 @@ def test_zero_is_the_middle_or_the_end_of_a_heat_map(
 def test_a_map_has_units_of_one_length_and_its_layers_as_marks() -> None:
     spec = CHARTS["map"]().to_dict()
     x, y = (spec["encoding"][axis]["scale"]["domain"] for axis in "xy")
-    assert (x[1] - x[0]) / spec["width"] == pytest.approx((y[1] - y[0]) / spec["height"], rel=0.01)
+    assert (x[1] - x[0]) / spec["width"] == pytest.approx((y[0] - y[1]) / spec["height"], rel=0.01)
     rows = rows_of(spec, spec)
-    assert all(x[0] < row["x"] < x[1] and y[0] < row["y"] < y[1] for row in rows)
+    assert all(x[0] < row["x"] < x[1] and y[1] < row["y"] < y[0] for row in rows)
+    frame = map_frame().sort_values("y")
+    heights = {(row["layer"], row["head"]): row["y"] for row in rows}
+    drawn_heights = [heights[key] for key in zip(frame["layer"], frame["head"], strict=True)]
+    assert drawn_heights[0] > drawn_heights[-1], "y points upward"
     assert len(rows) == 72 and spec["encoding"]["text"]["field"] == "layer"
 
 
@@ -322,7 +334,8 @@ def test_a_map_of_any_extent_is_drawn(scale: tuple[float, float]) -> None:
     frame = map_frame()
     frame["x"] *= scale[0]
     frame["y"] *= scale[1]
-    vl_convert.vegalite_to_svg(heads_in_plane(frame, color="layer", title="t").to_dict())
+    vl_convert.vegalite_to_svg(heads_in_plane(frame, title="t").to_dict())
+    vl_convert.vegalite_to_svg(groups_in_plane(frame, title="t").to_dict())
 
 
 @pytest.mark.slow
@@ -368,9 +381,6 @@ def test_fractions_of_heads_are_averaged() -> None:
          ("layer_curves", "0, 1, 2", "'layer'")),
         (lambda: layer_curves(curve_frame(list("abcdefghijklmnopqrs")), title="t", value_title="v"),
          ("layer_curves", "18 series", "19")),
-        (lambda: heads_in_plane(
-            map_frame().assign(behavior=np.resize(list("abcdefg"), 72)), color="behavior",
-            title="t"), ("heads_in_plane", "6 colors", "7")),
         (lambda: layer_curves(curve_frame(), title=" \n", value_title="v"), ("title", "empty")),
         (lambda: layer_curves(
             curve_frame(), title="t", value_title="v", reference={"uniform": np.nan}
@@ -381,8 +391,8 @@ def test_fractions_of_heads_are_averaged() -> None:
          ("head_heatmap", "[L, H]", "(0, 2)")),
         (lambda: head_heatmap([[np.inf]], title="t", value_title="v"), ("head_heatmap", "finite")),
         (lambda: head_heatmap([[np.nan]], title="t", value_title="v"), ("head_heatmap", "all NaN")),
-        (lambda: heads_in_plane(map_frame(), color="cluster", title="t"),
-         ("heads_in_plane", "cluster missing")),
+        (lambda: groups_in_plane(map_frame().drop(columns="group"), title="t"),
+         ("groups_in_plane", "group missing")),
         (lambda: curve_panels(curve_frame(), title="t"), ("curve_panels", "quantity missing")),
         (lambda: pattern_shares(fraction_frame().assign(value=30.0), title="t"),
          ("pattern_shares", "0 to 1")),

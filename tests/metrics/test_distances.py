@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from typing import Any
 
 import numpy as np
 import pytest
@@ -261,4 +262,88 @@ def test_a_model_is_measured_and_drawn() -> None:
     labels = clark_labels(found)
     assert labels.shape == (6, 12)
     assert "72" not in repr(distances) and "6×12 heads" in repr(distances)
-    assert distances.chart(labels).to_dict()["encoding"]["color"]["field"] == "group"
+    headings = {"By layer", f"By name: {(labels != 'other').sum()} of 72 heads have one"}
+    assert headings <= texts_of(distances.chart(labels).to_dict())
+    with pytest.raises(ValueError, match=naming("[6, 12]", "[12, 6]", "atlas.names")):
+        distances.chart(labels.T)
+    assert "encoding" in distances.chart().to_dict(), "one panel without labels"
+
+
+def texts_of(spec: dict[str, Any]) -> set[str]:
+    return {
+        str(row.get("text")) for part in spec["layer"] for row in part["data"].get("values", ())
+    } | {str(row.get("text")) for rows in spec["datasets"].values() for row in rows}
+
+
+def two_groups(n_layers: int = 5, n_heads: int = 8) -> tuple[HeadDistances, np.ndarray]:
+    """Heads of two groups, a far pair with one name, and a head with a name of its own."""
+    rng = np.random.default_rng(0)
+    points = rng.normal(size=(n_layers * n_heads, 2)) + 12 * (np.arange(40) >= 20)[:, None]
+    names = np.where(np.arange(40) < 20, "rests on [CLS]", "attends broadly").astype(object)
+    names[[1, 30]] = "previous token"
+    names[2] = "determiner to its noun"
+    names[3:5] = ""
+    distances = np.linalg.norm(points[:, None] - points, axis=-1)
+    return made(distances, n_layers), names.reshape(n_layers, n_heads).astype(str)
+
+
+@pytest.mark.parametrize("width", [219, 455, 640])
+def test_names_stand_once_at_their_groups_and_lie_on_no_other(width: int) -> None:
+    distances, names = two_groups()
+    spec = distances.chart(names, width=width).to_dict()
+    assert spec["width"] == width - 16 and "legend" not in str(spec["layer"]).replace(
+        "'legend': None", ""
+    )
+    (labels,) = (
+        rows for rows in spec["datasets"].values() if rows and {"text", "group"} <= rows[0].keys()
+    )
+    by_group: dict[str, list[str]] = {}
+    for row in labels:
+        by_group.setdefault(row["group"], []).append(row["text"])
+    written = {group: " ".join(lines) for group, lines in by_group.items()}
+    assert written["rests on [CLS]"] == "rests on [CLS] (16)", "one name, not sixteen"
+    assert written["determiner to its noun"] == "determiner to its noun"
+    # The two heads are in different groups, so each has the name.
+    assert written["previous token"].count("previous") == 2
+    boxes = np.array(
+        [
+            (
+                row["x"] - 2.4 * len(row["text"]),
+                row["y"] - 5,
+                row["x"] + 2.4 * len(row["text"]),
+                row["y"] + 5,
+            )
+            for row in labels
+        ]
+    )
+    across = np.minimum.outer(boxes[:, 2], boxes[:, 2]) - np.maximum.outer(boxes[:, 0], boxes[:, 0])
+    down = np.minimum.outer(boxes[:, 3], boxes[:, 3]) - np.maximum.outer(boxes[:, 1], boxes[:, 1])
+    overlaps = (across > 0) & (down > 0)
+    np.fill_diagonal(overlaps, False)
+    assert not overlaps.any()
+
+
+def test_groups_are_outlined_and_both_panels_have_the_same_positions() -> None:
+    distances, names = two_groups()
+    spec = distances.chart(names).to_dict()
+    outlines = [part for part in spec["layer"] if part["mark"]["type"] == "line"]
+    assert len(outlines) == 2, "no outline of one or two heads"
+    first, second = (
+        spec["datasets"][part["data"]["name"]]
+        for part in spec["layer"]
+        if part["encoding"].get("text", {}).get("field") == "layer"
+    )
+    assert len(first) == len(second) == 40
+    shifts = {
+        (round(b["x"] - a["x"], 6), round(b["y"] - a["y"], 6))
+        for a, b in zip(first, second, strict=True)
+    }
+    assert len(shifts) == 1 and {row["group"] for row in first} == {
+        *np.unique(names[names != ""]).tolist(),
+        "no name",
+    }
+    corners = np.array([(r["x"], r["y"]) for r in spec["datasets"][outlines[0]["data"]["name"]]])
+    edges = np.roll(corners, -1, axis=0) - corners
+    next_edges = np.roll(edges, -1, axis=0)
+    turns = edges[:, 0] * next_edges[:, 1] - edges[:, 1] * next_edges[:, 0]
+    assert (turns > 0).all() or (turns < 0).all(), "corners are in order and convex"

@@ -55,7 +55,7 @@ WRITES = {
 }
 CHARTS = {
     "01_quickstart": 0,
-    "02_what_does_bert_look_at": 9,
+    "02_what_does_bert_look_at": 11,
     "03_norms": 1,
     "04_your_own_model": 1,
     "05_what_do_heads_do": 4,
