@@ -293,7 +293,8 @@ class RelationAccuracies(HeadResult):
             Columns Relation, Head ("L7 H10", counted from 0 as everywhere in this package), Head in
             the paper ("8-11", counted from 1), Accuracy (in %), Baseline (in %, with its offset:
             "51.7 (1)"), and, if there are `other_texts`, On EWT and Baseline on EWT (in %); the
-            most frequent relation first, after all of them. `attrs["note"]` says on which words heads were chosen.
+            most frequent relation first, after all of them. `attrs["note"]` says on which words
+            heads were chosen.
         """
         import pandas as pd
 
