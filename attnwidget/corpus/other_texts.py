@@ -8,7 +8,7 @@ corpora and writes the numbers; the package has no text of these corpora.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from hashlib import blake2b
@@ -95,13 +95,32 @@ def other_texts(
     """
     if model is None or model.edits.digest:
         return None
-    entry = _stored().get(weights_digest(model.hf_model), {}).get(study)
-    if entry is None or any(entry["options"].get(name) != value for name, value in options.items()):
-        return None
     digests = {text_digest(words) for words in texts}
-    stored = entry["texts"]
-    known = {stored[i : i + DIGITS] for i in range(0, len(stored), DIGITS)}
-    if 2 * len(digests & known) > len(digests):
+    return stored_accuracies(study, weights_digest(model.hf_model), digests, options)
+
+
+def stored_accuracies(
+    study: str,
+    weights: str,
+    digests: Collection[str] = (),
+    options: Mapping[str, Any] | None = None,
+) -> OtherTexts | None:
+    """Return the stored accuracies for a fingerprint of weights, as in `other_texts`.
+
+    Args:
+        study: Name of the study: "relations", "coreference" or "pronouns".
+        weights: Fingerprint of the weights.
+        digests: Fingerprints of the texts of the study.
+        options: Options of the study.
+    """
+    entry = _stored().get(weights, {}).get(study)
+    if entry is None or any(
+        entry["options"].get(name) != value for name, value in (options or {}).items()
+    ):
+        return None
+    texts = entry["texts"]
+    known = {texts[i : i + DIGITS] for i in range(0, len(texts), DIGITS)}
+    if 2 * len(known.intersection(digests)) > len(digests):
         return None
     return OtherTexts(
         corpus=entry["corpus"],

@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from attnwidget.behaviors.pronouns import PRONOUN, right_pronouns
 from attnwidget.capture.load import load_model
 from attnwidget.capture.model import AttentionModel
 from attnwidget.corpus.other_texts import text_digest
@@ -24,7 +25,7 @@ from attnwidget.text.mentions import Document
 from attnwidget.text.treebank import Sentence
 from attnwidget.text.treebank_files import load_treebank
 from attnwidget.words.coreference import probe_coreference
-from attnwidget.words.coreference_results import KINDS
+from attnwidget.words.coreference_results import KINDS, CoreferenceAccuracies
 from attnwidget.words.relations import probe_relations
 
 
@@ -43,18 +44,35 @@ def relations(model: AttentionModel, sentences: Sequence[Sentence]) -> dict[str,
     }
 
 
-def coreference(model: AttentionModel, documents: Sequence[Document]) -> dict[str, Any]:
+def mentions(model: AttentionModel, documents: Sequence[Document]) -> CoreferenceAccuracies:
+    """Probe all windows of documents."""
+    return probe_coreference(model, documents, windows="all", skip_unaligned=True, progress=False)
+
+
+def coreference(found: CoreferenceAccuracies) -> dict[str, Any]:
     """Return the counts of `probe_coreference` on GUM as JSON."""
-    found = probe_coreference(model, documents, windows="all", skip_unaligned=True, progress=False)
     return {
         "corpus": "GUM",
-        "description": f"GUM, {len(documents)} documents, {found.counts[0]:,} mentions",
+        "description": f"GUM, {len(found.documents)} documents, {found.counts[0]:,} mentions",
         "options": {},
         "names": list(KINDS),
         "counts": found.counts.tolist(),
         "correct": found.correct.tolist(),
         "rules_correct": found.baseline_correct.tolist(),
-        "texts": "".join(text_digest(document.words) for document in documents),
+        "texts": "".join(text_digest(document.words) for document in found.documents),
+    }
+
+
+def pronouns(found: CoreferenceAccuracies) -> dict[str, Any]:
+    """Return the counts of the behavior "pronoun to its person" on GUM as JSON."""
+    heads, rules = right_pronouns(found)
+    return coreference(found) | {
+        "description": f"GUM, {len(found.documents)} documents, {len(heads):,} pronouns",
+        "names": [PRONOUN],
+        "counts": [len(heads)],
+        "correct": heads.sum(0)[..., None].tolist(),
+        "rules_correct": rules.sum(0)[:, None].tolist(),
+        "texts": "",
     }
 
 
@@ -66,9 +84,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--out", type=Path, required=True, help="the JSON file")
     options = parser.parse_args(arguments)
     model = load_model(device="cpu")
+    found = mentions(model, load_coreference(options.gum))
     studies = {
         "relations": relations(model, load_treebank(options.ewt)),
-        "coreference": coreference(model, load_coreference(options.gum)),
+        "coreference": coreference(found),
+        "pronouns": pronouns(found),
     }
     stored = {weights_digest(model.hf_model): studies}
     write_whole(options.out, (json.dumps(stored, separators=(",", ":")) + "\n").encode("utf-8"))

@@ -12,8 +12,9 @@ import pytest
 
 import measure_other_texts
 from attnwidget import AttentionModel, load_model
+from attnwidget.behaviors.pronouns import PRONOUN, right_pronouns
 from attnwidget.corpus.other_texts import other_texts, text_digest
-from attnwidget.demo import demo_documents, demo_treebank
+from attnwidget.demo import demo_atlas, demo_documents, demo_treebank
 from attnwidget.model_facts.pickled_model import weights_digest
 from attnwidget.text.coreference import load_coreference
 from attnwidget.text.treebank_files import load_treebank
@@ -110,6 +111,10 @@ def test_the_script_writes_numbers_and_no_text(
     assert studies["relations"]["names"] == list(found.relations)
     mentions = probe_coreference(model, documents, windows="all", progress=False)
     assert studies["coreference"]["correct"] == mentions.correct.tolist()
+    heads, rules = right_pronouns(mentions)
+    assert studies["pronouns"]["counts"] == [len(heads)]
+    assert np.array_equal(np.array(studies["pronouns"]["correct"])[..., 0], heads.sum(0))
+    assert studies["pronouns"]["rules_correct"] == rules.sum(0)[:, None].tolist()
     assert sentences[0].words[1] not in out.read_text("utf-8").replace(
         studies["relations"]["texts"], ""
     )
@@ -123,4 +128,22 @@ def test_the_stored_numbers_are_measured_again(model: AttentionModel, data: Path
     gum = load_coreference(data / "gum" / "en_gum-ccby.conllu.gz")
     (stored,) = json.loads(STORED.read_text("utf-8")).values()
     assert measure_other_texts.relations(model, ewt) == stored["relations"]
-    assert measure_other_texts.coreference(model, gum) == stored["coreference"]
+    found = measure_other_texts.mentions(model, gum)
+    assert measure_other_texts.coreference(found) == stored["coreference"]
+    assert measure_other_texts.pronouns(found) == stored["pronouns"]
+
+
+def test_the_card_of_the_pronoun_head_has_its_accuracy_on_gum() -> None:
+    atlas = demo_atlas()
+    (head,) = (
+        head for head in atlas.find(PRONOUN) if atlas.names[head.layer, head.head] == PRONOUN
+    )
+    card = atlas.card(head)
+    assert card.other_texts == (
+        "on other texts (GUM, 135 documents, 1,629 pronouns): 0.23 against 0.49 by the nearest "
+        "person"
+    )
+    assert card.other_texts in repr(card)
+    assert atlas.card(2, 8).other_texts == ""
+    sibling = demo_atlas("attnwidget/genre")
+    assert {sibling.card(k, 3).other_texts for k in range(6)} == {""}
