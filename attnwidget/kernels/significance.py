@@ -647,7 +647,7 @@ def smallest_mean_change(values: ArrayLike, level: float) -> Float64Array:
         >>> from attnwidget.kernels.significance import smallest_mean_change
         >>> differences = np.array([0.3, -0.1, 0.2, 0.1, -0.2, 0.0, 0.1, 0.2])
         >>> smallest_mean_change(differences, 0.05).round(2).tolist()
-        0.16
+        0.15
         >>> smallest_mean_change(differences[:4], 0.05).tolist()
         inf
     """

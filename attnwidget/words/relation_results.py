@@ -215,7 +215,7 @@ class RelationAccuracies(HeadResult):
             >>> first, second = (
             ...     probe_relations(model, sentences[part::2], progress=False) for part in (0, 1)
             ... )
-            >>> scored = second.best(50, choose=first).set_index("relation")
+            >>> scored = second.best(40, choose=first).set_index("relation")
             >>> bool(scored.loc["obj", "accuracy"] > scored.loc["obj", "baseline"])
             True
         """

@@ -34,7 +34,7 @@ def relations(model: AttentionModel, sentences: Sequence[Sentence]) -> dict[str,
     found = probe_relations(model, sentences, skip_unaligned=True, progress=False)
     return {
         "corpus": "EWT",
-        "description": f"UD English EWT 2.16, dev part, {found.n_sentences:,} sentences",
+        "description": f"UD English EWT, dev part, {found.n_sentences:,} sentences",
         "options": {"unit": found.unit, "possessive": found.possessive},
         "names": list(found.relations),
         "counts": found.counts.tolist(),
