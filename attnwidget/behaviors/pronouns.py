@@ -30,6 +30,8 @@ from attnwidget.words.word_segments import WordAxes
 
 #: Pronouns that refer to things.
 _THINGS = frozenset({"it", "its", "itself"})
+#: Name of the behavior.
+PRONOUN = "pronoun to its person"
 _RULES = ("the nearest person", "the first person")
 
 
@@ -96,7 +98,7 @@ class Pronouns(StudyBehavior):
     mentioned before the pronoun. The test is McNemar's exact test.
     """
 
-    name = "pronoun to its person"
+    name = PRONOUN
     description = "attends from a pronoun to the person it stands for"
     source = "Clark et al. 2019, 4.3"
     needs: frozenset[Need] = frozenset({"documents"})
@@ -125,7 +127,7 @@ class Pronouns(StudyBehavior):
         if len(evidence.documents) < 2:
             raise NotApplicableError("pronouns need two documents, one for each half")
         first, second = evidence.coreference
-        heads, rules = _right(first)
+        heads, rules = right_pronouns(first)
         if not len(heads):
             raise NotApplicableError("no pronoun of the first half has a noun for its person")
         best = int(rules.mean(0).argmax())
@@ -145,7 +147,7 @@ class Pronouns(StudyBehavior):
 
 def _half(found: CoreferenceAccuracies, best: int) -> HalfScore:
     """Return the shares of one half, with rule number `best` as the control."""
-    heads, rules = _right(found)
+    heads, rules = right_pronouns(found)
     score = share_right(heads, found)
     control = rules[:, best].mean() if len(heads) else np.nan
     return HalfScore(score, np.full(score.shape, control), len(heads))
@@ -164,7 +166,7 @@ def _pronoun(document: Document, evaluated: Evaluated) -> _Pronoun | None:
     return _Pronoun(mention.head, persons, others) if persons else None
 
 
-def _right(found: CoreferenceAccuracies) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+def right_pronouns(found: CoreferenceAccuracies) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
     """Return whether heads and the two rules are correct: bool [P, L, H] and [P, 2]."""
     pronouns = [_pronoun(found.documents[e.document], e) for e in found.evaluated]
     rows = [row for row, pronoun in enumerate(pronouns) if pronoun is not None]

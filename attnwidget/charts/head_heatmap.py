@@ -127,18 +127,26 @@ def head_heatmap(
 
 
 def head_heatmaps(
-    values: Mapping[str, ArrayLike], *, title: str, value_title: str, width: int = WIDTH
+    values: Mapping[str, ArrayLike],
+    *,
+    title: str,
+    value_title: str,
+    same_scale: Mapping[str, str] | None = None,
+    width: int = WIDTH,
 ) -> alt.VConcatChart:
     """Draw one heat map per quantity, at most three in a row, with one cell per head.
 
     Each panel has its own scale, from 0 to the largest value, which is in the panel's title. A dark
-    cell in one panel can therefore be a small number in another panel.
+    cell in one panel can therefore be a small number in another panel. Panels of `same_scale` share
+    a scale, and are at most two in a row, so that the two panels are next to each other.
 
     Args:
         values: Non-negative arrays [L, H] by panel name. Cells with NaN, for heads that were not
             measured, stay empty.
         title: Figure title; further lines become the subtitle.
         value_title: Quantity and unit, for the tooltips.
+        same_scale: Name of the panel before it whose scale a panel shares, by panel name; the scale
+            ends at the largest value of both panels.
         width: Figure width in pixels.
 
     Raises:
@@ -161,13 +169,19 @@ def head_heatmaps(
     headers = {name: _header(name, array) for name, array in arrays.items()}
     header_width = max(map(text_width, headers.values())) - _PANEL
     min_width = max(header_width, _SMALLEST * next(iter(shapes.values()))[1])
-    columns = panels_in_row(width, _COLUMNS, least=min_width, gap=_GAP, axis=_PANEL)
+    shared = same_scale or {}
+    most_columns = 2 if shared else _COLUMNS
+    columns = panels_in_row(width, most_columns, least=min_width, gap=_GAP, axis=_PANEL)
+    tops = {name: _top(array) for name, array in arrays.items()}
+    for name, other in shared.items():
+        tops[name] = tops[other] = max(tops[name], tops[other])
     available = panel_width(width, columns, gap=_GAP, axis=_PANEL)
     panels = [
         _panel(
             name,
             headers[name],
             array,
+            tops[name],
             value_title,
             available,
             is_first=number % columns == 0,
@@ -244,6 +258,7 @@ def _panel(
     name: str,
     header: str,
     array: NDArray[np.float64],
+    top: float,
     value_title: str,
     room: float,
     *,
@@ -273,7 +288,7 @@ def _panel(
         color=alt.Color(
             "value:Q",
             legend=None,
-            scale=ink_scale(_top(array)),
+            scale=ink_scale(top),
         ),
         tooltip=[
             alt.Tooltip("name:N", title="head"),

@@ -25,6 +25,14 @@ _NAMES = {
     "minimal pair, all words": "Pairs right by all words",
 }
 _PAIRS = "change of the share of pairs right (below 0: worse without the head)"
+# Names of the scores in sentences, and units of scores that are not shares.
+_QUANTITIES = {
+    "loss": "loss",
+    "accuracy": "accuracy",
+    "minimal pair": "share of pairs right",
+    "minimal pair, all words": "share of pairs right",
+}
+_UNITS = {"loss": " nats"}
 # Names of the differences, by score.
 _CHANGES = {
     "loss": "change of the loss in nats (above 0: worse without the head)",
@@ -40,7 +48,9 @@ class Ablation(HeadResult):
     """Model score without each head, or without all heads of a layer. Made by `ablate`.
 
     `of_heads` and `of_layers` have the statistics: `mean`, `difference` (disabled minus intact),
-    its `interval`, `broken` and `fixed` examples, `p` and `adjusted`, [L, H] and [L].
+    its `interval`, `broken` and `fixed` examples, `p`, `adjusted`, `significant` and
+    `smallest_effect`, [L, H] and [L]. `answer` states the finding in a sentence, with the smallest
+    change that the study could have found.
 
     Attributes:
         score: Name of the score: "accuracy", "loss", "kl", "minimal pair", "minimal pair, all
@@ -89,6 +99,30 @@ class Ablation(HeadResult):
         """Whether the score is 1 or 0 for every example, so that examples break or are fixed."""
         return are_right_or_wrong(self.intact, self.head_scores, self.layer_scores)
 
+    @property
+    def smallest_effect(self) -> float:
+        """Smallest change by a typical head that this study could have found significant.
+
+        This is the median over heads of `of_heads.smallest_effect`, or over layers if only layers
+        were disabled. Infinite if the examples are too few for any change; NaN for a divergence.
+        """
+        return _typical(self.of_heads if self.heads() else self.of_layers)
+
+    @property
+    def answer(self) -> str:
+        """Finding in one sentence, for titles and reports.
+
+        It names the number of heads with a significant change, after the correction for all heads.
+        If there is none, it also states the smallest change that could have been found. "" for a
+        divergence, which is not tested.
+        """
+        parts = [
+            _finding(changes, unit, self.score, self.judged)
+            for changes, unit in ((self.of_heads, "head"), (self.of_layers, "layer"))
+            if not np.isnan(changes.scores).all()
+        ]
+        return " ".join(filter(None, parts)) if self.score != "kl" else ""
+
     def heads(self) -> HeadMetrics:
         """Return the difference of each head: float64 [L, H] by title; {} for layers only."""
         if np.isnan(self.head_scores).all():
@@ -126,7 +160,7 @@ class Ablation(HeadResult):
         from attnwidget.charts.head_heatmap import head_heatmap
 
         layers = None if np.isnan(self.layer_scores).all() else self.of_layers.difference
-        tested = "; dots: adjusted p < 0.05" if self.score != "kl" else ""
+        tested = f"; dots: adjusted p < 0.05\n{self.answer}" if self.score != "kl" else ""
         name = _NAMES.get(self.score, self.score)
         return head_heatmap(
             self.of_heads.difference,
@@ -137,8 +171,8 @@ class Ablation(HeadResult):
             ),
             value_title=_CHANGES.get(self.score, f"change of {self.score}"),
             layers=layers,
-            marked=self.of_heads.adjusted < 0.05,
-            layers_marked=self.of_layers.adjusted < 0.05,
+            marked=self.of_heads.significant,
+            layers_marked=self.of_layers.significant,
             diverging=True,
             width=width,
         )
@@ -146,10 +180,11 @@ class Ablation(HeadResult):
     def __repr__(self) -> str:
         stopped = "" if self.complete else ", interrupted"
         note = f"; {self.note}" if self.note else ""
+        answer = f"\n{self.answer}" if self.answer else ""
         return (
             f"Ablation({self._model}, {self.method}, {counted(len(self.intact), 'example')}"
             f"{stopped}: {self.score} {self.intact.mean():.3g} intact, "
-            f"{self._range()}{note})"
+            f"{self._range()}{note}){answer}"
         )
 
     @property
@@ -160,3 +195,28 @@ class Ablation(HeadResult):
         heads = self.of_heads if self.heads() else self.of_layers
         what = "a head" if self.heads() else "a layer"
         return f"{np.nanmin(heads.mean):.3g} to {np.nanmax(heads.mean):.3g} without {what}"
+
+
+def _finding(changes: ScoreChanges, unit: str, score: str, judged: bool) -> str:
+    """Return a sentence about the significant changes of heads or layers."""
+    measured = ~np.isnan(changes.scores).any(-1)
+    n_units = int(measured.sum())
+    n_significant = int(changes.significant.sum())
+    n = counted(len(changes.intact), "example")
+    quantity = _QUANTITIES.get(score, score)
+    if n_significant:
+        which = f"{n_significant} of {n_units} {unit}s" if n_units > 1 else f"The {unit}"
+        verb = "change" if n_significant > 1 else "changes"
+        return f"{which} {verb} the {quantity} significantly."
+    none = f"No {unit} changes" if n_units > 1 else f"The {unit} does not change"
+    smallest = _typical(changes)
+    if not np.isfinite(smallest):
+        return f"{none} the {quantity} significantly; {n} are too few to see any change."
+    amount = f"{100 * smallest:.1f} points" if judged else f"{smallest:.2g}{_UNITS.get(score, '')}"
+    return f"{none} the {quantity} significantly; changes under {amount} cannot be seen with {n}."
+
+
+def _typical(changes: ScoreChanges) -> float:
+    """Return the median over the changed units of the smallest effect; NaN without a test."""
+    smallest = changes.smallest_effect[~np.isnan(changes.smallest_effect)]
+    return float(np.median(smallest)) if smallest.size else float("nan")

@@ -17,10 +17,15 @@ from attnwidget.kernels.significance import (
     differ,
     paired_interval,
     sign_flip_test,
+    smallest_mean_change,
+    smallest_share_change,
 )
 
 if TYPE_CHECKING:
     import pandas as pd
+
+#: Largest adjusted p-value that counts as significant.
+LEVEL = 0.05
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -92,6 +97,31 @@ class ScoreChanges:
     def adjusted(self) -> Float64Array:
         """P-values after the correction of Benjamini and Hochberg over all units."""
         return benjamini_hochberg(self.p)
+
+    @property
+    def significant(self) -> NDArray[np.bool_]:
+        """Whether the adjusted p-value is below 0.05."""
+        return np.asarray(self.adjusted < LEVEL)
+
+    @cached_property
+    def smallest_effect(self) -> Float64Array:
+        """Smallest size of a difference that this study could have found significant.
+
+        The correction for all changed units is included: a single unit with an effect needs a p of
+        at most 0.05 divided by the number of units. If several units have an effect, slightly
+        smaller differences can be significant. If examples are correct or wrong, the number of
+        examples that change is that of the unit, or the smallest number that can be significant.
+        Otherwise, the standard deviation over examples is that of the unit. Infinite if no
+        difference could be significant with so few examples, and NaN for a divergence.
+        """
+        differences = self._differences[self._measured]
+        if not self.tested or not len(differences):
+            return np.full(self.scores.shape[:-1], np.nan)
+        level = LEVEL / len(differences)
+        if self.judged:
+            n_changed = (differences != 0).sum(-1)
+            return self._placed(smallest_share_change(n_changed, differences.shape[-1], level))
+        return self._placed(smallest_mean_change(differences, level))
 
     @property
     def _differences(self) -> Float64Array:

@@ -593,3 +593,69 @@ def sign_flip_test(values: ArrayLike) -> Float64Array:
     for _ in range(_FLIPS):
         n_as_far += np.abs(random.choice((-1.0, 1.0), n) @ flat) >= observed
     return (n_as_far / (_FLIPS + 1)).reshape(sample.shape[:-1])
+
+
+def smallest_share_change(n_changed: ArrayLike, n: int, level: float) -> Float64Array:
+    """Return the smallest difference of two accuracies that McNemar's exact test can detect.
+
+    A difference of t examples needs at least t examples that change. If more examples change, some
+    of them change in the opposite direction, and the difference must be larger.
+
+    Args:
+        n_changed: Number of examples that only one of the predictors gets right.
+        n: Total number of examples.
+        level: Largest two-sided p-value that counts as significant.
+
+    Returns:
+        Smallest differences, 0 to 1; infinite if not even n changed examples are significant.
+
+    Example:
+        >>> from attnwidget.kernels.significance import smallest_share_change
+        >>> smallest_share_change([0, 8, 20], 100, 0.05).tolist()
+        [0.06, 0.08, 0.1]
+    """
+    changed = np.asarray(n_changed, np.int64)
+    smallest = np.full(changed.shape, np.inf)
+    for index, n_flips in np.ndenumerate(changed):
+        # With fewer changed examples than this, no difference is significant.
+        while n_flips <= n:
+            wins = np.arange((n_flips + 1) // 2, n_flips + 1)
+            significant = wins[differ(wins, n_flips - wins) <= level]
+            if len(significant):
+                smallest[index] = (2 * significant[0] - n_flips) / n
+                break
+            n_flips += 1
+    return smallest
+
+
+def smallest_mean_change(values: ArrayLike, level: float) -> Float64Array:
+    """Return the smallest mean that the sign-flip test of N differences can detect.
+
+    The differences keep their standard deviation. The distribution of their mean under random signs
+    is approximated by a normal distribution, and no p-value is below that of all signs being equal,
+    or below 1 / 10,000.
+
+    Args:
+        values: One difference per example, [..., N].
+        level: Largest two-sided p-value that counts as significant.
+
+    Returns:
+        Smallest means, of the unit of the values, [...]; infinite if no mean is significant.
+
+    Example:
+        >>> import numpy as np
+        >>> from attnwidget.kernels.significance import smallest_mean_change
+        >>> differences = np.array([0.3, -0.1, 0.2, 0.1, -0.2, 0.0, 0.1, 0.2])
+        >>> smallest_mean_change(differences, 0.05).round(2).tolist()
+        0.15
+        >>> smallest_mean_change(differences[:4], 0.05).tolist()
+        inf
+    """
+    sample = np.asarray(values, dtype=np.float64)
+    n = sample.shape[-1]
+    quantile = scipy.stats.norm.isf(level / 2)
+    if max(2.0 ** (1 - n), 1 / (_FLIPS + 1)) > level or n <= quantile**2:
+        return np.full(sample.shape[:-1], np.inf)
+    # The squared sum of the differences must exceed quantile ** 2 times the sum of their squares.
+    smallest: Float64Array = quantile * sample.std(-1) / np.sqrt(n - quantile**2)
+    return smallest

@@ -27,9 +27,10 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
 
-#: Columns to sort by: columns of `RelationAccuracies.best`, and `gain`, which is the accuracy minus
-#: the baseline.
-COLUMNS = ("relation", "n", "head", "direction", "accuracy", "baseline", "gain")
+#: Columns to sort by: columns of `RelationAccuracies.best`, `other_texts`, which is the accuracy of
+#: the same head on other texts, and `gain`, which is the accuracy minus the baseline.
+COLUMNS = ("relation", "n", "head", "direction", "accuracy", "other_texts", "baseline", "gain")
+_OTHER_TEXTS = "other_texts"
 _FEW = 10
 
 
@@ -37,7 +38,9 @@ class RelationTableOptions(DirectionOptions, total=False):
     """Options of a `RelationTable`."""
 
     min_count: int
-    sort: Literal["relation", "n", "head", "direction", "accuracy", "baseline", "gain"]
+    sort: Literal[
+        "relation", "n", "head", "direction", "accuracy", "other_texts", "baseline", "gain"
+    ]
     descending: bool
     picture_rows: int
 
@@ -47,11 +50,12 @@ class RelationTable(DirectionChoice):
 
     `accuracies` is a result of `probe_relations`. Each row is a relation: its best head over both
     directions, the accuracy with its 95 % interval, the best fixed offset, and the gain over the
-    offset. An asterisk marks heads that are better than the offset (corrected p up to 0.05). When
-    you choose a row, its head is selected, and the map of layers x heads shows the accuracy of
-    every head on that relation in `direction`. The root has no row, because no head predicts it.
-    `save` draws each relation once, with its subtypes, and at most `picture_rows` relations. If a
-    relation is chosen, the map is drawn below the table.
+    offset. Heads are chosen and scored on the same words. For the bundled model, a column therefore
+    has the accuracy of the same head on UD English EWT. An asterisk marks heads that are better
+    than the offset (corrected p up to 0.05). When you choose a row, its head is selected, and the
+    map of layers x heads shows the accuracy of every head on that relation in `direction`. The root
+    has no row, because no head predicts it. `save` draws each relation once, with its subtypes, and
+    at most `picture_rows` relations. If a relation is chosen, the map is drawn below the table.
 
     Options are keywords, and traits of the figure. An unknown option raises TypeError, and a value
     out of range or an unknown relation raises traitlets.TraitError.
@@ -117,6 +121,17 @@ class RelationTable(DirectionChoice):
         self.layer = min(self.layer, self.n_layers - 1)
         if not self._has_relation(self.relation):
             self.relation = "all"
+        if self.sort == _OTHER_TEXTS and self.accuracies.other_texts is None:
+            self.sort = "gain"
+
+    @traitlets.validate("sort")
+    def _check_sort(self, proposal: dict[str, Any]) -> str:
+        if proposal["value"] == _OTHER_TEXTS and self.accuracies.other_texts is None:
+            raise traitlets.TraitError(
+                "'sort' is 'other_texts', but these accuracies have no numbers on other texts, "
+                "which come with the bundled model: sort by 'accuracy'"
+            )
+        return str(proposal["value"])
 
     def choose(self, relation: str) -> None:
         """Choose a row: its relation, its best head and the direction of this head.
@@ -136,7 +151,10 @@ class RelationTable(DirectionChoice):
 
     def _best(self) -> pd.DataFrame:
         best = self.accuracies.best(min_count=1, skip=("root",))
-        return best.assign(gain=best["accuracy"] - best["baseline"])
+        best = best.assign(gain=best["accuracy"] - best["baseline"])
+        if self.accuracies.other_texts is None:
+            return best
+        return best.assign(**{_OTHER_TEXTS: self.accuracies.on_other_texts(best)})
 
     @computed("accuracies")
     def _source(self) -> dict[str, Any]:
@@ -165,10 +183,26 @@ class RelationTable(DirectionChoice):
             ),
             "correct": to_wire(relations.correct[..., relation_indices].astype(np.int32)),
             "p_values": to_wire(relations.p_values[..., relation_indices].astype(np.float32)),
+            "other_texts": self._other_texts(best),
+        }
+
+    def _other_texts(self, best: pd.DataFrame) -> dict[str, Any] | None:
+        other = self.accuracies.other_texts
+        if other is None:
+            return None
+        baseline = other.rule_accuracy(0, best["relation"].tolist())
+        return {
+            "corpus": other.corpus,
+            "description": other.description,
+            "accuracy": to_wire(best[_OTHER_TEXTS].to_numpy(np.float32)),
+            "baseline": to_wire(baseline.astype(np.float32)),
         }
 
     def to_frame(self) -> pd.DataFrame:
-        """Return the table's rows with the columns of `RelationAccuracies.best` and `gain`."""
+        """Return the table's rows: the columns of `RelationAccuracies.best`, and `gain`.
+
+        If the accuracies have numbers on other texts, `other_texts` has those of the same heads.
+        """
         best = self._best()
         frequent = best[best["n"] >= self.min_count]
         sort_columns = ["layer", "head"] if self.sort == "head" else [self.sort]

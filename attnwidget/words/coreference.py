@@ -12,6 +12,7 @@ from torch import Tensor
 
 from attnwidget.corpus.accumulator import Accumulator, Batch, LayerBatch, Subject
 from attnwidget.corpus.argument_checks import DOCUMENTS, all_of, one_of
+from attnwidget.corpus.other_texts import other_texts
 from attnwidget.corpus.progress_bar import OnProgress
 from attnwidget.corpus.resume_file import digest_of
 from attnwidget.kernels.plain_torch import in_plain_torch
@@ -218,6 +219,7 @@ class Antecedents(Accumulator[CoreferenceAccuracies]):
 
     def start(self, subject: Subject) -> None:
         super().start(subject)
+        self._model = subject.model
         shape = (int(self._first_slot[-1]), 2, self.n_layers, self.n_heads)
         # Chosen words count from 1; 0 marks windows that were not processed yet, so that sums add
         # up.
@@ -258,6 +260,9 @@ class Antecedents(Accumulator[CoreferenceAccuracies]):
             complete=int(is_processed.sum()) == len(self._windows) - self._n_skipped,
             layers_without_attention=self.layers.layers_without_attention,
             left_out=self._left_out,
+            other_texts=other_texts(
+                "coreference", self._model, [document.words for document in self._documents]
+            ),
         )
 
     def _prepare(self, batch: Batch) -> _Prepared:

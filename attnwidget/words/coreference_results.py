@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attnwidget.capture.tapping.head import Head
+from attnwidget.corpus.other_texts import OtherTexts
 from attnwidget.corpus.results import HeadMetrics, HeadResult
 from attnwidget.text.antecedents import BASELINES
 from attnwidget.text.counted import counted
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 Among = Literal["words", "mentions"]
+CHOSEN_HERE = "head chosen and scored on the same mentions"
+CHOSEN_ELSEWHERE = "head chosen on other documents"
 AMONG: tuple[Among, ...] = ("words", "mentions")
 KINDS = ("all", "pronoun", "proper", "nominal")
 
@@ -124,6 +127,8 @@ class CoreferenceAccuracies(HeadResult):
         layers_without_attention: Layers without attention in a hybrid model, which have -1 in
             `chosen`.
         left_out: Reason for each document that `load_coreference` left out as invalid.
+        other_texts: Stored accuracies of the bundled model on GUM; None for other models, and for
+            documents of GUM.
         definitions: Definitions of details that the paper leaves open.
 
     Example:
@@ -142,6 +147,7 @@ class CoreferenceAccuracies(HeadResult):
     n_skipped: int
     layers_without_attention: tuple[int, ...] = ()
     left_out: tuple[str, ...] = ()
+    other_texts: OtherTexts | None = None
     definitions: ClassVar[str] = DEFINITIONS
 
     @cached_property
@@ -195,22 +201,58 @@ class CoreferenceAccuracies(HeadResult):
         layer, head = max(heads, key=lambda at: (values[at], at))
         return Head(layer, head)
 
-    def table(self, among: Among = "words") -> pd.DataFrame:
+    def table(
+        self, among: Among = "words", *, choose: CoreferenceAccuracies | None = None
+    ) -> pd.DataFrame:
         """Return accuracies of the three rules and of the best head by kind (table of section 4.3).
+
+        Without `choose`, the head is chosen and scored on the same mentions, as in the paper. For
+        the bundled model, further columns have the accuracies of the same rules and the same head
+        on the 135 documents of GUM.
 
         Args:
             among: Words among which the head chooses: "words" or "mentions".
+            choose: Result for other documents, on which the head is chosen; None = the documents of
+                this result.
 
         Returns:
-            Rows: nearest, head match, rule-based, best head. Columns: all, pronoun, proper,
-                nominal.
+            Rows: nearest, head match, rule-based, best head (or "head L2 H9" with `choose`).
+                Columns: all, pronoun, proper, nominal, and "all on GUM" and so on if there are
+                `other_texts`. `attrs["note"]` says on which mentions the head was chosen.
+
+        Raises:
+            TypeError: If `choose` is not such a result.
+            ValueError: If `choose` belongs to other heads.
         """
         import pandas as pd
 
-        best = self.best_head(among)
-        rows = [*self.baseline_correct, self.correct[_variant(among), best.layer, best.head]]
-        names = [*BASELINES, f"best head {best}"]
-        return pd.DataFrame(self._share(np.array(rows)), index=names, columns=list(KINDS))
+        variant = _variant(among)
+        best = (self if choose is None else self._checked_choice(choose)).best_head(among)
+        rows = [*self.baseline_correct, self.correct[variant, best.layer, best.head]]
+        names = [*BASELINES, f"best head {best}" if choose is None else f"head {best}"]
+        table = pd.DataFrame(self._share(np.array(rows)), index=names, columns=list(KINDS))
+        if (other := self.other_texts) is not None:
+            others = [other.rule_accuracy(rule, KINDS) for rule in range(len(BASELINES))]
+            others.append(other.accuracy((variant, best.layer, best.head), KINDS))
+            for k, kind in enumerate(KINDS):
+                table[f"{kind} on {other.corpus}"] = [accuracies[k] for accuracies in others]
+        table.attrs["note"] = CHOSEN_HERE if choose is None else CHOSEN_ELSEWHERE
+        return table
+
+    def _checked_choice(self, choose: CoreferenceAccuracies) -> CoreferenceAccuracies:
+        """Return the result on which the head is chosen, if it fits this result."""
+        if not isinstance(choose, CoreferenceAccuracies):
+            raise TypeError(
+                "choose must be a result of probe_coreference for other documents, got "
+                f"{type(choose).__name__}"
+            )
+        if choose.chosen.shape[1:] != self.chosen.shape[1:]:
+            layers, heads = choose.chosen.shape[2:]
+            raise ValueError(
+                f"choose has {layers}×{heads} heads, this result has {self.chosen.shape[2]}×"
+                f"{self.chosen.shape[3]}: probe the same model"
+            )
+        return choose
 
     def _paper_frame(self) -> pd.DataFrame:
         return self.table()
@@ -269,7 +311,8 @@ class CoreferenceAccuracies(HeadResult):
         return head_heatmap(
             self.accuracy[_variant(among), ..., 0],
             title=f"Antecedents found, choosing among {among}\n"
-            f"{self.model_name}; best {best} {value:.1%}; {rules}; {mentions}",
+            f"{self.model_name}; best {best} {value:.1%}, chosen and scored on the same "
+            f"mentions; {rules}; {mentions}",
             value_title="accuracy",
             width=width,
         )

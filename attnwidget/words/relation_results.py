@@ -12,6 +12,7 @@ import numpy as np
 from attnwidget.capture.tapping.head import Head
 from attnwidget.capture.tapping.layer_numbers import LayerNumbers
 from attnwidget.corpus.argument_checks import all_of
+from attnwidget.corpus.other_texts import OtherTexts
 from attnwidget.corpus.results import HeadMetrics, HeadResult
 from attnwidget.kernels.arrays import Float64Array, Int64Array
 from attnwidget.kernels.plain_torch import in_plain_torch
@@ -33,6 +34,8 @@ DIRECTIONS = ("dependent to governor", "governor to dependent")
 """Directions of attention; both predict a governor for each word."""
 TABLE_COUNT = 100
 """Words that a relation of Clark et al.'s Table 1 has at least."""
+CHOSEN_HERE = "heads chosen and scored on the same words"
+CHOSEN_ELSEWHERE = "heads chosen on other sentences"
 _TABLE_COLUMNS = ("Relation", "Head", "Head in the paper", "Accuracy", "Baseline")
 _POOLED = " (all)"
 """Suffix of the name of a relation that is pooled over its subtypes."""
@@ -67,6 +70,8 @@ class RelationAccuracies(HeadResult):
             copies.
         layers_without_attention: Layers without attention in a hybrid model, which have 0 in
             `correct` and NaN in every share.
+        other_texts: Stored accuracies of the bundled model on UD English EWT; None for other
+            models, other options of the probe, and sentences of EWT.
 
     Example:
         >>> from attnwidget import load_model
@@ -92,6 +97,7 @@ class RelationAccuracies(HeadResult):
     stack: str
     model: AttentionModel | None = None
     layers_without_attention: tuple[int, ...] = ()
+    other_texts: OtherTexts | None = None
 
     def __copy__(self) -> RelationAccuracies:
         return replace(self)
@@ -170,21 +176,30 @@ class RelationAccuracies(HeadResult):
         *,
         skip: Collection[str] = ("root", "punct"),
         alpha: float = 0.05,
+        choose: RelationAccuracies | None = None,
     ) -> pd.DataFrame:
         """Return the best head and the best fixed offset of each relation (Clark et al., Table 1).
 
         Ties go to the last layer, head and direction, as in the released code. The interval
-        (Wilson, 95 %) is for the head's own accuracy. Selecting the best head on the same words
-        makes its accuracy look better than it is.
+        (Wilson, 95 %) is for the head's own accuracy. Choosing the best head on the same words
+        makes its accuracy look better than it is. With `choose`, heads and offsets are chosen on
+        other words, and scored on the words of this result.
 
         Args:
             min_count: Smallest number of words of a relation.
             skip: Relations to leave out; no head can be correct for the root.
             alpha: Largest corrected p-value that counts as significant.
+            choose: Result for other sentences, on which heads and offsets are chosen; relations
+                that it does not have are left out. None = the sentences of this result.
 
         Returns:
             Columns: relation, n, layer, head, direction, accuracy, low, high, baseline, offset,
-            p_value (corrected), significant.
+            p_value (corrected for all heads, directions and relations; with `choose`, for the
+            relations of the table), significant.
+
+        Raises:
+            TypeError: If `choose` is not such a result.
+            ValueError: If `choose` belongs to other heads or offsets.
 
         Example:
             >>> from attnwidget import Head, load_model
@@ -196,27 +211,37 @@ class RelationAccuracies(HeadResult):
             ...     print(relation, Head(best.layer[relation], best["head"][relation]))
             nsubj L2 H8
             det L3 H8
+            >>> model, sentences = load_model(), demo_treebank()
+            >>> first, second = (
+            ...     probe_relations(model, sentences[part::2], progress=False) for part in (0, 1)
+            ... )
+            >>> scored = second.best(40, choose=first).set_index("relation")
+            >>> bool(scored.loc["obj", "accuracy"] > scored.loc["obj", "baseline"])
+            True
         """
         import pandas as pd
 
         min_count = whole_number("min_count", min_count)
+        chosen_on = self if choose is None else self._checked_choice(choose)
         selected = [
             r
             for r, name in enumerate(self.relations)
-            if self.counts[r] >= min_count and name not in skip
+            if self.counts[r] >= min_count and name not in skip and name in chosen_on.relations
         ]
-        correct = self.correct.copy()
-        correct[list(self.layers_without_attention)] = -1
-        correct = correct.reshape(-1, len(self.relations))[:, selected]
-        last = len(correct) - 1 - correct[::-1].argmax(0)
-        layer, head, direction = np.unravel_index(last, self.correct.shape[:3])
-        hits = correct[last, np.arange(len(selected))]
+        names = [self.relations[r] for r in selected]
+        layer, head, direction, offset = chosen_on._best_at(names)
+        hits = self.correct[layer, head, direction, selected]
         n = self.counts[selected]
         low, high = wilson_interval(hits, n)
-        p_value = self.p_values[layer, head, direction, selected]
+        baseline_hits = self.baseline_correct[offset, selected]
+        if choose is None:
+            p_value = self.p_values[layer, head, direction, selected]
+        else:
+            both = self.both_correct[layer, head, direction, offset, selected]
+            p_value = holm(better_than(hits - both, baseline_hits - both))
         return pd.DataFrame(
             {
-                "relation": [self.relations[r] for r in selected],
+                "relation": names,
                 "n": n,
                 "layer": layer,
                 "head": head,
@@ -224,27 +249,57 @@ class RelationAccuracies(HeadResult):
                 "accuracy": hits / n,
                 "low": low,
                 "high": high,
-                "baseline": self.baseline[selected],
-                "offset": self.baseline_offset[selected],
+                "baseline": baseline_hits / n,
+                "offset": np.array(self.offsets)[offset],
                 "p_value": p_value,
                 "significant": p_value <= alpha,
             }
         )
 
-    def table(self, min_count: int = TABLE_COUNT) -> pd.DataFrame:
+    def on_other_texts(self, best: pd.DataFrame) -> Float64Array:
+        """Return the stored accuracies on other texts of the heads in a table of `best`.
+
+        Args:
+            best: Table with the columns relation, layer, head and direction.
+
+        Returns:
+            Accuracies 0 to 1, one per row; NaN if there are no `other_texts`, or if they do not
+            have the relation.
+        """
+        if self.other_texts is None:
+            return np.full(len(best), np.nan)
+        rows = best[["layer", "head", "direction", "relation"]].itertuples(index=False)
+        accuracies = [
+            self.other_texts.accuracy((layer, head, DIRECTIONS.index(direction)), [relation])
+            for layer, head, direction, relation in rows
+        ]
+        return np.concatenate([*accuracies, np.zeros(0)])
+
+    def table(
+        self, min_count: int = TABLE_COUNT, *, choose: RelationAccuracies | None = None
+    ) -> pd.DataFrame:
         """Return `best` with the columns and the format of Table 1 of Clark et al.
+
+        Without `choose`, heads are chosen and scored on the same words, as in the paper, and are
+        less accurate on other texts. For the bundled model, the column "On EWT" has the accuracy of
+        the same head on 2,001 sentences of UD English EWT, and "Baseline on EWT" that of the best
+        fixed offset on these sentences.
 
         Args:
             min_count: Smallest number of words of a relation.
+            choose: Result for other sentences, on which the heads are chosen, as in `best`.
 
         Returns:
             Columns Relation, Head ("L7 H10", counted from 0 as everywhere in this package), Head in
             the paper ("8-11", counted from 1), Accuracy (in %), Baseline (in %, with its offset:
-            "51.7 (1)"); the most frequent relation first, after all of them.
+            "51.7 (1)"), and, if there are `other_texts`, On EWT and Baseline on EWT (in %); the
+            most frequent relation first, after all of them. `attrs["note"]` says on which words
+            heads were chosen.
         """
         import pandas as pd
 
-        best = self.best(min_count).sort_values("n", ascending=False, kind="stable")
+        best = self.best(min_count, choose=choose)
+        best = best.sort_values("n", ascending=False, kind="stable")
         rows = [
             (
                 "All" if row["relation"] == "all" else row["relation"],
@@ -255,7 +310,42 @@ class RelationAccuracies(HeadResult):
             )
             for row in best.to_dict("records")
         ]
-        return pd.DataFrame(rows, columns=list(_TABLE_COLUMNS))
+        table = pd.DataFrame(rows, columns=list(_TABLE_COLUMNS))
+        if self.other_texts is not None:
+            accuracies = 100 * self.on_other_texts(best)
+            baselines = 100 * self.other_texts.rule_accuracy(0, best["relation"].tolist())
+            table[f"On {self.other_texts.corpus}"] = accuracies.round(1)
+            table[f"Baseline on {self.other_texts.corpus}"] = baselines.round(1)
+        table.attrs["note"] = CHOSEN_HERE if choose is None else CHOSEN_ELSEWHERE
+        return table
+
+    def _checked_choice(self, choose: RelationAccuracies) -> RelationAccuracies:
+        """Return the result on which heads are chosen, if it fits this result."""
+        if not isinstance(choose, RelationAccuracies):
+            raise TypeError(
+                "choose must be a result of probe_relations for other sentences, got "
+                f"{type(choose).__name__}"
+            )
+        shape = self.correct.shape[:3]
+        if choose.correct.shape[:3] != shape or choose.offsets != self.offsets:
+            raise ValueError(
+                f"choose has {choose.correct.shape[0]}×{choose.correct.shape[1]} heads and the "
+                f"offsets {choose.offsets}, this result has {shape[0]}×{shape[1]} and "
+                f"{self.offsets}: probe the same model with the same offsets"
+            )
+        return choose
+
+    def _best_at(
+        self, names: Collection[str]
+    ) -> tuple[Int64Array, Int64Array, Int64Array, Int64Array]:
+        """Return layer, head, direction and offset index of the best predictors of relations."""
+        selected = [self.relations.index(name) for name in names]
+        correct = self.correct.copy()
+        correct[list(self.layers_without_attention)] = -1
+        correct = correct.reshape(-1, len(self.relations))[:, selected]
+        last = len(correct) - 1 - correct[::-1].argmax(0)
+        layer, head, direction = np.unravel_index(last, self.correct.shape[:3])
+        return layer, head, direction, self._best_offsets[selected]
 
     def _paper_frame(self) -> pd.DataFrame:
         # With few words, the table has at least the row of all words.
@@ -302,6 +392,7 @@ class RelationAccuracies(HeadResult):
         *,
         min_count: int = TABLE_COUNT,
         limit: int = 20,
+        choose: RelationAccuracies | None = None,
         width: int = 640,
     ) -> alt.TopLevelMixin:
         """Draw the best head and the best offset of each relation, or all heads on one relation.
@@ -315,6 +406,8 @@ class RelationAccuracies(HeadResult):
                 None = all relations.
             min_count: Smallest number of words of the drawn relations; ignored with `relation`.
             limit: Largest number of drawn relations; ignored with `relation`.
+            choose: Result for other sentences, on which the heads are chosen, as in `best`; ignored
+                with `relation`.
             width: Width of the whole figure in pixels.
 
         Raises:
@@ -334,14 +427,15 @@ class RelationAccuracies(HeadResult):
                 values, title=answer_title(title, values), value_title="accuracy", width=width
             )
         limit = whole_number("limit", limit, 1, "relation")
-        best = _one_row_each(self.best(min_count))
+        best = _one_row_each(self.best(min_count, choose=choose))
         if best.empty:
             raise ValueError(
                 f"no relation has {min_count} words, the most frequent {self.counts[1:].max()}: "
                 "pass a lower min_count"
             )
         sentences = counted(self.n_sentences, "sentence")
-        title = f"The best head of each relation\n{self.model_name}, {sentences}"
+        note = CHOSEN_HERE if choose is None else CHOSEN_ELSEWHERE
+        title = f"The best head of each relation\n{self.model_name}, {sentences}; {note}"
         if len(best) > limit:
             title += f"; the first {limit} of {len(best)} relations by gain over the offset"
         return best_heads(best.head(limit), title=title, width=width)

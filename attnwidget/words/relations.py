@@ -13,6 +13,7 @@ from torch import Tensor
 
 from attnwidget.corpus.accumulator import Accumulator, Batch, LayerBatch, Subject
 from attnwidget.corpus.argument_checks import SENTENCES, all_of, each_once, one_of
+from attnwidget.corpus.other_texts import other_texts
 from attnwidget.corpus.progress_bar import OnProgress
 from attnwidget.corpus.resume_file import digest_of
 from attnwidget.corpus.resume_from import resume_from, resume_path
@@ -231,6 +232,13 @@ class Relations(Accumulator[RelationAccuracies]):
             model_name=self.model_name,
             stack=self.stack,
             model=self._model,
+            other_texts=other_texts(
+                "relations",
+                self._model,
+                [sentence.words for sentence in self._sentences],
+                unit=self._unit,
+                possessive=self._possessive,
+            ),
             layers_without_attention=self.layers.layers_without_attention,
         )
 

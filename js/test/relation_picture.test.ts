@@ -13,7 +13,7 @@ import type { TableState } from "../src/relation_table/state.js";
 import { captionText } from "../src/shared/caption.js";
 import { canvasSize } from "../src/shared/cells.js";
 import { tableRuler } from "../src/shared/labels.js";
-import { numbers } from "./relation_numbers.js";
+import { numbers, withOtherTexts } from "./relation_numbers.js";
 import { request, tableState } from "./relation_state.js";
 import { wireOf } from "./wire_of.js";
 
@@ -171,4 +171,35 @@ test("the largest gains come first, and before all others the significant ones",
   expect(gains.slice(0, sure).every(([isSure]) => isSure)).toBe(true);
   expect(by(true)).toHaveLength(p.relations.length);
   expect(scene({ sort: "gain" }).said).toContain("by the gain, largest first, significant gains");
+});
+
+test("accuracies on other texts have a column at every width, and a note", () => {
+  const change = { _numbers: withOtherTexts() };
+  for (const room of [272, 304, 360, 400, 448, 560, 640, 960]) {
+    const { table } = at(room, 0, change);
+    expect(table.shown).toContain("other_texts");
+    expect(table.width).toBeLessThanOrEqual(room);
+    expect(table.headings.other_texts).toBe(room >= 640 ? "on EWT %" : "EWT");
+  }
+  const found = scene(change);
+  const { columns, rows } = tableOf(found);
+  const index = columns.indexOf("on EWT %");
+  const texts = rows.map((row) => [row[0], row[index]]);
+  expect(texts).toEqual([
+    ["all", "30.0"],
+    ["det", "75"],
+    ["<b>obj</b>", "–"],
+  ]);
+  const said = captionText(captionOf(found, true));
+  expect(said).toContain("heads are chosen and scored on the same words");
+  expect(said).toContain("EWT: accuracy of the same head on UD English EWT, 2,001 sentences");
+  const other = scene();
+  expect(other.columns).not.toContain("other_texts");
+  expect(tableOf(other).columns).not.toContain("on EWT %");
+  expect(captionText(captionOf(other, true))).not.toContain("EWT");
+  expect(scene({ ...change, sort: "other_texts" }).rows.map(({ relation }) => relation)).toEqual([
+    "det",
+    "all",
+    "<b>obj</b>",
+  ]);
 });

@@ -9,6 +9,7 @@ import { canvasSize } from "../src/shared/cells.js";
 import { tableRuler } from "../src/shared/labels.js";
 import { UNATTACHED } from "../src/shared/look.js";
 import { frame, leave, mounted } from "./mounted.js";
+import { withOtherTexts } from "./relation_numbers.js";
 import { request, tableState } from "./relation_state.js";
 
 async function show(change: Partial<TableState> = {}) {
@@ -177,4 +178,17 @@ test("texts stand where the layout says; the caption is the picture's word for w
     canvasSize(heat),
   ]);
   expect(el.querySelectorAll(".attnw-drawn")).toHaveLength(2);
+});
+
+test("the page has the accuracy on other texts between accuracy and offset", async () => {
+  const { find, el } = await show(tableState({ _numbers: withOtherTexts() }));
+  const headings = [...el.querySelectorAll("thead th span:first-child")].map(
+    ({ textContent }) => textContent,
+  );
+  expect(headings.slice(4, 7)).toEqual(["accuracy %", "on EWT %", "offset %"]);
+  const cells = [...find("tbody tr").querySelectorAll("td")].map(({ textContent }) => textContent);
+  expect(cells).toHaveLength(headings.length - 1);
+  expect(cells[4]).toBe("30.0");
+  expect(find(".attnw-rel-name").title).toContain("on EWT: 30.0");
+  expect(find(".attnw-rel-name").title).toContain("best offset there 20.0");
 });

@@ -43,6 +43,7 @@ def test_all_programs_are_found() -> None:
         "evaluate",
         "finetune",
         "make_atlas",
+        "measure_other_texts",
         "patterns_cnn",
         "train",
         "train_induction",

@@ -316,6 +316,45 @@ def test_significance_is_scipys() -> None:
     assert {"layer": 1, "head": 2} in chart["datasets"][dots[0]["data"]["name"]]
 
 
+def test_the_answer_says_how_small_a_change_could_have_been_found() -> None:
+    random = np.random.default_rng(2)
+    intact = (random.random(198) < 0.7).astype(float)
+    heads = np.tile(intact, (2, 36, 1))
+    flipped = random.integers(0, 198, (2, 36, 4))
+    np.put_along_axis(heads, flipped, 1 - np.take_along_axis(heads, flipped, -1), -1)
+    layers = np.full((2, 198), np.nan)
+
+    def ablation(heads: Any, layers: Any, score: str = "accuracy", n: int = 198) -> Ablation:
+        return Ablation(score, "zero", intact[:n], heads[..., :n], layers[..., :n], ())
+
+    found = ablation(heads, layers)
+    # Twelve texts that all become wrong are the fewest with a p below 0.05 / 72.
+    assert binomtest(12, 12).pvalue <= 0.05 / 72 < binomtest(11, 11).pvalue
+    assert found.smallest_effect == pytest.approx(12 / 198)
+    assert found.answer == (
+        "No head changes the accuracy significantly; changes under 6.1 points cannot be seen with "
+        "198 examples."
+    )
+    assert found.answer in repr(found)
+    assert found.answer.split(";")[0] in str(found.chart().to_dict()["title"])
+    few = ablation(heads, layers, n=10)
+    assert np.isinf(few.smallest_effect)
+    assert few.answer == (
+        "No head changes the accuracy significantly; 10 examples are too few to see any change."
+    )
+    broken = heads.copy()
+    broken[1, 3] = 0
+    assert ablation(broken, layers).answer == "1 of 72 heads changes the accuracy significantly."
+    losses = ablation(intact + random.normal(size=(2, 36, 198)), layers, "loss")
+    assert losses.answer.startswith("No head changes the loss significantly; changes under 0.")
+    assert " nats cannot be seen with 198 examples." in losses.answer
+    only_layers = ablation(np.full((2, 36, 198), np.nan), heads[:, 0])
+    assert only_layers.answer.startswith("No layer changes the accuracy significantly")
+    assert only_layers.smallest_effect == only_layers.of_layers.smallest_effect[0]
+    divergence = ablation(abs(losses.head_scores), layers, "kl")
+    assert divergence.answer == "" and np.isnan(divergence.smallest_effect)
+
+
 def test_an_interrupted_study_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     model = load_model(device="cpu")
     path = tmp_path / "ablation.npz"

@@ -24,6 +24,8 @@ from attnwidget.kernels.significance import (
     percentile_interval,
     percentile_tails,
     sign_flip_test,
+    smallest_mean_change,
+    smallest_share_change,
     wilson_interval,
 )
 from refusals import naming
@@ -271,3 +273,39 @@ def test_holm_leaves_out_tests_that_were_not_made() -> None:
     corrected = holm([[np.nan, 0.01], [0.04, 0.03]])
     assert np.isnan(corrected[0, 0])
     np.testing.assert_allclose(corrected.ravel()[1:], [0.03, 0.06, 0.06])
+
+
+@given(
+    n=st.integers(1, 40), changed=st.integers(0, 40), level=st.sampled_from([0.05, 0.05 / 72, 0.2])
+)
+def test_no_smaller_share_than_the_stated_one_is_significant(
+    n: int, changed: int, level: float
+) -> None:
+    changed = min(changed, n)
+    stated = float(smallest_share_change(changed, n, level))
+
+    def significant(n_changed: int) -> list[float]:
+        return [
+            (better - (n_changed - better)) / n
+            for better in range(n_changed + 1)
+            if 2 * better >= n_changed and binomtest(better, max(n_changed, 1)).pvalue <= level
+        ]
+
+    possible = next((found for k in range(changed, n + 1) if (found := significant(k))), [])
+    assert stated == pytest.approx(min(possible, default=np.inf))
+
+
+def test_a_mean_is_significant_above_the_stated_one_and_not_below() -> None:
+    draws = np.random.default_rng(0).normal(size=(40, 60))
+    draws -= draws.mean(-1, keepdims=True)
+    for level in (0.05, 0.05 / 20):
+        smallest = smallest_mean_change(draws, level)
+        assert (sign_flip_test(draws + 1.15 * smallest[:, None]) <= level).mean() > 0.95
+        assert (sign_flip_test(draws + 0.85 * smallest[:, None]) <= level).mean() < 0.05
+
+
+def test_no_mean_of_few_values_is_significant() -> None:
+    assert np.isinf(smallest_mean_change(np.ones((2, 8)), 0.05 / 72)).all()
+    assert sign_flip_test(np.ones(8)) > 0.05 / 72
+    # The randomization test draws 9,999 sign vectors, so no p-value is below 1 / 10,000.
+    assert np.isinf(smallest_mean_change(np.arange(100.0), 0.05 / 1000))

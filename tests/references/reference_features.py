@@ -39,6 +39,25 @@ def link_score(attention, links, pairing):
     return max(float(attention[s][t]) for s, t in pairs)
 
 
+def moved_places(n_words, links, all_links):
+    """All places of links that move together: each a list of (source words, target words)."""
+    joined = [(s, t) for source, target in all_links for s in source for t in target]
+    places = []
+    for shift in range(-n_words, n_words + 1):
+        if shift == 0:
+            continue
+        moved = [
+            ([s + shift for s in source], [t + shift for t in target]) for source, target in links
+        ]
+        words = [word for source, target in moved for word in source + target]
+        if min(words) < 0 or max(words) >= n_words:
+            continue
+        if any((s, t) in joined for source, target in moved for s in source for t in target):
+            continue
+        places.append(moved)
+    return places
+
+
 def no_op(attention, words, has, targets):
     """Sums over words with a relation and over others of their weight on each set of targets.
 

@@ -97,7 +97,7 @@ def test_table_counts_what_was_worked_out_by_hand(found: CoreferenceAccuracies) 
     assert counts.tolist() == found.counts.tolist() == [16, 12, 0, 4]
     assert np.array_equal(found.baseline_correct, expected)
     table = found.table()
-    assert list(table.columns) == list(KINDS)
+    assert list(table.columns[:4]) == list(KINDS)
     assert list(table.index[:3]) == ["nearest", "head match", "rule-based"]
     assert table.iloc[0, 0] == pytest.approx(6 / 16)
     assert np.isnan(table.loc["nearest", "proper"])

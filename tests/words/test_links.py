@@ -8,13 +8,19 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
 
+from attnwidget.corpus.accumulator import Batch, LayerBatch, Subject
 from attnwidget.text.mentions import Document
 from attnwidget.text.treebank_files import load_treebank
 from attnwidget.text.word_links import Link, LinkedSentence, load_links
 from attnwidget.words.annotated_links import noun_pronoun_links, subject_verb_links
 from attnwidget.words.linguistic_features import probe_features
-from attnwidget.words.word_links import probe_links
+from attnwidget.words.moved_links import moved_links
+from attnwidget.words.word_links import Links, LinkWeights, probe_links
+from attnwidget.words.word_segments import WordSegment
 from fixtures.annotated_sentences import SENTENCES, maps_of, over_heads, small_model
 from references import reference_features as reference
 from refusals import naming
@@ -75,14 +81,169 @@ def test_zip_and_all_differ_where_an_end_has_several_tokens(small: Any) -> None:
 
 def test_link_result(model: Any) -> None:
     found = probe_links(model, LINKS, progress=False)
-    assert list(found.heads()) == ["links", "links, Cause", "links, Theme"]
+    assert list(found.heads()) == [
+        "links",
+        "links, above moved links",
+        "links, Cause",
+        "links, Cause, above moved links",
+        "links, Theme",
+        "links, Theme, above moved links",
+    ]
     best = found.best().set_index("label")
-    assert best.loc["Theme", "n"] == 2
+    assert best.loc["Theme", ["n", "n_moved"]].tolist() == [2, 1]
     row = best.loc["Cause"]
-    assert row["weight"] == found.weights[1].max()
-    assert found.weights[1][int(row["layer"]), int(row["head"])] == row["weight"]
+    assert row["excess"] == found.excess[1].max()
+    head = int(row["layer"]), int(row["head"])
+    assert found.excess[1][head] == row["excess"]
+    assert row["weight"] == found.weights[1][head] and row["moved"] == found.moved[1][head]
+    table = found.table().set_index("Links")
+    assert table.loc["Cause"].tolist() == [
+        1,
+        f"L{head[0]} H{head[1]}",
+        *(round(row[name], 3) for name in ("weight", "moved", "excess")),
+    ]
+    frame = found.to_frame().set_index(["label", "layer", "head"])
+    assert frame.loc[("Cause", *head), "moved"] == row["moved"] and len(frame) == 3 * 72
     panels = [p for row in found.chart(limit=2).to_dict()["vconcat"] for p in row["hconcat"]]
-    assert [p["title"]["text"].split(":")[0] for p in panels] == ["all (2)", "Theme (2)"]
+    assert [p["title"]["text"].split(":")[0] for p in panels] == [
+        "all (2)",
+        "all, moved (1)",
+        "Theme (2)",
+        "Theme, moved (1)",
+    ]
+    scales = [p["encoding"]["color"]["scale"]["domain"] for p in panels]
+    assert scales[0] == scales[1] and scales[2] == scales[3]
+    assert scales[2][-1] == max(found.weights[2].max(), found.moved[2].max())
+
+
+def test_without_the_control_heads_are_ranked_by_weight(model: Any) -> None:
+    found = probe_links(model, LINKS, control=None, progress=False)
+    same = probe_links(model, LINKS, progress=False)
+    assert np.array_equal(found.weights, same.weights)
+    assert np.isnan(found.moved).all() and not found.moved_counts.any()
+    assert found.best()["weight"].tolist() == found.weights.max((1, 2)).tolist()
+    assert found.table().columns.tolist() == ["Links", "Sentences", "Head", "Weight"]
+    assert list(found.heads()) == ["links", "links, Cause", "links, Theme"]
+    panels = [p for row in found.chart().to_dict()["vconcat"] for p in row["hconcat"]]
+    assert len(panels) == 3
+
+
+@pytest.mark.parametrize("which", [pytest.param("model", marks=pytest.mark.slow), "small"])
+@pytest.mark.parametrize("pairing", ["zip", "all"])
+@pytest.mark.parametrize("variant", ["skip absent", "released"])
+def test_moved_links_equal_the_reference(
+    which: str, pairing: Any, variant: Any, request: pytest.FixtureRequest
+) -> None:
+    """One link per label and sentence, or links that move together: all places count equally."""
+    model = request.getfixturevalue(which)
+    sentences = [
+        LinkedSentence(
+            ("Antananarivo", "was", "becoming", "unforgettable", "today", "."),
+            (Link((0,), (3,), "Theme"), Link((1, 2), (3,), "Cause")),
+            "one",
+        ),
+        LinkedSentence(("she", "slept"), (Link((1,), (0,), "Theme"),), "two"),
+        LinkedSentence(("he", "saw", "her"), (Link((0,), (1,), "Theme"),), "three"),
+        LinkedSentence(("yes", "!"), (), "four"),
+    ]
+    found = probe_links(
+        model, sentences, pairing=pairing, variant=variant, batch_size=2, progress=False
+    )
+    assert found.counts.tolist() == [3, 1, 3] and found.moved_counts.tolist() == [2, 1, 2]
+    labels = ("all", "Cause", "Theme") if pairing == "zip" else ("Cause", "Theme")
+    for label in labels:
+        moved, movable = [], []
+        for one in sentences:
+            maps, groups, _ = maps_of(model, one.words)
+            ends = [(list(link.source), list(link.target)) for link in one.links]
+            labeled = [
+                end
+                for link, end in zip(one.links, ends, strict=True)
+                if label in ("all", link.label)
+            ]
+            places = reference.moved_places(len(one.words), labeled, ends) if labeled else []
+
+            def score(links: Any, groups: Any = groups, maps: Any = maps) -> Any:
+                tokens = [
+                    tuple([t for w in end for t in groups[w]] for end in link) for link in links
+                ]
+                return over_heads(maps, lambda a: reference.link_score(a, tokens, pairing))
+
+            if places:
+                moved.append(np.mean([score(links) for links in places], axis=0))
+                movable.append(score(labeled))
+            elif variant == "released":
+                moved.append(np.zeros(maps.shape[:2]))
+                movable.append(np.zeros(maps.shape[:2]))
+        number = found.labels.index(label)
+        assert np.allclose(found.moved[number], np.mean(moved, axis=0), atol=1e-6)
+        assert np.allclose(found.movable[number], np.mean(movable, axis=0), atol=1e-6)
+    assert np.array_equal(found.excess, found.movable - found.moved)
+
+
+def test_every_placement_has_each_link_at_one_of_its_places() -> None:
+    links = [Link((0,), (2,), "a"), Link((4, 5), (3,), "b"), Link((0,), (9,), "c")]
+    movable, placements = moved_links(10, links, links)
+    assert movable == links[:2]
+    ends = [([*link.source], [*link.target]) for link in links]
+    for number, link in enumerate(movable):
+        places = reference.moved_places(10, [ends[number]], ends)
+        at_places = [placement[number] for placement in placements]
+        assert {(moved.source, moved.target) for moved in at_places} == {
+            (tuple(source), tuple(target)) for ((source, target),) in places
+        }
+        assert {moved.label for moved in at_places} == {link.label}
+    assert placements == moved_links(10, links, links)[1]
+    # Long sentences have a sample of the places, the same in each run.
+    long = moved_links(200, links[:1], links)[1]
+    assert len(long) == len({tuple(placement) for placement in long}) == 32
+    # Links that do not fit together have no place if they move together.
+    assert moved_links(10, links, links, together=True) == ([], [])
+
+
+def word_links_of(maps: np.ndarray, sentence: LinkedSentence, pairing: Any) -> LinkWeights:
+    """Measure maps [H, n, n] of a sentence whose words have one token each."""
+    n = len(sentence.words)
+    segment = WordSegment(sentence.words, words=tuple(range(n)))
+    real = torch.ones(1, n, dtype=torch.bool)
+    lengths = torch.tensor([n])
+    batch = Batch([segment], [], {}, lengths, real, real / n, {})
+    study = Links([sentence], pairing)
+    study.start(Subject(n_layers=1, n_heads=len(maps)))
+    study.update(LayerBatch(batch, 0, torch.from_numpy(maps)[None], None))
+    study.end_batch(batch)
+    return study.compute()
+
+
+@st.composite
+def sentences_with_links(draw: st.DrawFn) -> LinkedSentence:
+    n = draw(st.integers(2, 9))
+    words = st.integers(0, n - 1)
+    ends = st.tuples(words, words).filter(lambda pair: pair[0] != pair[1])
+    pairs = draw(st.lists(ends, min_size=1, max_size=3, unique=True))
+    links = tuple(Link((s,), (t,), draw(st.sampled_from("ab"))) for s, t in pairs)
+    return LinkedSentence(tuple(f"w{i}" for i in range(n)), links)
+
+
+@given(sentences_with_links(), st.sampled_from(["zip", "all"]))
+def test_only_the_head_that_finds_the_links_exceeds_the_control(
+    sentence: LinkedSentence, pairing: Any
+) -> None:
+    n = len(sentence.words)
+    uniform = np.full((n, n), 1 / n)
+    previous = np.eye(n, k=-1)
+    finder = np.zeros((n, n))
+    for link in sentence.links:
+        finder[link.source[0], link.target[0]] = 1
+    maps = np.stack([uniform, previous, finder]).astype(np.float32)
+    found = word_links_of(maps, sentence, pairing)
+    for number in np.flatnonzero(found.moved_counts):
+        by_uniform, by_previous, by_finder = found.excess[number, 0]
+        assert by_uniform == pytest.approx(0, abs=1e-6)
+        assert by_previous == pytest.approx(0, abs=1e-6)
+        if pairing == "all":
+            assert by_finder == pytest.approx(1, abs=1e-6)
+            assert found.best().set_index("label").loc[found.labels[number], "head"] == 2
 
 
 @pytest.mark.parametrize(
@@ -91,6 +252,7 @@ def test_link_result(model: Any) -> None:
         (LINKS[2:], {}, ("1 sentences", "no links")),
         (LINKS, {"pairing": "each"}, ("pairing", "'zip'", "'all'", "'each'")),
         (LINKS, {"variant": "paper"}, ("variant", "'paper'")),
+        (LINKS, {"control": "shuffled"}, ("control", "'moved'", "'shuffled'")),
     ],
 )
 def test_links_that_cannot_be_probed_are_refused(

@@ -9,10 +9,12 @@ import numpy as np
 import pandas as pd
 import pytest
 import transformers
+from scipy.stats import binomtest
 
 from attnwidget import load_model
 from attnwidget.charts.best_heads import best_heads
 from attnwidget.corpus import resume_file
+from attnwidget.corpus.other_texts import OtherTexts
 from attnwidget.text.treebank import Sentence
 from attnwidget.words.relations import (
     DIRECTIONS,
@@ -86,6 +88,75 @@ def test_the_table() -> None:
     )
     with pytest.raises(RuntimeError, match=naming("predict_governors", "accuracies")):
         found.predictions(SENTENCES[0])
+
+
+def stored(n: int, correct: Any) -> OtherTexts:
+    return OtherTexts(
+        corpus="EWT",
+        description="made",
+        names=("all", "obj"),
+        counts=np.array([1000, n]),
+        correct=np.asarray(correct),
+        rules_correct=np.array([[200, 45]]),
+        options={},
+    )
+
+
+def test_the_table_has_the_same_heads_on_other_texts() -> None:
+    correct = np.zeros((2, 2, 2, 5), int)
+    correct[0, 1, 1] = [80, 40, 0, 30, 99]
+    elsewhere = np.zeros((2, 2, 2, 2), int)
+    elsewhere[0, 1, 1] = [150, 30]
+    elsewhere[1, 0, 0] = [900, 90]  # Better there, but not the best head here.
+    found = result(correct, [400, 100, 50, 200, 99], other_texts=stored(90, elsewhere))
+    table = found.table(99)
+    assert table.columns[-2:].tolist() == ["On EWT", "Baseline on EWT"]
+    assert table["Baseline on EWT"].tolist()[:2] == [20.0, 50.0]
+    assert table["On EWT"].tolist()[:2] == [15.0, 33.3] and np.isnan(table["On EWT"][2])
+    assert table.attrs["note"] == "heads chosen and scored on the same words"
+    assert "chosen and scored on the same words" in str(found.chart().to_dict()["title"])
+    assert np.isnan(found.table(99)["On EWT"][2])
+    without = result(correct, [400, 100, 50, 200, 99])
+    assert "On EWT" not in without.table(99)
+    assert np.isnan(without.on_other_texts(without.best(99))).all()
+
+
+def test_heads_and_offsets_chosen_on_other_words_are_scored_here() -> None:
+    first = np.zeros((2, 2, 2, 3), int)
+    first[0, 0, 0] = [60, 40, 7]
+    first[1, 1, 1] = [50, 30, 9]
+    second = np.zeros((2, 2, 2, 2), int)
+    second[0, 0, 0] = [10, 9]
+    second[1, 1, 1] = [90, 80]
+    both = np.zeros((2, 2, 2, 2, 2), int)
+    both[0, 0, 0, 1] = [4, 5]
+    options = {"offsets": (1, -1)}
+    chosen_on = result(
+        first, [100, 100, 10], both=np.zeros((2, 2, 2, 2, 3), int),
+        baseline_correct=np.array([[5, 5, 1], [20, 20, 2]]), **options
+    )  # fmt: skip
+    scored = result(
+        second, [100, 100], both, baseline_correct=np.array([[70, 70], [20, 12]]), **options
+    )
+    best = scored.best(choose=chosen_on)
+    assert best["relation"].tolist() == ["all", "obj"]
+    assert best[["layer", "head"]].values.tolist() == [[0, 0], [0, 0]]
+    assert best["accuracy"].tolist() == [0.1, 0.09]
+    assert best["offset"].tolist() == [-1, -1] and best["baseline"].tolist() == [0.2, 0.12]
+    # 6 to 16 and 4 to 7, corrected for the two relations of the table.
+    wanted = [binomtest(6, 22, alternative="greater").pvalue, 1]
+    assert best["p_value"].tolist() == [pytest.approx(min(1, 2 * wanted[0])), pytest.approx(1)]
+    assert scored.best()["accuracy"].tolist() == [0.9, 0.8]
+    table = scored.table(choose=chosen_on)
+    assert table["Head"].tolist() == ["L0 H0", "L0 H0"]
+    assert table.attrs["note"] == "heads chosen on other sentences"
+    assert "chosen on other sentences" in str(scored.chart(choose=chosen_on).to_dict()["title"])
+    pd.testing.assert_frame_equal(scored.best(choose=scored).drop(columns="p_value"),
+                                  scored.best().drop(columns="p_value"))  # fmt: skip
+    with pytest.raises(TypeError, match=naming("choose", "probe_relations", "list")):
+        scored.best(choose=[])  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match=naming("choose", "2×2 heads", "offsets (1,)")):
+        scored.best(choose=result(first, [100, 100, 10]))
 
 
 def test_significance_is_against_the_offset_on_the_same_words() -> None:

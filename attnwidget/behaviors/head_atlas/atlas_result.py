@@ -17,8 +17,10 @@ from attnwidget.behaviors.head_atlas.atlas_figure import figure_of
 from attnwidget.behaviors.head_atlas.atlas_json import encoded_notes, encoded_parts
 from attnwidget.behaviors.head_atlas.head_card import HeadCard, HeadScore
 from attnwidget.behaviors.head_atlas.head_writes_and_feeds import Feeds, Writes
+from attnwidget.behaviors.pronouns import PRONOUN
 from attnwidget.behaviors.scores.behavior_table import BehaviorTable
 from attnwidget.capture.tapping.head import Head, HeadName, head_of_result
+from attnwidget.corpus.other_texts import stored_accuracies
 from attnwidget.corpus.results import HeadMetrics, HeadResult
 from attnwidget.hidden_frames import hides_frames
 from attnwidget.text.atomic_file import write_whole
@@ -96,6 +98,21 @@ class Atlas(HeadResult):
             feeds=tuple(self.feeds.get(selected_head, ())),
             model_name=self.model_name,
             note=self.notes.get(selected_head, ""),
+            other_texts=self._on_other_texts(layer, head),
+        )
+
+    def _on_other_texts(self, layer: int, head: int) -> str:
+        """Return the accuracy of a pronoun head on other texts, if it is stored."""
+        if self.names[layer, head] != PRONOUN or self.provenance.get("edits"):
+            return ""
+        other = stored_accuracies("pronouns", self.provenance.get("weights", ""))
+        if other is None:
+            return ""
+        share = other.accuracy((layer, head), [PRONOUN])[0]
+        nearest = other.rule_accuracy(0, [PRONOUN])[0]
+        return (
+            f"on other texts ({other.description}): {share:.2f} against {nearest:.2f} by the "
+            "nearest person"
         )
 
     def _rows(self, layer: int, head: int) -> tuple[HeadScore, ...]:

@@ -61,6 +61,8 @@ class HeadCard:
         feeds: Earlier heads that feed the head most.
         model_name: Name of the model.
         note: Note of the user, or "".
+        other_texts: Accuracy of a pronoun head of the bundled model on GUM, whose texts are harder
+            than those of the package; "" for other heads and models.
 
     Example:
         >>> from attnwidget.demo import demo_atlas
@@ -79,6 +81,7 @@ class HeadCard:
     feeds: tuple[Feeds, ...]
     model_name: str
     note: str = ""
+    other_texts: str = ""
 
     @property
     def named_by(self) -> HeadScore | None:
@@ -101,6 +104,8 @@ class HeadCard:
                 f"{row.control_name}; held out {row.held_out:.2f} against "
                 f"{row.held_out_control:.2f}"
             ]
+        if self.other_texts:
+            lines.append(self.other_texts)
         if self.note:
             lines.append(f"note: {self.note}")
         if self.runner_up:

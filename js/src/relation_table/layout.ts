@@ -29,12 +29,13 @@ const OFFSET_GAP = 4;
 /** Limits for using extra space: first for space between columns, then for the bars. */
 const MOST = { pad: 12, bar: 240 };
 
-export const TITLES: Record<Column, string> = {
+const TITLES: Record<Column, string> = {
   relation: "relation",
   n: "n",
   head: "best head",
   direction: "looks at",
   accuracy: "accuracy %",
+  other_texts: "other texts %",
   baseline: "offset %",
   gain: "gain",
 };
@@ -45,6 +46,12 @@ const SHORT: Partial<Record<Column, string>> = {
   accuracy: "acc. %",
   baseline: "off. %",
 };
+
+/** Return the full headings; the heading of other texts names their corpus. */
+export const titlesOf = ({ other }: Scene): Record<Column, string> => ({
+  ...TITLES,
+  ...(other && { other_texts: `on ${other.corpus} %` }),
+});
 
 /**
  * Layouts of a row with the smallest width of the figure for each: bars are dropped before numbers.
@@ -116,7 +123,7 @@ const LOOKS = [
 /** Smallest width of a cut name. */
 const LEAST_NAME = 40;
 // Columns that are aligned to the right, like the accuracy if it has no bar.
-const RIGHT: Column[] = ["n", "head", "baseline", "gain"];
+const RIGHT: Column[] = ["n", "head", "other_texts", "baseline", "gain"];
 const LEFT_OUT = "offset %: accuracy less gain";
 type RowLook = (typeof LOOKS)[number];
 
@@ -192,7 +199,9 @@ function arranged(scene: Scene, { room, font, ruler }: Room, look: RowLook): Tab
       rows.map((row) => row[name]),
       bold,
     );
-  const headings = look.short ? { ...TITLES, ...SHORT } : TITLES;
+  const titles = titlesOf(scene);
+  const brief = scene.other ? { ...SHORT, other_texts: scene.other.corpus } : SHORT;
+  const headings = look.short ? { ...titles, ...brief } : titles;
   const number = of("accuracy", true) + (look.bar ? BAR_GAP : 0);
   const interval = look.intervals ? INTERVAL_GAP + of("interval") : 0;
   const offset = OFFSET_GAP + of("offset");
@@ -203,6 +212,7 @@ function arranged(scene: Scene, { room, font, ruler }: Room, look: RowLook): Tab
     head: frame,
     direction: widest(rows.map(({ direction }) => directionOf(direction, look))),
     accuracy: look.bar + number + interval,
+    other_texts: of("other_texts"),
     baseline: of("baseline") + offset,
     gain: of("gain"),
   };
@@ -212,7 +222,7 @@ function arranged(scene: Scene, { room, font, ruler }: Room, look: RowLook): Tab
       return [name, Math.max(content[name], heading + (name === "relation" ? NAME : 0))];
     }),
   ) as Record<Column, number>;
-  const shown = COLUMNS.filter((name) => !look.tight || name !== "baseline");
+  const shown = scene.columns.filter((name) => !look.tight || name !== "baseline");
   const gaps = shown.length - 1;
   const needed = () => shown.reduce((sum, name) => sum + width[name], gaps * pad + STAR);
   let pad: number = look.pad;
@@ -226,7 +236,7 @@ function arranged(scene: Scene, { room, font, ruler }: Room, look: RowLook): Tab
   }
   const columns = {} as TableLayout["columns"];
   let x = 0;
-  for (const name of COLUMNS) {
+  for (const name of scene.columns) {
     const left = x && x + pad;
     const taken = shown.includes(name) ? left + width[name] : x;
     const end = taken + (name === "gain" ? STAR : 0);

@@ -126,6 +126,8 @@ export function paintTable(
     put(directionOf(text.direction, layout), columns.direction.left, theme.text);
     put(text.accuracy, ends("accuracy") - layout.interval, theme.text, true, true);
     if (layout.interval) put(text.interval, ends("accuracy"), quiet, true);
+    if (layout.shown.includes("other_texts"))
+      put(text.other_texts, ends("other_texts"), theme.text, true);
     if (layout.shown.includes("baseline")) {
       put(text.baseline, ends("baseline") - layout.offset, theme.text, true);
       put(text.offset, ends("baseline"), quiet, true);

@@ -36,7 +36,7 @@ export const drawPicture: DrawPicture<TableState> = (state, request) => {
   drawMap(sheet, scene, at.heat);
   sheet.under();
   const said = captionOf(scene, at.table.bar > 0);
-  sheet.notes(said.quantity, state._source.note, ...meaning(scene.rows, at.table.bar > 0));
+  sheet.notes(said.quantity, state._source.note, ...meaning(scene, at.table.bar > 0));
   return { sheet, caption: said, table: tableOf(scene) };
 };
 

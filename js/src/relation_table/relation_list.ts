@@ -6,10 +6,10 @@ import { painted } from "../shared/painted.js";
 import { fresh } from "../shared/pen.js";
 import { tableRows } from "../shared/table_rows.js";
 import { paperName } from "../shared/types.js";
-import { directionOf, ROW, type TableLayout, TITLES } from "./layout.js";
+import { directionOf, ROW, type TableLayout, titlesOf } from "./layout.js";
 import { paintAccuracy } from "./paint.js";
 import { isBelow, LEVEL, NOTHING, printed, type Row, rowText, type Scene } from "./scene.js";
-import { COLUMNS, type Column } from "./state.js";
+import type { Column } from "./state.js";
 
 /** Number of visible rows in a long table. Half a row shows that more rows follow. */
 const IN_SIGHT = 14.5;
@@ -19,6 +19,7 @@ const MEANINGS: Record<Column, string> = {
   head: "the most accurate head of either direction",
   direction: "the word that the head looks at: the governor of the word, or its dependent",
   accuracy: "bar: accuracy; line: 95\u00a0% interval; tick: best fixed offset",
+  other_texts: "accuracy of the same head on other texts, which did not choose it",
   baseline: "accuracy of the best fixed offset",
   gain: "percentage points above the offset; * corrected p up to 0.05",
 };
@@ -34,6 +35,14 @@ interface Actions {
 /** Return whether the table has more rows than are visible at once. */
 const scrolls = (rows: number) => rows > IN_SIGHT;
 
+/** Return the class of the cells of a column that narrow tables hide. */
+const hidden = (column: Column): string => (column === "baseline" ? "attnw-rel-baseline" : "");
+
+const classOf = (column: Column, layout: TableLayout): string =>
+  [hidden(column), layout.toTheRight.has(column) ? "" : "attnw-rel-start"]
+    .filter(Boolean)
+    .join(" ");
+
 /**
  * Return the table of relations. Each heading's button is a tab stop, and all rows together are
  * one. The texts are at the positions of the layout, as in a picture.
@@ -48,15 +57,17 @@ export function relationList(actions: Actions) {
     actions.redraw();
   }
 
-  function headingView(column: Column, layout: TableLayout, { state }: Scene) {
+  function headingView(column: Column, layout: TableLayout, scene: Scene) {
+    const { state } = scene;
+    const title = titlesOf(scene)[column];
     const isOrder = column === state.sort;
     const order = state.descending ? "descending" : "ascending";
     const text = layout.headings[column];
     const arrow = !isOrder ? "" : state.descending ? "▼" : "▲";
     return html`<th scope="col" title=${MEANINGS[column]} aria-sort=${isOrder ? order : nothing}
-      class=${layout.toTheRight.has(column) ? "" : "attnw-rel-start"}><button type="button"
+      class=${classOf(column, layout)}><button type="button"
       class="attnw-rel-sort" @click=${() => actions.sort(column)}
-      aria-label=${text === TITLES[column] ? nothing : `${text} (${TITLES[column]})`}
+      aria-label=${text === title ? nothing : `${text} (${title})`}
       ><span>${text}</span><span aria-hidden="true" class="attnw-rel-arrow">${arrow}</span></button
       ></th>`;
   }
@@ -69,7 +80,7 @@ export function relationList(actions: Actions) {
     const shown = interval
       ? html`<span class="attnw-rel-muted attnw-rel-interval">${text.interval}</span>`
       : nothing;
-    const said = rowText(row, scene.relations);
+    const said = rowText(row, scene);
     const classes = [isChosen ? "attnw-rel-chosen" : "", isBelow(row) ? "attnw-rel-below" : ""];
     return html`<tr class=${classes.filter(Boolean).join(" ")} @click=${() => choose(row)}
       ><th scope="row"><button type="button" class="attnw-rel-name" title=${said}
@@ -84,7 +95,8 @@ export function relationList(actions: Actions) {
       ><td><b>${text.accuracy}</b
         ><span class="attnw-unseen">, interval ${interval ? "" : text.interval}</span
         >${shown}</td
-      ><td>${text.baseline}<span class="attnw-unseen"> offset </span
+      >${scene.other ? html`<td>${text.other_texts}</td>` : nothing}<td
+        class=${hidden("baseline")}>${text.baseline}<span class="attnw-unseen"> offset </span
         ><span class="attnw-rel-muted attnw-rel-offset">${text.offset}</span></td
       ><td>${text.gain}<span aria-hidden="true" class="attnw-rel-star">${text.star}</span
         ><span class="attnw-unseen">${row.p <= LEVEL ? " significant" : ""}</span></td
@@ -123,7 +135,7 @@ export function relationList(actions: Actions) {
       const isLong = scrolls(rows.length);
       const high = layout.top + ROW * (1 + IN_SIGHT);
       const lengths = LENGTHS.map((name) => `--attnw-rel-${name}: ${layout[name]}px`);
-      const isTight = layout.shown.length < COLUMNS.length;
+      const isTight = layout.shown.length < scene.columns.length;
       const last = layout.lines.length - 1;
       const tight = isTight ? " attnw-rel-tight" : "";
       return html`<div class="attnw-rel-box" ${ref(list.box)}
@@ -133,10 +145,11 @@ export function relationList(actions: Actions) {
           <caption>${layout.lines.map(
             (line, i) => html`<span>${i < last ? `${line} ` : line}</span>`,
           )}</caption>
-          <colgroup>${COLUMNS.map(
-            (name) => html`<col .style=${`width: ${layout.columns[name].whole}px`}>`,
+          <colgroup>${scene.columns.map(
+            (name) =>
+              html`<col class=${hidden(name)} .style=${`width: ${layout.columns[name].whole}px`}>`,
           )}</colgroup>
-          <thead><tr ${ref(list.headings)}>${COLUMNS.map((column) =>
+          <thead><tr ${ref(list.headings)}>${scene.columns.map((column) =>
             headingView(column, layout, scene),
           )}</tr></thead>
           <tbody @keydown=${(event: KeyboardEvent) => list.move(event, (button) => button.focus())}

@@ -5,7 +5,7 @@ import { counted, percent, percentOf, printP, signed } from "../shared/numbers.j
 import { ALL, DIRECTIONS, type Direction, POOLED } from "../shared/relation_types.js";
 import { type Head, headName } from "../shared/types.js";
 import { asFloat32, asInt32 } from "../shared/wire.js";
-import type { Column, RelationNumbers, TableState } from "./state.js";
+import { COLUMNS, type Column, type RelationNumbers, type TableState } from "./state.js";
 
 export const FIGURE = "Best head of each relation";
 export const NOTHING = "No relation is left: ask for fewer words.";
@@ -19,6 +19,7 @@ const ORDERS: Partial<Record<Column, [down: string, up: string]>> = {
 };
 const SORTED: Partial<Record<Column, string>> = {
   head: "best head",
+  other_texts: "accuracy on other texts",
   baseline: "the offset's accuracy",
   gain: "the gain",
 };
@@ -43,12 +44,17 @@ export interface Row extends Score {
   baseline: number;
   offset: number;
   gain: number;
+  /** Accuracies of the head and of the best fixed offset on other texts; -1 if unknown. */
+  other_texts: number;
+  other_baseline: number;
 }
 
 interface Decoded {
   layers: number;
   heads: number;
   stack: string;
+  /** Short name of the corpus of other texts and its description, if there is one. */
+  other: { corpus: string; description: string } | undefined;
   rows: Row[];
   /** Return the score of any head on the relation of a row. */
   score(row: Row, layer: number, head: number, direction: Direction): Score;
@@ -75,6 +81,13 @@ export function decodeRelations(table: RelationNumbers): Decoded {
   const best = asInt32(table.best);
   const baselines = asInt32(table.baseline);
   const offsets = asInt32(table.offsets);
+  const other = table.other_texts ?? undefined;
+  const known = (values: Float32Array | undefined, index: number): number => {
+    const value = values?.[index] ?? Number.NaN;
+    return Number.isNaN(value) ? -1 : value;
+  };
+  const others = other && asFloat32(other.accuracy);
+  const other_baselines = other && asFloat32(other.baseline);
   const scoreAt = (index: number, layer: number, head: number, direction: number): Score => {
     const at = ((layer * heads + head) * 2 + direction) * count + index;
     const hits = correct[at] ?? 0;
@@ -95,12 +108,15 @@ export function decodeRelations(table: RelationNumbers): Decoded {
       direction: DIRECTIONS[direction] ?? DIRECTIONS[0],
       offset: offsets[index] ?? 0,
       gain: score.accuracy - baseline,
+      other_texts: known(others, index),
+      other_baseline: known(other_baselines, index),
     };
   });
   return {
     layers,
     heads,
     stack: table.stack,
+    other,
     rows,
     score: (row, layer, head, direction) =>
       scoreAt(row.index, layer, head, DIRECTIONS.indexOf(direction)),
@@ -156,6 +172,7 @@ export const printed = (row: Row) => ({
   baseline: percent(row.baseline, row.n),
   offset: signed(row.offset),
   gain: percent(row.gain, row.n),
+  other_texts: row.other_texts < 0 ? "–" : percent(row.other_texts, row.n),
   star: row.p <= LEVEL ? "*" : "",
 });
 
@@ -169,11 +186,19 @@ function scoreText(score: Score, row: Row): string {
   );
 }
 
-/** Describe a row; `relations` are the names of all rows. */
-export function rowText(row: Row, relations: string[]): string {
+/** Describe a row of a scene. */
+export function rowText(row: Row, { relations, other }: Scene): string {
   const name = [row.relation, subtypes(row, relations)].filter(Boolean).join(", ");
   const below = isBelow(row) ? ", below the offset" : "";
-  return `${name}: best ${headName(row.head)}${below}, ${row.direction}, ${scoreText(row, row)}`;
+  const elsewhere =
+    other && row.other_texts >= 0
+      ? ` · on ${other.corpus}: ${percentOf(row.other_texts, row.n)}, best offset there ` +
+        percentOf(row.other_baseline, row.n)
+      : "";
+  return (
+    `${name}: best ${headName(row.head)}${below}, ${row.direction}, ` +
+    `${scoreText(row, row)}${elsewhere}`
+  );
 }
 
 /** Scores of every head on the selected relation, in the selected direction. */
@@ -196,6 +221,10 @@ export interface Scene {
   /** Sentence about the number of rows, the filter and the order. */
   said: string;
   stack: string;
+  /** Corpus of other texts, if the head of each row was measured on it. */
+  other: Decoded["other"];
+  /** Columns of the table. */
+  columns: Column[];
   chosen: Row | undefined;
   heat: Heat | undefined;
 }
@@ -224,6 +253,8 @@ export function sceneOf(
     rows,
     chosen,
     stack: relations?.stack ?? "self",
+    other: relations?.other,
+    columns: COLUMNS.filter((column) => column !== "other_texts" || relations?.other),
     said: inLine(said),
     heat:
       relations && chosen && !(isPicture && chosen.relation === ALL)
@@ -292,7 +323,8 @@ export function readout(scene: Scene, pointed?: Cell): string {
 export const ofStack = (stack: string) => (stack === "self" ? "" : `, ${stack} attention`);
 
 /** Return the caption of the table. `bars`: Whether accuracies have bars. */
-export function captionOf({ state, said, stack, heat, rows }: Scene, bars: boolean): Caption {
+export function captionOf(scene: Scene, bars: boolean): Caption {
+  const { state, said, stack, heat } = scene;
   const { relation, direction, selected, labels, _source } = state;
   return caption(FIGURE + ofStack(stack), {
     model: _source.model,
@@ -303,13 +335,15 @@ export function captionOf({ state, said, stack, heat, rows }: Scene, bars: boole
       said,
       heat ? `map: every head on ${relation}, ${direction}` : "",
       _source.note,
-      ...meaning(rows, bars),
+      ...meaning(scene, bars),
     ],
   });
 }
 
 /** Return notes on how to read the rows. */
-export const meaning = (rows: Row[], bars: boolean): string[] => [
+export const meaning = ({ rows, other }: Scene, bars: boolean): string[] => [
+  "heads are chosen and scored on the same words",
+  other ? `${other.corpus}: accuracy of the same head on ${other.description}` : "",
   bars ? "bar: accuracy, with its interval and a tick at the best fixed offset" : "",
   rows.some(isBelow) ? "dashed: best head below the offset" : "",
   rows.some(({ relation }) => relation.endsWith(POOLED)) ? "(all): subtypes included" : "",
@@ -319,14 +353,19 @@ export const meaning = (rows: Row[], bars: boolean): string[] => [
 ];
 
 /** Return the table of the first rows and the selected one. */
-export function tableOf({ rows, chosen }: Scene): Table {
+export function tableOf({ rows, chosen, other }: Scene): Table {
   const columns = ["relation", "n", "best head", "direction", "accuracy %", "95 % interval"];
   return {
-    columns: [...columns, "offset", "offset %", "gain"],
+    columns: [...columns, ...(other ? [`on ${other.corpus} %`] : []), "offset", "offset %", "gain"],
     rows: firstRows(rows, chosen).map((row) => {
-      const { relation, head, accuracy, interval, offset, baseline, gain, star } = printed(row);
+      const { relation, head, accuracy, interval, offset, baseline, gain, star, other_texts } =
+        printed(row);
       const { n, direction } = row;
-      return [relation, n, head, direction, accuracy, interval, offset, baseline, gain + star];
+      return [
+        ...[relation, n, head, direction, accuracy, interval],
+        ...(other ? [other_texts] : []),
+        ...[offset, baseline, gain + star],
+      ];
     }),
   };
 }

@@ -19,6 +19,17 @@ export interface RelationNumbers {
    * offset.
    */
   p_values: WireArray;
+  /** Accuracies of the best heads on a corpus of other texts; null or missing without them. */
+  other_texts?: {
+    corpus: string;
+    description: string;
+    /**
+     * float32 [R]: accuracy of the head, and of the corpus's best fixed offset; NaN for relations
+     * that the corpus does not have.
+     */
+    accuracy: WireArray;
+    baseline: WireArray;
+  } | null;
 }
 
 export const COLUMNS = [
@@ -27,10 +38,19 @@ export const COLUMNS = [
   "head",
   "direction",
   "accuracy",
+  "other_texts",
   "baseline",
   "gain",
 ] as Column[];
-export type Column = "relation" | "n" | "head" | "direction" | "accuracy" | "baseline" | "gain";
+export type Column =
+  | "relation"
+  | "n"
+  | "head"
+  | "direction"
+  | "accuracy"
+  | "other_texts"
+  | "baseline"
+  | "gain";
 
 export interface TableState extends RelationsState {
   min_count: number;
