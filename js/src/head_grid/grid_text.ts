@@ -271,7 +271,7 @@ function askedNote({ asked, layout, state: { _axes: axes } }: Scene): string {
 function layersNote({ heads }: Scene): string {
   if (!heads) return "";
   const place = heads.side === "row" ? "left of each row" : "under each column";
-  return `${place}: the strongest head of the layer, from 10 % and 2 even shares on`;
+  return `${place}: the strongest head of the layer, from twice an even share and a tenth on`;
 }
 
 /** Return the caption notes about rows painted on pictures, and about what the cells leave out. */

@@ -12,8 +12,10 @@ const LEAST_TALL = 13;
 export const LEVEL = 36;
 /** Cell width from which rotated texts under the columns do not touch. */
 const ROTATED = 9;
-/** Heights of the texts under the columns: horizontal, rotated with a word, rotated numbers. */
-const FOOT = { level: 36, words: 74, numbers: 38 };
+/** Column width from which the numbers of a pair are horizontal. */
+export const NUMBER = 18;
+/** Heights of the texts under the columns: two lines, rotated words, and numbers of a pair. */
+const FOOT = { level: 36, words: 74, numbers: 38, levelNumbers: 26 };
 
 /** Answers of the layers about the locked words, next to the rows or under the columns. */
 export interface LayerHeads {
@@ -23,6 +25,13 @@ export interface LayerHeads {
 }
 
 type Make = (limits: Partial<CellLimits>) => GridLayout;
+
+/** Return the height of the texts under columns of this width. */
+function footOf(cell: number, isPair: boolean): number {
+  if (cell >= LEVEL) return FOOT.level;
+  if (!isPair) return FOOT.words;
+  return cell >= NUMBER ? FOOT.levelNumbers : FOOT.numbers;
+}
 
 /** Return layouts with room for the answers of the layers, or without if cells would lose words. */
 export function marginsOf({ key }: WordQuestion) {
@@ -36,10 +45,11 @@ export function marginsOf({ key }: WordQuestion) {
     /** Return the layout of a grid whose columns are layers. */
     below(plain: GridLayout, make: Make): GridLayout {
       if (plain.cell < ROTATED) return plain;
-      const rotated = key === undefined ? FOOT.words : FOOT.numbers;
-      const tall = make({ foot: plain.cell >= LEVEL ? FOOT.level : rotated });
+      const tall = make({ foot: footOf(plain.cell, key !== undefined) });
       // A lower grid may have narrower cells, whose texts need more height.
-      return tall.cell >= LEVEL === plain.cell >= LEVEL ? tall : plain;
+      return footOf(tall.cell, key !== undefined) === footOf(plain.cell, key !== undefined)
+        ? tall
+        : plain;
     },
   };
 }

@@ -2,7 +2,7 @@ import { canvasSize, corner, type Hand, pitches } from "../shared/cells.js";
 import { inkOf } from "../shared/ink.js";
 import { AXIS_LABEL_SIZE, labelFont, shorten, spelledOf, write } from "../shared/labels.js";
 import type { Pen } from "../shared/pen.js";
-import { type LayerHeads, LEVEL } from "./layer_heads.js";
+import { type LayerHeads, LEVEL, NUMBER } from "./layer_heads.js";
 import type { Scene } from "./scene.js";
 import { type LayerAnswer, othersOf } from "./word_answers.js";
 
@@ -142,7 +142,7 @@ export function paintColumnHeads(
     pen.fillStyle = inkOf(theme, answer.weight).ground;
     pen.fillRect(x + 1, top + GAP, layout.cell - 2, INK);
     if (layout.cell >= LEVEL) paintLevel(pen, scene, heads, answer, x, first);
-    else paintRotated(pen, scene, heads, answer, x, first);
+    else paintNarrow(pen, scene, heads, answer, x, first);
   }
   if (left) {
     pen.fillStyle = theme.background;
@@ -175,8 +175,8 @@ function paintLevel(
   write(pen, more, [middle, top + LINE / 2 + LINE], theme.text, "center");
 }
 
-/** Draw an answer from the top down: the word and its share, or the share of a pair. */
-function paintRotated(
+/** Draw the word and its share from the top down, or the share of a pair. */
+function paintNarrow(
   pen: Pen,
   scene: Scene,
   heads: LayerHeads,
@@ -197,6 +197,11 @@ function paintRotated(
   const measure = measureIn(isLarge ? AXIS_LABEL_SIZE : SMALL);
   const left = room - measure(` ${number}`);
   const word = heads.isPair ? "" : `${shorten(measure, main, left)} `;
+  if (heads.isPair && layout.cell >= NUMBER) {
+    pen.font = labelFont(font, false, SMALL);
+    write(pen, number, [x + layout.cell / 2, top + PAD], theme.text, "center");
+    return;
+  }
   pen.save();
   pen.translate(x + layout.cell / 2, top);
   pen.rotate(Math.PI / 2);

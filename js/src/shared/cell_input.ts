@@ -211,7 +211,7 @@ function gridCell(
   // changes.
   const node = html`<div id=${id} role="gridcell" aria-colindex=${column + 1}
     aria-selected=${isSelected} aria-label=${name}></div>`;
-  const title = header && html`<div role=${header.role} aria-label=${header.name}></div>`;
+  const title = header && html`<div role=${header.role}>${header.name}</div>`;
   return html`<div role="row" class="attnw-unseen" aria-rowindex=${row + 1}
     >${title}${keyed(id, node)}</div>`;
 }
