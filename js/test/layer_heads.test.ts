@@ -162,7 +162,8 @@ test("columns of layers have their words below", () => {
 
 test("columns that are too narrow for strips have one color", () => {
   const { caption } = drawn(asked({ layers: 48, heads: 25, rows: ROWS }), 700);
-  expect(caption.notes.join(" ")).toContain("cells: the largest share that “cat” gives to a word");
+  const notes = caption.notes.join(" ");
+  expect(notes).toContain("cells: the largest share that “cat” gives to a word");
 });
 
 async function shown(state: GridState) {
@@ -205,7 +206,7 @@ test("without a kept word, a click on a row keeps the number of the head", async
   expect(model.sent.at(-1)).toEqual({ layer: 0, selected: [[0, 5, "self"]] });
 });
 
-test("columns of layers are clicked above and below the cells, and labels of heads are not", async () => {
+test("columns of layers are clicked above and below the cells, labels of heads are not", async () => {
   const { model, layout, click } = await shown(asked({ layers: 30, heads: 9, rows: ROWS }));
   const bottom = layout.y0 + layout.rows * (layout.tall + layout.gap);
   await click(layout.x0 + 3, bottom + 20);

@@ -5,8 +5,8 @@ import type { Mounted } from "../shared/mount.js";
 import { MAPS } from "./compared_choice.js";
 
 /**
- * Controls that the explorer has elsewhere or not at all: labels and keys step through the layers, and
- * the explorer has its own list of keys, switch of the shown head and choice of the maps.
+ * Controls that the menu leaves out. Row heads and keys step through the layers, and the explorer
+ * has its own list of keys, switch of the shown head and choice of the maps of a comparison.
  */
 const REPLACED = ["layer", "play", "keys", "switch", MAPS];
 /** Main figures, whose controls are all moved out of their bars. */

@@ -52,7 +52,7 @@ export function gridChoices(
 
   const strongestIn = (layer: number) => strongestHead(snapshot(model, WATCHED), layer);
 
-  /** Select the strongest head of a layer for the locked words; without locked words, step there. */
+  /** Select the strongest head of a layer for the locked words; without them, step there. */
   function chooseLayer(layer: number): void {
     const head = strongestIn(layer);
     if (head) select([head]);

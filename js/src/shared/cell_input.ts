@@ -65,7 +65,7 @@ interface CellBox {
   };
   /** Return the accessible name of a cell. */
   nameOf(cell: Cell, isSelected: boolean): string;
-  /** Return the header of a cell's row or column; undefined if the figure prints only its number. */
+  /** Return the header of a cell's row or column; undefined if only its number is printed. */
   headerOf?(cell: Cell): CellHeader | undefined;
   isSelected?(cell: Cell): boolean;
   isBusy?: boolean;
