@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
@@ -18,6 +18,7 @@ from attnwidget.kernels.arrays import Float32Array
 from attnwidget.kernels.pooling import SIDE
 from attnwidget.model_facts.latest_values import LatestValues
 from attnwidget.text.alignment import SharedAxis
+from attnwidget.text.tokens import Tokens
 from attnwidget.widgets.pages.attention_maps import UNITS, all_maps, heads_of, refuse_long
 from attnwidget.widgets.pages.encoding import AS_TEXT, as_json_value
 from attnwidget.widgets.pages.page_part import NEEDS_A_NOTEBOOK, Holding, Part
@@ -61,6 +62,25 @@ _KEPT = 2
 NEEDS_A_KERNEL = "Heads are switched off by a kernel, which this page does not have."
 #: Maximum number of values that the page receives for one locked token in all heads.
 _MOST_NUMBERS = 2**20
+
+
+@dataclass(frozen=True)
+class LockedValues:
+    """Values of a locked token in every head, and of a second locked token.
+
+    Attributes:
+        side: "query" or "key", the side of the token.
+        index: Position of the token.
+        key: Position of a locked key besides a locked query; None if one token is locked.
+        other: Tokens that the values belong to.
+        values: Values, float32 [layers, heads, tokens]; NaN where masked, 0 in disabled heads.
+    """
+
+    side: str
+    index: int
+    key: int | None
+    other: Tokens
+    values: Float32Array
 
 
 class ThumbnailOptions(MetricOptions, VersusOptions, total=False):
@@ -377,16 +397,7 @@ class HeadGrid(MetricChoice, Versus):
         return values.astype(np.float32)
 
     # `disabled` and `method` are not listed because they change `attention`.
-    @computed(
-        "attention",
-        "versus",
-        "stack",
-        "unit",
-        "quantity",
-        "tokens",
-        "_paints",
-        page_chooses=("stack", "unit", "tokens"),
-    )
+    @computed("_locked_values", page_chooses=("stack", "unit", "tokens"))
     def _rows(self) -> dict[str, Any] | None:
         """Values from the last locked query to all keys in every head, float32 [L, H, K].
 
@@ -394,6 +405,22 @@ class HeadGrid(MetricChoice, Versus):
         Masked cells are NaN, and disabled heads are 0. None if no token is locked, in comparisons,
         for long inputs, and if the thumbnails paint the row of a single locked token.
         """
+        locked = self._locked_values
+        if locked is None:
+            return None
+        return {
+            "stack": self.stack,
+            "unit": self.unit,
+            "quantity": self.quantity,
+            "side": locked.side,
+            "of": locked.index,
+            "values": to_wire(locked.values),
+        }
+
+    # `disabled` and `method` are not listed because they change `attention`.
+    @computed("attention", "versus", "stack", "unit", "quantity", "tokens", "_paints", sync=False)
+    def _locked_values(self) -> LockedValues | None:
+        """Values of the last locked query, or of the last locked key, in every head."""
         attention = in_unit(self.attention, self.unit)
         axes = attention.stacks[self.stack]
         queries = [i for side, i in self.tokens if side == "query" and i < len(axes.query)]
@@ -405,14 +432,24 @@ class HeadGrid(MetricChoice, Versus):
             return None
         values = attention.token_values(side, index, stack=self.stack, quantity=self.quantity)
         values[self._off(self.stack)] = 0
-        return {
-            "stack": self.stack,
-            "unit": self.unit,
-            "quantity": self.quantity,
-            "side": side,
-            "of": index,
-            "values": to_wire(values),
-        }
+        other = axes.key if side == "query" else axes.query
+        return LockedValues(side, index, keys[-1] if queries and keys else None, other, values)
+
+    def _strongest_in(self, layer: int, stack: str) -> int | None:
+        """Return the strongest head of a layer for the locked token, as the cells show it."""
+        locked = self._locked_values
+        if locked is None or stack != self.stack:
+            return None
+        if self.cells != "answers" or self.quantity != "weights":
+            return None
+        values = np.nan_to_num(locked.values[layer])
+        if locked.key is not None:
+            strongest = values[:, locked.key]
+        else:
+            is_shown = [kind not in self.hidden for kind in locked.other.special]
+            strongest = values[:, is_shown].max(axis=-1, initial=0)
+        head = int(strongest.argmax())
+        return head if strongest[head] > 0 else None
 
     def _sides_with_rows(self, axes: Stack) -> list[str]:
         """Return the sides on which a locked token has values in the cells."""

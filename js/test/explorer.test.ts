@@ -707,20 +707,43 @@ test("a model that hears has the box of the target alone", async () => {
   expect(boxes.map(({ hidden }) => hidden)).toEqual([true, false]);
 });
 
-test("the stepper and the brackets step the layer with the selection", async () => {
+test("brackets step the layer with the selection, but not in a text", async () => {
   const { model, find } = await shown();
-  const [before, after] = [...find(".attnw-ex-stepper").querySelectorAll("button")];
-  expect(find(".attnw-ex-stepper output").textContent).toBe("layer 1");
-  after?.click();
+  press(find(".attnw-ex-run"), "]");
   expect(model.sent.at(-1)).toEqual({ layer: 2, selected: [[2, 3, "self"]] });
-  await frame();
-  before?.click();
+  press(find(".attnw-ex-run"), "[");
+  press(find(".attnw-ex-run"), "[");
   press(find(".attnw-ex-run"), "[");
   expect(model.get("layer")).toBe(0);
-  await frame();
-  expect(before?.disabled).toBe(true);
   press(find("textarea"), "]");
   expect(model.get("layer")).toBe(0);
+});
+
+test("with a kept word, brackets step to the strongest head, also in the figures", async () => {
+  const { model, grid, find } = await shown({ tokens: [["query", 1]] });
+  const { n_layers, n_heads, name } = model.get("_stacks")[0] ?? { n_layers: 0, n_heads: 0 };
+  const keys = grid.get("_axes").key.text.length;
+  const values = new Float32Array(n_layers * n_heads * keys).fill(0.1);
+  values[(2 * n_heads + 1) * keys + 1] = 0.6;
+  grid.fromKernel({
+    cells: "answers",
+    tokens: [["query", 1]],
+    _rows: {
+      stack: name ?? "",
+      unit: grid.get("unit"),
+      quantity: "weights",
+      side: "query",
+      of: 1,
+      values: wireOf(values, [n_layers, n_heads, keys]),
+    },
+  });
+  const inner = document.createElement("div");
+  const heard = vi.fn();
+  inner.addEventListener("keydown", heard);
+  find(".attnw-ex-slot").append(inner);
+  press(inner, "]");
+  expect(model.sent.at(-1)).toEqual({ layer: 2, selected: [[2, 1, "self"]] });
+  expect(heard).not.toHaveBeenCalled();
 });
 
 test.each([

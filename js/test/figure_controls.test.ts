@@ -96,7 +96,7 @@ const explorer = (told: (schedule: () => void) => void) => ({
     const menu = viewMenu(place, signal);
     function view(): unknown {
       const way = menu.control("mode");
-      return html`<div class="ex-row">${way && controlView(way)}${menu.view("", "mode")}</div
+      return html`<div class="ex-row">${way && controlView(way)}${menu.view("mode")}</div
         ><div class="slot"></div>`;
     }
   },

@@ -47,7 +47,7 @@ HOLDS = {
     "lines": "captain",
     "matrix": "captain",
     "word": "captain",
-    "pair": "layer 0",
+    "pair": "layer",
     "map": "layer 0",
     "table": "nsubj",
     "arcs": "captain",

@@ -21,7 +21,7 @@ BUNDLES = sorted(path.name for path in STATIC.glob("*.*"))
 BUDGET = 80_000
 BUDGETS = {
     "explorer.js": 90_000,
-    "head_grid.js": 94_000,
+    "head_grid.js": 98_000,
     "head_view.js": 176_000,
     "picture.js": 270_000,
 }

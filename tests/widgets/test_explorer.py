@@ -106,7 +106,8 @@ def test_all_figures_follow_each_other(model: AttentionModel) -> None:
     from_page(explorer.head_scatter, {"selected": [[1, 1, "self"], [2, 4, "self"]], "layer": 2})
     assert explorer.selected == explorer.grid.selected == [Head(1, 1), Head(2, 4)]
     explorer.layer = 4
-    assert explorer.view.head == explorer.head_scatter.head == explorer.arcs.head == Head(4, 4)
+    # The strongest head of layer 4 for the locked word.
+    assert explorer.view.head == explorer.head_scatter.head == explorer.arcs.head == Head(4, 10)
     explorer.hidden = ["cls"]
     explorer.unit = "words"
     assert (explorer.grid.hidden, explorer.view.unit) == (["cls"], "words")

@@ -535,6 +535,9 @@ class Explorer(BackgroundAnswers, ExplorerFigure):
         for name in DETAILS:
             yield partial(self._figures.answer, name)
 
+    def _strongest_in(self, layer: int, stack: str) -> int | None:
+        return None if self.grid is None else self.grid._strongest_in(layer, stack)
+
     @when_open("selected")
     def _note_choice(self, change: object) -> None:
         self._own.note_choice()

@@ -134,7 +134,8 @@ class HeadWidget(Exporting, ComputedTraits):
         0,
         min=0,
         help="Current layer, counted from 0. If it changes, the same head of that layer is "
-        "selected.",
+        "selected; in a grid or an explorer with a locked token, the strongest head of the layer "
+        "for this token.",
     ).tag(sync=True, option=True, shared=True, follows_selection=True)
 
     labels = Labels(
@@ -424,8 +425,14 @@ class HeadWidget(Exporting, ComputedTraits):
             stack = self._stepped_stack()
             _, n_heads = self.shapes()[stack]
             layer = self._layers(stack).nearest(self.layer)
-            head = min(self.head.head, n_heads - 1)
+            head = self._strongest_in(layer, stack)
+            if head is None:
+                head = min(self.head.head, n_heads - 1)
             self.selected = [Head(layer, head, stack)]
+
+    def _strongest_in(self, layer: int, stack: str) -> int | None:
+        """Return the number of the head that a step to a layer selects; None for the same head."""
+        return None
 
     def _stepped_stack(self) -> str:
         """Return the stack of the current head; without a head, the first stack."""

@@ -21,6 +21,8 @@ const STRIP = 20;
 const MANY_ROWS = 10;
 /** Heights in pixels that the layout of cells may use. */
 const HEIGHTS = { one: 560, usual: 268, wide: 346 };
+/** Height of the words under the columns of many layers. */
+const WORDS_BELOW = 74;
 
 const MAIN: Panel[] = ["grid", "view"];
 /** Layout of the page: "one" column, or "two" with all heads next to one head. */
@@ -57,7 +59,17 @@ export function gridHeight(width: number, columns: number, rows: number): number
   if (planFor(width) === "one") return HEIGHTS.one;
   const isMany = rows >= MANY_ROWS || columns <= FEW_COLUMNS;
   const isWide = leftWidth(width, columns) === mostLeft(columns) || isMany;
-  return isWide ? HEIGHTS.wide : HEIGHTS.usual;
+  const below = columns > MANY_COLUMNS ? WORDS_BELOW : 0;
+  return below + (isWide ? HEIGHTS.wide : HEIGHTS.usual);
+}
+
+/** Return the numbers of columns and rows of the largest grid, whose longer side is horizontal. */
+export function gridSides(stacks: readonly StackInfo[]): { columns: number; rows: number } {
+  const sides = stacks.map(({ n_heads, n_layers }) => [n_heads, n_layers]);
+  return {
+    columns: Math.max(0, ...sides.map((both) => Math.max(...both))),
+    rows: Math.max(0, ...sides.map((both) => Math.min(...both))),
+  };
 }
 
 /**
@@ -66,10 +78,7 @@ export function gridHeight(width: number, columns: number, rows: number): number
 export function giveRoom(root: HTMLElement, width: number, stacks: readonly StackInfo[]): number {
   const plan = planFor(width);
   for (const name of PLANS) root.classList.toggle(`attnw-ex-${name}`, name === plan);
-  // The longer side of a grid is horizontal.
-  const sides = stacks.map(({ n_heads, n_layers }) => [n_heads, n_layers]);
-  const columns = Math.max(0, ...sides.map((both) => Math.max(...both)));
-  const rows = Math.max(0, ...sides.map((both) => Math.min(...both)));
+  const { columns, rows } = gridSides(stacks);
   const left = leftWidth(width, columns);
   root.style.setProperty("--attnw-ex-left", `${left}px`);
   root.style.setProperty("--attnw-grid-height", `${gridHeight(width, columns, rows)}px`);

@@ -21,6 +21,7 @@ import {
 import { counted } from "../shared/numbers.js";
 import { type Drawn, type DrawPicture, FONT, Sheet } from "../shared/picture/sheet.js";
 import { answersHeight, paintAnswers } from "./answers_paint.js";
+import { gridSides, leftWidth } from "./arrangement.js";
 import { type ExplorerState, NO_PANELS, PANELS, type Panel, TITLES } from "./explorer_types.js";
 import { afterName, askedOf, type Guess, guessOf } from "./sentence/guess.js";
 import { lineOf, lineText } from "./sentence/line.js";
@@ -130,9 +131,11 @@ export const drawPicture: DrawPicture<Whole> = (state, request) => {
   for (const row of rowsFor(whole - 16, shown)) {
     const filled = row.filter((names) => names.length);
     if (!filled.length) continue;
-    const room = Math.floor((whole - GAP * (filled.length - 1)) / filled.length);
+    // All heads have the same share of the width as on the page.
+    const left = leftWidth(whole, gridSides(state._stacks).columns);
+    const rooms = filled.length > 1 ? [left, whole - GAP - left] : [whole];
     sheet.columns(
-      filled.map((names) => names.flatMap((name) => draw(name, room))),
+      filled.map((names, i) => names.flatMap((name) => draw(name, rooms[i] ?? whole))),
       filled.length > 1 ? GAP : 0,
     );
   }

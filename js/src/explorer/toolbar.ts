@@ -1,9 +1,10 @@
-import { html } from "lit-html";
-import { controlView, signButton } from "../shared/controls.js";
+import type { GridState } from "../head_grid/state.js";
+import { strongestHead } from "../head_grid/word_answers.js";
+import { controlView } from "../shared/controls.js";
 import { keyList } from "../shared/key_list.js";
 import type { Mounted } from "../shared/mount.js";
 import { type Layers, shownHead, stepTo } from "../shared/selection.js";
-import type { Model } from "../shared/types.js";
+import type { Head, Model } from "../shared/types.js";
 import type { ExplorerState } from "./explorer_types.js";
 import { viewMenu } from "./view_menu.js";
 
@@ -11,7 +12,7 @@ const OFF = "x";
 const KEYS = [
   ["Arrow keys in the text", "move between words; pointing at a word shows where it looks"],
   ["Enter, click on a word", "keep the word; a second word makes a pair"],
-  ["[ and ]", "step to the layer above / below"],
+  ["[ and ], click on a layer", "step through the layers; with a kept word, to its strongest head"],
   ["m", "lines or matrix"],
   ["Arrow keys in all heads, Enter", "move between heads, select one"],
   ["Shift + Enter, Shift + click", "add or remove a head or a word"],
@@ -25,7 +26,12 @@ const KEYS = [
 const WAY = "mode";
 
 /** Return the shared controls: how the shown head is drawn, and a menu of the other options. */
-export function toolbar(model: Model<ExplorerState>, mounted: Mounted, signal: AbortSignal) {
+export function toolbar(
+  model: Model<ExplorerState>,
+  mounted: Mounted,
+  signal: AbortSignal,
+  grid: () => GridState | undefined,
+) {
   const { fixed } = model.get("_source");
   const keys = keyList(fixed ? KEYS.filter(([key]) => key !== OFF) : KEYS, mounted, signal);
   const figures = viewMenu(mounted, signal);
@@ -36,16 +42,10 @@ export function toolbar(model: Model<ExplorerState>, mounted: Mounted, signal: A
     return stacks.find(({ name }) => name === shown) ?? stacks[0];
   }
 
-  function stepper() {
-    const last = Math.max(0, (layers()?.n_layers ?? 1) - 1);
-    const layer = model.get("layer");
-    const step = (by: number) => stepTo(model, layer + by, layers());
-    return html`<span role="group" aria-label="layer" class="attnw-ex-stepper"
-      title=${`layers 0 to ${last}`}>
-      ${signButton("‹", "previous layer", () => step(-1), layer <= 0)}
-      <output>${`layer ${layer}`}</output>
-      ${signButton("›", "next layer", () => step(1), layer >= last)}
-    </span>`;
+  function strongestIn(layer: number): Head | undefined {
+    const now = grid();
+    const stack = shownHead(model)?.[2];
+    return now && now.stack === stack ? strongestHead(now, layer) : undefined;
   }
 
   return {
@@ -54,7 +54,7 @@ export function toolbar(model: Model<ExplorerState>, mounted: Mounted, signal: A
       return way && controlView(way);
     },
     /** Return the menu of less frequent options. */
-    menu: () => figures.view(stepper(), WAY),
+    menu: () => figures.view(WAY),
     keysButton: keys.button,
     keysList: keys.list,
     /** Switch between lines and matrix. */
@@ -71,9 +71,14 @@ export function toolbar(model: Model<ExplorerState>, mounted: Mounted, signal: A
       button?.click();
       return button !== null;
     },
-    step: (by: number) => stepTo(model, model.get("layer") + by, layers()),
+    /** Step through the layers; with a locked word, to the strongest head for it. */
+    step: (by: number) => stepTo(model, model.get("layer") + by, layers(), strongestIn),
   };
 }
+
+/** Return whether a key is a shortcut of the browser. AltGr is reported as Ctrl + Alt. */
+const isShortcut = ({ ctrlKey, metaKey, altKey }: KeyboardEvent): boolean =>
+  metaKey || (ctrlKey && !altKey);
 
 /** Return whether an element handles keys itself. */
 const takesKeys = (target: EventTarget | null): boolean =>
@@ -81,13 +86,32 @@ const takesKeys = (target: EventTarget | null): boolean =>
   target instanceof HTMLSelectElement ||
   (target instanceof HTMLInputElement && target.type !== "checkbox");
 
+/**
+ * Step through the layers with brackets anywhere in the explorer: figures inside do not know the
+ * answers of all heads.
+ */
+export function onBrackets(
+  root: HTMLElement,
+  step: ReturnType<typeof toolbar>["step"],
+  signal: AbortSignal,
+): void {
+  const press = (event: KeyboardEvent) => {
+    const by = { "[": -1, "]": 1 }[event.key];
+    if (by === undefined || isShortcut(event) || takesKeys(event.target)) return;
+    step(by);
+    event.preventDefault();
+    event.stopPropagation();
+  };
+  root.addEventListener("keydown", press, { signal, capture: true });
+}
+
 /** Return the key handler of the explorer, which returns whether it handled the key. */
 export const explorerKeys =
   (bar: ReturnType<typeof toolbar>, switchHead: () => void) =>
-  ({ target, key, ctrlKey, metaKey, altKey }: KeyboardEvent): boolean => {
-    if (metaKey || (ctrlKey && !altKey) || takesKeys(target)) return false;
+  (event: KeyboardEvent): boolean => {
+    const { target, key } = event;
+    if (isShortcut(event) || takesKeys(target)) return false;
     if (key === "?") bar.toggleKeys();
-    else if (key === "[" || key === "]") bar.step(key === "[" ? -1 : 1);
     else if (key === "m") bar.turnWay();
     else if (key === "x") switchHead();
     else if (key === "s") return bar.save();

@@ -5,8 +5,8 @@ import type { Mounted } from "../shared/mount.js";
 import { MAPS } from "./compared_choice.js";
 
 /**
- * Controls that the explorer has once for all figures: the stepper of layers, the list of keys, the
- * switch of the shown head, and the choice of the maps of a comparison.
+ * Controls that the menu leaves out. Row heads and keys step through the layers, and the explorer
+ * has its own list of keys, switch of the shown head and choice of the maps of a comparison.
  */
 const REPLACED = ["layer", "play", "keys", "switch", MAPS];
 /** Main figures, whose controls are all moved out of their bars. */
@@ -46,14 +46,14 @@ export function viewMenu(mounted: Mounted, signal: AbortSignal) {
   return {
     /** Return a control of the figures by name. */
     control: (name: string) => all().find((control) => control.name === name),
-    /** Return the menu of all controls except `without`; `first` is above them. */
-    view(first: unknown, without: string): unknown {
+    /** Return the menu of all controls except `without`. */
+    view(without: string): unknown {
       const controls = all().filter(({ name }) => name !== without);
       // Shared controls come first.
       const ordered = [true, false].flatMap((shared) =>
         controls.filter((control) => (control.shared ?? false) === shared),
       );
-      return menu.view([first, menuContent(ordered)]);
+      return menu.view(menuContent(ordered));
     },
   };
 }

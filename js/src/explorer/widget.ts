@@ -24,7 +24,7 @@ import type { Reading } from "./sentence/reading.js";
 import { sentencePanel } from "./sentence/sentence_panel.js";
 import { fitsSentence } from "./sentence/words.js";
 import { errorWithWayOut, textForm } from "./text_form.js";
-import { explorerKeys, toolbar } from "./toolbar.js";
+import { explorerKeys, onBrackets, toolbar } from "./toolbar.js";
 
 const WATCHED: (keyof ExplorerState)[] = [
   "text",
@@ -78,7 +78,7 @@ function render({ model, el, signal, host }: ExplorerContext): void {
   const { root, schedule } = mounted;
   const form = textForm(model, mounted);
   const figures = joinedFigures(model, host, signal, schedule);
-  const bar = toolbar(model, mounted, signal);
+  const bar = toolbar(model, mounted, signal, figures.grid);
   const panels = PANELS.map((name) => explorerPanel(name, model, host, signal, schedule));
   const details = detailsBelow(model, mounted.invalidate);
   const pointer = followPointer(model, signal, schedule);
@@ -99,6 +99,7 @@ function render({ model, el, signal, host }: ExplorerContext): void {
   );
   const keys = explorerKeys(bar, () => switchHead(model));
   onEscape(root, takeBack, signal);
+  onBrackets(root, bar.step, signal);
 
   /** Content of the screen at the last drawing. */
   let reading: Reading | undefined;

@@ -6,14 +6,7 @@ import { type Pen, paintRaster, type Raster } from "../shared/pen.js";
 import { asFloat32 } from "../shared/wire.js";
 import type { Scene } from "./scene.js";
 import type { Rows } from "./state.js";
-import { othersOf, pairAnswers, wordAnswers } from "./word_answers.js";
-
-/** Question that the cells answer instead of showing thumbnails: about one word, or about two. */
-export interface WordQuestion {
-  rows: Rows;
-  /** Key of a locked pair; undefined if one word is locked. */
-  key: number | undefined;
-}
+import { othersOf, pairAnswers, type WordQuestion, wordAnswers } from "./word_answers.js";
 
 /** Height of a line with a word or a number, and space around the lines, in pixels. */
 const LINE = 11;
@@ -32,12 +25,17 @@ const PAIR_SIZE = { large: 12, small: 10 };
 const MARK = 3;
 const GUTTER = MARK + 1;
 const DOT = 2;
+/** Cell width from which the columns of a strip can be told apart. */
+const LEAST_STRIP = 14;
 
 const whole = (weight: number) => String(Math.round(100 * weight));
 
 /** Return the number of lines of text in a cell; 0 if cells have strips. */
 export const linesIn = ({ cell, tall }: GridLayout): number =>
   cell < WITH_WORD ? 0 : Math.min(MOST_LINES, Math.floor((tall - EDGE) / LINE));
+
+/** Return whether cells are too narrow for strips and show the largest weight only. */
+export const isOneInk = ({ cell }: GridLayout): boolean => cell < LEAST_STRIP;
 
 /** Split a text into letters with their accents. */
 const lettersOf = (text: string): string[] => text.match(/.\p{M}*/gsu) ?? [];
@@ -148,7 +146,8 @@ function paintWord(pen: Pen, scene: Scene, rows: Rows): void {
   const values = asFloat32(rows.values);
   const count = others.text.length;
   const most = linesIn(layout);
-  const isStrip = most === 0;
+  const isInk = isOneInk(layout);
+  const isStrip = most === 0 && !isInk;
   // The columns of all strips are at the same positions; words use the space of their own cell.
   const gutter = scene.families.size ? GUTTER : 0;
   const measure = (text: string, size: number) => {
@@ -166,7 +165,7 @@ function paintWord(pen: Pen, scene: Scene, rows: Rows): void {
       paintRaster(pen, strip, x + gutter, y, cell - gutter, tall);
       continue;
     }
-    if (!answer.standsOut) continue;
+    if (isInk || !answer.standsOut) continue;
     const isItself = isOneText && answer.other === rows.of;
     const left = (scene.families.get(head) ?? "other") === "other" ? 0 : MARK;
     const middle = x + left / 2 + cell / 2;

@@ -8,9 +8,11 @@ import {
   switchedOff,
   undoable,
 } from "../shared/selection.js";
+import { snapshot } from "../shared/snapshot.js";
 import type { Head, Model } from "../shared/types.js";
 import { similarHeads } from "./metric_controls.js";
-import type { GridState } from "./state.js";
+import { type GridState, WATCHED } from "./state.js";
+import { strongestHead } from "./word_answers.js";
 
 /** Choices that Escape undoes. */
 type Chosen = Pick<GridState, "selected" | "disabled">;
@@ -39,12 +41,22 @@ export function gridChoices(
   function step(layer: number): void {
     const last = shownHead(model);
     const shown = stackOf(model.get("stack"));
-    if (!shown || !last || last[2] === shown.name) stepTo(model, layer, shown);
+    if (!shown || !last || last[2] === shown.name) stepTo(model, layer, shown, strongestIn);
     else {
       // The selection is in another stack, so move it to this one.
       const target = reachedLayer(shown, model.get("layer"), layer);
-      selectHeads(model, [[target, Math.min(last[1], shown.n_heads - 1), shown.name]]);
+      const same: Head = [target, Math.min(last[1], shown.n_heads - 1), shown.name];
+      selectHeads(model, [strongestIn(target) ?? same]);
     }
+  }
+
+  const strongestIn = (layer: number) => strongestHead(snapshot(model, WATCHED), layer);
+
+  /** Select the strongest head of a layer for the locked words; without them, step there. */
+  function chooseLayer(layer: number): void {
+    const head = strongestIn(layer);
+    if (head) select([head]);
+    else step(layer);
   }
 
   function choose(cell: Cell, add: boolean): void {
@@ -80,6 +92,7 @@ export function gridChoices(
   return {
     now,
     step,
+    chooseLayer,
     choose,
     switchHead,
     allOn: () => switchTo([]),

@@ -11,7 +11,10 @@ export const KEYS = [
   ["Enter or Space, click", "select the head"],
   ["Shift + Enter, Shift + click", "add or remove the head"],
   ["double click", "select only this head"],
-  ["[ and ]", "step to the layer above / below"],
+  [
+    "[ and ], click on a layer",
+    "step through the layers; with a locked word, to its strongest head",
+  ],
   ["x", "switch the head off, or on again"],
   ["Shift + x", "the same for its layer"],
   ["v", "differences from the intact model, or the maps; of two that are compared: A − B, A, B"],

@@ -27,7 +27,7 @@ import {
   tablePrinter,
 } from "../shared/quantity.js";
 import type { Axes, Axis, Head, Special } from "../shared/types.js";
-import { linesIn } from "./answer_paint.js";
+import { isOneInk, linesIn } from "./answer_paint.js";
 import type { SmallMaps } from "./grid_pixels.js";
 import { barRange, type Metric, type Order, orderHeads, passes } from "./head_order.js";
 import { type PaintedRows, rowsBar } from "./painted_rows.js";
@@ -234,6 +234,7 @@ export function captionOf(scene: Scene): Caption {
       ...paintedNotes(scene),
       ...editNotes(scene),
       askedNote(scene),
+      layersNote(scene),
       scene.families.size ? familyNote(scene) : labelNote(state),
       ...ofMetric,
       bands ? `bands: heads that share keys (${bands})` : "",
@@ -253,6 +254,10 @@ function askedNote({ asked, layout, state: { _axes: axes } }: Scene): string {
       `bold where no other word gets as much, from 1.5 times an even share on`
     );
   const lines = linesIn(layout);
+  if (isOneInk(layout))
+    return side === "key"
+      ? `cells: the largest share of its attention that a word gives to ${word}`
+      : `cells: the largest share that ${word} gives to a word`;
   if (lines === 0)
     return side === "key"
       ? `cells: who looks at ${word}, a column for each word`
@@ -260,6 +265,13 @@ function askedNote({ asked, layout, state: { _axes: axes } }: Scene): string {
   const share = side === "key" ? "the share of its attention" : "its share";
   const asks = side === "key" ? `who looks at ${word} most` : `where ${word} looks most`;
   return `cells: ${asks}${lines > 1 ? `, with ${share} in per cent` : ""}`;
+}
+
+/** Return the caption note about the strongest heads of the layers. */
+function layersNote({ heads }: Scene): string {
+  if (!heads) return "";
+  const place = heads.side === "row" ? "left of each row" : "under each column";
+  return `${place}: the strongest head of the layer, from twice an even share and a tenth on`;
 }
 
 /** Return the caption notes about rows painted on pictures, and about what the cells leave out. */

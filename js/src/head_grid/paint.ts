@@ -25,10 +25,13 @@ import { linesIn, paintAnswers } from "./answer_paint.js";
 import { paperStrength } from "./changed_paper.js";
 import { hairline } from "./grid_pixels.js";
 import { barRange, headIn, type Metric, type Order, passes } from "./head_order.js";
+import { paintColumnHeads, paintRowHeads } from "./paint_layers.js";
 import { hasLabels, type Scene } from "./scene.js";
 
 /** Vertical center of the column labels. */
 const LABEL_LINE = 9;
+/** Left edge of the title of numbers of layers. */
+const LAYER_LEFT = 4;
 /** Cell size below which numbers next to cells would touch. */
 const CROWDED = 14;
 /** Largest notch of a selected cell with a map, and with a word whose letters reach the edges. */
@@ -82,6 +85,7 @@ export function paintGrid(pen: Pen, scene: Scene, maps: Raster | undefined, hand
   );
   if (hand && !ranks && !scene.order.perLayer) marked.add(scene.state.layer);
   paintRowLabels(pen, scene, marked, pointer.scrolled);
+  if (scene.heads?.side === "column") paintColumnHeads(pen, scene, scene.heads, pointer.scrolled);
 }
 
 /**
@@ -190,6 +194,11 @@ function paintRowLabels(
   const [across, down] = scene.order.perLayer ? ["layer", "head"] : ["head", "layer"];
   const title = ranks ? "rank" : scene.sorting ? "" : across;
   write(pen, title, [right, top + LABEL_LINE], theme.muted, "right");
+  if (scene.heads?.side === "row") {
+    write(pen, down, [left + LAYER_LEFT, top + LABEL_LINE], theme.muted);
+    paintRowHeads(pen, scene, scene.heads, [left, top]);
+    return;
+  }
   for (let row = 0; row < layout.rows; row++) {
     const middle = corner(layout, [row, 0])[1] + layout.tall / 2;
     if (middle < top + layout.y0 || isCrowded(layout.tall, row, marked)) continue;

@@ -13,7 +13,7 @@ import { AXIS_LABEL_SIZE, labelFont } from "../shared/labels.js";
 import type { Look as Page } from "../shared/mount.js";
 import type { Raster } from "../shared/pen.js";
 import type { Head, StackInfo } from "../shared/types.js";
-import { type WordQuestion, WRITTEN } from "./answer_paint.js";
+import { WRITTEN } from "./answer_paint.js";
 import { papersOf } from "./changed_paper.js";
 import { compose, gridEnd, type Look, type SmallMaps } from "./grid_pixels.js";
 import {
@@ -24,8 +24,10 @@ import {
   type Order,
   orderHeads,
 } from "./head_order.js";
+import { type LayerHeads, layerHeadsOf, marginsOf } from "./layer_heads.js";
 import { paintedRows } from "./painted_rows.js";
 import type { GridState } from "./state.js";
+import { askedOf, type WordQuestion } from "./word_answers.js";
 
 /** Complete description of the drawing of a grid. */
 export interface Scene extends Omit<Page, "width"> {
@@ -55,25 +57,12 @@ export interface Scene extends Omit<Page, "width"> {
   labels: { at: Cell; text: string }[];
   /** Question that the cells answer instead of showing thumbnails; undefined for thumbnails. */
   asked: WordQuestion | undefined;
+  /** Strongest head of each layer for the locked words; undefined if the layout has no room. */
+  heads: LayerHeads | undefined;
   /** Families of heads with a tested name, by layer * heads + head. */
   families: Map<number, Family>;
   /** Divergence of each head from the intact one, in nats; null if no head is off. */
   changes: Float32Array | null;
-}
-
-/** Return the question of the locked words to all heads; undefined if the cells show maps. */
-function askedOf(state: GridState): WordQuestion | undefined {
-  const { _rows: rows, tokens, cells, stack, unit, quantity } = state;
-  if (cells !== "answers" || !rows || quantity !== "weights") return undefined;
-  if (rows.stack !== stack || rows.unit !== unit || rows.quantity !== quantity) return undefined;
-  const last = (side: string) => tokens.filter(([of]) => of === side).at(-1)?.[1];
-  const isOfKey = last("query") === undefined;
-  const [, , count = 0] = rows.values.shape;
-  const others = isOfKey ? state._axes?.query : state._axes?.key;
-  if ((rows.side === "key") !== isOfKey || last(rows.side) !== rows.of) return undefined;
-  if (others?.text.length !== count) return undefined;
-  const key = isOfKey ? undefined : last("key");
-  return { rows, key: key !== undefined && key < count ? key : undefined };
 }
 
 /**
@@ -113,20 +102,29 @@ export function sceneOf(
   const layoutOf = ({ rows, cols }: Order, isBanded: boolean, more: Partial<CellLimits> = {}) =>
     gridLayout(room, rows, cols, isBanded, density, below, { ...limits, ...shape, ...more });
   const turned = flipped(upright);
-  const before = layoutOf(upright, shared === true);
-  const after = layoutOf(turned, false, { least: Math.min(limits.least ?? TURNED, TURNED) });
+  const asked = askedOf(state);
+  const margins = asked && upright.sort !== "all" && !stack?.names ? marginsOf(asked) : undefined;
+  const least = Math.min(limits.least ?? TURNED, TURNED);
+  const flat = (more: Partial<CellLimits>) => layoutOf(upright, shared === true, more);
+  const across = (more: Partial<CellLimits>) => layoutOf(turned, false, { least, ...more });
+  const before = flat({});
+  const after = across({});
   // The longer side is horizontal, on pages and in files, unless that makes cells both smaller and
   // too small. Layers without attention stay rows, which have room for their text.
   const fits = after.tall >= TURNED && canvasSize(after)[0] <= room;
   const turns = rows > cols && !without.length && (fits || after.tall > before.tall);
   const order = turns ? turned : upright;
-  const layout = turns ? after : before;
+  const plain = turns ? after : before;
+  const layout = margins
+    ? turns
+      ? margins.below(plain, across)
+      : margins.beside(plain, flat)
+    : plain;
   const bands = shared && !turns ? stack.n_key_heads : 0;
   const sorting = sortingText(order, metric, state.descending);
   const sortingEnd = layout.x0 + Math.ceil(ruler(labelFont(font, false, AXIS_LABEL_SIZE))(sorting));
   const [width, height] = canvasSize(layout);
   const snap = (x: number) => Math.round(x * density) / density;
-  const asked = askedOf(state);
   const table = maps?.signed ? diverging(page.theme) : ramp(page.theme);
   const changes = maps?.stack === state.stack ? maps.changes : null;
   const painted = paintedRows(maps, state, page.theme);
@@ -143,6 +141,7 @@ export function sceneOf(
     sorting,
     emptyRows: order.sort === "all" ? [] : without,
     asked,
+    heads: asked && margins && layerHeadsOf(asked, state, layout, turns),
     families: new Map(
       families
         .filter(([[, , name]]) => name === state.stack)

@@ -1,6 +1,6 @@
 import { html, nothing } from "lit-html";
 import { captionText } from "../shared/caption.js";
-import { cellGestures } from "../shared/cell_input.js";
+import { type CellHeader, cellGestures } from "../shared/cell_input.js";
 import type { Cell, CellLimits } from "../shared/cells.js";
 import { withControls } from "../shared/figure_controls.js";
 import { labelOfHead } from "../shared/head_names.js";
@@ -24,6 +24,7 @@ import { gridPreview } from "./grid_preview.js";
 import { gridSight } from "./grid_sight.js";
 import { captionOf, describe, editText, metricText, strongest } from "./grid_text.js";
 import { headIn } from "./head_order.js";
+import { layerAt, layerName } from "./layer_heads.js";
 import { metricControls, metricRow } from "./metric_controls.js";
 import { paintGrid } from "./paint.js";
 import { areCurrent, rasterOfScenes, type Scene, sceneOf } from "./scene.js";
@@ -80,6 +81,17 @@ function render(context: RenderContext<GridState>): void {
     if (cell) choices.choose(cell, false);
   }
 
+  /** Select the strongest head of the layer whose label was clicked. */
+  function clicked(event: MouseEvent): void {
+    const [box, canvas] = [input.box(), input.canvas()];
+    if (!scene || !box || !canvas || scene.order.sort === "all") return;
+    const { left, top } = canvas.getBoundingClientRect();
+    const side = scene.order.perLayer ? "column" : "row";
+    const at = [event.clientX - left, event.clientY - top] as const;
+    const layer = layerAt(scene.layout, side, at, [box.scrollLeft, box.scrollTop]);
+    if (layer !== undefined) choices.chooseLayer(layer);
+  }
+
   /** Return the head of a drawn cell, if the drawing shows the stack of the grid. */
   function headAt(cell: Cell | undefined): Head | undefined {
     const stack = model.get("stack");
@@ -131,8 +143,9 @@ function render(context: RenderContext<GridState>): void {
       classes: "attnw-cells attnw-grid-box",
       label: "attention heads, a row a layer; question mark lists the keys",
       canvas: "attnw-grid",
-      on: { dblclick: doubleClicked },
+      on: { click: clicked, dblclick: doubleClicked },
       nameOf: (cell, isSelected) => cellText(now, cell, isSelected),
+      headerOf: (cell) => headerOf(now, cell),
       isBusy: !areCurrent(now.maps, now.state),
       scrolled: schedule,
     });
@@ -184,6 +197,14 @@ function cellText(scene: Scene, cell: Cell, isSelected: boolean): string {
     head && editText(scene, head),
     head && labelOfHead([...head, state.stack], state.labels),
   );
+}
+
+/** Return the header of the layer of a cell, if the figure prints its strongest head. */
+function headerOf({ heads, asked, state }: Scene, [row, column]: Cell): CellHeader | undefined {
+  if (!heads || !asked) return undefined;
+  const layer = heads.side === "row" ? row : column;
+  const name = layerName(layer, heads.answers[layer], asked, state);
+  return { role: heads.side === "row" ? "rowheader" : "columnheader", name };
 }
 
 /** Return the offer to hide or show special tokens with much attention. */

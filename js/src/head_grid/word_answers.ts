@@ -1,7 +1,7 @@
 import { evenOf, isLargestLink } from "../shared/largest_link.js";
-import type { Axes, Axis } from "../shared/types.js";
+import type { Axes, Axis, Head } from "../shared/types.js";
 import { asFloat32 } from "../shared/wire.js";
-import type { Rows } from "./state.js";
+import type { GridState, Rows } from "./state.js";
 
 /**
  * Multiple of the even share from which a number is printed, although another key has a larger
@@ -11,6 +11,23 @@ const TIMES_PRINTED = 3;
 /** Multiple of the even share, and smallest weight, from which the word is printed. */
 const TIMES_STANDS_OUT = 2;
 const LEAST = 0.1;
+
+/** Question that the cells answer instead of showing thumbnails: about one word, or about two. */
+export interface WordQuestion {
+  rows: Rows;
+  /** Key of a locked pair; undefined if one word is locked. */
+  key: number | undefined;
+}
+
+/** Strongest head of a layer for the locked words. */
+export interface LayerAnswer {
+  /** Number of the head in its layer. */
+  head: number;
+  /** Word that the head looks at, or that looks at the locked key; the key of a locked pair. */
+  other: number;
+  weight: number;
+  standsOut: boolean;
+}
 
 /** Word with the largest weight from (or to) the locked word, in one head. */
 interface WordAnswer {
@@ -30,7 +47,11 @@ interface PairAnswer {
   /** Whether the key gets strictly more than every other key. */
   isLargest: boolean;
   isPrinted: boolean;
+  standsOut: boolean;
 }
+
+const standsOut = (weight: number, even: number): boolean =>
+  weight >= Math.max(TIMES_STANDS_OUT * even, LEAST);
 
 const isHidden = (axis: Axis, hidden: readonly string[]) =>
   axis.special.map((kind) => hidden.includes(kind));
@@ -58,7 +79,7 @@ export function wordAnswers(rows: Rows, axes: Axes, hidden: readonly string[]): 
     for (let i = 0; i < row.length; i++)
       if (!hides[i] && (row[i] ?? 0) > (other < 0 ? 0 : (row[other] ?? 0))) other = i;
     const weight = other < 0 ? 0 : (row[other] ?? 0);
-    return { other, weight, standsOut: weight >= Math.max(TIMES_STANDS_OUT * even, LEAST) };
+    return { other, weight, standsOut: standsOut(weight, even) };
   });
 }
 
@@ -73,8 +94,62 @@ export function pairAnswers(
   return rowsOf(rows, axes).map(({ row, even }) => {
     const weight = row[key] || 0;
     const isLargest = isLargestLink(row, key, hides, even);
-    return { weight, isLargest, isPrinted: isLargest || weight >= TIMES_PRINTED * even };
+    return {
+      weight,
+      isLargest,
+      isPrinted: isLargest || weight >= TIMES_PRINTED * even,
+      standsOut: standsOut(weight, even),
+    };
   });
+}
+
+/** Return the question of the locked words to all heads; undefined if the cells show maps. */
+export function askedOf(state: GridState): WordQuestion | undefined {
+  const { _rows: rows, tokens, cells, stack, unit, quantity } = state;
+  if (cells !== "answers" || !rows || quantity !== "weights") return undefined;
+  if (rows.stack !== stack || rows.unit !== unit || rows.quantity !== quantity) return undefined;
+  const last = (side: string) => tokens.filter(([of]) => of === side).at(-1)?.[1];
+  const isOfKey = last("query") === undefined;
+  const [, , count = 0] = rows.values.shape;
+  const others = isOfKey ? state._axes?.query : state._axes?.key;
+  if ((rows.side === "key") !== isOfKey || last(rows.side) !== rows.of) return undefined;
+  if (others?.text.length !== count) return undefined;
+  const key = isOfKey ? undefined : last("key");
+  return { rows, key: key !== undefined && key < count ? key : undefined };
+}
+
+/**
+ * Return the strongest head of each layer for the locked words; undefined for a layer whose heads
+ * give no visible word any weight.
+ */
+export function layerAnswers(
+  { rows, key }: WordQuestion,
+  axes: Axes,
+  hidden: readonly string[],
+): (LayerAnswer | undefined)[] {
+  const answers =
+    key === undefined
+      ? wordAnswers(rows, axes, hidden)
+      : pairAnswers(rows, key, axes, hidden).map((answer) => ({ ...answer, other: key }));
+  const [layers = 0, heads = 0] = rows.values.shape;
+  return Array.from({ length: layers }, (_, layer) => {
+    let best: LayerAnswer | undefined;
+    for (let head = 0; head < heads; head++) {
+      const answer = answers[layer * heads + head];
+      if (answer && answer.weight > (best?.weight ?? 0)) best = { ...answer, head };
+    }
+    return best;
+  });
+}
+
+/**
+ * Return the strongest head of a layer for the locked words; undefined without locked words and for
+ * a layer without attention to them.
+ */
+export function strongestHead(state: GridState, layer: number): Head | undefined {
+  const asked = askedOf(state);
+  const answer = asked && layerAnswers(asked, state._axes, state.hidden)[layer];
+  return answer && [layer, answer.head, state.stack];
 }
 
 /**

@@ -43,6 +43,12 @@ interface Cursor {
   byKeyboard: boolean;
 }
 
+/** Header of a row or a column for assistive technology. */
+export interface CellHeader {
+  role: "rowheader" | "columnheader";
+  name: string;
+}
+
 /** Attributes and callbacks of the box around the canvas. */
 interface CellBox {
   /** CSS classes of the box. */
@@ -59,6 +65,8 @@ interface CellBox {
   };
   /** Return the accessible name of a cell. */
   nameOf(cell: Cell, isSelected: boolean): string;
+  /** Return the header of a cell's row or column; undefined if only its number is printed. */
+  headerOf?(cell: Cell): CellHeader | undefined;
   isSelected?(cell: Cell): boolean;
   isBusy?: boolean;
   /** Largest height of the box in pixels. */
@@ -181,7 +189,7 @@ export function cellGestures(signal: AbortSignal, actions: CellActions) {
         data-layout=${layout ? JSON.stringify(layout) : nothing}
         @pointermove=${of.on?.pointermove} @pointerleave=${of.on?.pointerleave}
         @click=${of.on?.click} @dblclick=${of.on?.dblclick}></canvas>
-      ${layout && gridCell(id, cell, isSelected, of.nameOf(cell, isSelected))}
+      ${layout && gridCell(id, cell, isSelected, of.nameOf(cell, isSelected), of.headerOf?.(cell))}
     </div>`;
   }
 
@@ -189,14 +197,21 @@ export function cellGestures(signal: AbortSignal, actions: CellActions) {
 }
 
 /**
- * Return the only gridcell that assistive technology sees. It represents the canvas cell under the
- * keyboard cursor, and the grid names its `id` as the active descendant.
+ * Return the only gridcell that assistive technology sees, with its header. The gridcell represents
+ * the canvas cell under the keyboard cursor, and the grid names its `id` as the active descendant.
  */
-function gridCell(id: string, [row, column]: Cell, isSelected: boolean, name: string) {
+function gridCell(
+  id: string,
+  [row, column]: Cell,
+  isSelected: boolean,
+  name: string,
+  header: CellHeader | undefined,
+) {
   // Use a new element with its own id: screen readers speak only when the active descendant
   // changes.
   const node = html`<div id=${id} role="gridcell" aria-colindex=${column + 1}
     aria-selected=${isSelected} aria-label=${name}></div>`;
+  const title = header && html`<div role=${header.role}>${header.name}</div>`;
   return html`<div role="row" class="attnw-unseen" aria-rowindex=${row + 1}
-    >${keyed(id, node)}</div>`;
+    >${title}${keyed(id, node)}</div>`;
 }

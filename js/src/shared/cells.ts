@@ -13,6 +13,8 @@ export interface GridLayout {
   gap: number;
   /** Height of the strip under each cell for its metric and its name. */
   band: number;
+  /** Height of the texts under the last row; 0 if it is missing. */
+  foot?: number;
   dpr: number;
   rows: number;
   cols: number;
@@ -45,6 +47,10 @@ export interface CellLimits {
    * it.
    */
   written: { from: number; tall: number };
+  /** Width of the row labels. */
+  margin: number;
+  /** Height of the texts under the last row. */
+  foot: number;
 }
 const LIMITS: CellLimits = {
   highest: 780,
@@ -52,6 +58,8 @@ const LIMITS: CellLimits = {
   largest: 64,
   widest: 2.2,
   written: { from: Number.POSITIVE_INFINITY, tall: 0 },
+  margin: LABELS,
+  foot: 0,
 };
 /** Height of a bar, without and with a line of text. */
 const BAR = 5;
@@ -80,15 +88,17 @@ export function gridLayout(
   below: "nothing" | "bar" | "name" | "label" = "nothing",
   limits: Partial<CellLimits> = {},
 ): GridLayout {
-  const { highest, least, largest, widest, written } = { ...LIMITS, ...limits };
+  const { highest, least, largest, widest, written, margin, ...others } = { ...LIMITS, ...limits };
   const snap = (x: number) => Math.round(x * dpr) / dpr;
-  const x0 = snap(LABELS);
+  const x0 = snap(margin);
+  const foot = snap(others.foot);
   const y0 = snap(NUMBERS + (banded ? BANDS : 0));
   const gap = snap(GAP);
   const smallest = below === "name" ? NAMED : least;
   const across = (width - x0 - MARGIN) / Math.max(cols, 1) - gap;
   const crisp = (x: number) => Math.floor(x * dpr) / dpr;
-  const downOver = (band: number) => (highest - y0 - MARGIN) / Math.max(rows, 1) - gap - band;
+  const high = highest - y0 - foot - MARGIN;
+  const downOver = (band: number) => high / Math.max(rows, 1) - gap - band;
   const heightOver = (band: number) => {
     const size = Math.min(largest, across, downOver(band));
     // Slightly smaller cells are better than a scroll bar for a few pixels.
@@ -100,7 +110,7 @@ export function gridLayout(
     const lines = Math.ceil(written.tall * dpr) / dpr;
     const isWritten = cell >= written.from && downOver(band) >= lines;
     const tall = isWritten ? Math.max(side, lines) : side;
-    return { x0, y0, cell, tall, gap, band, dpr, rows, cols };
+    return { x0, y0, cell, tall, gap, band, foot, dpr, rows, cols };
   };
   if (below === "label") {
     return over(heightOver(LABEL) >= PRINTED ? snap(LABEL) : 0);
@@ -108,6 +118,18 @@ export function gridLayout(
   const text = below === "name" || (below === "bar" && heightOver(BAR_AND_TEXT) >= PRINTED);
   const band = below === "nothing" ? 0 : snap(text ? BAR_AND_TEXT : BAR);
   return over(band);
+}
+
+/**
+ * Return the row at a vertical position, or the column at a horizontal position of the canvas;
+ * undefined outside of the cells.
+ */
+export function lineAt(layout: GridLayout, side: "row" | "column", at: number): number | undefined {
+  const [across, down] = pitches(layout);
+  const [start, pitch, count] =
+    side === "row" ? [layout.y0, down, layout.rows] : [layout.x0, across, layout.cols];
+  const line = Math.floor((at - start) / pitch);
+  return line >= 0 && line < count ? line : undefined;
 }
 
 /**
@@ -151,7 +173,7 @@ export function corner(layout: GridLayout, [row, col]: Cell): [x: number, y: num
 /** Return the width and the height of the canvas. */
 export function canvasSize(layout: GridLayout): [width: number, height: number] {
   const [x, y] = corner(layout, [layout.rows, layout.cols]);
-  return [x + MARGIN, y + MARGIN];
+  return [x + MARGIN, y + MARGIN + (layout.foot ?? 0)];
 }
 
 /**

@@ -34,12 +34,21 @@ export function reachedLayer(layers: Layers | undefined, from: number, target: n
   return wanted;
 }
 
-/** Step to a layer and select the same head in that layer. */
-export function stepTo(model: Model<HeadsState>, layer: number, layers: Layers | undefined): void {
+/**
+ * Step to a layer and select the same head in that layer, or the head that `headIn` returns for the
+ * layer.
+ */
+export function stepTo(
+  model: Model<HeadsState>,
+  layer: number,
+  layers: Layers | undefined,
+  headIn?: (layer: number) => Head | undefined,
+): void {
   const last = shownHead(model);
   const target = reachedLayer(layers, last?.[0] ?? model.get("layer"), layer);
   model.set("layer", target);
-  if (last && last[0] !== target) model.set("selected", [[target, last[1], last[2]]]);
+  if (last && last[0] !== target)
+    model.set("selected", [headIn?.(target) ?? [target, last[1], last[2]]]);
   model.save_changes();
 }
 
