@@ -21,6 +21,7 @@ from attnwidget.corpus.segment_means import SegmentMeans
 from attnwidget.kernels.causal import is_causal
 from attnwidget.kernels.pattern_network import PatternNetwork, classify_images, pattern_images
 from attnwidget.kernels.patterns import PATTERNS, PatternScores, classify, pattern_scores
+from attnwidget.text.percent import percent
 
 if TYPE_CHECKING:
     import altair as alt
@@ -68,6 +69,14 @@ class PatternsResult(HeadResult):
     def most_frequent(self) -> NDArray[np.str_]:
         """Return the most frequent pattern of each head, [L, H]; the first if there is a tie."""
         return np.array(PATTERNS)[self.fractions.argmax(0)]
+
+    @property
+    def finding(self) -> str:
+        """The patterns with their shares among all maps, most frequent first."""
+        shares = sorted(self.overall().items(), key=lambda item: -item[1])
+        (first, share), *others = [item for item in shares if percent(item[1]) != percent(0)]
+        rest = "".join(f", {percent(share)} {name}" for name, share in others)
+        return f"{percent(share)} of the maps are {first}{rest}"
 
     def chart(self, *, width: int = 640) -> alt.TopLevelMixin:
         """Draw the share of each pattern over the layers as bars.
