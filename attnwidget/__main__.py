@@ -33,8 +33,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (OSError, TypeError, ValueError) as error:
         print(f"{_PROGRAM}: {error}", file=sys.stderr)
         return 1
-    print(found.to_frame()[["figure", "finding"]].to_string(index=False))
-    print(f"written to {path}")
+    for entry in found.entries:
+        print(f"{entry.paper} {entry.figure}".strip() + f": {entry.finding}")
+    print(f"The report is in {path}")
     return 0
 
 

@@ -14,8 +14,8 @@ from attnwidget.charts.theme import in_dark
 from attnwidget.paper_report.report_entry import ReportEntry
 from attnwidget.text.xml_text import xml_text
 
-#: Width of a chart in pixels: half of a page of 1,200 pixels, without margins.
-_WIDTH = 540
+#: Width of a chart in pixels. The page scales it down to the width of its column.
+_WIDTH = 640
 _STYLE = """
 :root { color-scheme: light dark;
   --ink: #1a1a1a; --muted: #5c5c5c; --line: #d4d4d4; --ground: #fff; }
@@ -106,13 +106,16 @@ def _picture(chart: Any) -> str:
 
 def _table(entry: ReportEntry) -> str:
     """Return the table in the form of the paper, for results that have one."""
+    import pandas as pd
+
     table = getattr(entry.result, "table", None)
     if not callable(table):
         return ""
     frame = table()
+    is_numbered = frame.index.equals(pd.RangeIndex(len(frame)))
     if all(kind.kind == "f" for kind in frame.dtypes):
         frame = (100 * frame).round(1).rename_axis(None)
-    rows = frame.to_html(border=0, index=frame.index.dtype == object, na_rep="–", escape=True)
+    rows = frame.to_html(border=0, index=not is_numbered, na_rep="–", escape=True)
     return f'<div class="table">{xml_text(rows)}</div>'
 
 
