@@ -9,8 +9,6 @@ from collections.abc import Sequence
 from itertools import groupby
 from typing import Any
 
-from attnwidget.charts.offline_chart import offline
-from attnwidget.charts.theme import in_dark
 from attnwidget.paper_report.report_entry import ReportEntry
 from attnwidget.text.xml_text import xml_text
 
@@ -84,6 +82,8 @@ def _article(entry: ReportEntry) -> str:
 
 def _figure(entry: ReportEntry) -> str:
     """Return the chart as two pictures, of which the browser shows the one for its theme."""
+    from attnwidget.charts.theme import in_dark
+
     assert entry.result is not None
     chart: Any = entry.result.chart(width=_WIDTH)
     light, dark = _picture(chart), _picture(in_dark(chart))
@@ -99,6 +99,8 @@ def _description(chart: Any, entry: ReportEntry) -> str:
 
 
 def _picture(chart: Any) -> str:
+    from attnwidget.charts.offline_chart import offline
+
     svg = io.StringIO()
     offline(chart).save(svg, "svg")
     return "data:image/svg+xml;base64," + base64.b64encode(svg.getvalue().encode()).decode("ascii")

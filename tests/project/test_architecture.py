@@ -348,6 +348,7 @@ def test_every_module_is_in_a_known_folder() -> None:
     assert folders <= BELOW.keys(), "new folder: add to BELOW what it may import"
     assert {source.name for source in PACKAGE.glob("*.py")} == {
         "__init__.py",
+        "__main__.py",
         "hidden_frames.py",
         "installed_versions.py",
         "public_names.py",
