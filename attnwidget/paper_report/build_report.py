@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any
 from attnwidget.behaviors.evidence import Run
 from attnwidget.behaviors.head_atlas.kept_atlas import known_atlas
 from attnwidget.comparison.compare import compare
-from attnwidget.corpus.argument_checks import each_input, refuse_no_model
+from attnwidget.corpus.argument_checks import refuse_no_model
 from attnwidget.corpus.progress_bar import OnProgress
 from attnwidget.corpus.results import HeadResult
 from attnwidget.corpus.segmenting import read_segments
+from attnwidget.inputs.input_list import each_input
 from attnwidget.metrics.induction import induction_scores
 from attnwidget.metrics.measure_heads import measure
 from attnwidget.paper_report.paper_report import PaperReport
@@ -110,13 +111,16 @@ def report(
     if tuned is not None:
         refuse_no_model(tuned)
     segments = read_segments(demo_prose(), model) if texts is None else list(each_input(texts))
+    run = Run.from_arguments(batch_size, resume, progress)
+    if run.folder is not None:
+        make_folder(run.folder, "resume files")
     data = _Data(
         model,
         segments,
         demo_treebank() if treebank is None else list(treebank),
         demo_documents() if documents is None else list(documents),
         tuned,
-        Run.from_arguments(batch_size, resume, progress),
+        run,
     )
     with data.run.keeping("metrics", "metrics"):
         metrics = measure(model, segments, _METRICS, batch_size=batch_size, progress=progress)
@@ -186,12 +190,18 @@ def _of_metric(metric: str) -> Callable[[_Data], _Study]:
 def _relations(data: _Data) -> _Study:
     if not data.treebank:
         return None, "relations need annotated sentences: pass treebank=load_treebank(path)"
-    return (
-        lambda: probe_relations(
+
+    def result() -> HeadResult:
+        found = probe_relations(
             data.model, data.treebank, skip_unaligned=True, progress=data.run.progress
-        ),
-        counted(len(data.treebank), "annotated sentence"),
-    )
+        )
+        if found.best().empty:
+            raise ValueError(
+                f"{found.finding}: pass a treebank with more than {len(data.treebank)} sentences"
+            )
+        return found
+
+    return result, counted(len(data.treebank), "annotated sentence")
 
 
 def _coreference(data: _Data) -> _Study:

@@ -265,7 +265,9 @@ class RelationAccuracies(HeadResult):
     @property
     def finding(self) -> str:
         """Number of relations with a head that exceeds the best offset, and the largest gain."""
-        best = _one_row_each(self.best(min(TABLE_COUNT, int(self.counts[0]))))
+        best = _one_row_each(self.best())
+        if best.empty:
+            return f"No relation has {TABLE_COUNT} words, too few for a comparison of heads"
         gains = best[best["significant"]]
         n_relations = counted(len(best), "relation")
         if gains.empty:

@@ -115,6 +115,7 @@ BELOW = {
     },
     "paper_report": {
         "text",
+        "inputs",
         "capture",
         "charts",
         "corpus",
