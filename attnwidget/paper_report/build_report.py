@@ -22,6 +22,7 @@ from attnwidget.paper_report.paper_values import PAPER_FIGURES
 from attnwidget.paper_report.report_entry import ReportEntry
 from attnwidget.text.counted import counted
 from attnwidget.text.demonstrations import demo_documents, demo_prose, demo_treebank
+from attnwidget.text.given_paths import make_folder
 from attnwidget.words.coreference import probe_coreference
 from attnwidget.words.relations import probe_relations
 
