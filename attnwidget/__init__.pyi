@@ -28,6 +28,7 @@ from .installed_versions import versions as versions
 from .interventions.ablation import ablate as ablate
 from .metrics.measure_heads import measure as measure
 from .metrics.measure_heads import measure_attention as measure_attention
+from .paper_report.build_report import report as report
 from .probes.probe_file import load_probe as load_probe
 from .text.coreference import load_coreference as load_coreference
 from .text.framenet import load_framenet_links as load_framenet_links

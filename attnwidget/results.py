@@ -71,6 +71,8 @@ from attnwidget.metrics.retrieval import RetrievalResult
 from attnwidget.metrics.roles import RolesResult
 from attnwidget.metrics.rollout import TokenRelevance
 from attnwidget.metrics.sinks import SinksResult
+from attnwidget.paper_report.paper_report import PaperReport
+from attnwidget.paper_report.report_entry import ReportEntry
 from attnwidget.probes.dependency.dependency_answers import CodeLength, HeadVotes, ProbePredictions
 from attnwidget.probes.dependency.dependency_results import DependencyProbe
 from attnwidget.probes.pairs.pair_result import PairProbe
@@ -149,6 +151,7 @@ __all__ = [
     "NoOpWeights",
     "NormsResult",
     "PairProbe",
+    "PaperReport",
     "PathPatch",
     "PatternExamples",
     "PatternsResult",
@@ -159,6 +162,7 @@ __all__ = [
     "Predictions",
     "ProbePredictions",
     "RelationAccuracies",
+    "ReportEntry",
     "Result",
     "RetrievalResult",
     "RolesResult",

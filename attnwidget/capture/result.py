@@ -62,6 +62,14 @@ class Result(ABC):
             text = ", ".join(filter(None, [getattr(self, name), remark]))
             object.__setattr__(self, name, text)
 
+    @property
+    def finding(self) -> str:
+        """Main finding in one sentence, computed from the numbers; "" for results without one.
+
+        The sentence is a heading of `report`.
+        """
+        return ""
+
     @abstractmethod
     def to_frame(self) -> pd.DataFrame:
         """Return the numbers as a table. `attrs["model"]` is the name of the model."""

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attnwidget.corpus.argument_checks import one_of
-from attnwidget.corpus.results import HeadMetrics, HeadResult, heads_frame
+from attnwidget.corpus.results import HeadMetrics, HeadResult, heads_frame, layer_means
 from attnwidget.kernels.arrays import Float64Array
 from attnwidget.kernels.significance import bootstrap_interval
 from attnwidget.text.counted import counted
@@ -198,6 +198,18 @@ class ModelComparison(ComparedHeads):
     def cosine(self) -> Float64Array:
         """Cosine between the two complete maps, [L, H]; 1 for equal maps."""
         return self._mean("cosine")
+
+    @property
+    def finding(self) -> str:
+        """The layers whose maps changed most and least."""
+        changes = layer_means(1 - self.cosine)
+        if np.isnan(changes).all():
+            return ""
+        most, least = int(np.nanargmax(changes)), int(np.nanargmin(changes))
+        return (
+            f"The maps of L{most} change most (1 - cosine {changes[most]:.3f}), those of L{least} "
+            f"least ({changes[least]:.3f})"
+        )
 
     @property
     def cosine_without_special(self) -> Float64Array:

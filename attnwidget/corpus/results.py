@@ -338,6 +338,36 @@ def heads_frame(heads: Mapping[str, NDArray[np.float64]]) -> pd.DataFrame:
     return frame[has_attention].reset_index(drop=True) if has_attention.any() else frame
 
 
+def layer_means(heads: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the mean over the heads of each layer, [L]; NaN for layers without attention.
+
+    Args:
+        heads: Numbers per head, [L, H].
+    """
+    means = np.full(len(heads), np.nan)
+    measured = ~np.isnan(heads).all(1)
+    means[measured] = np.nanmean(heads[measured], 1)
+    return means
+
+
+def extreme_head(heads: NDArray[np.float64], *, largest: bool = True) -> tuple[str, float]:
+    """Return the name and the number of the head with the largest or smallest number.
+
+    Args:
+        heads: Numbers per head, [L, H], not all NaN.
+        largest: Whether to return the largest number.
+
+    Example:
+        >>> import numpy as np
+        >>> from attnwidget.corpus.results import extreme_head
+        >>> extreme_head(np.array([[0.1, 0.8]]))
+        ('L0 H1', 0.8)
+    """
+    index = (np.nanargmax if largest else np.nanargmin)(heads)
+    layer, head = np.unravel_index(index, heads.shape)
+    return f"L{layer} H{head}", float(heads[layer, head])
+
+
 def in_stack(model_name: str, stack: str) -> str:
     """Return the name of a model for captions, with the stack of the heads if it is not "self".
 

@@ -14,13 +14,18 @@ from torch import Tensor
 
 from attnwidget.corpus.accumulator import LayerBatch
 from attnwidget.corpus.argument_checks import one_of
-from attnwidget.corpus.results import LayerCurves, per_head
+from attnwidget.corpus.results import LayerCurves, layer_means, per_head
 from attnwidget.corpus.segment_means import SegmentMeans, SegmentMeansResult
 from attnwidget.corpus.token_classes import STANDARD_CLASSES, TokenClass, described
 from attnwidget.metrics.class_mass import ClassMass, ClassTable
+from attnwidget.text.percent import percent
 
 if TYPE_CHECKING:
     import altair as alt
+
+#: Share of the attention in a layer from which its heads are said to rest on a class of tokens.
+_RESTING = 0.1
+_LABELS = {". ,": "periods and commas", "first token": "the first token"}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -49,6 +54,29 @@ class ClassesResult(SegmentMeansResult):
     other_to_sep: NDArray[np.float64] = field(metadata=per_head("other to [SEP]", optional=True))
     with_class: Mapping[str, int]
 
+    @property
+    def finding(self) -> str:
+        """The class with the largest mean attention in a layer, and that layer."""
+        by_class = {name: layer_means(self.heads()[f"to {name}"]) for name in self._drawn_names()}
+        by_class = {name: means for name, means in by_class.items() if np.isfinite(means).any()}
+        if not by_class:
+            return ""
+        name = max(by_class, key=lambda name: np.nanmax(by_class[name]))
+        layer = int(np.nanargmax(by_class[name]))
+        share = by_class[name][layer]
+        if share < _RESTING:
+            return f"No class of tokens gets more than {percent(share)} of the attention of a layer"
+        label = _LABELS.get(name, name)
+        return f"The heads of L{layer} give {percent(share)} of their attention to {label}"
+
+    def _drawn_names(self) -> list[str]:
+        """Return the classes with tokens, without "first token" if it repeats [CLS]."""
+        heads = self.heads()
+        names = [name for name in self.names if self.with_class[name]]
+        if "[CLS]" in names and np.array_equal(heads["to [CLS]"], heads["to first token"]):
+            names.remove("first token")
+        return names
+
     def chart(self, names: Sequence[str] | None = None, *, width: int = 640) -> alt.TopLevelMixin:
         """Draw mean attention to each class over the layers (Clark et al. 2019, Figure 2, top).
 
@@ -58,9 +86,7 @@ class ClassesResult(SegmentMeansResult):
         """
         heads = self.heads()
         if names is None:
-            names = [name for name in self.names if self.with_class[name]]
-            if "[CLS]" in names and np.array_equal(heads["to [CLS]"], heads["to first token"]):
-                names.remove("first token")
+            names = self._drawn_names()
         selected = {f"to {name}": heads[f"to {name}"] for name in names}
         return LayerCurves("Attention to classes of tokens").draw(self, selected, width=width)
 

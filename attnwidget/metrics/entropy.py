@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from attnwidget.corpus.accumulator import Batch, LayerBatch
-from attnwidget.corpus.results import LayerCurves, per_head
+from attnwidget.corpus.results import LayerCurves, extreme_head, per_head
 from attnwidget.corpus.segment_means import SegmentMeans, SegmentMeansResult
 from attnwidget.corpus.token_classes import STANDARD_CLASSES
 from attnwidget.kernels.entropy import confidence, entropy
@@ -44,6 +44,16 @@ class EntropyResult(SegmentMeansResult):
     )
     uniform: float
     first: str
+
+    @property
+    def finding(self) -> str:
+        """The heads with the largest and the smallest entropy."""
+        broadest, most = extreme_head(self.entropy)
+        sharpest, least = extreme_head(self.entropy, largest=False)
+        return (
+            f"The broadest head is {broadest} with {most:.2f} nats (even attention: "
+            f"{self.uniform:.2f}), the sharpest {sharpest} with {least:.2f} nats"
+        )
 
     figure = LayerCurves(
         "Entropy of attention",

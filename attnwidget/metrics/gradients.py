@@ -14,13 +14,16 @@ from torch import Tensor
 from attnwidget.capture.answers.losses import LossName, task_for
 from attnwidget.capture.tapping.gradients import attention_gradients
 from attnwidget.corpus.accumulator import Batch, LayerBatch, Subject
-from attnwidget.corpus.class_means import ClassMeans
-from attnwidget.corpus.results import LayerCurves, per_head
+from attnwidget.corpus.class_means import OTHER, ClassMeans
+from attnwidget.corpus.results import LayerCurves, layer_means, per_head
 from attnwidget.corpus.segment_means import SegmentMeansResult
 from attnwidget.corpus.token_classes import TokenClass
 from attnwidget.inputs.model_tensors import without_cache
 from attnwidget.inputs.pad_id import reads_single_texts
 from attnwidget.kernels.gradients import class_importance
+
+#: Ratio of gradients below which the loss depends little on attention to special tokens.
+_SMALL_RATIO = 0.5
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -56,6 +59,28 @@ class GradientsResult(SegmentMeansResult):
     documents: NDArray[np.int64]
     loss: float
     loss_name: str
+
+    @property
+    def finding(self) -> str:
+        """The layer in which the loss depends least on attention to special tokens."""
+        means = {name: layer_means(v) for name, v in zip(self.classes, self.values, strict=True)}
+        others = means.pop(OTHER)
+        means.pop(". ,", None)
+        ratios = {name: values / others for name, values in means.items()}
+        if not ratios:
+            return ""
+        name = min(ratios, key=lambda name: np.nanmin(ratios[name]))
+        layer = int(np.nanargmin(ratios[name]))
+        ratio = ratios[name][layer]
+        if ratio > _SMALL_RATIO:
+            return (
+                "In every layer, the loss depends on attention to special tokens more than half as "
+                "much as on attention to other tokens"
+            )
+        return (
+            f"In L{layer}, the loss depends on attention to {name} {ratio:.2f} times as much as on "
+            "attention to other tokens"
+        )
 
     figure = LayerCurves(
         "Gradient importance",

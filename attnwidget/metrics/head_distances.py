@@ -123,6 +123,20 @@ class HeadDistances(HeadResult):
         """Return the mean distance within each layer: [L], nats per token; NaN for one head."""
         return self.between_layers().diagonal().copy()
 
+    @property
+    def finding(self) -> str:
+        """Whether heads of one layer attend more alike than heads of different layers."""
+        between = self.between_layers()
+        is_other = ~np.eye(len(between), dtype=bool)
+        if self.n_heads == 1 or np.isnan(between[is_other]).all():
+            return ""
+        within, across = np.nanmean(between.diagonal()), np.nanmean(between[is_other])
+        alike = "more alike than" if within < across else "no more alike than"
+        return (
+            f"Heads of one layer attend {alike} heads of different layers: their mean distance is "
+            f"{within:.3f} nats, and {across:.3f} nats between layers"
+        )
+
     def embed(self, seed: int = 0, n_init: int = 5) -> HeadEmbedding:
         """Place heads in the plane by metric multidimensional scaling, the best of `n_init` starts.
 

@@ -16,11 +16,12 @@ from attnwidget.corpus.argument_checks import refuse_no_model
 from attnwidget.corpus.attention_reader import read_attention
 from attnwidget.corpus.each_input import numbers_of_each
 from attnwidget.corpus.progress_bar import OnProgress
-from attnwidget.corpus.results import LayerCurves, per_head
+from attnwidget.corpus.results import LayerCurves, extreme_head, per_head
 from attnwidget.corpus.segment_means import SegmentMeans, SegmentMeansResult
 from attnwidget.kernels.causal import is_causal
 from attnwidget.kernels.induction import even_spread, induction_targets, mass_on_targets
 from attnwidget.kernels.plain_torch import in_plain_torch
+from attnwidget.text.percent import percent
 from attnwidget.text.whole_number import whole_number
 
 if TYPE_CHECKING:
@@ -58,6 +59,17 @@ class InductionResult(SegmentMeansResult):
     duplicate: NDArray[np.float64] = field(metadata=per_head(_TITLES[1]))
     previous: NDArray[np.float64] = field(metadata=per_head(_TITLES[2]))
     even: Mapping[str, float]
+
+    @property
+    def finding(self) -> str:
+        """The head with the largest prefix-matching score."""
+        if np.isnan(self.induction).all():
+            return ""
+        name, share = extreme_head(self.induction)
+        return (
+            f"{name} gives {percent(share)} of its attention to the tokens after earlier copies "
+            f"(even attention: {percent(self.even[_TITLES[0]])})"
+        )
 
     figure = LayerCurves(
         "Attention in repeated sequences", reference={"even": "self.even[induction]"}

@@ -14,14 +14,18 @@ from attnwidget.corpus.accumulator import Batch, LayerBatch, Subject
 from attnwidget.corpus.argument_checks import one_of
 from attnwidget.corpus.class_means import ClassMeans
 from attnwidget.corpus.head_projections import HeadProjections
-from attnwidget.corpus.results import per_head
+from attnwidget.corpus.results import layer_means, per_head
 from attnwidget.corpus.segment_means import SegmentMeansResult
 from attnwidget.corpus.token_classes import TokenClass
 from attnwidget.kernels.arrays import Float64Array
 from attnwidget.kernels.norms import norms_of_products, summed_norm_maps, value_products
+from attnwidget.text.percent import percent
 
 if TYPE_CHECKING:
     import altair as alt
+
+#: Smallest excess of a share of attention over the share of norms that is worth a sentence.
+_EXCESS = 0.05
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -57,6 +61,24 @@ class NormsResult(SegmentMeansResult):
     norms: Float64Array = field(metadata=per_head("norm of {name}", each="classes"))
     layer_norms: Float64Array | None
     documents: NDArray[np.int64]
+
+    @property
+    def finding(self) -> str:
+        """The class whose share of the attention exceeds its share of the norms most."""
+        weights = np.stack([layer_means(values) for values in self.weights])  # [C, L]
+        norms = np.stack([layer_means(values) for values in self.weighted_norms])
+        shares = norms / norms.sum(0)
+        excess = weights - shares
+        if not np.isfinite(excess).any() or np.nanmax(excess) < _EXCESS:
+            return (
+                "In every layer, the classes of tokens have about the same shares of the norms and "
+                "of the attention"
+            )
+        c, layer = np.unravel_index(np.nanargmax(excess), excess.shape)
+        return (
+            f"In L{layer}, {self.classes[c]} gets {percent(weights[c, layer])} of the attention, "
+            f"but has {percent(shares[c, layer])} of the norms"
+        )
 
     def chart(self, *, width: int = 640) -> alt.VConcatChart:
         """Draw weights and norms of every head side by side (Kobayashi et al. 2020, figure 3).

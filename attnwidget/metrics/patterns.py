@@ -27,6 +27,7 @@ from attnwidget.kernels.pattern_network import PatternNetwork, classify_images, 
 from attnwidget.kernels.patterns import PATTERNS, PatternScores, classify, pattern_scores
 from attnwidget.kernels.plain_torch import in_plain_torch
 from attnwidget.metrics.pattern_examples import PatternExamples, best_examples
+from attnwidget.text.percent import percent
 
 if TYPE_CHECKING:
     import altair as alt
@@ -112,6 +113,14 @@ class PatternsResult(HeadResult):
             scores=here.scores,
             n_documents=self.n_documents,
         )
+
+    @property
+    def finding(self) -> str:
+        """The patterns with their shares among all maps, most frequent first."""
+        shares = sorted(self.overall().items(), key=lambda item: -item[1])
+        (first, share), *others = [item for item in shares if percent(item[1]) != percent(0)]
+        rest = "".join(f", {percent(share)} {name}" for name, share in others)
+        return f"{percent(share)} of the maps are {first}{rest}"
 
     def chart(self, *, width: int = 640) -> alt.TopLevelMixin:
         """Draw the share of each pattern over the layers as bars.

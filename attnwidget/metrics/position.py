@@ -13,10 +13,11 @@ from torch import Tensor
 
 from attnwidget.corpus.accumulator import LayerBatch
 from attnwidget.corpus.argument_checks import each_once
-from attnwidget.corpus.results import HeadMetrics, LayerCurves
+from attnwidget.corpus.results import HeadMetrics, LayerCurves, extreme_head
 from attnwidget.corpus.segment_means import SegmentMeans, SegmentMeansResult
 from attnwidget.kernels.cells_at_once import cells_at_once
 from attnwidget.text.counted import counted
+from attnwidget.text.percent import percent
 from attnwidget.text.whole_number import whole_numbers
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
 # Number of series that a figure can distinguish by color.
 _CURVES = 6
+_GIVES = (" gives more than half of its attention", " give more than half of their attention")
 _OFFSETS = {-1: "previous token", 0: "current token", 1: "next token"}
 
 
@@ -155,6 +157,29 @@ class PositionResult(SegmentMeansResult):
             "mean distance": self.distance,
             "mean signed distance": self.signed_distance,
         }
+
+    @property
+    def finding(self) -> str:
+        """The heads that give more than half of their attention to one offset."""
+        masses = dict(zip(self.heads(), self.mass, strict=False))
+        parts: list[str] = []
+        for title, mass in masses.items():
+            if n_heads := int((mass > 0.5).sum()):
+                name, share = extreme_head(mass)
+                most = "" if n_heads == 1 else "most in "
+                verb = "" if parts else _GIVES[n_heads > 1]
+                parts.append(
+                    f"{counted(n_heads, 'head')}{verb} to the {title} "
+                    f"({most}{name}, {percent(share)})"
+                )
+        if parts:
+            return ", ".join(parts)
+        title = max(masses, key=lambda title: np.nanmax(masses[title]))
+        name, share = extreme_head(masses[title])
+        return (
+            "No head gives more than half of its attention to one offset: the largest share is "
+            f"{percent(share)}, from {name} to the {title}"
+        )
 
     def chart(self, *, width: int = 640) -> alt.TopLevelMixin:
         """Draw mean attention to each offset over the layers (Clark et al. 2019, section 3.1).

@@ -19,6 +19,7 @@ from attnwidget.kernels.plain_torch import in_plain_torch
 from attnwidget.kernels.significance import better_than, holm, wilson_interval
 from attnwidget.text.counted import counted
 from attnwidget.text.near_names import among
+from attnwidget.text.percent import percent
 from attnwidget.text.treebank import Sentence
 from attnwidget.text.whole_number import whole_number
 from attnwidget.words.governors import GovernorPredictions, Possessive, WordUnit, predict_governors
@@ -350,6 +351,23 @@ class RelationAccuracies(HeadResult):
     def _paper_frame(self) -> pd.DataFrame:
         # With few words, the table has at least the row of all words.
         return self.table(min(TABLE_COUNT, int(self.counts[0])))
+
+    @property
+    def finding(self) -> str:
+        """Number of relations with a head that exceeds the best offset, and the largest gain."""
+        best = _one_row_each(self.best())
+        if best.empty:
+            return f"No relation has {TABLE_COUNT} words, too few for a comparison of heads"
+        gains = best[best["significant"]]
+        n_relations = counted(len(best), "relation")
+        if gains.empty:
+            return f"No head is significantly better than the best offset for any of {n_relations}"
+        row = gains.iloc[0]
+        return (
+            f"For {len(gains)} of {n_relations}, a head is significantly better than the best "
+            f"offset; the largest gain is {Head(row['layer'], row['head'], self.stack)} for "
+            f"{row['relation']}, {percent(row['accuracy'])} against {percent(row['baseline'])}"
+        )
 
     def heads(self) -> HeadMetrics:
         """Return the accuracy of the better direction, for all words and frequent relations."""

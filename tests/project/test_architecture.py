@@ -113,6 +113,17 @@ BELOW = {
         "probes",
         "mechanisms",
     },
+    "paper_report": {
+        "text",
+        "inputs",
+        "capture",
+        "charts",
+        "corpus",
+        "metrics",
+        "words",
+        "comparison",
+        "behaviors",
+    },
     "widgets": {
         "text",
         "kernels",
@@ -144,6 +155,7 @@ FOREIGN = {
     "probes": {"anywidget", "ipywidgets"},
     "mechanisms": {"anywidget", "ipywidgets"},
     "behaviors": {"anywidget", "ipywidgets"},
+    "paper_report": {"torch", "transformers", "anywidget", "ipywidgets"},
     "charts": {"torch", "transformers", "anywidget", "ipywidgets"},
     "drawing": {"torch", "transformers", "anywidget", "ipywidgets", "altair"},
     "widgets": {"transformers"},
@@ -337,6 +349,7 @@ def test_every_module_is_in_a_known_folder() -> None:
     assert folders <= BELOW.keys(), "new folder: add to BELOW what it may import"
     assert {source.name for source in PACKAGE.glob("*.py")} == {
         "__init__.py",
+        "__main__.py",
         "hidden_frames.py",
         "installed_versions.py",
         "public_names.py",

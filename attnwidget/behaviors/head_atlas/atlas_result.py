@@ -75,6 +75,19 @@ class Atlas(HeadResult):
         """Name of each head, "" for a head without a name, [L, H]."""
         return self.table.names
 
+    @property
+    def finding(self) -> str:
+        """Number of named heads, and the most frequent name."""
+        names, counts = np.unique(self.names[self.names != ""], return_counts=True)
+        n_heads = counted(self.names.size, "head")
+        if not len(names):
+            return f"None of {n_heads} has a name"
+        most = int(counts.argmax())
+        return (
+            f"{counts.sum()} of {n_heads} have a name; the most frequent is {str(names[most])!r} "
+            f"({counted(int(counts[most]), 'head')})"
+        )
+
     def card(self, layer: int | HeadName, head: int | None = None) -> HeadCard:
         """Return the evidence about one head.
 

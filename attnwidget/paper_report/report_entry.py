@@ -1,0 +1,37 @@
+"""One figure of a report, with the paper's numbers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from attnwidget.corpus.results import HeadResult
+
+
+@dataclass(frozen=True)
+class ReportEntry:
+    """Figure or table of a paper for the model of a report.
+
+    Attributes:
+        study: Name of the study, such as "classes".
+        paper: Authors and year of the paper, or "" for a study without a paper.
+        figure: Figure, table or section of the paper.
+        value: What the paper reports for its own model.
+        result: Result of the study; None if the model or the data do not allow it.
+        data: Texts of the study, with their number.
+        caveat: Most important limit of the comparison with the paper.
+        reason: Reason why there is no result, with the next step; "" if there is one.
+    """
+
+    study: str
+    paper: str
+    figure: str
+    value: str
+    result: HeadResult | None
+    data: str = ""
+    caveat: str = ""
+    reason: str = ""
+
+    @property
+    def finding(self) -> str:
+        """Main finding in one sentence, or the reason why there is none."""
+        return self.reason if self.result is None else self.result.finding

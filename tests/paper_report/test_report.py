@@ -1,0 +1,137 @@
+"""A report: its numbers are those of the studies, and its page is complete, safe and offline."""
+
+from __future__ import annotations
+
+import re
+from html import unescape
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from attnwidget import AttentionModel, load_model, measure, report
+from attnwidget.__main__ import main
+from attnwidget.demo import demo_documents, demo_treebank
+from attnwidget.results import PaperReport
+from refusals import naming
+
+TEXTS = ["The captain told his men that he would not leave the ship.", "It slept there all day."]
+PAPERS = [
+    "Clark et al. 2019",
+    "Kovaleva et al. 2019",
+    "Kobayashi et al. 2020",
+    "Olsson et al. 2022",
+    "",
+]
+
+
+@pytest.fixture(scope="module")
+def model() -> AttentionModel:
+    return load_model()
+
+
+@pytest.fixture(scope="module")
+def full(model: AttentionModel) -> PaperReport:
+    """Report with all studies that BERT allows."""
+    return report(
+        model,
+        TEXTS,
+        demo_treebank(),
+        demo_documents()[:4],
+        tuned=load_model("attnwidget/genre"),
+        progress=False,
+    )
+
+
+def test_entries_are_in_the_order_of_the_papers(full: PaperReport) -> None:
+    assert list(dict.fromkeys(entry.paper for entry in full.entries)) == PAPERS
+    frame = full.to_frame()
+    assert len(frame) == len(full.entries) and (frame["finding"] != "").all()
+    assert frame.attrs["model"] == full.model_name
+
+
+def test_numbers_are_those_of_the_studies(full: PaperReport, model: AttentionModel) -> None:
+    names = ["classes", "position", "entropy", "patterns", "norms", "gradients"]
+    for name in names:
+        alone = measure(model, TEXTS, [name], progress=False)[name]
+        assert full[name].finding == alone.finding
+        for title, values in alone.heads().items():
+            assert np.array_equal(full[name].heads()[title], values, equal_nan=True), title
+
+
+def test_what_a_model_does_not_allow_has_a_reason(full: PaperReport) -> None:
+    with pytest.raises(KeyError, match=naming("induction", "causal")):
+        full["induction"]
+    with pytest.raises(KeyError, match=naming("clases", "classes")):
+        full["clases"]
+    assert repr(full).endswith("; without induction)")
+
+
+def test_a_causal_model_has_a_report_too() -> None:
+    induction = load_model("attnwidget/induction")
+    found = report(induction, TEXTS, treebank=(), documents=(), progress=False)
+    missing = {entry.study: entry.reason for entry in found.entries if entry.result is None}
+    assert missing.keys() == {"relations", "coreference", "comparison", "names"}
+    assert "load_treebank" in missing["relations"]
+    assert "load_coreference" in missing["coreference"]
+    assert "tuned=" in missing["comparison"] and "atlas=" in missing["names"]
+    assert found["induction"].finding.startswith("L")
+
+
+def test_the_page_has_every_finding_and_fetches_nothing(full: PaperReport, tmp_path: Path) -> None:
+    page = full.save(tmp_path / "report.html").read_text("utf-8")
+    text = unescape(re.sub(r"<[^>]+>", "", page))
+    for entry in full.entries:
+        assert entry.finding in text
+        assert entry.value in text or entry.result is None
+    assert page.count("<picture>") == sum(entry.result is not None for entry in full.entries)
+    assert "<script" not in page and "default-src 'none'" in page
+    assert not re.search(r"(src|href|srcset)=\"(?!data:)", page)
+
+
+def test_texts_of_the_page_are_escaped(tmp_path: Path) -> None:
+    model = load_model(name="<script>alert(1)</script>")
+    found = report(model, TEXTS, treebank=(), documents=(), progress=False)
+    page = found.save(tmp_path / "report.html").read_text("utf-8")
+    assert "<script" not in page and "&lt;script&gt;" in page
+
+
+def test_a_report_continues_from_its_folder(model: AttentionModel, tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    first = report(model, TEXTS, treebank=(), documents=(), resume=folder, progress=False)
+    assert {"metrics.npz", "norms.npz", "gradients.npz"} <= {p.name for p in folder.iterdir()}
+    again = report(model, TEXTS, treebank=(), documents=(), resume=folder, progress=False)
+    assert again.to_frame().equals(first.to_frame())
+
+
+def test_wrong_arguments_are_refused(model: AttentionModel, tmp_path: Path) -> None:
+    with pytest.raises(TypeError, match="load_model"):
+        report("bert", TEXTS)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match=naming("[text]")):
+        report(model, TEXTS[0])
+    with pytest.raises(ValueError, match="no segments"):
+        report(model, [], treebank=(), documents=(), progress=False)
+
+
+def test_only_a_page_is_written(full: PaperReport, tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=naming("report.pdf", "HTML")):
+        full.save(tmp_path / "report.pdf")
+    with pytest.raises(FileNotFoundError, match="nowhere"):
+        full.save(tmp_path / "nowhere" / "report.html")
+
+
+def test_the_command_writes_a_page_and_names_errors(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    texts = tmp_path / "texts.txt"
+    texts.write_text("\n".join([*TEXTS, "", *TEXTS]), "utf-8")
+    trees = tmp_path / "trees.conllu"
+    trees.write_text("1\tCats\t_\t_\t_\t_\t2\tnsubj\t_\t_\n2\tpurr\t_\t_\t_\t_\t0\troot\t_\t_\n\n")
+    page = tmp_path / "page.html"
+    options = ["--texts", str(texts), "--treebank", str(trees), "--output", str(page)]
+    assert main(["report", "attnwidget/induction", *options]) == 0
+    out, _ = capsys.readouterr()
+    assert page.is_file() and str(page) in out and "Clark et al. 2019 Figure 2: " in out
+    assert "more than 1 sentences" in page.read_text("utf-8")
+    assert main(["report", "--texts", str(tmp_path / "missing.txt")]) == 1
+    assert "missing.txt" in capsys.readouterr().err
