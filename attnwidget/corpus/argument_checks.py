@@ -89,7 +89,7 @@ def one_of(name: str, value: object, allowed: Sequence[object]) -> None:
         >>> from attnwidget.corpus.argument_checks import one_of
         >>> one_of("pairing", "any", ("zip", "all"))
         Traceback (most recent call last):
-        ValueError: pairing is 'zip' or 'all', got 'any'
+        ValueError: pairing must be 'zip' or 'all', got 'any'
     """
     if value not in allowed:
         quoted_choices = [repr(choice) for choice in allowed]

@@ -49,7 +49,7 @@ class Ablation(HeadResult):
 
     `of_heads` and `of_layers` have the statistics: `mean`, `difference` (disabled minus intact),
     its `interval`, `broken` and `fixed` examples, `p`, `adjusted`, `significant` and
-    `smallest_effect`, [L, H] and [L]. `answer` states the finding in a sentence, with the smallest
+    `smallest_effect`, [L, H] and [L]. `finding` states the finding in a sentence, with the smallest
     change that the study could have found.
 
     Attributes:
@@ -109,7 +109,7 @@ class Ablation(HeadResult):
         return _typical(self.of_heads if self.heads() else self.of_layers)
 
     @property
-    def answer(self) -> str:
+    def finding(self) -> str:
         """Finding in one sentence, for titles and reports.
 
         It names the number of heads with a significant change, after the correction for all heads.
@@ -160,7 +160,7 @@ class Ablation(HeadResult):
         from attnwidget.charts.head_heatmap import head_heatmap
 
         layers = None if np.isnan(self.layer_scores).all() else self.of_layers.difference
-        tested = f"; dots: adjusted p < 0.05\n{self.answer}" if self.score != "kl" else ""
+        tested = f"; dots: adjusted p < 0.05\n{self.finding}" if self.score != "kl" else ""
         name = _NAMES.get(self.score, self.score)
         return head_heatmap(
             self.of_heads.difference,
@@ -180,11 +180,11 @@ class Ablation(HeadResult):
     def __repr__(self) -> str:
         stopped = "" if self.complete else ", interrupted"
         note = f"; {self.note}" if self.note else ""
-        answer = f"\n{self.answer}" if self.answer else ""
+        finding = f"\n{self.finding}" if self.finding else ""
         return (
             f"Ablation({self._model}, {self.method}, {counted(len(self.intact), 'example')}"
             f"{stopped}: {self.score} {self.intact.mean():.3g} intact, "
-            f"{self._range()}{note}){answer}"
+            f"{self._range()}{note}){finding}"
         )
 
     @property

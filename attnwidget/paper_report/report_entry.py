@@ -20,6 +20,15 @@ class ReportEntry:
         data: Texts of the study, with their number.
         caveat: Most important limit of the comparison with the paper.
         reason: Reason why there is no result, with the next step; "" if there is one.
+
+    Example:
+        >>> from attnwidget import load_model, report
+        >>> found = report(load_model(), ["The cat sat."], treebank=(), documents=(), progress=False)
+        >>> entry = found.entries[0]
+        >>> entry.study, entry.paper, entry.figure
+        ('classes', 'Clark et al. 2019', 'Figure 2')
+        >>> {entry.study: entry.reason for entry in found.entries}["relations"]
+        'relations need annotated sentences: pass treebank=load_treebank(path)'
     """
 
     study: str

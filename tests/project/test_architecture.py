@@ -115,6 +115,7 @@ BELOW = {
     },
     "paper_report": {
         "text",
+        "kernels",
         "inputs",
         "capture",
         "charts",

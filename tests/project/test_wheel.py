@@ -14,7 +14,7 @@ pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parents[2]
 #: Bytes. Larger wheels take long on slow connections.
-LARGEST = 15_000_000
+LARGEST = 16_000_000
 
 
 @pytest.fixture(scope="module")
