@@ -23,7 +23,8 @@ class ReportEntry:
 
     Example:
         >>> from attnwidget import load_model, report
-        >>> found = report(load_model(), ["The cat sat."], treebank=(), documents=(), progress=False)
+        >>> texts = ["The cat sat."]
+        >>> found = report(load_model(), texts, treebank=(), documents=(), progress=False)
         >>> entry = found.entries[0]
         >>> entry.study, entry.paper, entry.figure
         ('classes', 'Clark et al. 2019', 'Figure 2')

@@ -19,6 +19,7 @@ from attnwidget import (
     link_figures,
     load_model,
     measure,
+    measure_attention,
 )
 from attnwidget.demo import demo_treebank
 from attnwidget.words import probe_relations
@@ -64,6 +65,16 @@ MISTAKES: dict[str, tuple[Use, type[Exception], tuple[str, ...]]] = {
         lambda model, attention: attention.weights("1", "3"),
         ValueError,
         ("layer='1'", "head='3'", "1, 3", "'L1 H3'"),
+    ),
+    "several heads for one": (
+        lambda model, attention: attention.rows(["L1 H3", "L5 H8"], "he", "captain"),  # type: ignore[arg-type]
+        TypeError,
+        ("one head", "'L5 H8'", "call it for each head"),
+    ),
+    "a result in place of an attention": (
+        lambda model, attention: HeadGrid(measure_attention(attention)),  # type: ignore[arg-type]
+        TypeError,
+        ("Measurements", "HeadGrid(attention, metrics=result)"),
     ),
     "figures in a list": (
         lambda model, attention: link_figures([HeadGrid(attention)]),  # type: ignore[arg-type]

@@ -220,6 +220,8 @@ def _parts_of(name: Any) -> tuple[Any, ...]:
         return parts if spelling["stack"] is None else (*parts, spelling["stack"])
     if not names_head(name) or not 2 <= len(name) <= 3:
         raise ValueError(f"a head must be {_FORMS}, got {name!r}")
+    if any(isinstance(part, str) or names_head(part) for part in name[:2]):
+        raise TypeError(f"this call takes one head, {_FORMS}, got {name!r}: call it for each head")
     return tuple(name)
 
 

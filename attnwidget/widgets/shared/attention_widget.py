@@ -162,7 +162,8 @@ class AttentionWidget(HeadWidget):
             raise TypeError(
                 f"{type(self).__name__} shows an Attention, got {type(attention).__name__}. "
                 "Make one with load_model().attend('a sentence'), or from maps you have with "
-                "Attention.from_weights(weights, tokens)."
+                "Attention.from_weights(weights, tokens). HeadGrid(attention, metrics=result) "
+                "shows the numbers of a result."
             )
         self._editing = Background(("edit",), self._edit_failed, is_asked=True)
         # Linked figures prepare the same drawings, so one thread prepares at a time.
