@@ -55,6 +55,7 @@ STUDIES: dict[str, Study] = {}
 NO_STUDY = {
     "explore": "a figure",
     "fetch_treebank": "needs a network",
+    "head_gallery": "draws a chart",
     "head_heatmap": "draws a chart",
     "in_dark": "draws a chart",
     "join_figures": "a picture",
@@ -66,6 +67,8 @@ NO_STUDY = {
     "pattern_sets": "draws a chart",
     "save_page": "writes figures",
     "per_head": "declares an array of a result",
+    "relation_panels": "chooses sentences for a chart",
+    "report": "calls other studies",
     "resume_from": "sets the resume file",
     "run_on": "sets the workers",
     "save_table": "writes a table",

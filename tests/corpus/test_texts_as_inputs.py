@@ -11,7 +11,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from attnwidget import AttentionModel, ablate, atlas, compare, load_model, make_segments, measure
+from attnwidget import (
+    AttentionModel,
+    ablate,
+    atlas,
+    compare,
+    load_model,
+    make_segments,
+    measure,
+    report,
+)
 from attnwidget.behaviors import find_links, head_examples, measure_behaviors
 from attnwidget.interventions import head_importance, measure_minimal_pairs, patch_heads, patch_path
 from attnwidget.metrics import measure_checkpoints
@@ -67,6 +76,9 @@ STUDIES: dict[str, Callable[[AttentionModel, Any], Any]] = {
         ].score
     ),
     "head_importance": lambda model, texts: head_importance(model, texts, progress=False).values,
+    "report": lambda model, texts: report(model, texts, treebank=(), documents=(), progress=False)[
+        "entropy"
+    ].heads(),
 }
 
 #: Studies of annotated data, and what their refusal of texts names.
@@ -115,7 +127,7 @@ INPUTS = {
     "pairs",
 }
 #: Calls with such an argument that are no studies of segments.
-OTHERS = {"make_segments", "monotonicity_scores", "save_page"}
+OTHERS = {"make_segments", "monotonicity_scores", "relation_panels", "save_page"}
 
 
 def test_every_public_study_is_walked() -> None:
