@@ -261,8 +261,26 @@ def test_long_thumbnails_keep_every_peak() -> None:
     np.testing.assert_array_equal(thumbnails.maxima, weights.amax((-2, -1)).numpy())
 
 
+def test_the_table_of_a_head_and_of_a_layer(translating: Attention) -> None:
+    whole = translating.to_frame(stack="cross")
+    in_layer = whole[whole["layer"] == 1].reset_index(drop=True)
+    in_head = in_layer[in_layer["head"] == 1].reset_index(drop=True)
+    assert 0 < len(in_head) < len(in_layer) < len(whole)
+    for name in ((1, 1, "cross"), "cross L1 H1"):
+        assert translating.to_frame(name).equals(in_head)
+    assert translating.to_frame(1, 1, stack="cross").equals(in_head)
+    assert translating.to_frame(1, stack="cross").equals(in_layer)
+    assert translating.to_frame(1, stack="cross").attrs == whole.attrs
+    with pytest.raises(ValueError, match=naming("layer 9", "'cross'")):
+        translating.to_frame(9, 0, stack="cross")
+    with pytest.raises(ValueError, match=naming("which stack", "'cross'")):
+        translating.to_frame(1, 1)
+    with pytest.raises(ValueError, match=naming("head=1", "layer=")):
+        translating.to_frame(head=1, stack="cross")
+
+
 def test_to_frame_is_tidy(translating: Attention) -> None:
-    table = translating.to_frame("cross")
+    table = translating.to_frame(stack="cross")
     assert list(table.columns) == [
         "stack",
         "layer",

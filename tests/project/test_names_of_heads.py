@@ -83,6 +83,7 @@ def of_attention() -> dict[str, Callable[..., Any]]:
     """Return calls of one head by name: each gets an attention, and the head in any form."""
     return {
         "Attention.weights": lambda a, *h: a.weights(*h),
+        "Attention.to_frame": lambda a, *h: a.to_frame(*h)["weight"].to_numpy(),
         "Attention.norms": lambda a, *h: a.norms(*h),
         "Attention.gradients": lambda a, *h: a.gradients(*h),
         "Attention.scores": lambda a, *h: a.scores(*h).products,

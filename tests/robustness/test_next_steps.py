@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
+import traitlets
 
 from attnwidget import (
     Attention,
@@ -75,6 +76,16 @@ MISTAKES: dict[str, tuple[Use, type[Exception], tuple[str, ...]]] = {
         lambda model, attention: HeadGrid(measure_attention(attention)),  # type: ignore[arg-type]
         TypeError,
         ("Measurements", "HeadGrid(attention, metrics=result)"),
+    ),
+    "a word for a head": (
+        lambda model, attention: attention.top_links("he"),
+        ValueError,
+        ("'he'", "token_values('query', 'he')"),
+    ),
+    "a value of another option": (
+        lambda model, attention: HeadView(attention, "L1 H3", arrangement="lines"),  # type: ignore[arg-type]
+        traitlets.TraitError,
+        ("arrangement", "'lines'", "mode='lines'"),
     ),
     "figures in a list": (
         lambda model, attention: link_figures([HeadGrid(attention)]),  # type: ignore[arg-type]

@@ -1140,18 +1140,27 @@ class Attention:
             layer_done()
         return axes.layers.spread(distances)
 
-    def to_frame(self, stack: str | None = None) -> pd.DataFrame:
-        """Return a table with one row per weight.
+    def to_frame(
+        self,
+        layer: int | HeadName | None = None,
+        head: int | HeadName | None = None,
+        *,
+        stack: str | None = None,
+    ) -> pd.DataFrame:
+        """Return a table with one row per weight: of all heads, of a layer, or of one head.
 
-        Columns: stack, layer, head, query, key, query_token, key_token, weight. The table has all
-        stacks if `stack` is None. `attrs["model"]` is the name of the model, and `attrs["note"]` is
-        `note`, unless it is "".
+        Columns: stack, layer, head, query, key, query_token, key_token, weight. `attrs["model"]` is
+        the name of the model, and `attrs["note"]` is `note`, unless it is "".
 
         Args:
-            stack: Stack of the weights; None for all stacks.
+            layer: Layer, or a head name in place of layer and head: "L2 H8", (2, 8) or a `Head`.
+                None for all layers.
+            head: Head; None for all heads of the layer.
+            stack: Stack of the weights. None for all stacks, or for the only stack if there is a
+                layer.
 
         Raises:
-            ValueError: The stack does not exist.
+            ValueError: The layer, head or stack does not exist.
 
         Example:
             >>> from attnwidget import load_model
@@ -1162,24 +1171,37 @@ class Attention:
             0      0     0       [CLS]     [CLS]   0.340
             1      0     0       [CLS]       the   0.074
 
-            The rows of one head:
+            The strongest weight of one head:
 
-            >>> len(frame.query("layer == 2 and head == 8"))
-            36
+            >>> strongest = attention.to_frame("L2 H8").sort_values("weight").iloc[-1]
+            >>> strongest["query_token"], strongest["key_token"]
+            ('[CLS]', '[CLS]')
         """
+        if layer is None and head is None:
+            frame = self._frame_of_stacks(stack)
+        else:
+            maps = self.head_maps.maps("weights", layer, head, stack)
+            is_layer = maps.ndim == 3
+            number, index, name = self.head_maps.head_in(stack, layer, 0 if is_layer else head)
+            heads = range(len(maps)) if is_layer else [index]
+            maps = maps.reshape(1, len(heads), *maps.shape[-2:])
+            frame = weights_frame([(self.stacks[name], maps)], layers=[number], heads=heads)
+        frame.attrs["model"] = self.model_name
+        if self.note:
+            frame.attrs["note"] = self.note
+        return frame
+
+    def _frame_of_stacks(self, stack: str | None) -> pd.DataFrame:
+        """Return the table of all heads in one or all stacks."""
         names = list(self.stacks) if stack is None else [self.head_maps.stack(stack).name]
         axes = [self.stacks[name] for name in names]
         rows = sum(len(s.layers.numbers) * s.n_heads * len(s.query) * len(s.key) for s in axes)
         check_room(
             rows * _ROW_BYTES, f"the {rows:,} rows of this table", "ask for weights(layer, head)"
         )
-        frame = weights_frame(
+        return weights_frame(
             [(self.stacks[name], self.head_maps.of_all_layers("weights", name)) for name in names]
         )
-        frame.attrs["model"] = self.model_name
-        if self.note:
-            frame.attrs["note"] = self.note
-        return frame
 
     @classmethod
     def from_weights(

@@ -13,18 +13,27 @@ if TYPE_CHECKING:
     from attnwidget.capture.maps.stack_axes import Stack
 
 
-def weights_frame(stacks: Sequence[tuple[Stack, np.ndarray[Any, Any]]]) -> pd.DataFrame:
+def weights_frame(
+    stacks: Sequence[tuple[Stack, np.ndarray[Any, Any]]],
+    *,
+    layers: Sequence[int] | None = None,
+    heads: Sequence[int] | None = None,
+) -> pd.DataFrame:
     """Return a table with one row per weight; text columns are categories.
 
     Args:
-        stacks: Stacks, each with the weights of its layers with attention, [layers, H, Q, K].
+        stacks: Stacks, each with weights [layers, heads, Q, K].
+        layers: Numbers of the layers; None = all layers of the stack with attention.
+        heads: Numbers of the heads; None = all heads.
     """
     import pandas as pd
 
     frames = []
     for stack, weights in stacks:
         index, head, query, key = (i.ravel() for i in np.indices(weights.shape, dtype=np.int32))
-        numbers = np.array(stack.layers.numbers, dtype=np.int32)
+        numbers = np.array(stack.layers.numbers if layers is None else layers, dtype=np.int32)
+        if heads is not None:
+            head = np.array(heads, dtype=np.int32)[head]
         columns = {"layer": numbers[index], "head": head, "query": query, "key": key}
         columns["query_token"] = np.array(stack.query.text, dtype=object)[query]
         columns["key_token"] = np.array(stack.key.text, dtype=object)[key]

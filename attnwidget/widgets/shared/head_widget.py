@@ -195,9 +195,29 @@ class HeadWidget(Exporting, ComputedTraits):
 
     def __init__(self, **traits: Any) -> None:
         self._refuse_unknown(traits)
-        super().__init__(**traits)
+        try:
+            super().__init__(**traits)
+        except traitlets.TraitError as error:
+            if advice := self._option_for(traits):
+                raise traitlets.TraitError(f"{error} {advice}") from None
+            raise
         self.on_msg(answer_page)
         displayed_figures.add_made(self)
+
+    @classmethod
+    def _option_for(cls, traits: dict[str, Any]) -> str:
+        """Return the option that takes the invalid value of another option; otherwise ""."""
+        choices = {
+            name: tuple(trait.values or ())
+            for name, trait in cls.class_traits(option=True).items()
+            if isinstance(trait, traitlets.Enum)
+        }
+        for name, value in traits.items():
+            if name in choices and isinstance(value, str) and value not in choices[name]:
+                takers = [other for other in choices if value in choices[other]]
+                if takers:
+                    return f"Pass {takers[0]}={value!r}."
+        return ""
 
     def __dir__(self) -> list[str]:
         names = {name for name in super().__dir__() if not name.startswith("_")}
