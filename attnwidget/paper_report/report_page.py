@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import base64
 import html
-import io
 from collections.abc import Sequence
 from itertools import groupby
 from typing import Any
@@ -101,9 +99,10 @@ def _description(chart: Any, entry: ReportEntry) -> str:
 def _picture(chart: Any) -> str:
     from attnwidget.charts.offline_chart import offline
 
-    svg = io.StringIO()
-    offline(chart).save(svg, "svg")
-    return "data:image/svg+xml;base64," + base64.b64encode(svg.getvalue().encode()).decode("ascii")
+    # Browsers draw the texts of an SVG picture in fonts of other widths, and would cut titles. This
+    # is the small PNG that notebooks store.
+    data, _ = offline(chart)._repr_mimebundle_()
+    return f"data:image/png;base64,{data['image/png']}"
 
 
 def _table(entry: ReportEntry) -> str:
