@@ -22,8 +22,10 @@ from attnwidget.capture.tapping.head import (
     Head,
     HeadName,
     head_parts,
+    layer_of_name,
     listed_heads,
     named_head,
+    names_layer,
 )
 from attnwidget.capture.tapping.layer_numbers import LayerNumbers
 from attnwidget.capture.tapping.numbered_layers import layer_numbers
@@ -47,7 +49,7 @@ def disabled(
     heads: HeadChoice | None,
     *,
     method: EditMethod | None,
-    layers: Iterable[int] | None,
+    layers: Iterable[int | str] | None,
     stack: str | None,
     reference: object,
     edges: Iterable[tuple[int, int]] | None,
@@ -123,7 +125,7 @@ def intact_edits(hf_model: Any) -> Edits:
 
 
 def chosen_heads(
-    intact: Edits, heads: HeadChoice | None, layers: Iterable[int] | None, stack: str | None
+    intact: Edits, heads: HeadChoice | None, layers: Iterable[int | str] | None, stack: str | None
 ) -> list[Head]:
     """Return the named heads, each once.
 
@@ -137,15 +139,19 @@ def chosen_heads(
         for name, counts in intact.heads_of.items()
     }
     names = [] if heads is None else listed_heads(heads)
+    whole_layers = [layer_of_name(name) for name in names if names_layer(name)]
+    names = [name for name in names if not names_layer(name)]
+    if layers is not None:
+        listed_layers = [layers] if isinstance(layers, str) else layers
+        whole_layers += whole_numbers("layers", map(layer_of_name, listed_layers))
     if stack is not None and stack not in shapes:
         raise ValueError(f"there is no stack {stack!r}: {among(stack, shapes)}")
-    whole_layers = [] if layers is None else whole_numbers("layers", layers)
     for layer in whole_layers:
         first_head = (layer, 0) if stack is None else (layer, 0, stack)
         side = named_head(first_head, shapes, with_attention).stack
         names += [(layer, head, side) for head in range(intact.heads_of[side][layer])]
     if not names:
-        raise ValueError("name heads, [(layer, head), ...], or layers=[...]; got none")
+        raise ValueError("name heads, ['L1 H3', ...], or layers=['L1', ...]; got none")
     selected_heads = []
     for item in names:
         parts = head_parts(item, None)

@@ -689,7 +689,7 @@ class AttentionModel:
         heads: HeadChoice | None = None,
         *,
         method: EditMethod | None = None,
-        layers: Iterable[int] | None = None,
+        layers: Iterable[int | str] | None = None,
         stack: str | None = None,
         reference: object = None,
         edges: Iterable[tuple[int, int]] | None = None,
@@ -712,7 +712,8 @@ class AttentionModel:
                 outputs on `reference`, token by token; tokens that `generate` writes keep their own
                 outputs. None: "mean" with a `reference`; otherwise `default_method`, which is
                 "zero" in causal models and encoder-decoders, and "uniform" in other models.
-            layers: Layers whose heads are all switched off as well.
+            layers: Layers whose heads are all switched off as well, by number or name, such as
+                [3] or "L3".
             stack: Stack of `layers`, and of heads without a stack name: "encoder", "decoder" or
                 "cross".
             reference: For "mean", an input or a list of inputs; for "patch", one input with the

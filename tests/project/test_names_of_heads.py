@@ -296,3 +296,27 @@ def _names_a_head(function: Any) -> bool:
     is_pair = {"layer", "head"} <= notes.keys() and "LayerBatch" not in notes["layer"]
     is_list = "heads" in notes and "ndarray" not in notes["heads"]
     return is_pair or is_list or "HeadName" in " ".join(notes.values())
+
+
+def test_a_layer_has_a_name_where_it_has_a_number(
+    model: AttentionModel, attention: Attention
+) -> None:
+    assert np.array_equal(attention.weights("L2"), attention.weights(2))
+    assert np.array_equal(attention.weights("l2", 8), attention.weights(2, 8))
+    assert np.array_equal(attention.norms(" L2 "), attention.norms(2))
+    assert attention.to_frame("L2").equals(attention.to_frame(2))
+    assert np.array_equal(attention.words.weights("L2"), attention.words.weights(2))
+    assert HeadView(attention, "L2").head == HeadView(attention, layer=2).head
+    for layers in ("L2", ["L2"]):
+        mean = attention.mean(layers=layers).weights()
+        assert np.array_equal(mean, attention.mean(layers=[2]).weights())
+    with model.disabled(layers=[1, 2]):
+        expected = model.attend("The cat sat.").weights()
+    for heads, layers in (([(1, h) for h in range(12)], "L2"), (["L1", "L2"], None), ("L1", [2])):
+        with model.disabled(heads, layers=layers):
+            assert np.array_equal(model.attend("The cat sat.").weights(), expected)
+    with (
+        pytest.raises(ValueError, match=naming("L2 H0", "twice")),
+        model.disabled("L2", layers=[2]),
+    ):
+        pass

@@ -39,7 +39,7 @@ def _generate(model: AttentionModel, attention: Attention) -> object:
 
 
 def _disable_layer(model: AttentionModel, attention: Attention) -> None:
-    with model.disabled("L1"):
+    with model.disabled("L9"):
         pass
 
 
@@ -47,15 +47,15 @@ Use = Callable[[AttentionModel, Attention], object]
 
 #: A mistake, its error, and what the message names.
 MISTAKES: dict[str, tuple[Use, type[Exception], tuple[str, ...]]] = {
-    "a layer as a head": (
-        lambda model, attention: attention.weights("L1"),
+    "a layer that does not exist": (
+        lambda model, attention: attention.weights("L9"),
         ValueError,
-        ("'L1'", "weights(1)", "HeadView(attention, layer=1)"),
+        ("layer 9", "0 to 5"),
     ),
-    "a layer to switch off": (
+    "a layer to switch off that does not exist": (
         _disable_layer,
         ValueError,
-        ("'L1'", "model.disabled(layers=[1])"),
+        ("layer 9", "0 to 5"),
     ),
     "a head by its name in a paper": (
         lambda model, attention: attention.weights("2-4"),

@@ -348,8 +348,8 @@ class Attention:
         """Return weights: [Q, K] of a head, [H, Q, K] of a layer, [L, H, Q, K] of a stack.
 
         Args:
-            layer: Layer, or a head name in place of layer and head: "L2 H8", (2, 8) or a `Head`,
-                such as `view.head` of a figure. None for all layers.
+            layer: Layer, 2 or "L2"; or a head name in place of layer and head: "L2 H8", (2, 8) or
+                a `Head`, such as `view.head` of a figure. None for all layers.
             head: Head; None for all heads of the layer.
             stack: Stack, needed only if there are several.
 
@@ -879,7 +879,7 @@ class Attention:
         Args:
             heads: Heads as (1, 3), "L1 H3" or a `Head`, or a list of these; or one or more numbers,
                 which name heads in each of `layers`. None for all heads.
-            layers: Numbers of layers; None for all layers with attention.
+            layers: Layers by number or name, [2] or "L2"; None for all layers with attention.
             each: Axis of the result: "layer" for a head per layer, the mean over heads; "head" for
                 a single layer with all heads, the means over layers; None for a single head, the
                 mean over both. The result counts its layers and heads from 0, and their names have
@@ -922,7 +922,7 @@ class Attention:
         Args:
             heads: Heads as (1, 3), "L1 H3" or a `Head`, or a list of these; or one or more numbers,
                 which name heads in each of `layers`. None for all heads.
-            layers: Numbers of layers; None for all layers with attention.
+            layers: Layers by number or name, [2] or "L2"; None for all layers with attention.
             each: Axis of the result: "layer" for a head per layer, "head" for a single layer with
                 all heads, None for a single head.
             stack: Stack; None for the maxima of every stack.

@@ -13,8 +13,10 @@ from attnwidget.capture.tapping.head import (
     Head,
     HeadName,
     is_one_head,
+    layer_of_name,
     named_head,
     names_head,
+    names_layer,
 )
 from attnwidget.kernels.array_library import Array, beside, library_of
 from attnwidget.text.counted import counted
@@ -23,7 +25,7 @@ from attnwidget.text.whole_number import whole_number
 Combination: TypeAlias = Literal["mean", "maximum"]
 #: Heads by number, in every selected layer, or one or more heads by name.
 HeadsToCombine: TypeAlias = "int | Sequence[int] | HeadName | Sequence[HeadName] | None"
-LayerChoice: TypeAlias = "int | Sequence[int] | None"
+LayerChoice: TypeAlias = "int | str | Sequence[int | str] | None"
 Each: TypeAlias = Literal["layer", "head"]
 
 # Short names for the margins of a grid.
@@ -76,7 +78,9 @@ def combine_heads(
     if stack is not None:
         selected_stacks = {stack: chosen_stack(stacks, stack, model_name)}
     selected_heads = _chosen_heads(heads)
-    selected_layers = _listed(of_layers, "layers")
+    selected_layers = _listed([of_layers] if names_layer(of_layers) else of_layers, "layers")
+    if selected_layers is not None:
+        selected_layers = [layer_of_name(layer) for layer in selected_layers]
     if selected_heads is not None and names_head(selected_heads[0]):
         if selected_layers is not None or each is not None:
             raise ValueError(

@@ -24,6 +24,7 @@ HeadName: TypeAlias = str | Sequence[Any]
 R = TypeVar("R")
 
 _SPELLING = re.compile(r"(?:(?P<stack>\S.*?)[\s,]+)?L(?P<layer>\d+)[\s,]*H(?P<head>\d+)", re.I)
+_LAYER = re.compile(r"\s*L(\d+)\s*", re.I)
 _FORMS = "(1, 3) or 'L1 H3', with its stack (1, 3, 'encoder') or 'encoder L1 H3'"
 
 
@@ -55,16 +56,39 @@ class Head(NamedTuple):
 
 
 def names_head(value: object) -> bool:
-    """Return whether a value may name a head in one argument, rather than the number of a layer.
+    """Return whether a value may name a head in one argument, rather than a layer.
 
     Example:
         >>> from attnwidget.capture.tapping.head import names_head
-        >>> [names_head(value) for value in ("L1 H3", (1, 3), 1, None)]
-        [True, True, False, False]
+        >>> [names_head(value) for value in ("L1 H3", (1, 3), 1, "L1", None)]
+        [True, True, False, False, False]
     """
     # A 0-dimensional array is a number, although it has `__len__`.
     is_list = hasattr(value, "__len__") and getattr(value, "ndim", 1) > 0
-    return is_list and not isinstance(value, Mapping)
+    return is_list and not isinstance(value, Mapping) and not names_layer(value)
+
+
+def names_layer(value: object) -> bool:
+    """Return whether a value is the name of a layer, such as "L3".
+
+    Example:
+        >>> from attnwidget.capture.tapping.head import names_layer
+        >>> [names_layer(value) for value in ("L3", "L1 H3", 3)]
+        [True, False, False]
+    """
+    return isinstance(value, str) and _LAYER.fullmatch(value) is not None
+
+
+def layer_of_name(layer: Any) -> Any:
+    """Return the number of a layer with a name; other values are returned unchanged.
+
+    Example:
+        >>> from attnwidget.capture.tapping.head import layer_of_name
+        >>> layer_of_name("L3"), layer_of_name(3)
+        (3, 3)
+    """
+    match = _LAYER.fullmatch(layer) if isinstance(layer, str) else None
+    return int(match[1]) if match else layer
 
 
 def head_parts(
@@ -86,6 +110,7 @@ def head_parts(
         >>> head_parts(1, 3), head_parts("L1 H3", None), head_parts("L1 H3", None, "encoder")
         ((1, 3), (1, 3), (1, 3, 'encoder'))
     """
+    layer = layer_of_name(layer)
     names = [value for value in (layer, head) if names_head(value)]
     if names:
         if layer is not None and head is not None:
@@ -227,12 +252,6 @@ def _parts_of(name: Any) -> tuple[Any, ...]:
 
 def _other_meaning(name: str) -> str:
     """Return the call for a name that is no head name but has another meaning; otherwise ""."""
-    if layer := re.fullmatch(r"L(\d+)", name, re.I):
-        number = int(layer[1])
-        return (
-            f", which is a layer: pass its number, as in weights({number}), HeadView(attention, "
-            f"layer={number}) or model.disabled(layers=[{number}])"
-        )
     if paper_name := re.fullmatch(r"([1-9]\d*)-([1-9]\d*)", name):
         head = Head(int(paper_name[1]) - 1, int(paper_name[2]) - 1)
         return f": if it is the name of a paper, which counts from 1, pass '{head}'"

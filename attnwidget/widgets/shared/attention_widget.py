@@ -13,7 +13,7 @@ from attnwidget.capture.maps.head_maps import QUANTITIES
 from attnwidget.capture.maps.layer_steps import watched_layers
 from attnwidget.capture.maps.resting_places import KINDS, RestingPlaces, resting_places
 from attnwidget.capture.tapping.edit_methods import STANDING_ALONE, EditMethod
-from attnwidget.capture.tapping.head import Head, HeadName, head_parts, names_head
+from attnwidget.capture.tapping.head import Head, HeadName, head_parts, layer_of_name, names_head
 from attnwidget.capture.tapping.layer_numbers import LayerNumbers
 from attnwidget.inputs.advised_error import on_page
 from attnwidget.text.counted import counted
@@ -76,6 +76,7 @@ def chosen_head(
         ValueError: If there is no such head.
         TypeError: If the layer or the head is not an integer.
     """
+    layer = layer_of_name(layer)
     if not (names_head(layer) or names_head(head)):
         name = stack or next(iter(attention.stacks))
         chosen = (layer or 0, head or 0, name)
