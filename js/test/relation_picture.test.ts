@@ -60,7 +60,7 @@ test("columns follow one another and fit; bars go first, then intervals", () => 
     if (aside) expect(table.width + 24 + aside).toBe(room);
     expect(Object.values(table.columns).flatMap(Object.values).every(Number.isInteger)).toBe(true);
   }
-  expect(at(2000).table.bar).toBe(240);
+  expect(at(2000).table.bar).toBe(200);
   expect([at(400).table.size, at(300).table.size]).toEqual([12, 11]);
   expect(at(464, 15).table.width).toBeLessThanOrEqual(449);
 });

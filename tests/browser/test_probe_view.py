@@ -133,7 +133,7 @@ def test_words_and_matrices_of_a_structural_probe_are_linked(in_lab: OpenNoteboo
     expect(title).to_contain_text("layer 1")
     assert notebook.value("grid.layer") == 1
     notebook.run_in_kernel("grid.layer = 5")
-    expect(root).to_contain_text("layer is 1 or 2, got 5")
+    expect(root).to_contain_text("layer must be 1 or 2, got 5")
     notebook.run_in_kernel("grid.layer = 2")
     expect(title).to_contain_text("layer 2")
 

@@ -173,7 +173,7 @@ def test_the_page_gets_the_tree_of_the_layer(structural: StructuralProbe) -> Non
     assert on_page(view, "drawn") is drawn and view.votes is None and view.vote_metric == {}
     view.layer = 5
     assert (
-        "layer is 1 or 2, got 5" in on_page(view, "drawn")["problem"]
+        "layer must be 1 or 2, got 5" in on_page(view, "drawn")["problem"]
         and on_page(view, "source")["note"] == ""
     )
     view.close()
@@ -223,7 +223,7 @@ def test_a_structural_probe_is_saved_with_all_its_layers(
     (held,) = data["figures"]
     drawn = held["own"]["probe"]
     assert drawn["1"]["structure"]["layer"] == 1 and drawn["2"]["structure"]["layer"] == 2
-    assert "layer is 1 or 2" in drawn["0"]["problem"] and drawn["2"]["sentence"] == 0
+    assert "layer must be 1 or 2" in drawn["0"]["problem"] and drawn["2"]["sentence"] == 0
     notes = held["own"]["notes"]
     assert notes["0"] == "" and notes["2"] == held["state"]["_source"]["note"] != notes["1"]
     for suffix in ("svg", "pdf", "png"):

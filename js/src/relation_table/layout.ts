@@ -27,7 +27,7 @@ const BAR_GAP = 8;
 const INTERVAL_GAP = 6;
 const OFFSET_GAP = 4;
 /** Limits for using extra space: first for space between columns, then for the bars. */
-const MOST = { pad: 12, bar: 240 };
+const MOST = { pad: 12, bar: 200 };
 
 const TITLES: Record<Column, string> = {
   relation: "relation",
