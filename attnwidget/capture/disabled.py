@@ -143,7 +143,10 @@ def chosen_heads(
     names = [name for name in names if not names_layer(name)]
     if layers is not None:
         listed_layers = [layers] if isinstance(layers, str) else layers
-        whole_layers += whole_numbers("layers", map(layer_of_name, listed_layers))
+        # One number in place of a list is refused below, by name.
+        if isinstance(listed_layers, Iterable):
+            listed_layers = [layer_of_name(layer) for layer in listed_layers]
+        whole_layers += whole_numbers("layers", listed_layers)
     if stack is not None and stack not in shapes:
         raise ValueError(f"there is no stack {stack!r}: {among(stack, shapes)}")
     for layer in whole_layers:
