@@ -24,11 +24,11 @@ KOVALEVA = "Kovaleva et al. 2019"
 KOBAYASHI = "Kobayashi et al. 2020"
 OLSSON = "Olsson et al. 2022"
 
-#: Figures of a report in the order of the papers, by study. Heads such as 8-10 have the papers'
-#: numbers, from 1.
+#: Figures of a report in the order of the papers, by study. Layers such as L4 are counted from 0,
+#: as in the report. Heads such as 8-10 have the papers' names, which count from 1.
 PAPER_FIGURES = {
     "classes": PaperFigure(
-        CLARK, "Figure 2", "BERT-base gives [SEP] 49 to 58 % of its attention in layers 5 to 10"
+        CLARK, "Figure 2", "BERT-base gives [SEP] 49 to 58 % of its attention in L4 to L9"
     ),
     "position": PaperFigure(
         CLARK,
@@ -37,7 +37,7 @@ PAPER_FIGURES = {
         "token, and 5 to the next",
     ),
     "gradients": PaperFigure(
-        CLARK, "Figure 3", "in BERT-base, the gradients for [SEP] are small from layer 5 on"
+        CLARK, "Figure 3", "in BERT-base, the gradients for [SEP] are small from L4 on"
     ),
     "entropy": PaperFigure(
         CLARK,
@@ -74,8 +74,6 @@ PAPER_FIGURES = {
         "[SEP] has about half of the attention of BERT-base, and hardly any norm",
     ),
     "induction": PaperFigure(
-        OLSSON,
-        "Section 2",
-        "induction heads give most of their attention to the tokens after copies",
+        OLSSON, "Induction heads", "an induction head attends to the tokens after earlier copies"
     ),
 }
